@@ -13,8 +13,12 @@ def cache_folder() -> Path:
 
     It is ``GICCS_CACHE``, else ``giccs`` in ``XDG_CACHE_HOME``, else ``~/.cache/giccs``.
     """
-    own = os.environ.get("GICCS_CACHE")
-    folder = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "giccs"
+    environment_folder = os.environ.get("GICCS_CACHE")
+    folder = (
+        Path(environment_folder)
+        if environment_folder
+        else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "giccs"
+    )
     folder = folder.expanduser()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what models answered is its owner's
     return folder

@@ -38,8 +38,8 @@ def language_tag(text: str) -> str:
         raise ValueError(
             f"{text!r} is not a BCP 47 language tag; expected one such as de, en or pt-BR"
         )
-    first, *others = text.lower().split("-")
-    return "-".join([first, *map(_usual_case, others)])
+    first, *subtags = text.lower().split("-")
+    return "-".join([first, *map(_usual_case, subtags)])
 
 
 def _usual_case(subtag: str) -> str:

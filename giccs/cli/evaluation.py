@@ -203,7 +203,7 @@ def evaluate(
     except EngineError as error:
         raise click.ClickException(str(error)) from None
     finally:  # what was done is kept and shown, whatever became of the rest
-        finished = [results[place] for place in sorted(results)]
+        finished = [results[index] for index in sorted(results)]
         if finished and not console.as_json:
             click.echo(tables(finished, "table", ceiling))
     if console.as_json:

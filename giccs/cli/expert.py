@@ -137,7 +137,7 @@ def _tables(check: ExpertCheck, form: str) -> str:
         for group in check.groups
     ]
     mismatch_table = tabulated(mismatches, MISMATCH_TITLES, form) if mismatches else "no mismatches"
-    notes = remarks(few_clusters_note(one.share for one in check.groups), form)
+    notes = remarks(few_clusters_note(group.share for group in check.groups), form)
     return "\n".join([f"{mismatch_table}\n\n{tabulated(groups, GROUP_TITLES, form)}", *notes])
 
 

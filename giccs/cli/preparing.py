@@ -272,7 +272,7 @@ def select(
     if not selection.dialogues:
         raise InputError(Problem(files[0], None, "no dialogue was taken; --log tells why"))
     write_dialogues(selection.dialogues, output)
-    counts = Counter(one.decision for one in selection.decisions)
+    counts = Counter(decision.decision for decision in selection.decisions)
     cells = Counter(
         (dialogue.source, dialogue.domain, len(dialogue.turns)) for dialogue in selection.dialogues
     )

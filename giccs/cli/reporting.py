@@ -132,7 +132,9 @@ def report(
     over_annotators: list[Result] = []
     if judgments_and_data and judgments:
         over_annotators = _over_annotators(console, store, pairwise, *judgments_and_data)
-        document["over_annotators"] = [_over_annotators_document(one) for one in over_annotators]
+        document["over_annotators"] = [
+            _over_annotators_document(metrics) for metrics in over_annotators
+        ]
     console.answer(tables(results, form, ceiling, over_annotators).rstrip("\n"), document)
 
 

@@ -1,1 +1,1 @@
-"""What a benchmark contains: statistics, the distribution of scores, the data set card."""
+"""Description of a benchmark: statistics, the distribution of scores, the dataset card."""

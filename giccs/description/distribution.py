@@ -1,4 +1,4 @@
-"""How are the scores of a benchmark spread over [0, 1]?  (Paper section 4.1, Figure 1.)"""
+"""Distribution of the scores of a benchmark over [0, 1] (paper section 4.1, Figure 1)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["FIGURE_1_BINS", "Bin", "distribution", "distribution_table"]
 FIGURE_1_BINS = 5
 """0–0.2, 0.2–0.4, 0.4–0.6, 0.6–0.8 and 0.8–1."""
 MAX_BAR_CHARACTERS = 40
-"""Characters of the longest bar."""
+"""Length of the longest bar in characters."""
 BOUNDARY_TOLERANCE = 1e-9
-"""How far below a boundary arithmetic may leave a score that lies on it: (s + 1) / 2 of some s."""
+"""Tolerance for scores that rounding moves below a bin boundary: (s + 1) / 2 of some s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """A stretch of [0, 1] and how many items have a score in it."""
+    """An interval of [0, 1] and its number of items."""
 
     low: float
-    """Where it begins; a score that equals it is inside."""
+    """Lower bound, inclusive."""
     high: float
-    """Where it ends; a score that equals it is in the next bin, but 1 in the last."""
+    """Upper bound, exclusive except for 1 in the last bin."""
     items: int
 
     @property
     def label(self) -> str:
-        """As Figure 1 writes it.
+        """Label as in Figure 1.
 
         >>> Bin(0.8, 1.0, 7).label
         '0.8–1'
@@ -42,16 +42,16 @@ class Bin:
 def distribution(scores: Sequence[float], bins: int = FIGURE_1_BINS) -> tuple[Bin, ...]:
     """Count scores in equal bins of [0, 1]; a score on a boundary is in the upper bin, 1 in the last.
 
-    The paper's Figure 1 does not say to which bin a boundary belongs. Empty input gives empty bins.
-    Raises ValueError for a score outside [0, 1] (NaN is), and for fewer than one bin.
+    The paper's Figure 1 does not assign boundaries to bins. Empty input gives empty bins. Raises ValueError
+    for scores outside [0, 1], including NaN, and for fewer than one bin.
 
     >>> [bin.items for bin in distribution([0.0, 0.1, 0.2, 0.55, 1.0])]
     [2, 1, 1, 0, 1]
     """
     if bins < 1:
-        raise ValueError(f"bins is {bins}; there must be at least one")
+        raise ValueError(f"bins is {bins}; expected at least one")
     if outside := [score for score in scores if not 0 <= score <= 1]:
-        raise ValueError(f"a score is {outside[0]}; scores lie in [0, 1]")
+        raise ValueError(f"a score is {outside[0]}; expected scores in [0, 1]")
     counts = Counter(
         min(math.floor(score * bins + BOUNDARY_TOLERANCE), bins - 1) for score in scores
     )
@@ -59,7 +59,7 @@ def distribution(scores: Sequence[float], bins: int = FIGURE_1_BINS) -> tuple[Bi
 
 
 def distribution_table(bins: Sequence[Bin], *, bars: bool = False) -> ResultTable:
-    """Return Figure 1 as a table, a row per bin; with a bar for each where `bars`.
+    """Return Figure 1 as a table with one row per bin, and with `bars` as a bar chart.
 
     >>> print(distribution_table(distribution([0.1, 0.2, 0.3], bins=2), bars=True))
     Score    Items

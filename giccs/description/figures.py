@@ -1,4 +1,4 @@
-"""How do numbers become a chart, and a chart a file?"""
+"""Charts of numbers, and their output to files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 BLUE = "#0072B2"
-"""Okabe and Ito's blue: 5.2:1 on white. Their colours are told apart by people who see few."""
+"""Blue of the colour-blind-safe palette of Okabe and Ito, with a contrast of 5.2:1 on white."""
 VERMILION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW, BLACK = "#E69F00", "#56B4E9", "#F0E442", "#000000"
 PNG_SCALE = 2
@@ -33,7 +33,7 @@ CHART_SUFFIXES = (".svg", ".png", ".json")
 
 
 def score_distribution(bins: Sequence[Bin]) -> alt.Chart:
-    """Return Figure 1 of the paper: how many items have a score in each bin."""
+    """Return Figure 1 of the paper: the number of items per bin of scores."""
     import altair as alt
 
     rows = [{"score": score_bin.label, "items": score_bin.items} for score_bin in bins]
@@ -51,23 +51,23 @@ def score_distribution(bins: Sequence[Bin]) -> alt.Chart:
 
 
 def write_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> None:
-    """Write a chart by its file's ending: .svg, .png (twice the size) or .json (Vega-Lite); all or nothing.
+    """Write a chart atomically in the format of the suffix: .svg, .png (double size) or .json (Vega-Lite).
 
-    Raises InputError for another ending.
+    Raises InputError for other suffixes.
     """
     check_chart_path(path)
     write_atomic(path, chart_bytes(chart, Path(path).suffix.lower()))
 
 
 def check_chart_path(path: str | os.PathLike[str]) -> None:
-    """Raise InputError where `write_chart` could not write a file of this name."""
+    """Raise InputError if `write_chart` does not support the suffix of this file name."""
     if Path(path).suffix.lower() not in CHART_SUFFIXES:
-        message = f"a chart is written as {', '.join(CHART_SUFFIXES)}; name a file that ends so"
+        message = f"unsupported file type; expected a name that ends in one of {', '.join(CHART_SUFFIXES)}"
         raise InputError(Problem(os.fspath(path), None, message))
 
 
 def chart_bytes(chart: alt.TopLevelMixin, suffix: str) -> bytes:
-    """Return the content of a chart's file; `ending` is one of `CHART_SUFFIXES`."""
+    """Return the content of a chart file; `suffix` is one of `CHART_SUFFIXES`."""
     if suffix == ".svg":
         return chart_svg(chart).encode("utf-8")
     if suffix == ".json":
@@ -81,7 +81,7 @@ def chart_bytes(chart: alt.TopLevelMixin, suffix: str) -> bytes:
 
 
 def chart_svg(chart: alt.TopLevelMixin) -> str:
-    """Return a chart as one SVG element, drawn without the network."""
+    """Return a chart as an SVG element, rendered offline."""
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(_specification(chart), allowed_base_urls=[])

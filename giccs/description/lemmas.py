@@ -1,4 +1,4 @@
-"""Which base forms does a text have, and who says so?"""
+"""Lemmatisation of texts."""
 
 from __future__ import annotations
 
@@ -19,41 +19,42 @@ __all__ = ["Lemmatiser", "lemmatiser", "supported_languages"]
 
 MODEL_NAMES = ("{lang}_core_news_sm", "{lang}_core_web_sm")
 UNUSED_COMPONENTS = ("parser", "ner", "entity_linker")
-"""Parts of a trained pipeline on which no lemma depends."""
+"""Components of a trained pipeline that do not affect lemmas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lemmatiser:
-    """Turns texts into lemmas; its name belongs beside every number made with it."""
+    """Converts texts to lemmas; report its name with every number based on it."""
 
     name: str
-    """For instance ``spaCy de_core_news_sm 3.8.0``, or ``spaCy blank de with simplemma 2.0.0``."""
+    """For example ``spaCy de_core_news_sm 3.8.0``, or ``spaCy blank de with simplemma 2.0.0``."""
     lang: str
     pipeline: Language
     remarks: tuple[str, ...] = ()
-    """Why an installed model was not used."""
+    """Reasons why an installed model was not used."""
 
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Yield the lemmas of each text's words, in their order, in lower case.
+        """Yield the lemmas of each text's words, in order and in lower case.
 
-        A word is a token with a letter or a digit in it; punctuation, spaces and lone symbols are none.
-        Case is dropped because no lemmatiser always tells a word that begins a clause („Schön, …“) from a
-        noun; the price is that a verb and a noun of one spelling („essen“, „das Essen“) are one lemma.
+        A word is a token that contains a letter or a digit. Lower case is used because no lemmatiser reliably
+        distinguishes a capitalised word at the beginning of a clause („Schön, …“) from a noun. As a
+        consequence, a verb and a noun with the same spelling („essen“, „das Essen“) have the same lemma.
         """
         for doc in self.pipeline.pipe(texts):
             yield [(token.lemma_ or token.text).lower() for token in doc if _is_word(token.text)]
 
 
 def lemmatiser(lang: str) -> Lemmatiser:
-    """Return spaCy's small trained model of a language where it is installed, otherwise simplemma's tables.
+    """Return spaCy's small trained model of a language if it is installed, otherwise simplemma's tables.
 
-    The paper used ``de_core_news_sm`` 3.3.0. Of an installed package of such a name only data is read (no
-    code is run), and only if it is one of spaCy's models: its version is of spaCy's major version and is
-    the one in its ``meta.json``, as are language and name. Others took these names on package registries.
+    The paper used ``de_core_news_sm`` 3.3.0. An installed package with such a name is used only as data (no
+    code is executed), and only if it is one of spaCy's models: its version has spaCy's major version and
+    equals that in its ``meta.json``, as do language and name. Packages of other authors exist under these
+    names in package registries.
 
     lang: BCP 47 tag; script and region are ignored.
 
-    Raises ValueError for a language for which there is neither, with those for which there is one.
+    Raises ValueError for an unsupported language, with the supported ones.
     """
     import spacy
 
@@ -67,9 +68,9 @@ def lemmatiser(lang: str) -> Lemmatiser:
         if folder := _model_folder(name, lang):
             pipeline = spacy.load(folder, exclude=UNUSED_COMPONENTS)
             return Lemmatiser(f"spaCy {name} {version}", lang, pipeline, tuple(remarks))
-        remarks.append(f"{name} {version} is installed, but is no model of spaCy's; not used")
+        remarks.append(f"{name} {version} is installed but is not a model of spaCy; ignored")
     if lang not in (supported := supported_languages()):
-        raise ValueError(f"lang is {lang!r}; there are lemmas of {', '.join(supported)}")
+        raise ValueError(f"lang is {lang!r}; expected one of {', '.join(supported)}")
     pipeline = spacy.blank(lang)
     _register_simplemma()
     pipeline.add_pipe("sentencizer")
@@ -79,7 +80,7 @@ def lemmatiser(lang: str) -> Lemmatiser:
 
 
 def supported_languages() -> tuple[str, ...]:
-    """Return the languages that spaCy splits into tokens and simplemma has tables of."""
+    """Return the languages with a tokenizer in spaCy and tables in simplemma."""
     import spacy.lang
     from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
 
@@ -88,7 +89,7 @@ def supported_languages() -> tuple[str, ...]:
 
 
 def _model_folder(name: str, lang: str) -> Path | None:
-    """Return the folder of a trained model's data; None where it is not one of spaCy's."""
+    """Return the data folder of a trained model, or None if it is not one of spaCy's."""
     package = metadata.distribution(name)
     folder = Path(str(package.locate_file(f"{name}/{name}-{package.version}")))
     try:
@@ -106,7 +107,7 @@ def _model_folder(name: str, lang: str) -> Path | None:
 
 
 def _register_simplemma() -> None:
-    """Make simplemma a component that spaCy can add to a pipeline."""
+    """Register simplemma as a pipeline component of spaCy."""
     from simplemma import lemmatize
     from spacy.language import Language
 
@@ -118,8 +119,8 @@ def _register_simplemma() -> None:
         def set_lemmas(doc: Any) -> Any:
             at_start = True
             for token in doc:
-                # capitals tell nouns from verbs, but not where a sentence begins („Soll ich …?“):
-                # of 583 beginnings in giccs-sample 43 change their lemma so, and few for the worse
+                # Capitals distinguish nouns from verbs, but not at the start of a sentence („Soll ich …?“):
+                # of 583 beginnings in giccs-sample, 43 change their lemma, few of them for the worse.
                 at_start = at_start or token.is_sent_start
                 form = token.text.lower() if at_start else token.text
                 token.lemma_ = lemmatize(form, nlp.lang or "")

@@ -1,7 +1,7 @@
-"""How many dialogues are there, how long are they, how rich are their words?  (Paper Table 2.)
+"""Descriptive statistics of dialogues: counts, lengths and lexical richness (paper Table 2).
 
-The paper's printed RTTR and lemma columns do not follow from its definitions (section 3.5): 377 tokens with
-an RTTR of 3.04 would have 59 types, and 21 lemmas. Here the definitions are followed.
+The printed RTTR and lemma columns of the paper contradict its definitions (section 3.5): 377 tokens with an
+RTTR of 3.04 would have 59 types, and 21 lemmas. This module follows the definitions.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ log = logging.getLogger(__name__)
 
 MTLD_THRESHOLD = 0.72
 MTLD_CHOICES = ("strict", "lexicalrichness")
-"""MTLD of a text that completes no factor: undefined, or whatever the library returns (paper Table 2)."""
+"""MTLD of a text without a complete factor: undefined, or the value of the library (paper Table 2)."""
 MTLD_STABLE_WORDS = 100
-"""MTLD settles from here on: Koizumi (2012), Vocabulary Learning and Instruction 1(1)."""
+"""Number of words from which MTLD is stable: Koizumi (2012), Vocabulary Learning and Instruction 1(1)."""
 GROUPINGS: Mapping[str, Callable[[Dialogue | Item], Any]] = {
     "n_turns": lambda dialogue: len(dialogue.turns),
     "domain": lambda dialogue: dialogue.domain,
     "original_domain": lambda dialogue: dialogue.original_domain,
     "source": lambda dialogue: dialogue.source,
 }
-"""By what dialogues can be grouped."""
+"""Attributes by which dialogues can be grouped."""
 TABLE_2 = ("n_turns", "domain")
 GROUPING_COLUMNS = {
     "n_turns": Column("n_turns", "Dialogue turns", unit="-turn"),
@@ -61,42 +61,42 @@ COLUMNS = (
     Column("turns", "Turns", source="turns", is_detail=True),
     Column("reasons", "Reasons", is_detail=True),
 )
-"""Of Table 2, in its order; the number of dialogues is our addition."""
+"""Columns of Table 2, in its order; the number of dialogues is added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Richness:
-    """How many different words a text has for its length; NaN comes with a reason."""
+    """Lexical richness of a text; NaN has a reason."""
 
     rttr: float
-    """Root type-token ratio: types / sqrt(words); grows with the text."""
+    """Root type-token ratio: types / sqrt(words); increases with the length of the text."""
     mtld: float
-    """Mean number of words in a row that keep types / words above 0.72, forwards and backwards."""
+    """Mean number of consecutive words with types / words above 0.72, forwards and backwards."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why a number is NaN, or what to think of when reading it; by the number's name."""
+    """Reasons for NaN and caveats, by the name of the number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A row of Table 2: what is said in a group of dialogues. Candidates do not count."""
+    """A row of Table 2: statistics of a group of dialogues, without candidates."""
 
     by: Mapping[str, Any]
-    """What the group's dialogues share; empty for the whole."""
+    """Attributes shared by the group's dialogues; empty for all dialogues."""
     dialogues: int
     turns: int
     tokens: int
-    """What whitespace separates (section 3.5)."""
+    """Number of tokens, separated by white space (section 3.5)."""
     rttr: float
     mtld: float
     lemmas: int
-    """Distinct lemmas of the words, as `Lemmatiser.lemmas` gives them."""
+    """Number of distinct lemmas of the words, see `Lemmatiser.lemmas`."""
     mean_turn_length: float
-    """Tokens a turn."""
+    """Tokens per turn."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why a number is NaN, or what to think of when reading it; by the number's name."""
+    """Reasons for NaN and caveats, by the name of the number."""
 
     def document(self) -> dict[str, Any]:
-        """Return the description as a dict; reasons only where there are some."""
+        """Return the description as a dict, with reasons only if there are any."""
         document = asdict(self)
         if not self.reasons:
             del document["reasons"]
@@ -104,7 +104,8 @@ class Description:
 
 
 def statistics_table(groups: Sequence[Description], by: Sequence[str] = TABLE_2) -> ResultTable:
-    """Return Table 2, a row per group; the notes are the reasons. by: names of what was grouped by."""
+    """Return Table 2 with one row per group; the notes are the reasons. by: names of the grouping
+    attributes."""
     columns = [Column("part", parts=[GROUPING_COLUMNS[name] for name in by]), *COLUMNS]
     rows = [
         (
@@ -134,18 +135,18 @@ def describe(
     progress: Progress = silent,
     mtld: str = "strict",
 ) -> list[Description]:
-    """Describe groups of dialogues, in the order of what they share, and last the whole.
+    """Describe groups of dialogues, sorted by their attributes, and all dialogues last.
 
-    `dialogues` may be the items of a benchmark: a dialogue counts once, by its id. `by` names some of
-    `GROUPINGS`; with none there is the whole only. `mtld` is one of `MTLD_CHOICES`, see `richness`. Raises
-    ValueError for others, and for no dialogues.
+    `dialogues` may be the items of a benchmark: each dialogue id counts once. `by` lists some of `GROUPINGS`;
+    without any, only all dialogues are described. `mtld` is one of `MTLD_CHOICES`, see `richness`. Raises
+    ValueError for other values, and without dialogues.
     """
     if unknown := [name for name in by if name not in GROUPINGS]:
-        raise ValueError(f"by is {unknown[0]!r}; it must be one of {', '.join(GROUPINGS)}")
+        raise ValueError(f"unknown by {unknown[0]!r}; expected one of {', '.join(GROUPINGS)}")
     unique_dialogues = list({dialogue.dialogue_id: dialogue for dialogue in dialogues}.values())
     if not unique_dialogues:
         raise ValueError("there are no dialogues to describe")
-    log.debug("taking the lemmas of %d dialogues", len(unique_dialogues))
+    log.debug("lemmatising %d dialogues", len(unique_dialogues))
     lemmas = _lemmas(unique_dialogues, lemmatiser, progress)
     groups: dict[tuple[Any, ...], list[Dialogue | Item]] = {}
     for dialogue in unique_dialogues:
@@ -161,21 +162,21 @@ def describe(
 
 
 def richness(text: str, mtld: str = "strict") -> Richness:
-    """Measure richness with LexicalRichness, on its own words: in lower case, without digits and ASCII marks.
+    """Measure richness with LexicalRichness, on its own words: lower case, no digits, no ASCII punctuation.
 
-    MTLD (McCarthy and Jarvis 2010, Behavior Research Methods 42(2), p. 384 f.) cuts a text where types /
-    words falls to 0.72; such a stretch is a factor, and MTLD is words / factors. What is left at the end
-    counts as the share of a factor that it has come to, (1 - ratio) / (1 - 0.72). Where no factor is
-    complete from either end, the number would rest on that share alone: nothing of it has been observed,
-    it can exceed the text's length many times, and with all words different it divides by zero (the
-    library then returns the text's length). So MTLD is NaN where a pass in either direction completes no
-    factor, unless `mtld` is ``lexicalrichness``: then it is the library's own value, as in the paper's
-    Table 2, with a remark. Of fewer than 100 words it has a remark: it is not stable yet (Koizumi 2012).
+    MTLD (McCarthy and Jarvis 2010, Behavior Research Methods 42(2), p. 384 f.) splits a text where types /
+    words falls to 0.72. Each segment is a factor, and MTLD is words / factors. The remainder counts as a
+    partial factor of (1 - ratio) / (1 - 0.72). If no factor is complete in either direction, the value would
+    be an extrapolation from this partial factor only: it can exceed the text's length many times, and is a
+    division by zero if all words are different (the library then returns the text's length). MTLD is
+    therefore NaN if a pass in either direction completes no factor, unless `mtld` is ``lexicalrichness``:
+    then it is the library's value, as in the paper's Table 2, with a remark. Values for fewer than 100 words
+    have a remark, because they are not stable (Koizumi 2012).
 
-    Raises ValueError where `mtld` is not one of `MTLD_CHOICES`.
+    Raises ValueError if `mtld` is not one of `MTLD_CHOICES`.
     """
     if mtld not in MTLD_CHOICES:
-        raise ValueError(f"mtld is {mtld!r}; it must be one of {', '.join(MTLD_CHOICES)}")
+        raise ValueError(f"unknown mtld {mtld!r}; expected one of {', '.join(MTLD_CHOICES)}")
     from lexicalrichness import LexicalRichness
 
     lexical = LexicalRichness(text)
@@ -186,7 +187,7 @@ def richness(text: str, mtld: str = "strict") -> Richness:
     incomplete_text = _incomplete_passes(words, lexical.terms)
     if incomplete_text and mtld == "strict":
         return Richness(lexical.rttr, math.nan, {"mtld": f"too short: {incomplete_text}"})
-    remarks = [f"LexicalRichness's own value; {incomplete_text}"] * bool(incomplete_text)
+    remarks = [f"value of LexicalRichness; {incomplete_text}"] * bool(incomplete_text)
     if len(words) < MTLD_STABLE_WORDS:
         stable = f"MTLD is stable from {MTLD_STABLE_WORDS} on (Koizumi 2012)"
         remarks.append(f"of {len(words)} words only; {stable}")
@@ -195,7 +196,7 @@ def richness(text: str, mtld: str = "strict") -> Richness:
 
 
 def _incomplete_passes(words: Sequence[str], n_types: int) -> str:
-    """Return which passes over a text complete no factor; empty where both complete one."""
+    """Return the passes over a text that complete no factor; empty if both complete one."""
     passes = {"forwards": words, "backwards": words[::-1]}
     incomplete = [
         name for name, words_in_order in passes.items() if not _completes_factor(words_in_order)

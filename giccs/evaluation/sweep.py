@@ -60,7 +60,11 @@ def _document_problems(document: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(document.get(key, ""), str):
             yield f"{key} is {document[key]!r}; it must be a text"
     grids = document.get("grid")
-    if not isinstance(grids, list) or not grids or not all(isinstance(one, dict) for one in grids):
+    if (
+        not isinstance(grids, list)
+        or not grids
+        or not all(isinstance(grid, dict) for grid in grids)
+    ):
         yield "has no [[grid]]; a sweep needs at least one"
         return
     for number, grid in enumerate(grids, 1):
@@ -95,7 +99,7 @@ def _name_problems(key: str, values: Sequence[Any]) -> Iterator[str]:
         elif key == "tasks" and name not in task_modules():
             yield f"tasks has {name!r}; {', '.join(task_modules())} are allowed"
     if key == "models":  # a name alone is one without a revision
-        values = [{"name": one} if isinstance(one, str) else one for one in values]
+        values = [{"name": value} if isinstance(value, str) else value for value in values]
     if _has_duplicates(values):
         yield f"{key} has one of its values twice"
 

@@ -86,14 +86,14 @@ def correlations_over_annotators(
     >>> found["pearson"].reason
     '5 annotators: the interval is approximate below 20'
     """
-    judged = judged_items(judgments, benchmark)
+    judged_data = judged_items(judgments, benchmark)
     score = np.array([item.score for item in benchmark.items])
-    without = _scores_without_annotator(judged)
+    without = _scores_without_annotator(judged_data)
     no_interval_reason = (
         (
             ""
-            if judged.method == "counting"
-            else f"the scores are those of {judged.method}: {NEEDS_COUNTING}"
+            if judged_data.method == "counting"
+            else f"the scores are those of {judged_data.method}: {NEEDS_COUNTING}"
         )
         or too_few_clusters_note(len(without), "annotators")
         or _single_annotator_reason(without)
@@ -103,7 +103,7 @@ def correlations_over_annotators(
         variances = (
             {}
             if no_interval_reason
-            else _variances_between_annotators(prediction, without, judged.dialogue)
+            else _variances_between_annotators(prediction, without, judged_data.dialogue)
         )
         added = {
             name: (variance, len(without) - 1)
@@ -111,12 +111,12 @@ def correlations_over_annotators(
             if not math.isnan(variance)
         }
         coefficients = correlations(
-            prediction, score, judged.dialogue, resamples=resamples, seed=seed, added=added
+            prediction, score, judged_data.dialogue, resamples=resamples, seed=seed, added=added
         )
         estimates.append(
             {
                 name: _with_remarks(
-                    estimate, judged, "" if name in added else no_interval_reason or UNDEFINED
+                    estimate, judged_data, "" if name in added else no_interval_reason or UNDEFINED
                 )
                 for name, estimate in coefficients.items()
             }
@@ -156,25 +156,29 @@ def _predictions(result: Result, benchmark: Benchmark) -> Floats:
     return np.array([prediction_of_item[item_id] for item_id in ids], dtype=np.float64)
 
 
-def _with_remarks(estimate: Estimate, judged: JudgedItems, no_interval_reason: str) -> Estimate:
+def _with_remarks(
+    estimate: Estimate, judged_data: JudgedItems, no_interval_reason: str
+) -> Estimate:
     """Return an estimate with what its interval rests on; no interval where `why` says so."""
-    estimate = replace(estimate, extra={"annotators": len(judged.canonical.annotators)})
+    estimate = replace(estimate, extra={"annotators": len(judged_data.canonical.annotators)})
     if math.isnan(estimate.low):
         return estimate
     if no_interval_reason:
         return replace(estimate, low=math.nan, high=math.nan, reason=no_interval_reason)
-    return replace(estimate, reason="; ".join(filter(None, [estimate.reason, *_remarks(judged)])))
+    return replace(
+        estimate, reason="; ".join(filter(None, [estimate.reason, *_remarks(judged_data)]))
+    )
 
 
-def _scores_without_annotator(judged: JudgedItems) -> Floats:
+def _scores_without_annotator(judged_data: JudgedItems) -> Floats:
     """Return (A, N) the counting scores of the items without each annotator; NaN where no other judged."""
-    scores = np.empty((len(judged.canonical.annotators), len(judged.index)))
+    scores = np.empty((len(judged_data.canonical.annotators), len(judged_data.index)))
     for annotator in range(len(scores)):
-        others = np.flatnonzero(judged.canonical.annotator_of != annotator)
-        counts = judged.canonical.select(others).counts
+        other_rows = np.flatnonzero(judged_data.canonical.annotator_of != annotator)
+        counts = judged_data.canonical.select(other_rows).counts
         with np.errstate(invalid="ignore"):
             score = (counts.best - counts.worst) / counts.appearances
-        scores[annotator] = score[judged.index]
+        scores[annotator] = score[judged_data.index]
     return scores
 
 
@@ -211,14 +215,14 @@ def _variance_between(z: Floats) -> float:
     return max(0.0, (n - 1) / n * float(np.sum(changes[:, 0] ** 2 - over_dialogues)))
 
 
-def _remarks(judged: JudgedItems) -> Iterator[str]:
+def _remarks(judged_data: JudgedItems) -> Iterator[str]:
     """Yield what a reader of the intervals must know of the annotators and the design."""
-    if few := few_clusters_note(len(judged.canonical.annotators), "annotators"):
+    if few := few_clusters_note(len(judged_data.canonical.annotators), "annotators"):
         yield few
-    if judged.n_anonymous:
+    if judged_data.n_anonymous:
         yield (
-            f"{judged.n_anonymous} of {len(judged.canonical)} judgments name no annotator: "
+            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments name no annotator: "
             "how these annotators differ is not in the interval"
         )
-    if not judged.has_tuples_within_dialogues:
+    if not judged_data.has_tuples_within_dialogues:
         yield ACROSS_DIALOGUES_REMARK

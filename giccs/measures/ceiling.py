@@ -164,19 +164,19 @@ def noise_ceiling(
     >>> 0.9 < ceiling["pearson"].low < ceiling["pearson"].value < 1
     True
     """
-    judged = judged_items(judgments, benchmark)
+    judged_data = judged_items(judgments, benchmark)
     canonical, index, dialogue, method = (
-        judged.canonical,
-        judged.index,
-        judged.dialogue,
-        judged.method,
+        judged_data.canonical,
+        judged_data.index,
+        judged_data.dialogue,
+        judged_data.method,
     )
     extra = {
         "data": benchmark.fingerprint,
         "annotators": len(canonical.annotators),
-        "equal_dialogue_means": _has_equal_means(judged, benchmark),
+        "equal_dialogue_means": _has_equal_means(judged_data, benchmark),
         "method": method,
-        "scale": judged.scale,
+        "scale": judged_data.scale,
     }
     log.debug(
         "noise ceiling: %s, %d annotators, %d items", method, len(canonical.annotators), len(index)
@@ -187,10 +187,10 @@ def noise_ceiling(
         used_judgments, items = canonical, CountedItems.of(canonical, index, dialogue, seed)
     elif not reason:
         used_judgments = judgments.canonical  # the prior is estimated from all of them
-        used_index = canonical_index(used_judgments, judgments, judged.original_index)
+        used_index = canonical_index(used_judgments, judgments, judged_data.original_index)
         blocks = _annotator_blocks(used_judgments)
         items = ModelledItems.of(
-            used_judgments, used_index, dialogue, method, judged.scale, blocks, seed
+            used_judgments, used_index, dialogue, method, judged_data.scale, blocks, seed
         )
         reason = "" if items else TOO_MANY_CONNECTED
     if items is None or (reason := items.no_ceiling):
@@ -200,7 +200,7 @@ def noise_ceiling(
             for name in COEFFICIENTS
         }
     between = _variance_between_annotators(items, _annotator_blocks(used_judgments))
-    remark = "; ".join(_remarks(judged))
+    remark = "; ".join(_remarks(judged_data))
     return {
         name: replace(estimate, extra={"reliability": estimate.value**2, **extra})
         for name, estimate in _with_intervals(items, between, remark).items()
@@ -242,7 +242,7 @@ def _changes_without_dialogues(items: Items) -> tuple[Floats, int]:
     block changes by changing these means is left out, by least squares.
     """
     block = items.dialogue % MAX_DIALOGUE_BLOCKS
-    resamples = [items.take(block != b) for b in range(int(block.max()) + 1)]
+    resamples = [items.select(block != b) for b in range(int(block.max()) + 1)]
     with np.errstate(divide="ignore"):
         values = np.log(1 - np.array([resample.ceilings() for resample in resamples]) ** 2)
     values -= values.mean(axis=0)
@@ -303,19 +303,19 @@ def _annotator_blocks(judgments: CanonicalJudgments) -> Ints:
     return np.argsort(np.argsort(_annotator_digests(judgments))) % MAX_ANNOTATOR_BLOCKS
 
 
-def _remarks(judged: JudgedItems) -> Iterator[str]:
+def _remarks(judged_data: JudgedItems) -> Iterator[str]:
     """Yield what a reader of the ceiling must know of the annotators and the design."""
-    if judged.n_anonymous:
+    if judged_data.n_anonymous:
         yield (
-            f"{judged.n_anonymous} of {len(judged.canonical)} judgments name no annotator: "
+            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments name no annotator: "
             "the error excludes persistent differences between annotators, and the ceiling may be too high"
         )
-    elif few := few_clusters_note(len(judged.canonical.annotators), "annotators"):
+    elif few := few_clusters_note(len(judged_data.canonical.annotators), "annotators"):
         yield few
-    if not judged.has_tuples_within_dialogues:
+    if not judged_data.has_tuples_within_dialogues:
         yield ACROSS_DIALOGUES_REMARK
-    per_item = float(judged.canonical.counts.appearances[judged.index].mean())
-    if judged.method != "counting" and per_item < MIN_JUDGMENTS_PER_ITEM:
+    per_item = float(judged_data.canonical.counts.appearances[judged_data.index].mean())
+    if judged_data.method != "counting" and per_item < MIN_JUDGMENTS_PER_ITEM:
         yield (
             f"{per_item:.1f} judgments of an item: below {MIN_JUDGMENTS_PER_ITEM} the ceiling of a choice "
             "model may be too low by more than 0.005"
@@ -334,18 +334,18 @@ def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark) -> st
     return ""
 
 
-def _has_equal_means(judged: JudgedItems, benchmark: Benchmark) -> bool:
+def _has_equal_means(judged_data: JudgedItems, benchmark: Benchmark) -> bool:
     """Tell whether the scores of all dialogues, of two items or more, have the same mean.
 
     Of a choice model it is the utilities; they do where all tuples have items of one dialogue.
     """
-    sizes = np.bincount(judged.dialogue)
+    sizes = np.bincount(judged_data.dialogue)
     if len(sizes) < 2 or sizes.min() < 2:
         return False
-    if judged.method != "counting":
-        return judged.has_tuples_within_dialogues
+    if judged_data.method != "counting":
+        return judged_data.has_tuples_within_dialogues
     scores = np.array([item.score for item in benchmark.items])
-    return bool(np.ptp(np.bincount(judged.dialogue, scores) / sizes) <= ROUNDING)
+    return bool(np.ptp(np.bincount(judged_data.dialogue, scores) / sizes) <= ROUNDING)
 
 
 def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:

@@ -115,8 +115,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     """
     from scipy.special import bdtr
 
-    smaller, both = min(only_first, only_second), only_first + only_second
-    return min(1.0, 2 * float(bdtr(smaller, both, 0.5)))
+    smaller, n_discordant = min(only_first, only_second), only_first + only_second
+    return min(1.0, 2 * float(bdtr(smaller, n_discordant, 0.5)))
 
 
 def paired_shares(first: Bools, second: Bools) -> Estimate:

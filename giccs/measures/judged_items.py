@@ -130,15 +130,17 @@ def canonical_index(
     return canonical_of_original[original_index]
 
 
-def _with_dialogue_groups(judged: JudgedItems) -> JudgedItems:
+def _with_dialogue_groups(judged_data: JudgedItems) -> JudgedItems:
     """Return them with dialogues as groups where they name none and no tuple has items of two."""
-    canonical = judged.canonical
-    if any(canonical.groups) or not judged.has_tuples_within_dialogues:
-        return judged
+    canonical = judged_data.canonical
+    if any(canonical.groups) or not judged_data.has_tuples_within_dialogues:
+        return judged_data
     dialogue_of_item = np.empty(len(canonical.items), dtype=np.int64)
-    dialogue_of_item[judged.index] = judged.dialogue
+    dialogue_of_item[judged_data.index] = judged_data.dialogue
     groups = [str(n) for n in range(dialogue_of_item.max() + 1)]
-    return replace(judged, canonical=replace(canonical, groups=groups, group_of=dialogue_of_item))
+    return replace(
+        judged_data, canonical=replace(canonical, groups=groups, group_of=dialogue_of_item)
+    )
 
 
 def _item_keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
@@ -224,7 +226,7 @@ class Items(Protocol):
     def no_ceiling(self) -> str:
         """Why there is no ceiling; empty where there is one."""
 
-    def take(self, rows: Rows) -> Items:
+    def select(self, rows: Rows) -> Items:
         """Return the items of `rows`, with as many draws as the jackknife needs."""
 
     def ceilings(self) -> Floats:
@@ -239,7 +241,7 @@ class CountedItems:
     """Scores by counting, with the variances of their errors."""
 
     score: Floats
-    chosen: Floats
+    n_chosen: Floats
     """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
     error: Floats
@@ -255,16 +257,16 @@ class CountedItems:
         cls, answers: CanonicalJudgments, index: Ints, dialogue: Ints, seed: int
     ) -> CountedItems:
         """Return the items at `index` in the answers."""
-        score, chosen = _counting_scores(answers, index)
+        score, n_chosen = _counting_scores(answers, index)
         random = np.random.Generator(np.random.PCG64(seed))
         normal = random.standard_normal((_draw_count(len(score)), len(score)))
         error = components(answers).error[index]
-        return cls(score, chosen, dialogue, error, normal, answers, index)
+        return cls(score, n_chosen, dialogue, error, normal, answers, index)
 
     @property
     def constants(self) -> tuple[float, float]:
         """Means that are the same in every study."""
-        return float(self.score.mean()), float(self.chosen.mean())
+        return float(self.score.mean()), float(self.n_chosen.mean())
 
     @property
     def feedback(self) -> Floats:
@@ -286,12 +288,12 @@ class CountedItems:
         """Share of the scores' variance that is not error."""
         return 1 - float(np.nanmean(self.error)) / float(np.var(self.score, ddof=1))
 
-    def take(self, rows: Rows) -> CountedItems:
+    def select(self, rows: Rows) -> CountedItems:
         """Return the items of `rows`, with as many draws as the jackknife needs."""
         return replace(
             self,
             score=self.score[rows],
-            chosen=self.chosen[rows],
+            n_chosen=self.n_chosen[rows],
             dialogue=self.dialogue[rows],
             error=self.error[rows],
             normal=self.normal[:JACKKNIFE_DRAWS, rows],
@@ -347,7 +349,7 @@ class ModelledItems:
     score: Floats
     utility: Floats
     """(N,)"""
-    chosen: Floats
+    n_chosen: Floats
     """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
     draws_without_tastes: Floats
@@ -388,11 +390,11 @@ class ModelledItems:
             _scores(values, answers, model, scale)[:, index]
             for values in (fitted.utility[np.newaxis], true.without_tastes, true.with_tastes)
         )
-        _, chosen = _counting_scores(answers, index)
+        _, n_chosen = _counting_scores(answers, index)
         return cls(
             observed[0],
             fitted.utility[index],
-            chosen,
+            n_chosen,
             dialogue,
             alike,
             draws_with_tastes,
@@ -403,7 +405,7 @@ class ModelledItems:
     @property
     def constants(self) -> tuple[float, float]:
         """Means that are the same in every study."""
-        return float(self.utility.mean()), float(self.chosen.mean())
+        return float(self.utility.mean()), float(self.n_chosen.mean())
 
     @property
     def feedback(self) -> Floats:
@@ -429,13 +431,13 @@ class ModelledItems:
             return "the errors of the scores are as large as their differences"
         return ""
 
-    def take(self, rows: Rows) -> ModelledItems:
+    def select(self, rows: Rows) -> ModelledItems:
         """Return the items of `rows`."""
         return replace(
             self,
             score=self.score[rows],
             utility=self.utility[rows],
-            chosen=self.chosen[rows],
+            n_chosen=self.n_chosen[rows],
             dialogue=self.dialogue[rows],
             draws_without_tastes=self.draws_without_tastes[:, rows],
             draws_with_tastes=self.draws_with_tastes[:, rows],

@@ -263,9 +263,9 @@ def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
     value = statistic(np.ones((1, n)))[0]
     deleted = statistic(1 - np.eye(n))
     first, second = np.triu_indices(n, 1)
-    both = np.ones((len(first), n))
-    both[np.arange(len(first)), first] = both[np.arange(len(first)), second] = 0.0
-    without_both = np.concatenate([statistic(chunk) for chunk in np.array_split(both, n)])
+    pair_columns = np.ones((len(first), n))
+    pair_columns[np.arange(len(first)), first] = pair_columns[np.arange(len(first)), second] = 0.0
+    without_both = np.concatenate([statistic(chunk) for chunk in np.array_split(pair_columns, n)])
     quadratic = n * value - (n - 1) * (deleted[first] + deleted[second]) + (n - 2) * without_both
     excess = len(first) * float(np.var(quadratic)) / (n * (n - 1))
     variance = (n - 1) * float(np.var(deleted))

@@ -1,15 +1,15 @@
-"""Models by name. Each backend imports its framework itself, and only once it is used.
+"""Models by name. Backends import their frameworks on first use.
 
 baseline:chance          encoder:FOLDER or encoder:HUB-ID       package:NAME
 causal:FOLDER, causal:HUB-ID or causal:FILE.gguf                seq2seq:FOLDER or seq2seq:HUB-ID
 static:FILE              word vectors
-chat:NAME                on an OpenAI-compatible server, which writes answers
-completions:NAME         on such a server, which says how likely the tokens of a text are
-FOLDER, HUB-ID or FILE.gguf     the kind follows from the model's own configuration; also what giccs-csts
-                                train made, which is for the task csts
-MODEL+STEP               vectors by another way (words, first-last) or changed (whitening, abtt, pcr, flow)
+chat:NAME                text generation on an OpenAI-compatible server
+completions:NAME         token likelihoods from such a server
+FOLDER, HUB-ID or FILE.gguf     the kind is derived from the model's configuration; also models of
+                                giccs-csts train, for the task csts
+MODEL+STEP               other vectors (words, first-last) or transformed ones (whitening, abtt, pcr, flow)
 
-What a model can do is declared by the protocols of `giccs.models.abilities` that it implements.
+The abilities of a model are declared by the protocols of `giccs.models.abilities` that it implements.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ __all__ = ["KINDS", "Kind", "ModelOptions", "kinds", "open_model"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of models: what opens the model called ``KIND:PLACE``."""
+    """A kind of model and its opener, for names ``KIND:LOCATION``."""
 
     opener: str
-    """``module:function``, called with the whole name, the place and the `ModelOptions`; imported late."""
-    place: str = ""
-    """What is written after the colon, for messages; empty: the opener says it."""
+    """``module:function``, called with the whole name, the location and the `ModelOptions`; imported
+    lazily."""
+    location: str = ""
+    """Form of the part after the colon, for messages; if empty, the opener reports it."""
     has_weights: bool = True
-    """Whether weights are loaded here, which take a GPU and can be quantised and spread over devices."""
+    """Whether weights are loaded locally, so that they can be quantised and distributed over devices."""
 
 
 KINDS = {
@@ -59,18 +60,18 @@ KINDS = {
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Return `KINDS`, and those that other packages name as entry points of the group ``giccs.models``."""
-    others = {point.name: Kind(point.value) for point in entry_points(group="giccs.models")}
-    return KINDS | others
+    """Return `KINDS` and the entry points of other packages in the group ``giccs.models``."""
+    external_kinds = {point.name: Kind(point.value) for point in entry_points(group="giccs.models")}
+    return KINDS | external_kinds
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How to open and run a model."""
+    """Options for opening and running a model."""
 
     batch_size: int | None = option(
         None,
-        "Texts at a time; auto grows until memory or gain ends.",
+        "Batch size in texts; auto increases it while throughput improves and memory allows.",
         bounds=(1, MAX_COUNT),
         expects=f"a number from 1 to {MAX_COUNT}",
         none="auto",
@@ -78,24 +79,26 @@ class ModelOptions:
     )
     device: str = option(
         "auto",
-        "Where the model runs; auto takes a GPU where there is one.",
+        "Device of the model; auto uses a GPU if available.",
         pattern="auto|cpu|mps|cuda(:[0-9]{1,3})?",
         expects="auto, cpu, cuda, cuda:N or mps",
         metavar="auto|cpu|cuda[:N]|mps",
     )
     device_map: str | None = option(
         None,
-        "Spread a large model over GPUs, main memory and disk: auto, balanced, balanced_low_0, "
-        "sequential, or parts of the model and their devices from a JSON file.",
+        "Distribute a large model over GPUs, main memory and disk: auto, balanced, balanced_low_0, "
+        "sequential, or a JSON file that maps parts of the model to devices.",
         metavar="MAP|FILE",
     )
-    dtype: str = option("auto", "Type of the weights; auto as saved.", choices=("auto", *DTYPES))
+    dtype: str = option(
+        "auto", "Data type of the weights; auto uses the saved type.", choices=("auto", *DTYPES)
+    )
     quantise: str | None = option(
-        None, "Make weights smaller as they are loaded.  [default: as saved]", choices=QUANTISATIONS
+        None, "Quantise weights during loading.  [default: as saved]", choices=QUANTISATIONS
     )
     revision: str | None = option(None, "Branch, tag or commit of a hub id.", metavar="REV")
-    offline: bool = option(False, "Never ask the hub; use its local cache.")
-    trust_remote_code: bool = option(False, "Run code that the model brings.")
+    offline: bool = option(False, "Use only the local cache, without access to the hub.")
+    trust_remote_code: bool = option(False, "Allow the execution of code in the model repository.")
     base_url: str | None = option(
         None,
         "Server of chat:NAME and completions:NAME.  [default: OPENAI_BASE_URL, or OpenAI's own]",
@@ -103,11 +106,13 @@ class ModelOptions:
     )
     price: tuple[float, float] | None = option(
         None,
-        "US dollars for a million tokens read and written, to show what a server costs.",
+        "Prices in US dollars per million input and output tokens, for the cost report.",
         bounds=(0, 1e6),
         metavar="IN OUT",
     )
-    concurrency: int = option(8, "Requests to a server at a time.", bounds=(1, 1000), metavar="N")
+    concurrency: int = option(
+        8, "Maximum number of concurrent requests to a server.", bounds=(1, 1000), metavar="N"
+    )
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -115,9 +120,9 @@ class ModelOptions:
 
 
 def open_model(name: str, options: ModelOptions | None = None) -> Model:
-    """Return the model called `name`; nothing is loaded yet.
+    """Return the model called `name`, without loading its weights.
 
-    Raises InputError with one sentence on what to do where the model cannot be had.
+    Raises InputError with a remedy if the model is unavailable.
 
     >>> open_model("baseline:char-ngram").identity["kind"]
     'baseline'
@@ -136,20 +141,22 @@ def open_model(name: str, options: ModelOptions | None = None) -> Model:
 
 
 def _opened(name: str, options: ModelOptions) -> Model:
-    kind, colon, place = name.partition(":")
+    kind, colon, location = name.partition(":")
     if not colon or kind not in kinds():
         path = located(name, options.revision, offline=options.offline)
         return _open(KINDS[stated_kind(path)].opener, name, str(path), options)
-    own = kinds()[kind]
-    if not own.has_weights:
+    kind_entry = kinds()[kind]
+    if not kind_entry.has_weights:
         refuse_map(name, options)
         refuse_quantising(name, options)
-    if own.place and not place:
-        raise InputError(Problem(name, None, f"names no model; write {kind}:{own.place}"))
-    return _open(own.opener, name, place, options)
+    if kind_entry.location and not location:
+        raise InputError(
+            Problem(name, None, f"missing model name; expected {kind}:{kind_entry.location}")
+        )
+    return _open(kind_entry.opener, name, location, options)
 
 
-def _open(opener: str, name: str, place: str, options: ModelOptions) -> Model:
+def _open(opener: str, name: str, location: str, options: ModelOptions) -> Model:
     module, function = opener.split(":")
-    model: Model = getattr(import_module(module), function)(name, place, options)
+    model: Model = getattr(import_module(module), function)(name, location, options)
     return model

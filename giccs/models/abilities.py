@@ -1,7 +1,7 @@
-"""Abilities of models: the protocols that backends declare, and the prompts and scores that they exchange.
+"""Abilities of models: protocols implemented by backends, and the prompts and scores that they exchange.
 
-A backend lists its abilities as base classes, and mypy compares the signatures of its methods with them. A
-model of another package needs no base class: ``isinstance(model, PairModel)`` asks for the methods only.
+A backend lists its abilities as base classes, so that mypy checks the signatures of its methods. Models of
+other packages need no base class: ``isinstance(model, PairModel)`` only checks for the methods.
 """
 
 from __future__ import annotations
@@ -37,101 +37,102 @@ __all__ = [
 
 
 class Model(Protocol):
-    """What every model has."""
+    """Interface of all models."""
 
-    if TYPE_CHECKING:  # not part of isinstance(), which before Python 3.12 evaluates properties
+    if TYPE_CHECKING:  # Excluded from isinstance(), which evaluates properties before Python 3.12.
 
         @property
         def name(self) -> str:
-            """As the user called it."""
+            """The name given by the user."""
             ...
 
         @property
         def identity(self) -> Mapping[str, Any]:
-            """What its predictions depend on; known before the weights are loaded."""
+            """Settings that determine the predictions; available before the weights are loaded."""
             ...
 
         def environment(self) -> Mapping[str, Any]:
-            """Return with what it ran: versions, device, batch size."""
+            """Return the environment of the run: versions, device, batch size."""
             ...
 
 
 @runtime_checkable
 class PairModel(Model, Protocol):
-    """A model that says how similar two texts are."""
+    """A model that computes the similarity of two texts."""
 
     @abstractmethod
     def pair_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return (N,) similarities of N pairs, higher for more similar; NaN where there is none."""
+        """Return (N,) similarities of N pairs, higher for more similar pairs; NaN if undefined."""
 
 
 @runtime_checkable
 class VectorModel(Model, Protocol):
-    """A model that gives vectors of texts."""
+    """A model that computes vectors of texts."""
 
     @abstractmethod
     def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
-        """Return (N, D) vectors of N texts; NaN in the rows of texts that have none."""
+        """Return (N, D) vectors of N texts; rows of texts without a vector are NaN."""
 
 
 @runtime_checkable
 class TextPairModel(Model, Protocol):
-    """A model that may read a pair of texts as one input."""
+    """A model that may encode a pair of texts as one input."""
 
     @abstractmethod
     def separates_pairs(self) -> bool:
-        """Tell whether its tokenizer puts a separator between two texts."""
+        """Return whether its tokenizer puts a separator between two texts."""
 
 
 @runtime_checkable
 class LikelihoodModel(Model, Protocol):
-    """A model that says how likely an option is after a prompt."""
+    """A model that computes the likelihood of options after a prompt."""
 
     @abstractmethod
     def score(self, prompts: Sequence[Prompt], progress: Progress) -> Scored:
         """Return the likelihood of each option of each prompt.
 
-        A prompt that is too long for the model is replaced by the first of `shorter` that fits with its
-        longest option. InputError names all prompts for which none fits.
+        A prompt that is too long for the model is replaced by the first of its shorter prompts that fits with
+        its longest option. Raises InputError with all prompts for which none fits.
         """
 
 
 @runtime_checkable
 class GeneratingModel(Model, Protocol):
-    """A model that writes text."""
+    """A model that generates text."""
 
     @abstractmethod
     def generate(self, prompts: Sequence[str], max_tokens: int, progress: Progress) -> list[str]:
-        """Return the likeliest continuation of each prompt, of at most `max_tokens` tokens."""
+        """Return the greedy continuation of each prompt, of at most `max_tokens` tokens."""
 
 
 @runtime_checkable
 class ChatTemplateModel(Model, Protocol):
-    """A model whose chat template is known."""
+    """A model with a chat template."""
 
     @abstractmethod
     def render_chat(self, text: str) -> str:
-        """Return `text` as a user's message with what opens the answer; InputError without a template."""
+        """Return `text` as a user message followed by the generation prompt; raise InputError without a
+        template."""
 
 
 @runtime_checkable
 class ServedModel(Model, Protocol):
-    """A model on a server, which caches its answers itself."""
+    """A model on a server, with its own cache of answers."""
 
     @abstractmethod
     def usage(self) -> str:
-        """Return requests, tokens and cost of the last call, in one line."""
+        """Return requests, tokens and cost of the last call as one line."""
 
 
 @runtime_checkable
 class DescribedModel(Model, Protocol):
-    """A model that is for one task only."""
+    """A model that is only for one task."""
 
     @abstractmethod
     def description(self) -> str:
-        """Return what the model is, for other tasks' refusals."""
+        """Return a description of the model for the error messages of other tasks."""
 
 
 @runtime_checkable
@@ -140,46 +141,47 @@ class EncodableModel(Model, Protocol):
 
     @abstractmethod
     def encoder_name(self) -> str:
-        """Return that name; empty where there is none."""
+        """Return that name, or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text and the options that may follow it."""
+    """A text and its possible continuations."""
 
     text: str
     options: tuple[str, ...]
-    """Each follows `text` directly, so it brings its own leading space."""
+    """Each follows `text` directly, so it includes its own leading space."""
     shorter: tuple[str, ...] = ()
-    """Texts to take where `text` does not fit into the model's context, from longest to shortest."""
+    """Alternatives for a `text` that exceeds the model's context, from longest to shortest."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptionScore:
-    """How likely an option is after its prompt."""
+    """Log-likelihood of an option after its prompt."""
 
     logprob: float
-    """Sum of ln p(token | all tokens before it) over the tokens of the option; at most 0."""
+    """Sum of ln p(token | preceding tokens) over the tokens of the option; at most 0."""
     tokens: int
-    """How many tokens that sum has, at least 1."""
+    """Number of tokens in the sum, at least 1."""
     bytes: int
-    """UTF-8 bytes of the option without the white space it begins with, as in lm-evaluation-harness, where
-    that space is the delimiter and no part of the choice."""
+    """Number of UTF-8 bytes of the option without leading white space, as in lm-evaluation-harness, where
+    this space is the delimiter and not part of the choice.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The answers to a sequence of prompts, in its order."""
+    """The option scores of a sequence of prompts, in the same order."""
 
     prompts: tuple[str, ...]
-    """What the model read: a prompt's text, or the one of `shorter` that was the first to fit."""
+    """Inputs of the model: the text of a prompt, or the first shorter text that fits."""
     options: tuple[tuple[OptionScore, ...], ...]
     cut: int
-    """How many prompts were too long for the model, so that a shorter text stands in."""
+    """Number of prompts replaced by a shorter text because they were too long."""
 
 
 def check_prompts(name: str, prompts: Sequence[Prompt]) -> None:
-    """Raise InputError for the model `name`, with all prompts that cannot be asked."""
+    """Raise InputError for the model `name` with all invalid prompts."""
     problems = [
         Problem(name, None, f"prompt {n} {fault}")
         for n, prompt in enumerate(prompts, start=1)
@@ -191,7 +193,7 @@ def check_prompts(name: str, prompts: Sequence[Prompt]) -> None:
 
 def _faults(prompt: Prompt) -> Iterator[str]:
     if not prompt.options:
-        yield "has no options; one at least is needed"
+        yield "no options; expected at least one"
     for option in prompt.options:
         if not option.strip():
-            yield f"has the empty option {option!r}; an option has a text"
+            yield f"empty option {option!r}; expected text"

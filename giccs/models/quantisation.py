@@ -1,7 +1,7 @@
-"""Weights of 4 or 8 bits: made as a model is loaded, or as they were saved.
+"""Weights of 4 or 8 bits, quantised during loading or in the checkpoint.
 
-They are made by bitsandbytes: 4 bits are NF4 (QLoRA, Dettmers et al. 2023), of which sums are computed in the
-model's type; 8 bits are LLM.int8() (Dettmers et al. 2022), whose inputs are rounded, too, in float16.
+bitsandbytes quantises during loading: 4 bits are NF4 (QLoRA, Dettmers et al. 2023), with sums in the model's
+data type; 8 bits are LLM.int8() (Dettmers et al. 2022), with inputs rounded to float16.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 KINDS = {"4bit": "bitsandbytes NF4, 4 bits", "8bit": "bitsandbytes LLM.int8(), 8 bits"}
-"""What can be asked for, and what stands in results."""
+"""Quantisation options and their names in results."""
 SHARES = {"4bit": 0.3, "8bit": 0.55}
-"""Of the size of weights in half precision, what is taken in memory; embeddings stay as they are."""
+"""Memory requirement relative to half precision; embeddings are not quantised."""
 READERS = {
     "awq": "gptqmodel",
     "bitsandbytes": "bitsandbytes",
@@ -41,51 +41,53 @@ READERS = {
     "quanto": "optimum.quanto",
     "torchao": "torchao",
 }
-"""How a checkpoint was quantised -> the module without which transformers cannot read it."""
+"""Quantisation method of a checkpoint -> module that transformers requires to read it."""
 
 
 def check_quantised(name: str, config: Any, options: ModelOptions, *, gguf: bool = False) -> None:
-    """Raise InputError where weights cannot be quantised as asked, or read as they were saved.
+    """Raise InputError if weights cannot be quantised as requested, or read as saved.
 
-    `config` is what the model's ``config.json`` holds.
+    `config` is the content of the model's ``config.json``.
     """
 
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
-    own = (config.get("quantization_config") if isinstance(config, dict) else None) or {}
-    method = own.get("quant_method") if isinstance(own, dict) else None
+    own_config = (config.get("quantization_config") if isinstance(config, dict) else None) or {}
+    method = own_config.get("quant_method") if isinstance(own_config, dict) else None
     reader = READERS.get(str(method))
-    if reader and not _there(reader):
+    if reader and not _is_installed(reader):
         package = reader.replace("_", "-").replace(".", "-")
         raise refused(
-            f"its weights are quantised by {method}, and {package} is needed to read them; "
-            f"install it with: pip install {package}"
+            f"its weights are quantised by {method}, which requires {package}; install it with: pip "
+            f"install {package}"
         )
     if options.quantise is None:
         return
     if gguf or method:
-        already = "comes from a GGUF file" if gguf else f"is quantised already, by {method}"
-        raise refused(f"{already}; leave --quantise out")
+        already = "comes from a GGUF file" if gguf else f"already quantised by {method}"
+        raise refused(f"{already}; omit --quantise")
     if find_spec("bitsandbytes") is None or find_spec("accelerate") is None:
         raise refused(
-            "--quantise needs bitsandbytes; install it with: pip install 'giccs[quantised]'"
+            "--quantise requires bitsandbytes; install it with: pip install 'giccs[quantised]'"
         )
 
 
 def refuse_quantising(name: str, options: ModelOptions) -> None:
-    """Raise InputError where quantised weights are asked for, of a model that has none."""
+    """Raise InputError if quantisation is requested for a model without weights."""
     if options.quantise is not None:
-        raise InputError(Problem(name, None, "has no weights to quantise; leave --quantise out"))
+        raise InputError(Problem(name, None, "has no weights to quantise; omit --quantise"))
 
 
 def settle(name: str, model: Any, options: ModelOptions) -> None:
-    """Let a loaded model's numbers be the same on all processors.
+    """Make the numbers of a loaded model independent of the processor.
 
-    On some (AVX512-BF16) bitsandbytes packs weights of 4 bits anew, with their scales in bfloat16. InputError
-    where quantised weights were asked for, and the model has none.
+    On some processors (AVX512-BF16), bitsandbytes repacks 4-bit weights with scales in bfloat16. Raises
+    InputError if quantised weights were requested and the model has none.
     """
-    parts = [one for one in model.modules() if type(one).__module__.startswith("bitsandbytes.")]
+    parts = [
+        module for module in model.modules() if type(module).__module__.startswith("bitsandbytes.")
+    ]
     if not parts:
         refuse_quantising(name, options)
     for part in parts:
@@ -93,25 +95,25 @@ def settle(name: str, model: Any, options: ModelOptions) -> None:
             part.support_avx512bf16_for_cpu = False
 
 
-def _there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # of optimum.quanto, optimum
+    except ModuleNotFoundError:  # Of optimum.quanto and optimum.
         return False
 
 
 def quantised_as(options: ModelOptions) -> dict[str, str]:
-    """Return what stands in a result's signature; nothing where weights are as they were saved."""
+    """Return the signature entry of a result; empty for unchanged weights."""
     return {} if options.quantise is None else {"quantised": KINDS[options.quantise]}
 
 
 def quantised_with(options: ModelOptions) -> dict[str, str]:
-    """Return what stands in a result's environment: the version that quantised, if any did."""
+    """Return the environment entry of a result: the version of the quantisation library, if used."""
     return {} if options.quantise is None else {"bitsandbytes": version("bitsandbytes")}
 
 
 def quantisation(options: ModelOptions, dtype: str) -> dict[str, Any]:
-    """Return what transformers is told, so that it quantises weights as it loads them."""
+    """Return the arguments for transformers to quantise weights during loading."""
     if options.quantise is None:
         return {}
     import torch
@@ -119,18 +121,18 @@ def quantisation(options: ModelOptions, dtype: str) -> dict[str, Any]:
 
     logging.getLogger("bitsandbytes").setLevel(
         logging.ERROR
-    )  # it says of each matrix that it casts
+    )  # It warns about casting for each matrix.
     if options.quantise == "8bit":
-        how = BitsAndBytesConfig(load_in_8bit=True)  # type: ignore[no-untyped-call]
+        config = BitsAndBytesConfig(load_in_8bit=True)  # type: ignore[no-untyped-call]
     else:
-        how = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
+        config = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
             bnb_4bit_compute_dtype=getattr(torch, dtype),
         )
-    return {"quantization_config": how}
+    return {"quantization_config": config}
 
 
 def precision(options: ModelOptions, dtype: str) -> str:
-    """Return the type that a model's rounding is that of: LLM.int8() computes in float16 at best."""
+    """Return the data type that determines rounding errors: LLM.int8() computes in float16."""
     return "float16" if options.quantise == "8bit" and dtype == "float32" else dtype

@@ -1,8 +1,8 @@
-"""Sentence-transformers models, and plain encoders with the mean of their tokens' vectors.
+"""Sentence-transformers models, and plain encoders with mean pooling.
 
-The paper (section 5.1.1) takes "the mean aggregation of its token embeddings" for every model. A
-sentence-transformers folder brings its own pooling, which for the models of Table 5 is that mean; a
-plain encoder gets it here. Padding is left out of the mean in both cases.
+The paper (section 5.1.1) uses "the mean aggregation of its token embeddings" for every model.
+Sentence-transformers folders specify their pooling, which is the mean for the models of Table 5. Plain
+encoders get mean pooling. Padding is excluded from the mean in both cases.
 """
 
 from __future__ import annotations
@@ -41,44 +41,45 @@ if TYPE_CHECKING:
 __all__ = ["SentenceModel", "encoder_folder", "open_encoder"]
 
 
-def open_encoder(name: str, place: str, options: ModelOptions) -> SentenceModel | TrainedModel:
-    """Return the encoder in the folder `place` or of that hub id, or what giccs-csts train made of one."""
-    path = located(place, options.revision, offline=options.offline)
+def open_encoder(name: str, location: str, options: ModelOptions) -> SentenceModel | TrainedModel:
+    """Return the encoder in the folder `location` or of that hub id, or a model trained by giccs-csts
+    train."""
+    path = located(location, options.revision, offline=options.offline)
     if (settings := trained_settings(path)) is not None:
         return TrainedModel(name, path, settings, options)
     return SentenceModel(name, encoder_folder(name, path, options), options)
 
 
 def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
-    """Return the folder of an encoder; InputError in a sentence where it holds none."""
+    """Return the folder of an encoder; raise InputError if it contains none."""
 
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
     if not folder.is_dir():
-        raise refused("is a file; a model is a folder or a hub id")
+        raise refused("is a file; expected a folder or a hub id")
     parts = read_json(folder / "modules.json")
     config = read_json(folder / "config.json")
     if parts is None and config is None:
-        raise refused("holds no model: there is neither modules.json nor config.json in it")
+        raise refused("contains no model: neither modules.json nor config.json")
     if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
-        raise refused(f"holds no weights; a file {' or '.join(WEIGHTS)} is expected")
-    own = isinstance(config, dict) and "auto_map" in config
-    if (own or _foreign_parts(parts)) and not options.trust_remote_code:
-        raise refused("brings code of its own; read it, then allow it with --trust-remote-code")
+        raise refused(f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
+    has_own_code = isinstance(config, dict) and "auto_map" in config
+    if (has_own_code or _foreign_parts(parts)) and not options.trust_remote_code:
+        raise refused("requires its own code; review it, then allow it with --trust-remote-code")
     check_quantised(name, config, options)
     device_map(name, options)
     return folder
 
 
 def _foreign_parts(parts: Any) -> bool:
-    """Tell whether modules.json names classes of others; older versions import these unasked."""
+    """Return whether modules.json names third-party classes, which older versions import without consent."""
     types = [part.get("type") for part in parts or () if isinstance(part, dict)]
-    return any(not str(one).startswith("sentence_transformers.") for one in types)
+    return any(not str(module_type).startswith("sentence_transformers.") for module_type in types)
 
 
 class SentenceModel(PairModel, TextPairModel, VectorModel):
-    """An encoder whose similarity is the cosine of two texts' vectors."""
+    """An encoder with the cosine of two vectors as similarity."""
 
     name: str
 
@@ -91,7 +92,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the vectors depend on: the weights, their type, and how tokens are pooled."""
+        """Return the settings that determine the vectors: weights, data type and pooling."""
         return {
             "kind": "encoder",
             "revision": revision(self._folder),
@@ -102,9 +103,9 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         }
 
     def separates_pairs(self) -> bool:
-        """Tell whether the tokenizer puts a separator between two texts, as those of BERT and RoBERTa do.
+        """Return whether the tokenizer puts a separator between two texts, as those of BERT and RoBERTa do.
 
-        False if the tokenizer cannot be opened: the error is reported when the model is loaded.
+        False if the tokenizer cannot be loaded; the error is reported when the model is loaded.
         """
         return self._separates_pairs
 
@@ -131,19 +132,19 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
     ) -> NDArray[np.float64]:
         """Return the cosine of each pair.
 
-        An input that is a pair of texts itself is encoded as the tokenizer encodes pairs.
+        An input that is itself a pair of texts is encoded as a pair by the tokenizer.
         """
         return cosines(left, right, self._batches, progress)
 
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
-        """Return (N, D) the vectors of N texts; each distinct text is encoded once."""
+        """Return (N, D) vectors of N texts; each distinct text is encoded once."""
         return encoded(texts, self._batches, progress)
 
     def first_last(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
-        """Return (N, D) the mean of all tokens' vectors in a transformer's first layer and its last.
+        """Return (N, D) means of all token vectors in the first and the last layer of a transformer.
 
-        The first is the first layer's output, not its input. Special tokens count, padding does not.
-        Raises InputError where the model has no layers.
+        The first layer is represented by its output, not its input. Special tokens are included, padding is
+        not. Raises InputError if the model has no layers.
         """
 
         def batches(
@@ -154,7 +155,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         return encoded(texts, batches, progress)
 
     def environment(self) -> Mapping[str, Any]:
-        """Return versions, device, and the batch size that was reached."""
+        """Return versions, device, and the final batch size."""
         from importlib.metadata import version
 
         packages = ("torch", "transformers", "sentence-transformers")
@@ -168,8 +169,8 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
 
     @property
     def _devices(self) -> str:
-        own = _transformer(self._model)
-        return devices(own) if own is not self._model else str(own.device)
+        transformer = _transformer(self._model)
+        return devices(transformer) if transformer is not self._model else str(transformer.device)
 
     def _batches(
         self, texts: Sequence[EncoderInput]
@@ -183,7 +184,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
     def _first_and_last(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
         transformer: Any = self._model[0]
         if not hasattr(transformer, "auto_model"):
-            message = "has no layers; first-last is for transformers encoders"
+            message = "has no layers; first-last requires a transformer encoder"
             raise InputError(Problem(self.name, None, message))
         import torch
 
@@ -197,9 +198,9 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         self._check_tokens(tokens)
         with torch.inference_mode():
             states = transformer.auto_model(**tokens, output_hidden_states=True).hidden_states
-        both = (states[1].float() + states[-1].float()) / 2
+        average = (states[1].float() + states[-1].float()) / 2
         mask = tokens["attention_mask"].unsqueeze(-1)
-        means = (both * mask).sum(dim=1) / mask.sum(dim=1)
+        means = (average * mask).sum(dim=1) / mask.sum(dim=1)
         return np.asarray(means.cpu().numpy(), dtype=np.float32)
 
     @property
@@ -208,7 +209,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
 
     @cached_property
     def _dtype(self) -> str:
-        """Return the type of the weights: what was asked for, or what they were saved in."""
+        """Return the data type of the weights: the requested one, or that of the saved weights."""
         if self._options.dtype != "auto":
             return self._options.dtype
         return saved_dtype(read_json(self._folder / "config.json"))
@@ -223,14 +224,17 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-        how = {"dtype": getattr(torch, self._dtype), **quantisation(self._options, self._dtype)}
+        arguments = {
+            "dtype": getattr(torch, self._dtype),
+            **quantisation(self._options, self._dtype),
+        }
         check_device(self.name, self._options.device)
         device = None if self._options.device == "auto" else self._options.device
         spread = device_map(self.name, self._options)
         if spread is None and self._options.quantise:
             spread = {"": device or ("cuda" if torch.cuda.is_available() else "cpu")}
         if spread is not None:
-            how["device_map"] = spread
+            arguments["device_map"] = spread
         try:
             with recorded_loading() as reports:
                 model = SentenceTransformer(
@@ -238,17 +242,17 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
                     device=device,
                     trust_remote_code=self._options.trust_remote_code,
                     local_files_only=self._options.offline,
-                    model_kwargs=how,
+                    model_kwargs=arguments,
                 )
-            # a single module computes the vectors itself, by its pooler where it has one
+            # A single module computes vectors itself, with its pooler if it has one.
             self._unused = check_weights(reports, POOLER if len(model) > 1 else ())
             check_tokenizer(getattr(model, "tokenizer", None))
             if isinstance(spread, dict):
                 must_cover(_transformer(model), spread)
         except (
             Exception
-        ) as error:  # the frameworks raise whatever they like, also for a broken file
-            message = f"cannot be opened: {first_line(error)}"
+        ) as error:  # Frameworks raise many kinds of exceptions, also for damaged files.
+            message = f"cannot be loaded: {first_line(error)}"
             raise InputError(Problem(self.name, None, message)) from error
         settle(self.name, model, self._options)
         self._watch_tokens(model)
@@ -258,25 +262,25 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         return model
 
     def _watch_tokens(self, model: Any) -> None:
-        """Check and count the tokens of each batch before the model reads them."""
+        """Validate and count the tokens of each batch before they enter the model."""
         self._counter = TokenCounter(getattr(model, "tokenizer", None))
         self._vocabulary = _vocabulary(model)
         model[0].register_forward_pre_hook(lambda module, args: self._check_tokens(args[0]))
 
     def _check_tokens(self, features: Mapping[str, Any]) -> None:
-        """Count the tokens of a batch; InputError where the model has no vector for one of them."""
+        """Count the tokens of a batch; raise InputError for ids without a vector in the model."""
         self._counter.batch(features)
         ids = features.get("input_ids")
         if ids is not None and self._vocabulary and int(ids.max()) >= self._vocabulary:
             message = (
-                f"its tokenizer gives token {int(ids.max())}, and the model knows {self._vocabulary}; "
-                "is it another model's?"
+                f"its tokenizer produces token {int(ids.max())}, but the vocabulary has "
+                f"{self._vocabulary} entries; the tokenizer may be that of another model"
             )
             raise InputError(Problem(self.name, None, message))
 
 
 def _vocabulary(model: Any) -> int:
-    """Return the number of tokens that a model has vectors for, if its tokenizer may give others; else 0."""
+    """Return the number of token vectors of a model, if its tokenizer may produce other ids; else 0."""
     transformer: Any = _transformer(model)
     if transformer is model or not hasattr(model.tokenizer, "get_vocab"):
         return 0
@@ -285,24 +289,24 @@ def _vocabulary(model: Any) -> int:
 
 
 def _transformer(model: Any) -> Any:
-    """Return what transformers loaded, of a model of sentence-transformers; the model where it is none."""
+    """Return the transformers model inside a sentence-transformers model, or the model itself."""
     return getattr(model[0], "auto_model", model)
 
 
 def _take_mean(model: Any) -> None:
-    """Let a text's vector be the mean of its tokens'; of causal models the framework would take the last."""
-    old_name = "get_sentence_embedding_dimension"  # before version 6
+    """Use mean pooling; for causal models the framework would use the last token."""
+    old_name = "get_sentence_embedding_dimension"  # Before version 6.
     size = getattr(model, "get_embedding_dimension", None) or getattr(model, old_name)
     if len(model) > 1:
         model[1] = type(model[1])(size(), "mean")
 
 
 def _let_pad(model: Any) -> None:
-    """Give a tokenizer a token to pad with where it has none, as those of GPT-2 and Llama; it is masked."""
+    """Set a padding token for tokenizers without one, such as those of GPT-2 and Llama; it is masked."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     if getattr(tokenizer, "pad_token", "") is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
-        tokenizer.padding_side = "right"  # so that no position moves
+        tokenizer.padding_side = "right"  # So that no position changes.
 
 
 def _need_frameworks(name: str) -> None:

@@ -1,7 +1,7 @@
-"""Encoder-decoders that write an answer: T5, Flan-T5, Tk-Instruct, BART, ...
+"""Encoder-decoders for text generation: T5, Flan-T5, Tk-Instruct, BART, ...
 
-C-STS (section 4.2) prompts instruction-tuned ones. Their encoder reads the whole prompt at once, so they
-score no options as causal models do.
+C-STS (section 4.2) prompts instruction-tuned ones. Their encoder reads the whole prompt at once, so unlike
+causal models they do not score options.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
 __all__ = ["Seq2SeqModel", "open_seq2seq"]
 
 
-def open_seq2seq(name: str, place: str, options: ModelOptions) -> Seq2SeqModel:
-    """Return the model in the folder `place`, or of that hub id; its weights are loaded later.
+def open_seq2seq(name: str, location: str, options: ModelOptions) -> Seq2SeqModel:
+    """Return the model in the folder `location`, or of that hub id; weights are loaded later.
 
-    InputError with one sentence on what to do where it is no encoder-decoder that writes.
+    Raises InputError with a remedy if it is not an encoder-decoder for text generation.
     """
 
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
-    path = located(place, options.revision, offline=options.offline)
+    path = located(location, options.revision, offline=options.offline)
     if not path.is_dir():
-        raise refused("is a file; an encoder-decoder is a folder or a hub id")
+        raise refused("is a file; expected a folder or a hub id of an encoder-decoder")
     config = checked_config(name, path, options)
     if not config.get("is_encoder_decoder"):
         raise refused(
-            "is no encoder-decoder (T5, Flan-T5, ...); causal: is for GPT, Llama and so on"
+            "not an encoder-decoder (T5, Flan-T5, ...); use causal: for GPT, Llama and similar models"
         )
     if stated_kind(path) != "seq2seq":
-        kinds = ", ".join(config.get("architectures") or ["none named"])
-        raise refused(f"has no head that writes an answer (its architecture: {kinds})")
+        kinds = ", ".join(config.get("architectures") or ["not stated"])
+        raise refused(f"has no text generation head (architecture: {kinds})")
     return Seq2SeqModel(name, Source(path), options)
 
 
 class Seq2SeqModel(GeneratingModel):
-    """An encoder-decoder; loaded when it is first asked."""
+    """An encoder-decoder, loaded on first use."""
 
     name: str
 
@@ -61,7 +61,7 @@ class Seq2SeqModel(GeneratingModel):
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the answers depend on."""
+        """Return the settings that determine the answers."""
         return {
             "kind": "seq2seq",
             "revision": self._source.revision,
@@ -71,23 +71,25 @@ class Seq2SeqModel(GeneratingModel):
 
     @property
     def context(self) -> int | None:
-        """Number of tokens that the encoder reads at most; None where it has no limit, as in T5."""
+        """Maximum number of tokens of the encoder; None if unlimited, as in T5."""
         config = self._loaded.model.config
         if hasattr(config, "relative_attention_num_buckets"):
-            return None  # the n_positions of T5 are those of its training; distances have no end
+            return None  # The n_positions of T5 is that of its training; positions are relative.
         limits = ("max_encoder_position_embeddings", *LIMITS)
-        found = (getattr(config, limit, None) for limit in limits)
-        return next((limit for limit in found if isinstance(limit, int) and limit > 0), None)
+        stated_limits = (getattr(config, limit, None) for limit in limits)
+        return next(
+            (limit for limit in stated_limits if isinstance(limit, int) and limit > 0), None
+        )
 
     def generate(
         self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
     ) -> list[str]:
-        """Return what the model writes for each prompt: at most `max_tokens` tokens, the likeliest each.
+        """Return the greedy output for each prompt, of at most `max_tokens` tokens.
 
-        InputError names every prompt that is too long for the model; none is cut.
+        Raises InputError for every prompt that is too long for the model; prompts are never truncated.
         """
         if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}; 1 or more are allowed")
+            raise ValueError(f"max_tokens is {max_tokens}; expected 1 or more")
         loaded = self._loaded
         ids = (
             [tuple(row) for row in loaded.tokenizer(list(prompts))["input_ids"]] if prompts else []
@@ -101,7 +103,7 @@ class Seq2SeqModel(GeneratingModel):
             raise InputError(Problem(self.name, None, str(error))) from error
 
     def environment(self) -> Mapping[str, Any]:
-        """Return versions, device, and how many prompts shared a batch."""
+        """Return versions, device, and the maximum number of prompts in a batch."""
         from importlib.metadata import version
 
         return {

@@ -1,4 +1,4 @@
-"""Models that giccs-csts train made: what their folders say. The task csts loads and applies them."""
+"""Metadata of models trained by giccs-csts train, which the task csts loads."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = ["SETTINGS", "TrainedModel", "described", "trained_settings"]
 SETTINGS = "settings.json"
 """File with the settings of the training."""
 KEYS = frozenset(["model", "encoding", "objective", "pooling", "texts"])
-"""Some of these settings, by which the file is recognised."""
+"""Settings that identify the file."""
 
 
 def trained_settings(folder: Path) -> Mapping[str, Any] | None:
-    """Return the settings of a folder that giccs-csts train made; None for any other folder."""
+    """Return the settings of a model trained by giccs-csts train, or None for other folders."""
     document = read_json(folder / SETTINGS)
     return document if isinstance(document, dict) and document.keys() >= KEYS else None
 
 
 def described(settings: Mapping[str, Any]) -> str:
-    """Return what a trained model is and what it is for, for messages that refuse it."""
-    return f"is a {settings['encoding']}-encoder made by giccs-csts train, for --task csts only"
+    """Return a description of a trained model and its purpose, for error messages."""
+    return f"is a {settings['encoding']}-encoder trained by giccs-csts train, for --task csts only"
 
 
 class TrainedModel(DescribedModel):
-    """The folder of a trained model, and how to run it; the task csts loads the weights."""
+    """The folder of a trained model and its options; the task csts loads the weights."""
 
     name: str
 
@@ -46,7 +46,7 @@ class TrainedModel(DescribedModel):
         refuse_map(name, options)
         refuse_quantising(name, options)
         if options.dtype not in ("auto", "float32"):
-            message = f"is applied in float32, as it was trained; leave --dtype {options.dtype} out"
+            message = f"runs in float32, as in its training; omit --dtype {options.dtype}"
             raise InputError(Problem(name, None, message))
         self.name = name
         self.folder = folder
@@ -55,16 +55,16 @@ class TrainedModel(DescribedModel):
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the scores depend on."""
+        """Return the settings that determine the scores."""
         return {"kind": "csts-train", "revision": revision(self.folder), "dtype": "float32"}
 
     def description(self) -> str:
-        """Return what the model is, for tasks that refuse it."""
+        """Return a description of the model, for the error messages of tasks."""
         return described(self.settings)
 
     @property
     def device(self) -> str:
-        """Return the device that scores are computed on; InputError where PyTorch does not have it."""
+        """Return the device for computing scores; raise InputError if PyTorch does not have it."""
         import torch
 
         check_device(self.name, self.options.device)

@@ -1,4 +1,4 @@
-"""Does a tokenizer know the texts? All words that it does not know are the same to a model."""
+"""Counts of known and unknown tokens; a model cannot distinguish between unknown tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 MAX_UNKNOWN = 0.05
-"""Largest share of unknown tokens that calls for no warning."""
+"""Maximum share of unknown tokens without a warning."""
 WORD_BOUNDARIES = "▁Ġ#"
 FRAME = ("bos", "eos", "cls", "sep")
 """Special tokens around a text."""
@@ -26,20 +26,21 @@ FRAME = ("bos", "eos", "cls", "sep")
 
 @dataclass(slots=True)
 class TokenCounts:
-    """How many tokens of texts a model read, without special tokens around them; of word vectors, words."""
+    """Numbers of tokens in the inputs of a model, without surrounding special tokens; words for word
+    vectors."""
 
     tokens: int = 0
     unknown: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return what is added to a result's environment."""
+        """Return the entry for a result's environment."""
         return {"tokens": asdict(self)} if self.tokens else {}
 
     def warning(self) -> str:
-        """Return what is wrong; empty where at most `MAX_UNKNOWN` of the tokens are unknown.
+        """Return a warning, or an empty string if at most `MAX_UNKNOWN` of the tokens are unknown.
 
         >>> TokenCounts(200, 25).warning()
-        '12.5 % of the tokens (25 of 200) are unknown to the model; is it made for this language?'
+        '12.5 % of the tokens (25 of 200) are unknown to the model; does it support this language?'
         >>> TokenCounts(200, 10).warning()
         ''
         """
@@ -47,7 +48,7 @@ class TokenCounts:
             return ""
         return (
             f"{100 * self.unknown / self.tokens:.1f} % of the tokens ({self.unknown} of {self.tokens}) "
-            "are unknown to the model; is it made for this language?"
+            "are unknown to the model; does it support this language?"
         )
 
 
@@ -56,7 +57,7 @@ _current: ContextVar[TokenCounts | None] = ContextVar("_current", default=None)
 
 @contextmanager
 def counted_tokens() -> Iterator[TokenCounts]:
-    """Count the tokens that models read in this block; an outer block counts them as well."""
+    """Count the tokens of model inputs in this block; outer blocks count them as well."""
     counts = TokenCounts()
     token = _current.set(counts)
     try:
@@ -67,37 +68,38 @@ def counted_tokens() -> Iterator[TokenCounts]:
 
 
 def count_tokens(tokens: int, unknown: int) -> None:
-    """Add to the counts of the innermost block of `counted_tokens`, if there is one."""
+    """Add to the counts of the active blocks of `counted_tokens`, if any."""
     if (counts := _current.get()) is not None:
         counts.tokens += tokens
         counts.unknown += unknown
 
 
 def check_tokenizer(tokenizer: Any) -> None:
-    """Raise ValueError where a tokenizer of transformers has no tokens but special ones.
+    """Raise ValueError for a tokenizer of transformers that has only special tokens.
 
-    transformers makes such a tokenizer from a folder without tokenizer files. It turns each word into the
-    unknown token, or into none.
+    transformers builds such a tokenizer from a folder without tokenizer files. It maps every word to the
+    unknown token, or to no token.
     """
     if not hasattr(tokenizer, "all_special_tokens"):
         return
     special = {*tokenizer.all_special_tokens, *tokenizer.added_tokens_encoder}
     if {token for token in tokenizer.get_vocab() if token.strip(WORD_BOUNDARIES)} <= special:
         raise ValueError(
-            "its tokenizer has no vocabulary; tokenizer.json, vocab.txt, spiece.model or the like is "
-            "expected in the folder"
+            "its tokenizer has no vocabulary; expected tokenizer.json, vocab.txt, spiece.model or a "
+            "similar file in the folder"
         )
 
 
 class TokenCounter:
-    """Counts the tokens of texts that one tokenizer encoded.
+    """Counts the tokens in the output of one tokenizer.
 
-    Byte-level tokenizers know everything, and may call the end of a text their unknown token, which
-    therefore counts as special.
+    Byte-level tokenizers have no unknown tokens and may use the end-of-text token as such, which is therefore
+    counted as special.
     """
 
     def __init__(self, tokenizer: Any) -> None:
-        """Take a tokenizer of transformers, or one of the library tokenizers, as static embeddings have."""
+        """Create a counter for a tokenizer of transformers, or of the library tokenizers, as in static
+        embeddings."""
         special = set(getattr(tokenizer, "all_special_ids", ()))
         frame = {getattr(tokenizer, f"{name}_token_id", None) for name in FRAME}
         unknown = _unknown_id(tokenizer)
@@ -106,8 +108,8 @@ class TokenCounter:
 
     def ids(self, ids: Iterable[int]) -> None:
         """Count the tokens of a text."""
-        own = [token for token in ids if token not in self._special]
-        count_tokens(len(own), own.count(self._unknown))
+        known_tokens = [token for token in ids if token not in self._special]
+        count_tokens(len(known_tokens), known_tokens.count(self._unknown))
 
     def batch(self, features: Mapping[str, Any]) -> None:
         """Count a batch of texts: tensors ``input_ids``, and ``attention_mask`` if they are padded."""
@@ -117,17 +119,17 @@ class TokenCounter:
         if _current.get() is None or ids is None:
             return
         special = torch.tensor(sorted(self._special), dtype=ids.dtype, device=ids.device)
-        own = ~torch.isin(ids, special)
+        is_content = ~torch.isin(ids, special)
         if "attention_mask" in features:
-            own &= features["attention_mask"].bool()
-        count_tokens(int(own.sum()), int((own & (ids == self._unknown)).sum()))
+            is_content &= features["attention_mask"].bool()
+        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()))
 
 
 def _unknown_id(tokenizer: Any) -> int | None:
-    """Return the id of the token for all unknown words; None where there is none."""
+    """Return the id of the unknown token, or None."""
     if hasattr(tokenizer, "token_to_id"):
         name = getattr(tokenizer.model, "unk_token", None)
-        found = None if name is None else tokenizer.token_to_id(name)
+        unknown_id = None if name is None else tokenizer.token_to_id(name)
     else:
-        found = getattr(tokenizer, "unk_token_id", None)
-    return found if isinstance(found, int) else None
+        unknown_id = getattr(tokenizer, "unk_token_id", None)
+    return unknown_id if isinstance(unknown_id, int) else None

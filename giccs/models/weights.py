@@ -1,4 +1,5 @@
-"""Do the tensors of a checkpoint match the architecture? transformers fills what is missing at random."""
+"""Comparison of a checkpoint's tensors with the architecture; transformers initialises missing ones at
+random."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ __all__ = [
 ]
 
 POOLER = ("pooler",)
-"""The part of an encoder that vectors from the last layer's states do not use."""
+"""The part of an encoder that is not used for vectors from the states of the last layer."""
 HEADS = frozenset({
     "answer_class", "classification_head", "classifier", "cls", "decoder.bias", "decoder.weight",
     "discriminator_predictions", "embed_out", "embedding_decoder", "end_logits",
@@ -28,11 +29,11 @@ HEADS = frozenset({
     "qa_outputs", "score", "sequence_summary", "sop_classifier", "start_logits", "v_head",
     "vocab_layer_norm", "vocab_projector", "vocab_transform",
 })  # fmt: skip
-"""Modules that models of transformers have on top of their body, for pre-training or another task."""
+"""Modules on top of the body of transformers models, for pre-training or another task."""
 OTHER_MODALITIES = frozenset({
     "audio_model", "audio_tower", "multi_modal_projector", "vision_model", "vision_tower", "visual",
 })  # fmt: skip
-"""Modules that read images and sound."""
+"""Modules for images and sound."""
 MAX_TENSORS_LISTED = 3
 
 _patching = Lock()
@@ -40,43 +41,43 @@ _patching = Lock()
 
 @dataclass(frozen=True, slots=True)
 class LoadingReport:
-    """How the tensors of a checkpoint and the parameters of an architecture differ."""
+    """Differences between the tensors of a checkpoint and the parameters of an architecture."""
 
     architecture: str
     prefix: str
-    """Under which name a model with a head has this one."""
+    """Name of this model inside a model with a head."""
     missing: tuple[str, ...]
-    """Parameters that the checkpoint does not have; they hold random numbers."""
+    """Parameters that are missing from the checkpoint and have random values."""
     unexpected: tuple[str, ...]
-    """Tensors that the architecture has no place for."""
+    """Tensors without a parameter in the architecture."""
     mismatched: tuple[str, ...]
-    """Parameters whose shape is another in the checkpoint, with both shapes; they hold random numbers."""
+    """Parameters with another shape in the checkpoint, with both shapes; they have random values."""
 
 
 def loading_report(model: Any, info: Mapping[str, Collection[Any]]) -> LoadingReport:
-    """Return what `output_loading_info` of transformers says, of a model just loaded.
+    """Return the report from `output_loading_info` of transformers for a loaded model.
 
     A parameter that shares its tensor with another one is not missing.
     """
-    own = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
+    names = {name for name, _ in (*model.named_parameters(), *model.named_buffers())}
     mismatched = (
-        f"{name} is {_shape(saved)}, {_shape(expected)} expected"
+        f"{name} is {_shape(saved)}, expected {_shape(expected)}"
         for name, saved, expected in info["mismatched_keys"]
     )
     return LoadingReport(
         type(model).__name__,
         str(getattr(model, "base_model_prefix", "")),
-        tuple(sorted(own.intersection(info["missing_keys"]))),
+        tuple(sorted(names.intersection(info["missing_keys"]))),
         tuple(sorted(info["unexpected_keys"])),
         tuple(sorted(mismatched)),
     )
 
 
 def check_weights(reports: Sequence[LoadingReport], optional: Collection[str] = ()) -> str:
-    """Return which heads were ignored or missing, in words; empty where none was.
+    """Return a description of ignored or missing heads, or an empty string.
 
-    optional: modules that may be missing, as nothing is computed with them. Raises ValueError, with the
-    first names and the counts, where any other tensor is missing or unexpected, or has another shape.
+    optional: modules that may be missing because they are not used. Raises ValueError, with the first names
+    and the counts, if any other tensor is missing or unexpected, or has another shape.
     """
     for report in reports:
         _check(report, optional)
@@ -85,7 +86,7 @@ def check_weights(reports: Sequence[LoadingReport], optional: Collection[str] = 
 
 
 def unused_weights(note: str) -> dict[str, str]:
-    """Return the entry of a result's environment for what `check_weights` returned."""
+    """Return the environment entry of a result for the return value of `check_weights`."""
     return {"unused_weights": note} if note else {}
 
 
@@ -95,7 +96,7 @@ def _check(report: LoadingReport, optional: Collection[str]) -> None:
     faults = [
         f"{len(names)} {_tensors(names)} {fault} ({_listed(names)})"
         for names, fault in (
-            (missing, "missing, which would be random"),
+            (missing, "missing and would be random"),
             (unexpected, "unexpected"),
             (report.mismatched, "of another shape"),
         )
@@ -106,7 +107,7 @@ def _check(report: LoadingReport, optional: Collection[str]) -> None:
 
 
 def _heads(report: LoadingReport) -> Iterator[str]:
-    """Yield a line per module that was left out on one side; the other tensors match."""
+    """Yield a line per module that exists on one side only; all other tensors match."""
     for names, fault in ((report.unexpected, "ignored"), (report.missing, "missing and not used")):
         for module in dict.fromkeys(_module(name, report) for name in names):
             count = sum(_module(name, report) == module for name in names)
@@ -118,9 +119,9 @@ def _is_unused(name: str, report: LoadingReport) -> bool:
 
 
 def _module(name: str, report: LoadingReport) -> str:
-    """Return the outermost module of a tensor, without the body's own name before it.
+    """Return the outermost module of a tensor, without the name of the body.
 
-    The output layer of ModernBERT is called as the decoder of an encoder-decoder, and is no module of
+    The output layer of ModernBERT has the name of the decoder of encoder-decoders, and is not a module of
     layers: its tensors keep their names.
     """
     inner = name.removeprefix(f"{report.prefix}.") if report.prefix else name
@@ -142,9 +143,9 @@ def _shape(size: Sequence[int]) -> str:
 
 @contextmanager
 def recorded_loading() -> Iterator[list[LoadingReport]]:
-    """Collect a report of every model that transformers loads in this block, whoever asks for it.
+    """Collect a report of every model that transformers loads in this block.
 
-    sentence-transformers passes neither the reports on nor an option that would ask for them.
+    sentence-transformers neither returns these reports nor has an option to request them.
     """
     from transformers import PreTrainedModel
 
@@ -159,12 +160,12 @@ def recorded_loading() -> Iterator[list[LoadingReport]]:
 
 
 def _recorder(original: Any, reports: list[LoadingReport]) -> Callable[..., Any]:
-    """Return `PreTrainedModel.from_pretrained`, which notes what it loaded in `reports`."""
+    """Return a wrapper of `PreTrainedModel.from_pretrained` that adds to `reports`."""
 
     def from_pretrained(
         cls: Any, *args: Any, output_loading_info: bool = False, **kwargs: Any
     ) -> Any:
-        kwargs["ignore_mismatched_sizes"] = True  # they are reported and refused with the others
+        kwargs["ignore_mismatched_sizes"] = True  # They are reported together with the others.
         model, info = original.__get__(None, cls)(*args, output_loading_info=True, **kwargs)
         reports.append(loading_report(model, info))
         return (model, info) if output_loading_info else model

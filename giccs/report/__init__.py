@@ -46,22 +46,22 @@ def report(
     titles = [
         f"{task_results[0].task} on {data_of(task_results[0])}" for task_results in tables.values()
     ]
-    for ((_, fingerprint), chosen), title in zip(tables.items(), titles, strict=True):
+    for ((_, fingerprint), group_results), title in zip(tables.items(), titles, strict=True):
         if titles.count(title) > 1:
             title = f"{title} (content {fingerprint[:6]})"
         sections += [("\n" if sections else "") + f"{heading(title, form)}\n"]
-        kind = result_kind(chosen[0].task)
+        kind = result_kind(group_results[0].task)
         if kind.tables == "choices":
-            sections += choice_sections(chosen, form)
+            sections += choice_sections(group_results, form)
         elif kind.tables == "metrics":
-            sections += metric_sections(chosen, form, kind.main_metric)
+            sections += metric_sections(group_results, form, kind.main_metric)
         else:
             over_annotators_here = [
                 candidate
                 for candidate in over_annotators
-                if comparison_key(candidate) == comparison_key(chosen[0])
+                if comparison_key(candidate) == comparison_key(group_results[0])
             ]
             sections += pairwise_sections(
-                chosen, form, ceiling_of(chosen[0], ceiling), over_annotators_here
+                group_results, form, ceiling_of(group_results[0], ceiling), over_annotators_here
             )
     return "\n".join(sections)

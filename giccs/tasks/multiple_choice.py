@@ -202,7 +202,10 @@ class MultipleChoice:
             for order in self._orders(question)
         }
         batch = model.score(
-            [Prompt(one.prompt, one.answers, one.shortened_prompts) for one in prompts.values()],
+            [
+                Prompt(prompt.prompt, prompt.answers, prompt.shortened_prompts)
+                for prompt in prompts.values()
+            ],
             progress,
         )
         return {
@@ -222,7 +225,7 @@ class MultipleChoice:
             )
             return _question_scores(question, with_dialogue, without_dialogue)
 
-        scores = tuple(question_scores(place, question) for place, question in enumerate(questions))
+        scores = tuple(question_scores(index, question) for index, question in enumerate(questions))
         return ConditionScores(scores, self.resamples, self.seed)
 
     def _orders(self, question: Question) -> range:

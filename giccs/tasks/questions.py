@@ -364,7 +364,7 @@ def _accuracy_details(measure: Measure, questions: Sequence[QuestionScores]) -> 
         ]
         letters.update(LETTERS[position] for position in positions)
         choices = [
-            scored.question.option_indices(order)[place] for order, place in enumerate(positions)
+            scored.question.option_indices(order)[index] for order, index in enumerate(positions)
         ]
         n_consistent += int(len(set(choices)) == 1)
         order_accuracies.append(float(np.mean(scored.question.gold[choices])))

@@ -1,1 +1,1 @@
-"""A benchmark made ready to be published: its card, its data, its metadata."""
+"""Publication of a benchmark: its dataset card, data and metadata."""

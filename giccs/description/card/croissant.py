@@ -1,4 +1,4 @@
-"""The data set for machines: Croissant 1.0 metadata in JSON-LD.
+"""Machine-readable metadata of the data set: Croissant 1.0 in JSON-LD.
 
 https://docs.mlcommons.org/croissant/docs/croissant-spec.html
 """
@@ -51,7 +51,7 @@ STATED = {
     "limits": "rai:dataLimitations",
     "personal_data": "rai:personalSensitiveInformation",
 }
-"""A key of card.toml -> what Croissant calls it."""
+"""Key of card.toml -> name in Croissant."""
 
 
 def croissant(
@@ -61,15 +61,15 @@ def croissant(
     keywords: Sequence[str],
     tables: Sequence[PublishedTable],
 ) -> str:
-    """Return the metadata of the tables: their files with SHA-256, and a record set each.
+    """Return the metadata of the tables: their files with SHA-256, and one record set per table.
 
-    What is not stated is left out.
+    Missing information is omitted.
     """
-    known = {STATED[key]: value for key, value in stated.answers.items() if key in STATED}
-    if stated.text("license") and "license" not in known:
-        known["license"] = stated.text("license")
+    stated_terms = {STATED[key]: value for key, value in stated.answers.items() if key in STATED}
+    if stated.text("license") and "license" not in stated_terms:
+        stated_terms["license"] = stated.text("license")
     if authors := stated.texts("authors"):
-        known["creator"] = [{"@type": "sc:Person", "name": name} for name in authors]
+        stated_terms["creator"] = [{"@type": "sc:Person", "name": name} for name in authors]
     document = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -77,7 +77,7 @@ def croissant(
         "name": title,
         "description": description,
         "keywords": list(keywords),
-        **known,
+        **stated_terms,
         "distribution": [_file(table) for table in tables],
         "recordSet": [_record_set(table) for table in tables],
     }
@@ -115,15 +115,15 @@ def _field(table: PublishedTable, name: str, dtype: pl.DataType) -> Node:
     source: Node = {"fileObject": {"@id": f"{table.config}-file"}, "extract": {"column": name}}
     identity = f"{table.config}/{name}"
     if isinstance(inner := getattr(dtype, "inner", None), pl.Struct):
-        held: Node = {"repeated": True, "subField": [*_inside(table, identity, source, inner)]}
+        field: Node = {"repeated": True, "subField": [*_inside(table, identity, source, inner)]}
     else:
-        held = {"dataType": _type(dtype)}
+        field = {"dataType": _type(dtype)}
     return {
         "@type": "cr:Field",
         "@id": identity,
         "name": name,
         "description": table.about_column(name),
-        **held,
+        **field,
         "source": source,
     }
 

@@ -1,4 +1,4 @@
-"""What can be said of a benchmark in numbers, and by which command each can be had again."""
+"""Numbers about a benchmark for its card, with the commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 BY = ("source", "n_turns")
 COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ"}
 DATA, JUDGMENTS = "benchmark.jsonl", "judgments.csv"
-"""The card tells how to make these files of what is published; the commands read them."""
+"""Files that the card explains how to create from the published ones; the commands read them."""
 STATS = f"giccs-stats {DATA}"
 
 
@@ -38,16 +38,16 @@ class Section:
 
     title: str
     command: str
-    """Prints these numbers."""
+    """Command that prints these numbers."""
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
 
 
 def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
-    """Return what is said in the dialogues, by length and domain (paper Table 2).
+    """Return statistics of the dialogues, by length and domain (paper Table 2).
 
-    Without the libraries that this needs, or for a language without lemmas, a note says so instead.
+    If required libraries are missing, or the language has no lemmatiser, a note is returned instead.
     """
     title, command = "The dialogues", STATS
     try:
@@ -55,24 +55,24 @@ def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
         from giccs.description.statistics import describe, statistics_table
 
         words = lemmatiser(lang)
-        found = describe(benchmark.items, words)
+        statistics = describe(benchmark.items, words)
     except ImportError as error:
-        note = f"Not counted: {error.name} is not installed; pip install 'giccs[stats]'."
+        note = f"Not computed: {error.name} is not installed; pip install 'giccs[stats]'."
         return Section(title, command, (), (), (note,))
     except ValueError as error:
-        return Section(title, command, (), (), (f"Not counted: {error}.",))
+        return Section(title, command, (), (), (f"Not computed: {error}.",))
     notes = (f"lemmas: {words.name}", *words.remarks)
-    return _section(title, command, statistics_table(found), notes)
+    return _section(title, command, statistics_table(statistics), notes)
 
 
 def _section(title: str, command: str, table: ResultTable, notes: Sequence[str] = ()) -> Section:
     headers = tuple(column.header for column in table.text_columns())
-    rows = tuple(map(tuple, table.text_rows("not defined")))
+    rows = tuple(map(tuple, table.text_rows("undefined")))
     return Section(title, command, headers, rows, (*notes, *table.notes))
 
 
 def facts_of_scores(benchmark: Benchmark) -> Section:
-    """Return how the scores are spread (paper Figure 1)."""
+    """Return the distribution of the scores (paper Figure 1)."""
     from giccs.description.distribution import distribution, distribution_table
 
     bins = distribution([item.score for item in benchmark.items])
@@ -80,29 +80,28 @@ def facts_of_scores(benchmark: Benchmark) -> Section:
 
 
 def how_judged(judgments: Judgments) -> str:
-    """Return a sentence on how many judgments there are of what."""
+    """Return a sentence with the numbers of judgments, tuples and annotators."""
     import numpy as np
 
     tuples = len(np.unique(judgments.tuple_of))
     people = len(judgments.annotators)
-    said = (
-        f"{len(judgments)} best-worst judgments of {tuples} tuples of {judgments.tuples.k} utterances, "
-        f"by {people} annotators. The score of an utterance is how often it was judged best less how often "
-        "worst, by how often it was shown, mapped from [-1, 1] to [0, 1] (counting, Orme 2009; "
-        "`bws-score --scale unit`)."
+    judgment_text = (
+        f"{len(judgments)} best-worst judgments of {tuples} tuples of {judgments.tuples.k} utterances, by "
+        f"{people} annotators. The score of an utterance is (times best − times worst) / appearances, "
+        "mapped from [-1, 1] to [0, 1] (counting, Orme 2009; `bws-score --scale unit`)."
     )
     if not any(judgments.tuples.groups):
-        return said
+        return judgment_text
     return (
-        f"{said} Utterances were compared with others of their dialogue only: a score tells where an "
-        "utterance stands among these."
+        f"{judgment_text} Utterances were compared only within their dialogue: a score is relative to the "
+        "other utterances of the dialogue."
     )
 
 
 def facts_of_judgments(benchmark: Benchmark, judgments: Judgments) -> Iterator[Section]:
     """Yield agreement (paper Table 1), reliability (Table 3) and the noise ceiling.
 
-    InputError where the judgments are not those behind the scores.
+    Raises InputError if the scores were not computed from the judgments.
     """
     from giccs.measures.ceiling import noise_ceiling
 
@@ -114,7 +113,7 @@ def facts_of_judgments(benchmark: Benchmark, judgments: Judgments) -> Iterator[S
 
 
 def _parts(benchmark: Benchmark, judgments: Judgments) -> By | None:
-    """Return source and length of each tuple's dialogue; None where the judgments name no dialogues."""
+    """Return source and length of each tuple's dialogue, or None if the judgments do not name dialogues."""
     from bws.metadata import Metadata
 
     if not any(judgments.tuples.groups):
@@ -138,7 +137,7 @@ def _agreement(judgments: Judgments, by: By | None) -> Section:
     from bws.agreement import agreement
 
     table = agreement(judgments, by=by).result_table()
-    return _section("Agreement of the annotators", _command("bws-agreement", by), table)
+    return _section("Inter-annotator agreement", _command("bws-agreement", by), table)
 
 
 def _reliability(judgments: Judgments, by: By | None) -> Section:
@@ -148,7 +147,7 @@ def _reliability(judgments: Judgments, by: By | None) -> Section:
     return _section("Reliability of the scores", _command("bws-reliability", by), table)
 
 
-def _ceiling(found: Mapping[str, Estimate]) -> Section:
+def _ceiling(ceilings: Mapping[str, Estimate]) -> Section:
     from giccs.measures.ceiling import explain_ceiling
 
     columns = [
@@ -156,12 +155,15 @@ def _ceiling(found: Mapping[str, Estimate]) -> Section:
         Column("reliability", "reliability of the scores", ".3f"),
         Column("ceiling", "ceiling [95 %]", ".3f"),
     ]
-    rows = [(COEFFICIENTS[name], one.extra["reliability"], one) for name, one in found.items()]
+    rows = [
+        (COEFFICIENTS[name], ceiling.extra["reliability"], ceiling)
+        for name, ceiling in ceilings.items()
+    ]
     command = f"giccs-eval baseline:char-ngram --data {DATA}\ngiccs-report results --judgments {JUDGMENTS}"
     notes = [
-        f"{COEFFICIENTS[name]}: {other_reasons(one)}"
-        for name, one in found.items()
-        if other_reasons(one)
+        f"{COEFFICIENTS[name]}: {other_reasons(ceiling)}"
+        for name, ceiling in ceilings.items()
+        if other_reasons(ceiling)
     ]
-    notes += [*few_clusters_note(found.values()), *explain_ceiling(found)]
+    notes += [*few_clusters_note(ceilings.values()), *explain_ceiling(ceilings)]
     return _section("Noise ceiling", command, ResultTable(columns, rows, notes))

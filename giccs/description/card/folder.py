@@ -1,4 +1,4 @@
-"""A folder that can be pushed to the Hugging Face hub as it is: card, data, metadata."""
+"""A folder that can be pushed to the Hugging Face hub: card, data, metadata."""
 
 from __future__ import annotations
 
@@ -40,20 +40,22 @@ def card_of(
     *,
     soft_targets: SoftTargets | None = None,
 ) -> Card:
-    """Gather what the card says.
+    """Return the content of the card.
 
-    language: BCP 47 tag of items that state none, unless card.toml states a single one; it is published with
-    every item.
-    soft_targets: published beside the items.
+    language: BCP 47 tag of items without a language, unless card.toml states a single one; it is published
+    with every item.
+    soft_targets: published with the items.
 
-    InputError where the language is not known or is none of those of card.toml, where the judgments or
-    the soft targets are not those behind the scores, where annotators do not go by pseudonyms, and where
-    simulated judgments are stated to be people's.
+    Raises InputError if the language is unknown or not one of those in card.toml, if scores and judgments or
+    soft targets are inconsistent, if annotators are not pseudonymous, and if card.toml describes simulated
+    judgments as human.
     """
     lang = _language(benchmark, stated, language)
     if "language" not in stated.answers:
         stated = Stated({**stated.answers, "language": (base_language(lang),)})
-    tables = [items_table([replace(one, language=one.language or lang) for one in benchmark.items])]
+    tables = [
+        items_table([replace(item, language=item.language or lang) for item in benchmark.items])
+    ]
     sections = [facts_of_dialogues(benchmark, lang), facts_of_scores(benchmark)]
     if judgments is not None:
         tables.append(judgments_table(judgments))
@@ -72,13 +74,15 @@ def card_of(
 
 
 def _language(benchmark: Benchmark, stated: Stated, option: str | None) -> str:
-    """Return the language of the items, which must be one of those that card.toml states."""
+    """Return the language of the items, which must be one of those in card.toml."""
     of_card = stated.texts("language")
     if option is None and len(of_card) == 1 and not any(item.language for item in benchmark.items):
         option = of_card[0]
     lang = required_language(benchmark.items, benchmark.name, option, "lemmas")
     if of_card and base_language(lang) not in of_card:
-        message = f"card.toml states the language {', '.join(of_card)}, but the data are in {lang}"
+        message = (
+            f"card.toml states the language {', '.join(of_card)}, but that of the data is {lang}"
+        )
         raise InputError(Problem(benchmark.name, None, f"{message}; expected the same"))
     return lang
 
@@ -86,15 +90,15 @@ def _language(benchmark: Benchmark, stated: Stated, option: str | None) -> str:
 def _simulated(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> bool | None:
     names = [] if judgments is None else judgments.annotators.tolist()
     by_name = bool(names) and all(map(is_simulated, names))
-    known = by_name or known_terms(benchmark).annotators == "simulated"
-    if known and stated.simulated is False:
+    is_simulated_study = by_name or known_terms(benchmark).annotators == "simulated"
+    if is_simulated_study and stated.simulated is False:
         message = "the judgments are simulated, but card.toml states simulated = false"
         raise InputError(Problem(benchmark.name, None, message))
-    return True if known else stated.simulated
+    return True if is_simulated_study else stated.simulated
 
 
 def check_not_the_release(data: str) -> None:
-    """Raise InputError where `data` is the published GiCCS release."""
+    """Raise InputError if `data` is the published GiCCS release."""
     from giccs.benchmark.hub import data_folder
     from giccs.benchmark.release import is_release
 
@@ -103,22 +107,23 @@ def check_not_the_release(data: str) -> None:
     folder = Path(data) if Path(data).is_dir() else data_folder(data)
     if is_release(folder):
         message = (
-            "is the published GiCCS release. Its licence, CC BY-NC-ND 3.0, does not allow to pass it on in "
-            "changed form; point to sasaadi/GiCCS instead. giccs-stats and giccs-validate describe it"
+            "is the published GiCCS release. Its licence, CC BY-NC-ND 3.0, does not permit the "
+            "distribution of modified versions; refer to sasaadi/GiCCS instead. Use giccs-stats and "
+            "giccs-validate to describe it"
         )
         raise InputError(Problem(data, None, message))
 
 
 def check_folder(folder: Path) -> None:
-    """Raise InputError where the folder holds what giccs-card did not write; hidden files may be there."""
+    """Raise InputError if the folder contains files not written by giccs-card, except hidden files."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError(Problem(str(folder), None, "is a file; a folder is expected"))
+        raise InputError(Problem(str(folder), None, "is a file; expected a folder"))
     visible = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     foreign = sorted(visible - {README, CROISSANT, DATA})
-    if (folder / DATA).is_symlink():  # what lies elsewhere is not ours to remove
-        raise InputError(Problem(str(folder / DATA), None, "is a link; name another folder"))
+    if (folder / DATA).is_symlink():  # Never remove files outside of the folder.
+        raise InputError(Problem(str(folder / DATA), None, "is a link; choose another folder"))
     foreign += sorted(
         str(path.relative_to(folder)) for path in _data(folder) if path.suffix != ".parquet"
     )
@@ -126,7 +131,7 @@ def check_folder(folder: Path) -> None:
     if card.is_file() and MARK not in card.read_text("utf-8", errors="replace"):
         foreign.append(README)
     if foreign:
-        message = f"holds {', '.join(foreign)}, which giccs-card did not write; name another folder"
+        message = f"contains {', '.join(foreign)}, not written by giccs-card; choose another folder"
         raise InputError(Problem(str(folder), None, message))
 
 
@@ -135,14 +140,14 @@ def _data(folder: Path) -> list[Path]:
 
 
 def write_folder(card: Card, folder: Path) -> list[str]:
-    """Write the card, the tables and croissant.json, and nothing else; return their paths in the folder."""
+    """Write the card, the tables and croissant.json; return their paths in the folder."""
     check_folder(folder)
-    files: dict[str, str | bytes] = {one.path: one.content for one in card.tables}
+    files: dict[str, str | bytes] = {table.path: table.content for table in card.tables}
     files[CROISSANT] = croissant(card.stated, card.title, card.description, card.tags, card.tables)
     files[README] = readme(card)
     for path in _data(folder):
         if str(path.relative_to(folder)) not in files:
-            path.unlink()  # a table that an earlier card had
+            path.unlink()  # A table of an earlier card.
     for name, content in files.items():
         write_atomic(folder / name, content)
     return list(files)

@@ -1,4 +1,4 @@
-"""The data as it is published: Parquet files of items, of judgments and of soft targets."""
+"""The published data: Parquet files of items, judgments and soft targets."""
 
 from __future__ import annotations
 
@@ -28,38 +28,39 @@ __all__ = ["PublishedTable", "items_table", "judgments_table", "soft_targets_tab
 ITEM_COLUMNS = {
     "item_id": "id of the item",
     "dialogue_id": "id of its dialogue",
-    "source": "where the dialogue comes from",
-    "domain": "what it is about",
-    "original_domain": "what the source called the domain",
-    "language": "its language, a BCP 47 tag",
-    "n_turns": "turns of the dialogue, the last one included",
-    "turns": "the dialogue; its last turn is the one that the utterance is compared with",
+    "source": "source of the dialogue",
+    "domain": "domain of the dialogue",
+    "original_domain": "label of the domain in the source",
+    "language": "language of the item, a BCP 47 tag",
+    "n_turns": "number of turns of the dialogue, including the last one",
+    "turns": "the dialogue; the utterance is compared with its last turn",
     "utterance_id": "id of the utterance, as in the judgments",
     "utterance": "the utterance that is compared with the last turn",
-    "score": "similarity of both in the dialogue, from 0 (least) to 1 (most)",
+    "score": "similarity of the utterance and the last turn in the dialogue, from 0 (lowest) to 1 (highest)",
 }
-TURN_COLUMNS = {"speaker": "who speaks", "text": "what is said"}
+TURN_COLUMNS = {"speaker": "speaker", "text": "text"}
 JUDGMENT_COLUMNS = {
-    "tuple_id": "id of the tuple that was judged",
+    "tuple_id": "id of the judged tuple",
     "group": "dialogue of the tuple",
     "item": "an utterance of the tuple",
     "best": "the utterance judged most similar to the last turn",
     "worst": "the utterance judged least similar",
     "annotator": "pseudonym of the annotator",
-    "shown": "the utterances in the order in which they were shown, between semicolons",
+    "shown": "the utterances in display order, separated by semicolons",
 }
 SOFT_TARGET_COLUMNS = {
-    "tuple_id": "id of the tuple that was judged",
+    "tuple_id": "id of the judged tuple",
     "group": "dialogue of the tuple",
     "item": "an utterance of the tuple",
-    "annotations": "how many annotators judged the tuple",
-    "best": "how many of them judged this utterance most similar to the last turn",
-    "worst": "how many judged it least similar",
-    "p_best": "best / annotations: the raw share, not smoothed",
-    "p_worst": "worst / annotations: the raw share, not smoothed",
+    "annotations": "number of annotators who judged the tuple",
+    "best": "number of annotators who judged this utterance most similar to the last turn",
+    "worst": "number of annotators who judged it least similar",
+    "p_best": "best / annotations: the raw share, without smoothing",
+    "p_worst": "worst / annotations: the raw share, without smoothing",
 }
 MAX_SCORE_DIFFERENCE = 0.005
-"""Between a score of the benchmark, which may be rounded to two decimals, and that of the counts."""
+"""Maximum difference between a score of the benchmark, which may be rounded to two decimals, and that of the
+counts."""
 MAX_NAMED = 5
 
 WORKER_IDS = {
@@ -71,18 +72,18 @@ WORKER_IDS = {
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the data set: a configuration of its own, in one Parquet file."""
+    """A table of the data set: a configuration with one Parquet file."""
 
     config: str
-    """What `datasets.load_dataset` calls it."""
+    """Name in `datasets.load_dataset`."""
     path: str
-    """Where it lies in the folder."""
+    """Path in the folder."""
     about: str
     frame: pl.DataFrame
     key: str = ""
-    """The column whose values are each there once; empty where there is none."""
+    """The column with unique values; empty without one."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """What each column holds; numbered ones by the name without the number."""
+    """Descriptions of the columns; numbered ones are listed without their number."""
 
     @cached_property
     def content(self) -> bytes:
@@ -97,21 +98,21 @@ class PublishedTable:
         return hashlib.sha256(self.content).hexdigest()
 
     def about_column(self, name: str) -> str:
-        """Return what a column holds; a field of a struct goes by its own name."""
+        """Return the description of a column; a field of a struct has its own."""
         return self.columns.get(name) or self.columns[name.rstrip("0123456789")]
 
 
 def items_table(items: Sequence[Item]) -> PublishedTable:
-    """Return an item a row, with the fields of the benchmark's JSON Lines.
+    """Return a table with one row per item and the fields of the benchmark's JSON Lines.
 
-    ``turns`` is a list of structs (speaker, text). ``original_domain`` and ``language`` are columns where an
-    item has one.
+    ``turns`` is a list of structs (speaker, text). ``original_domain`` and ``language`` are columns if an
+    item has them.
     """
     import polars as pl
 
     turn = pl.Struct(dict.fromkeys(TURN_COLUMNS, pl.String))
-    others = {"n_turns": pl.Int32(), "turns": pl.List(turn), "score": pl.Float64()}
-    schema = {name: others.get(name, pl.String()) for name in ITEM_COLUMNS}
+    fields = {"n_turns": pl.Int32(), "turns": pl.List(turn), "score": pl.Float64()}
+    schema = {name: fields.get(name, pl.String()) for name in ITEM_COLUMNS}
     for name in ("original_domain", "language"):
         if not any(getattr(item, name) for item in items):
             del schema[name]
@@ -129,10 +130,10 @@ def _value(item: Item, name: str) -> object:
 
 
 def judgments_table(judgments: Judgments) -> PublishedTable:
-    """Return a judgment a row: tuple_id, group, item1 … itemK, best, worst, annotator, and shown if known.
+    """Return a table of judgments: tuple_id, group, item1 … itemK, best, worst, annotator, and shown if known.
 
-    Further columns (comments, assignment ids, times) stay where they are: they may tell of a person.
-    InputError where annotators go by a name that leads to a person.
+    Further columns (comments, assignment ids, times) are omitted, because they may identify persons. Raises
+    InputError if annotator ids identify persons.
     """
     import polars as pl
 
@@ -142,7 +143,10 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
     columns = {
         "tuple_id": tuples.ids[judgments.tuple_of],
         "group": tuples.groups[tuples.group_of_tuple[judgments.tuple_of]],
-        **{f"item{place + 1}": tuples.items[members[:, place]] for place in range(tuples.k)},
+        **{
+            f"item{position + 1}": tuples.items[members[:, position]]
+            for position in range(tuples.k)
+        },
         "best": tuples.items[judgments.best_item],
         "worst": tuples.items[judgments.worst_item],
         "annotator": np.append(judgments.annotators, "")[judgments.annotator_of],  # -1: none
@@ -158,21 +162,21 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
 
 
 def _check_pseudonyms(judgments: Judgments) -> None:
-    for what, form in WORKER_IDS.items():
-        known = [name for name in judgments.annotators if form.fullmatch(name)]
-        if known:
+    for kind, form in WORKER_IDS.items():
+        worker_ids = [name for name in judgments.annotators if form.fullmatch(name)]
+        if worker_ids:
             message = (
-                f"{len(known)} of {len(judgments.annotators)} annotators go by what look like {what}; "
+                f"{len(worker_ids)} of {len(judgments.annotators)} annotator ids look like {kind}; "
                 "publish pseudonyms (mturk-hits collect writes them)"
             )
             raise InputError(Problem(judgments.source or "judgments", None, message))
 
 
 def soft_targets_table(targets: SoftTargets, benchmark: Benchmark) -> PublishedTable:
-    """Return one row per tuple and utterance.
+    """Return a table with one row per tuple and utterance.
 
-    InputError where an utterance is not in the benchmark, or where an item has no soft targets or another
-    score than (1 + (best - worst) / appearances) / 2.
+    Raises InputError if an utterance is not in the benchmark, or if an item has no soft targets or a score
+    other than (1 + (best - worst) / appearances) / 2.
     """
     import polars as pl
 
@@ -188,7 +192,7 @@ def soft_targets_table(targets: SoftTargets, benchmark: Benchmark) -> PublishedT
     return PublishedTable(
         "soft_targets",
         "data/soft-targets-00000-of-00001.parquet",
-        "the shares of annotators who chose each utterance of a tuple as best and as worst",
+        "shares of annotators who selected each utterance of a tuple as best and as worst",
         frame,
         columns=SOFT_TARGET_COLUMNS,
     )
@@ -198,23 +202,23 @@ def _faults(targets: SoftTargets, benchmark: Benchmark) -> Iterator[str]:
     grouped = any(targets.groups)
     items = {_key(item, grouped): item for item in benchmark.items}
     if len(items) < len(benchmark.items):
-        yield "names no groups, but utterance ids occur in more than one dialogue; expected the column group"
+        yield "has no groups, but utterance ids occur in more than one dialogue; expected the column group"
         return
     keys = list(zip(targets.groups.tolist(), targets.items.tolist(), strict=True))
     if unknown := {item for group, item in keys if (group, item) not in items}:
         yield f"{len(unknown)} items are not in {benchmark.name}: {_listed(unknown)}"
-    counted = _scores(targets, keys)
-    if missing := [item.item_id for key, item in items.items() if key not in counted]:
+    expected_rows = _scores(targets, keys)
+    if missing := [item.item_id for key, item in items.items() if key not in expected_rows]:
         yield f"{len(missing)} items of {benchmark.name} are missing: {_listed(missing)}"
-    other = [
+    differences = [
         item.item_id
         for key, item in items.items()
-        if abs(counted.get(key, item.score) - item.score) > MAX_SCORE_DIFFERENCE
+        if abs(expected_rows.get(key, item.score) - item.score) > MAX_SCORE_DIFFERENCE
     ]
-    if other:
+    if differences:
         yield (
-            f"{len(other)} items have another score in {benchmark.name} than these counts give: "
-            f"{_listed(other)}; expected the soft targets of the judgments behind the scores"
+            f"{len(differences)} items have another score in {benchmark.name} than that of these counts: "
+            f"{_listed(differences)}; expected the soft targets of the judgments behind the scores"
         )
 
 

@@ -232,21 +232,21 @@ def _run_jobs(ray: Any, pending: Sequence[IndexedJob]) -> Iterator[tuple[int, Ev
             queue,
         )
 
-    for rest in _queues_by_model(pending):
-        submit_next(rest)
+    for job_queue in _queues_by_model(pending):
+        submit_next(job_queue)
     while running:
         [finished], _ = ray.wait(list(running), num_returns=1)
-        actor, (place, ask), rest = running.pop(finished)
+        actor, (job_index, ask), job_queue = running.pop(finished)
         try:
             reply = ray.get(finished)
         except ray.exceptions.RayError as error:
             reply = error
         is_lost = isinstance(reply, ray.exceptions.RayActorError)
-        if rest:
-            submit_next(rest, None if is_lost else actor)
+        if job_queue:
+            submit_next(job_queue, None if is_lost else actor)
         elif not is_lost:
             ray.kill(actor)  # its place is free for the next model
-        yield place, ask, reply
+        yield job_index, ask, reply
 
 
 def _queues_by_model(pending: Sequence[IndexedJob]) -> list[deque[IndexedJob]]:

@@ -1,8 +1,8 @@
-"""Causal language models: the likelihood of options after their prompts, and generated answers.
+"""Causal language models: likelihoods of options after prompts, and generated answers.
 
 tokens      prompts with their options as token ids and trees
 forward     forward passes: the tree at once, a shared cache, or option by option
-scoring     which of them this model supports, and how many questions go through it at once
+scoring     selection of the forward pass and the batch size
 """
 
 from __future__ import annotations
@@ -40,20 +40,19 @@ if TYPE_CHECKING:
 __all__ = ["CausalModel", "open_causal"]
 
 
-def open_causal(name: str, place: str = "", options: ModelOptions | None = None) -> CausalModel:
-    """Return the model at `place` (or `name`): a folder, a GGUF file or a hub id. Weights are loaded later.
+def open_causal(name: str, location: str = "", options: ModelOptions | None = None) -> CausalModel:
+    """Return the model at `location` (or `name`): a folder, a GGUF file or a hub id, without loading weights.
 
-    InputError with one sentence on what to do where it cannot be had, and where it is no causal language
-    model.
+    Raises InputError with a remedy if it is unavailable or not a causal language model.
     """
     from giccs.models import ModelOptions
 
     options = options or ModelOptions()
-    return CausalModel(name, find_causal(name, place or name, options), options)
+    return CausalModel(name, find_causal(name, location or name, options), options)
 
 
 class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, LikelihoodModel):
-    """A causal language model; loaded when it is first asked."""
+    """A causal language model, loaded on first use."""
 
     name: str
 
@@ -64,7 +63,7 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the likelihoods depend on."""
+        """Return the settings that determine the likelihoods."""
         return {
             "kind": "causal",
             "revision": self._source.revision,
@@ -74,28 +73,28 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
 
     @property
     def context(self) -> int | None:
-        """Number of tokens that the model reads at most; None where it has no limit."""
+        """Maximum number of tokens; None if unlimited."""
         return self._loaded.context
 
     def encoder_name(self) -> str:
-        """Return the name under which its hidden states are vectors; empty for a GGUF file."""
-        place = self.name.removeprefix("causal:")
-        return "" if self._source.gguf else f"encoder:{place}"
+        """Return the name for using its hidden states as vectors; empty for a GGUF file."""
+        location = self.name.removeprefix("causal:")
+        return "" if self._source.gguf else f"encoder:{location}"
 
     def score(self, prompts: Sequence[Prompt], progress: Progress = silent) -> Scored:
-        """Return how likely each option of each prompt is.
+        """Return the log-likelihood of each option of each prompt.
 
-        A prompt that is too long for the model is replaced by the first of `shorter` that fits with its
-        longest option. InputError names all prompts for which none fits, and all that have an empty
-        option. Equal questions, equal options and equal beginnings are computed once.
+        A prompt that is too long for the model is replaced by the first of its shorter prompts that fits with
+        its longest option. Raises InputError with all prompts for which none fits, and all empty options.
+        Equal questions, equal options and equal prefixes are computed once.
         """
         check_prompts(self.name, prompts)
         texts, questions = self._encoded(prompts)
-        found = self._logprobs(list(dict.fromkeys(questions)), progress)
+        option_logprobs = self._logprobs(list(dict.fromkeys(questions)), progress)
         options = tuple(
             tuple(
                 OptionScore(float(logprobs.sum()), len(logprobs), len(option.lstrip().encode()))
-                for option, logprobs in zip(prompt.options, found[question], strict=True)
+                for option, logprobs in zip(prompt.options, option_logprobs[question], strict=True)
             )
             for prompt, question in zip(prompts, questions, strict=True)
         )
@@ -105,17 +104,17 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
     def generate(
         self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
     ) -> list[str]:
-        """Return what the model writes after each prompt: at most `max_tokens` tokens, the likeliest each.
+        """Return the greedy continuation of each prompt, of at most `max_tokens` tokens.
 
-        InputError names every prompt that is too long for the model; none is cut.
+        Raises InputError for every prompt that is too long for the model; prompts are never truncated.
         """
         if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}; 1 or more are allowed")
+            raise ValueError(f"max_tokens is {max_tokens}; expected 1 or more")
         loaded = self._loaded
         ids = [self._boundary.prompt(text) for text in prompts]
         for prompt in ids:
             loaded.counter.ids(prompt)
-        after = max_tokens - 1  # the last token is never read
+        after = max_tokens - 1  # The last token is never read.
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=after)
         try:
             return answered(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
@@ -123,9 +122,10 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
             raise self._refused(str(error)) from error
 
     def render_chat(self, text: str) -> str:
-        """Return `text` as a user's message with what opens the answer, by the model's chat template."""
+        """Return `text` as a user message followed by the generation prompt, using the model's chat
+        template."""
         if not self._loaded.tokenizer.chat_template:
-            raise self._refused("has no chat template; leave --chat-template out")
+            raise self._refused("has no chat template; omit --chat-template")
         message = [{"role": "user", "content": text}]
         rendered: str = self._loaded.tokenizer.apply_chat_template(
             message, add_generation_prompt=True, tokenize=False
@@ -133,7 +133,7 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
         return rendered
 
     def environment(self) -> Mapping[str, Any]:
-        """Return versions, device, and the way that was taken through the model."""
+        """Return versions, device, and the type of forward pass."""
         from importlib.metadata import version
 
         return {
@@ -141,51 +141,56 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
             **quantised_with(self._options),
             "device": devices(self._loaded.model),
             **unused_weights(self._loaded.unused),
-            **self._way(),
+            **self._settings_used(),
         }
 
-    def _way(self) -> Mapping[str, Any]:
-        """Return how options were scored, or else how answers were written."""
+    def _settings_used(self) -> Mapping[str, Any]:
+        """Return the settings of option scoring, or else of text generation."""
         if "_greedy" in vars(self) and "_scorer" not in vars(self):
             return {"batch_size": self._greedy.largest, "forward": "written, greedy"}
         trial = self._scorer.trial
         return {
             "batch_size": self._scorer.largest,
-            "forward": trial.way.name,
+            "forward": trial.forward_pass.name,
             "self_check_deviation": trial.deviation,
         }
 
     def _encoded(
         self, prompts: Sequence[Prompt]
     ) -> tuple[tuple[str, ...], tuple[TokenQuestion, ...]]:
-        found, problems = [], []
+        encoded_questions, problems = [], []
         if prompts:
-            _ = self._loaded  # a model that cannot be opened is one error, not one per prompt
+            _ = self._loaded  # A model that cannot be loaded is a single error, not one per prompt.
         for n, prompt in enumerate(prompts, start=1):
             try:
-                found.append(self._fitting(prompt))
+                encoded_questions.append(self._fitting(prompt))
             except ValueError as error:
                 problems.append(Problem(self.name, None, f"prompt {n}: {error}"))
         if problems:
             raise InputError(problems)
-        texts, questions = zip(*found, strict=True) if found else ((), ())
+        texts, questions = zip(*encoded_questions, strict=True) if encoded_questions else ((), ())
         return texts, questions
 
     def _fitting(self, prompt: Prompt) -> tuple[str, TokenQuestion]:
-        """Return the first text that fits, as it is and as tokens."""
+        """Return the first text that fits, and its tokens."""
         for text, question in self._boundary.readings(prompt):
-            if (largest := max(map(max, question.ids))) >= (known := self._loaded.vocabulary):
-                raise ValueError(f"the tokenizer has token {largest}, and the model knows {known}")
+            if (largest := max(map(max, question.ids))) >= (
+                vocabulary_size := self._loaded.vocabulary
+            ):
+                raise ValueError(
+                    f"the tokenizer has token {largest}, but the vocabulary of the model has "
+                    f"{vocabulary_size} entries"
+                )
             if self.context is None or question.length <= self.context:
                 self._count(question)
                 return text, question
         message = (
-            f"has {question.length} tokens where it is shortest; the model reads {self.context}"
+            f"has {question.length} tokens in its shortest form; the maximum is {self.context}"
         )
         raise ValueError(message)
 
     def _count(self, question: TokenQuestion) -> None:
-        """Count the tokens of a prompt once, and of each of its options."""
+        """Count the tokens of a prompt once, and those of each option."""
         counter, start = self._loaded.counter, question.start
         counter.ids(question.ids[0][:start])
         for ids in question.ids:
@@ -202,14 +207,16 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
 
         if not questions:
             return {}
-        found = {}
-        for place, logprobs in progress(answers(), "scoring", len(questions)):
-            found[questions[place]] = logprobs
-        if any(np.isnan(one).any() for logprobs in found.values() for one in logprobs):
-            raise self._refused(
-                "gives no numbers (NaN); float16 overflows, --dtype float32 may help"
-            )
-        return found
+        logprobs_by_question = {}
+        for index, logprobs in progress(answers(), "scoring", len(questions)):
+            logprobs_by_question[questions[index]] = logprobs
+        if any(
+            np.isnan(option_logprobs).any()
+            for logprobs in logprobs_by_question.values()
+            for option_logprobs in logprobs
+        ):
+            raise self._refused("returns NaN; float16 may overflow, try --dtype float32")
+        return logprobs_by_question
 
     @cached_property
     def _loaded(self) -> Loaded:

@@ -1,8 +1,8 @@
-"""Forward passes through a causal model, from the fastest to the one that every model supports.
+"""Forward passes through a causal model, from the fastest to the one supported by every model.
 
-Each takes questions and returns, for each option, (n,) ln p of its n tokens. The head is applied to the
-states that are scored, a part of the vocabulary at a time. In masks, `visible` is (B, N, N): who sees
-whom; `depths` are the distances from the root, (B, N).
+Each takes questions and returns, for each option, (n,) ln p of its n tokens. The head is applied to blocks of
+the vocabulary for the scored states only. In masks, `visible` is (B, N, N), whether a token attends to
+another; `depths` are the distances from the root, (B, N).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from giccs.models.devices import input_device
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Answer", "Floats", "OneByOne", "SharedCache", "TreePass", "Way", "ways"]
+__all__ = ["Answer", "Floats", "ForwardPass", "OneByOne", "SharedCache", "TreePass", "ways"]
 
 CELLS = {"cpu": 2**19, "cuda": 2**27}
-"""Logits held at a time: 2 MiB in float32 stay in a CPU's cache, 512 MiB keep a GPU busy."""
+"""Number of logits in memory: 2 MiB in float32 fit into a CPU's cache, 512 MiB keep a GPU busy."""
 WHOLE_ROWS = 2**24
-"""The same where only whole rows can be had."""
+"""The same for models with whole rows only."""
 
 Blocks = Iterator[tuple[int, "Tensor"]]
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ Answer = list[Floats]
 
 
 def full_mask(model: Any, visible: Tensor, depths: Tensor) -> Tensor:
-    """Return the mask (B, 1, N, N) that is added to the attention's scores."""
+    """Return the mask (B, 1, N, N) that is added to the attention scores."""
     import torch
 
     mask = torch.zeros(visible.shape, dtype=model.dtype, device=visible.device)
@@ -43,13 +43,13 @@ def full_mask(model: Any, visible: Tensor, depths: Tensor) -> Tensor:
 
 
 def window_mask(model: Any, visible: Tensor, depths: Tensor) -> Tensor:
-    """Return the mask of a model whose tokens see only so many before them."""
+    """Return the mask of a model with sliding-window attention."""
     distance = depths[:, :, None] - depths[:, None, :]
     return full_mask(model, visible & (distance < text_config(model).sliding_window), depths)
 
 
 def layered_mask(model: Any, visible: Tensor, depths: Tensor) -> dict[str, Tensor]:
-    """Return a mask for each kind of layer, of those models that mix whole and windowed attention."""
+    """Return one mask per kind of layer, for models with both full and sliding-window attention."""
     return {
         "full_attention": full_mask(model, visible, depths),
         "sliding_attention": window_mask(model, visible, depths),
@@ -57,16 +57,16 @@ def layered_mask(model: Any, visible: Tensor, depths: Tensor) -> dict[str, Tenso
 
 
 def text_config(model: Any) -> Any:
-    """Return the configuration of the part that reads text, of a model that may read more."""
+    """Return the configuration of the text part of a model, which may be multimodal."""
     return model.config.get_text_config()
 
 
 class Halves:
-    """A model in two halves: the decoder, and what the model does behind it, down to ln p.
+    """A model split into the decoder and the computation of ln p from its states.
 
-    Where the second half is a matrix alone, that is applied a part of the vocabulary at a time. Where an
-    architecture does more to its logits (soft-capping, scaling), its own code runs, with the decoder
-    giving back states that are there already.
+    If the second part is a single matrix, it is applied to blocks of the vocabulary. If an architecture also
+    modifies its logits (soft-capping, scaling), the model's own code runs, with a decoder that returns
+    precomputed states.
     """
 
     def __init__(self, model: Any) -> None:
@@ -81,43 +81,45 @@ class Halves:
         self._kind = type(output)
         return output
 
-    def logprobs(self, states: Tensor, wanted: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+    def logprobs(self, states: Tensor, positions: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
         """Return (n,) ln p(token) for n pairs (row of `states` (rows, width), token)."""
         import torch
 
         if self._linear is None:
             self._linear = self._is_linear(states[:1])
-        rows, tokens = torch.tensor(wanted, device=states.device).T
+        rows, tokens = torch.tensor(positions, device=states.device).T
         if self._linear:
             return _logprobs(self._parts(states), len(states), rows, tokens)
         step = max(1, WHOLE_ROWS // self._head.weight.shape[0])
-        found = np.empty(len(wanted))
+        result = np.empty(len(positions))
         for low in range(0, len(states), step):
             part = states[low : low + step]
-            here = ((rows >= low) & (rows < low + step)).nonzero()[:, 0]
-            whole = iter([(0, self._logits(part))])
-            found[here.cpu().numpy()] = _logprobs(whole, len(part), rows[here] - low, tokens[here])
-        return found
+            in_block = ((rows >= low) & (rows < low + step)).nonzero()[:, 0]
+            blocks = iter([(0, self._logits(part))])
+            result[in_block.cpu().numpy()] = _logprobs(
+                blocks, len(part), rows[in_block] - low, tokens[in_block]
+            )
+        return result
 
     @property
     def _head(self) -> Any:
         return self._model.get_output_embeddings()
 
     def _is_linear(self, state: Tensor) -> bool:
-        """Tell whether the output matrix gives the logits that the model gives for a state (1, width)."""
+        """Return whether the output matrix gives the same logits as the model for a state (1, width)."""
         import torch
 
-        if self._head.weight.device != state.device:  # on another device, or not in memory
+        if self._head.weight.device != state.device:  # On another device, or not in memory.
             return False
-        (_, logits), *others = self._parts(state)
-        whole = torch.cat([logits, *(other for _, other in others)], dim=1)
+        (_, logits), *more_parts = self._parts(state)
+        all_logits = torch.cat([logits, *(part_logits for _, part_logits in more_parts)], dim=1)
         expected = self._logits(state)
-        return whole.shape == expected.shape and torch.allclose(
-            whole, expected, rtol=1e-5, atol=1e-5
+        return all_logits.shape == expected.shape and torch.allclose(
+            all_logits, expected, rtol=1e-5, atol=1e-5
         )
 
     def _parts(self, states: Tensor) -> Blocks:
-        """Yield (first token, its and the next tokens' logits (rows, part of the vocabulary))."""
+        """Yield (first token, logits (rows, block of the vocabulary) from this token on)."""
         from torch.nn.functional import linear
 
         weight, bias = self._head.weight, getattr(self._head, "bias", None)
@@ -139,29 +141,29 @@ class Halves:
 def _logprobs(blocks: Blocks, count: int, rows: Tensor, tokens: Tensor) -> NDArray[np.float64]:
     """Return (n,) ln p of `tokens` at `rows`, from blocks of the logits of `count` rows.
 
-    ln p = logit - ln Σ exp logit; the sum is kept relative to the largest logit so far. A block is used
-    up, so that no second copy of it is held.
+    ln p = logit - ln Σ exp logit; the sum is relative to the largest logit so far. Blocks are modified in
+    place to avoid a second copy.
     """
     import torch
 
     largest = torch.full((count, 1), -torch.inf, device=rows.device)
     total = torch.zeros((count, 1), device=rows.device)
-    chosen = torch.zeros(len(rows), device=rows.device)
+    target_logits = torch.zeros(len(rows), device=rows.device)
     for low, logits in blocks:
-        here = ((tokens >= low) & (tokens < low + logits.shape[1])).nonzero()[:, 0]
-        chosen[here] = logits[rows[here], tokens[here] - low]
+        in_block = ((tokens >= low) & (tokens < low + logits.shape[1])).nonzero()[:, 0]
+        target_logits[in_block] = logits[rows[in_block], tokens[in_block] - low]
         larger = torch.maximum(largest, logits.amax(dim=1, keepdim=True))
         total.mul_((largest - larger).exp_())
         total.add_(logits.sub_(larger).exp_().sum(dim=1, keepdim=True))
         largest = larger
-    found = chosen - (total.log_() + largest)[rows, 0]
-    return found.cpu().numpy().astype(np.float64)
+    logprobs = target_logits - (total.log_() + largest)[rows, 0]
+    return logprobs.cpu().numpy().astype(np.float64)
 
 
 @contextmanager
 def _returning(decoder: Any, output: Any) -> Iterator[None]:
-    """Let the decoder return `output` whatever it is asked."""
-    before = decoder.__dict__.get("forward")  # set where accelerate has hooked into the module
+    """Make the decoder return `output` for any input."""
+    before = decoder.__dict__.get("forward")  # Set if accelerate has hooked into the module.
     decoder.forward = lambda *args, **kwargs: output
     try:
         yield
@@ -171,21 +173,21 @@ def _returning(decoder: Any, output: Any) -> Iterator[None]:
             decoder.forward = before
 
 
-class Way(Protocol):
-    """A way through a model."""
+class ForwardPass(Protocol):
+    """A type of forward pass."""
 
     @property
     def name(self) -> str:
-        """As it stands in results."""
+        """Its name in results."""
         ...
 
     def __call__(self, trees: Sequence[TokenTree]) -> list[Answer]:
-        """Return for each question, for each option, ln p of its tokens."""
+        """Return, for each option of each question, ln p of its tokens."""
         ...
 
 
 class TreePass:
-    """All options of several questions in one pass: a row a question, a mask that follows the tree."""
+    """All options of several questions in one pass: one row per question, with a mask for the tree."""
 
     def __init__(self, model: Any, name: str, mask: Callable[[Any, Tensor, Tensor], Any]) -> None:
         self.name = name
@@ -204,15 +206,15 @@ class TreePass:
             use_cache=False,
         ).last_hidden_state
         rows: dict[tuple[int, int], int] = {}
-        wanted = [
-            (rows.setdefault((row, place), len(rows)), token)
+        positions = [
+            (rows.setdefault((row, index), len(rows)), token)
             for row, tree in enumerate(trees)
             for option in tree.predictions
-            for place, token in option
+            for index, token in option
         ]
         at = torch.tensor(list(rows), device=states.device)
-        found = self._halves.logprobs(states[at[:, 0], at[:, 1]], wanted)
-        return _divided(found, trees)
+        logprobs = self._halves.logprobs(states[at[:, 0], at[:, 1]], positions)
+        return _divided(logprobs, trees)
 
     def _on_device(self, array: NDArray[Any]) -> Tensor:
         import torch
@@ -221,7 +223,7 @@ class TreePass:
 
 
 def _padded(trees: Sequence[TokenTree]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return tokens (B, N), depths (B, N) and who sees whom (B, N, N); padding sees itself."""
+    """Return tokens (B, N), depths (B, N) and visibility (B, N, N); padding attends to itself."""
     size = len(trees), max(map(len, trees))
     tokens, depths = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     visible = np.broadcast_to(np.eye(size[1], dtype=np.bool_), (*size, size[1])).copy()
@@ -232,14 +234,15 @@ def _padded(trees: Sequence[TokenTree]) -> tuple[NDArray[Any], NDArray[Any], NDA
     return tokens, depths, visible
 
 
-def _divided(found: Floats, trees: Sequence[TokenTree]) -> list[Answer]:
-    """Return the numbers of all options' tokens, which come one after the other, option by option."""
-    parts = iter(np.split(found, np.cumsum([len(o) for t in trees for o in t.predictions])[:-1]))
+def _divided(logprobs: Floats, trees: Sequence[TokenTree]) -> list[Answer]:
+    """Split the values of all options' tokens, which are concatenated option by option."""
+    parts = iter(np.split(logprobs, np.cumsum([len(o) for t in trees for o in t.predictions])[:-1]))
     return [[next(parts) for _ in tree.predictions] for tree in trees]
 
 
 class SharedCache:
-    """A question at a time: the prompt once, then its options in a batch on copies of the prompt's cache."""
+    """One question at a time: the prompt once, then all options as a batch on copies of the prompt's
+    cache."""
 
     name = "shared cache"
 
@@ -258,45 +261,45 @@ class SharedCache:
         distinct = list(dict.fromkeys(question.ids))
         stem, read = question.start - 1, max(map(len, distinct)) - 1
         device = input_device(self._model)
-        rest = torch.zeros((len(distinct), read - stem), dtype=torch.long, device=device)
-        for row, ids in enumerate(distinct):  # padding comes last, where nothing sees it
-            rest[row, : len(ids) - 1 - stem] = torch.tensor(ids[stem:-1])
-        states = self._states(distinct[0][:stem], rest)
-        wanted = [
-            (row * rest.shape[1] + place, token)
+        suffix_ids = torch.zeros((len(distinct), read - stem), dtype=torch.long, device=device)
+        for row, ids in enumerate(distinct):  # Padding is last, so no token attends to it.
+            suffix_ids[row, : len(ids) - 1 - stem] = torch.tensor(ids[stem:-1])
+        states = self._states(distinct[0][:stem], suffix_ids)
+        positions = [
+            (row * suffix_ids.shape[1] + index, token)
             for row, ids in enumerate(distinct)
-            for place, token in enumerate(ids[question.start :])
+            for index, token in enumerate(ids[question.start :])
         ]
-        found = self._scored(states, wanted)
+        logprobs = self._scored(states, positions)
         lengths = [len(ids) - question.start for ids in distinct]
-        by_ids = dict(zip(distinct, np.split(found, np.cumsum(lengths)[:-1]), strict=True))
+        by_ids = dict(zip(distinct, np.split(logprobs, np.cumsum(lengths)[:-1]), strict=True))
         return [by_ids[ids] for ids in question.ids]
 
-    def _states(self, stem: Sequence[int], rest: Tensor) -> Tensor:
+    def _states(self, stem: Sequence[int], suffix_ids: Tensor) -> Tensor:
         import torch
 
         cache = None
         if stem:
-            prompt = torch.tensor([stem], device=rest.device)
+            prompt = torch.tensor([stem], device=suffix_ids.device)
             cache = self._halves.read(input_ids=prompt, use_cache=True).past_key_values
-            cache.batch_repeat_interleave(len(rest))
+            cache.batch_repeat_interleave(len(suffix_ids))
         states: Tensor = self._halves.read(
-            input_ids=rest, past_key_values=cache, use_cache=cache is not None
+            input_ids=suffix_ids, past_key_values=cache, use_cache=cache is not None
         ).last_hidden_state
         return states.reshape(-1, states.shape[-1])
 
-    def _scored(self, states: Tensor, wanted: Sequence[tuple[int, int]]) -> Floats:
-        """Leave out the states of padding, then score."""
+    def _scored(self, states: Tensor, positions: Sequence[tuple[int, int]]) -> Floats:
+        """Remove the states of padding, then compute ln p."""
         import torch
 
-        rows = torch.tensor([row for row, _ in wanted], device=states.device)
+        rows = torch.tensor([row for row, _ in positions], device=states.device)
         return self._halves.logprobs(
-            states[rows], [(n, token) for n, (_, token) in enumerate(wanted)]
+            states[rows], [(n, token) for n, (_, token) in enumerate(positions)]
         )
 
 
 class OneByOne:
-    """Each option by itself with its whole prompt: what all other ways must agree with."""
+    """Each option separately with its whole prompt: the reference for all other passes."""
 
     name = "one by one"
 
@@ -309,11 +312,11 @@ class OneByOne:
         return [list(self._question(tree)) for tree in trees]
 
     def _question(self, tree: TokenTree) -> Iterator[Floats]:
-        known: dict[tuple[int, ...], Floats] = {}
+        logprobs_by_prefix: dict[tuple[int, ...], Floats] = {}
         for ids in tree.question.ids:
-            if ids not in known:
-                known[ids] = self.option(ids, tree.question.start)
-            yield known[ids]
+            if ids not in logprobs_by_prefix:
+                logprobs_by_prefix[ids] = self.option(ids, tree.question.start)
+            yield logprobs_by_prefix[ids]
 
     def option(self, ids: Sequence[int], start: int) -> Floats:
         """Return ln p of the tokens from `start` on."""
@@ -323,13 +326,13 @@ class OneByOne:
         read, target = torch.tensor([ids[:-1]], device=device), torch.tensor(ids[start:])
         keep = {"logits_to_keep": len(target)} if self._tail else {}
         logits = self._model(input_ids=read, use_cache=False, **keep).logits[0, -len(target) :]
-        found = torch.log_softmax(logits.float(), dim=-1).cpu()
-        picked: Floats = found[torch.arange(len(target)), target].numpy().astype(np.float64)
+        logprobs = torch.log_softmax(logits.float(), dim=-1).cpu()
+        picked: Floats = logprobs[torch.arange(len(target)), target].numpy().astype(np.float64)
         return picked
 
 
-def ways(model: Any) -> Iterator[Way]:
-    """Yield the ways that may be open to a model, the fastest first."""
+def ways(model: Any) -> Iterator[ForwardPass]:
+    """Yield the candidate forward passes of a model, the fastest first."""
     config = text_config(model)
     window = getattr(config, "sliding_window", None)
     if model.get_decoder() is not model:

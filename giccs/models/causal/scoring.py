@@ -1,8 +1,7 @@
-"""Questions to forward passes: the fastest that gives the model's own numbers, as many at once as fit.
+"""Scoring of questions with the fastest forward pass that reproduces the model's own numbers, in batches.
 
-Architectures differ in what they do with a mask, with positions and with a cache, and some ignore in
-silence what they do not know. So a way is taken only where it gives, on the largest questions that there
-are, what the model gives for an option by itself.
+Architectures differ in their support of masks, positions and caches, and some silently ignore unsupported
+arguments. A forward pass is used only if its results for the largest questions equal those of single options.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from giccs.models.causal.forward import Answer, Floats, OneByOne, TreePass, Way, ways
+from giccs.models.causal.forward import Answer, Floats, ForwardPass, OneByOne, TreePass, ways
 from giccs.models.causal.tokens import TokenTree
 from giccs.models.devices import input_device
 from giccs.models.encoding import out_of_memory
@@ -21,17 +20,18 @@ from giccs.models.generation import TOLERANCE
 __all__ = ["Scorer"]
 
 TOKENS = {"cpu": 1024, "cuda": 16384}
-"""Tokens a pass from which on the arithmetic, and no longer the reading of the weights, takes the time."""
+"""Number of tokens per pass above which the time is dominated by arithmetic instead of reading the
+weights."""
 
 
 def _last(tree: TokenTree) -> tuple[int, int]:
-    """Return the option that stands last in the tree, and the size of the tree."""
+    """Return the last option in the tree, and the size of the tree."""
     option = max(range(len(tree.paths)), key=lambda option: tree.paths[option][-1])
     return option, len(tree)
 
 
-def _apart(tree: TokenTree) -> tuple[int, int]:
-    """Return the option that stands last, and how many tokens stand between it and its beginning."""
+def _last_option_gap(tree: TokenTree) -> tuple[int, int]:
+    """Return the last option, and the number of tokens between it and its branching point."""
     option, size = _last(tree)
     return option, size - len(tree.paths[option])
 
@@ -42,15 +42,15 @@ def _longest(tree: TokenTree) -> tuple[int, int]:
     return option, len(tree.paths[option])
 
 
-MEASURES = (_last, _apart, _longest)
+MEASURES = (_last, _last_option_gap, _longest)
 
 
 class Trial:
-    """The way that is open to a model, tried anew whenever there is a larger question than those before.
+    """Selection of the forward pass of a model, repeated for each question larger than the previous ones.
 
-    Up to three options are tried: the last one of the largest tree, the one with most tokens between
-    itself and its prompt, and the longest. A mask or positions that are ignored show in the first two, a
-    window or chunks of attention in the last two, and where these are counted in places, in all.
+    Up to three options are tested: the last one of the largest tree, the one with most tokens between itself
+    and its prompt, and the longest. Ignored masks or positions are detected by the first two, a window or
+    chunked attention by the last two, or by all if these use positions.
     """
 
     def __init__(self, model: Any, dtype: str) -> None:
@@ -59,48 +59,50 @@ class Trial:
         self._ways = list(ways(model))
         self._tried = [-1] * len(MEASURES)
         self.deviation = 0.0
-        """Largest difference of a token's ln p that was found on the way that is taken, in nats."""
+        """Largest difference of a token's ln p for the selected pass, in nats."""
 
     @property
-    def way(self) -> Way:
-        """The fastest way that has not failed."""
+    def forward_pass(self) -> ForwardPass:
+        """The fastest forward pass that has not failed."""
         return self._ways[0]
 
     def run(self, trees: Sequence[TokenTree]) -> dict[int, Answer]:
-        """Find the way for these questions; return the answers to those that it was tried on."""
+        """Select the forward pass for these questions; return the answers computed for the test."""
         checks = self._checks(trees)
-        wanted = [self._alone.option(*_option(trees[place], option)) for place, option in checks]
+        expected_logprobs = [
+            self._alone.option(*_option(trees[index], option)) for index, option in checks
+        ]
         answers: dict[int, Answer] = {}
-        while checks and not isinstance(self.way, OneByOne):
-            answers = {place: self._answer(trees[place]) for place in dict(checks)}
-            pairs = zip(checks, wanted, strict=True)
-            if all(self._agree(answers[place], option, ln) for (place, option), ln in pairs):
+        while checks and not isinstance(self.forward_pass, OneByOne):
+            answers = {index: self._answer(trees[index]) for index in dict(checks)}
+            pairs = zip(checks, expected_logprobs, strict=True)
+            if all(self._agree(answers[checks], option, ln) for (checks, option), ln in pairs):
                 break
             self._ways.pop(0)
             answers = {}
             self.deviation = 0.0
-        if checks and isinstance(self.way, OneByOne):
+        if checks and isinstance(self.forward_pass, OneByOne):
             self._must_not_look_ahead(trees[checks[0][0]])
         return answers
 
     def _checks(self, trees: Sequence[TokenTree]) -> list[tuple[int, int]]:
-        """Return (question, option) pairs to try; none where all is smaller than what was tried before."""
-        found = []
+        """Return (question, option) pairs to test; empty if all are smaller than those tested before."""
+        index = []
         for n, measure in enumerate(MEASURES):
-            place, option, size = max(
-                ((place, *measure(tree)) for place, tree in enumerate(trees)),
+            check_index, option, size = max(
+                ((index, *measure(tree)) for index, tree in enumerate(trees)),
                 key=lambda one: one[2],
             )
             if size > self._tried[n]:
                 self._tried[n] = size
-                found.append((place, option))
-        return list(dict.fromkeys(found))
+                index.append((check_index, option))
+        return list(dict.fromkeys(index))
 
     def _answer(self, tree: TokenTree) -> Answer:
-        """Return what the way gives; no numbers where it ends in an error."""
+        """Return the result of the forward pass; NaN if it raises an exception."""
         try:
-            (answer,) = self.way([tree])
-        except Exception:  # an architecture that cannot go this way says so in a manner of its own
+            (answer,) = self.forward_pass([tree])
+        except Exception:  # Architectures without support for this pass raise various exceptions.
             return [np.full(len(option), np.nan) for option in tree.predictions]
         return answer
 
@@ -110,14 +112,16 @@ class Trial:
         return bool(np.mean(difference) <= self._tolerance)
 
     def _must_not_look_ahead(self, tree: TokenTree) -> None:
-        """ValueError where a token that follows changes the likelihood of one before it."""
+        """Raise ValueError if a later token changes the likelihood of an earlier one."""
         ids = max(tree.question.ids, key=len)
         start = max(1, len(ids) - 8)
-        other = (*ids[:-2], ids[0] if ids[0] != ids[-2] else ids[0] + 1, ids[-1])
-        before, after = (self._alone.option(one, start)[:-2] for one in (ids, other))
+        changed_ids = (*ids[:-2], ids[0] if ids[0] != ids[-2] else ids[0] + 1, ids[-1])
+        before, after = (
+            self._alone.option(sequence, start)[:-2] for sequence in (ids, changed_ids)
+        )
         if np.mean(np.abs(before - after)) > self._tolerance:
             raise ValueError(
-                "sees the tokens that it is to predict; a causal language model is needed"
+                "attends to the tokens to be predicted; expected a causal language model"
             )
 
 
@@ -128,8 +132,8 @@ def _option(tree: TokenTree, option: int) -> tuple[tuple[int, ...], int]:
 class Scorer:
     """Runs questions through a model.
 
-    In half precision the neighbours in a batch show in the third digit. So there a question has its pass
-    for itself, unless the user says how many are to share one; in float32 they do not show.
+    In half precision, batch composition changes the third digit. Questions are therefore processed one at a
+    time, unless the user specifies a batch size; in float32 there is no such effect.
     """
 
     def __init__(self, model: Any, dtype: str, batch_size: int | None) -> None:
@@ -137,40 +141,42 @@ class Scorer:
         self._tokens = TOKENS.get(input_device(model).type, TOKENS["cpu"])
         self._questions = batch_size or (None if dtype == "float32" else 1)
         self.largest = 1
-        """Most questions that went through the model at once."""
+        """Maximum number of questions in a forward pass so far."""
 
     def run(self, trees: Sequence[TokenTree]) -> Iterator[tuple[int, Answer]]:
-        """Yield (place of a question, ln p of each option's tokens), the largest questions first."""
+        """Yield (index of a question, ln p of each option's tokens), the largest questions first."""
         import torch
 
         order = sorted(range(len(trees)), key=lambda place: -len(trees[place]))
         with torch.inference_mode():
-            known = self.trial.run(trees)
-            yield from known.items()
-            order = [place for place in order if place not in known]
-            way = self.trial.way
+            trial_answers = self.trial.run(trees)
+            yield from trial_answers.items()
+            order = [index for index in order if index not in trial_answers]
+            forward_pass = self.trial.forward_pass
             while order:
-                places = self._next(order, trees, way)
+                batch_indices = self._next(order, trees, forward_pass)
                 try:
-                    answers = way([trees[place] for place in places])
+                    answers = forward_pass([trees[index] for index in batch_indices])
                 except (MemoryError, RuntimeError) as error:
-                    self._less(error, len(places))
+                    self._less(error, len(batch_indices))
                     continue
-                self.largest = max(self.largest, len(places))
-                order = order[len(places) :]
-                yield from zip(places, answers, strict=True)
+                self.largest = max(self.largest, len(batch_indices))
+                order = order[len(batch_indices) :]
+                yield from zip(batch_indices, answers, strict=True)
 
-    def _next(self, order: Sequence[int], trees: Sequence[TokenTree], way: Way) -> list[int]:
-        """Return the questions of the next pass; the first is the largest and sets the width."""
-        if not isinstance(way, TreePass):
+    def _next(
+        self, order: Sequence[int], trees: Sequence[TokenTree], forward_pass: ForwardPass
+    ) -> list[int]:
+        """Return the questions of the next pass; the first is the largest and determines the width."""
+        if not isinstance(forward_pass, TreePass):
             return [order[0]]
         most = self._questions or max(1, self._tokens // len(trees[order[0]]))
         return list(order[:most])
 
     def _less(self, error: BaseException, questions: int) -> None:
-        """Halve after a pass that did not fit into memory; a question alone that does not is an error."""
+        """Halve the batch size after a pass ran out of memory; raise an error for a single question."""
         if not out_of_memory(error):
             raise error
         if questions == 1:
-            raise MemoryError("one question alone does not fit into memory") from error
+            raise MemoryError("a single question does not fit into memory") from error
         self._questions = questions // 2

@@ -1,10 +1,10 @@
-"""Prompts with their options as token ids, and as one tree of tokens whose shared parts are computed once.
+"""Prompts with their options as token ids, and as a tree of tokens whose shared prefixes are computed once.
 
-As in lm-evaluation-harness, a prompt and its option are encoded together, and the white space at the
-prompt's end belongs to the option. Where the tokenizer merges the prompt's last letters with the
-option's first ones, the harness keeps the prompt's own tokens and drops as many of the whole's; here
-the tokens of the whole stand, and all options of a prompt are scored from the first place at which
-one of them parts from the prompt, so that they stay comparable.
+As in lm-evaluation-harness, a prompt and its option are encoded together, and white space at the end of the
+prompt belongs to the option. If the tokenizer merges the last letters of the prompt with the first ones of
+the option, the harness keeps the tokens of the prompt and drops an equal number of the joint tokens. Here,
+the joint tokens are used, and all options of a prompt are scored from the first position at which one of them
+differs from the prompt, so that they are comparable.
 """
 
 from __future__ import annotations
@@ -26,45 +26,46 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TokenQuestion:
-    """A prompt's options as token ids, each with the prompt before it."""
+    """The options of a prompt as token ids, each preceded by the prompt."""
 
     ids: tuple[tuple[int, ...], ...]
     start: int
-    """Place of the first token that is scored, at least 1; before it all options are the same."""
+    """Index of the first scored token, at least 1; all options share the preceding tokens."""
 
     @property
     def length(self) -> int:
-        """Number of tokens that the model reads for the longest option; its last one is only predicted."""
+        """Number of tokens read for the longest option; its last token is only predicted."""
         return max(map(len, self.ids)) - 1
 
 
 class Boundary:
-    """Encodes prompts for one tokenizer."""
+    """Encodes prompts with one tokenizer."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
 
     def readings(self, prompt: Prompt) -> Iterator[tuple[str, TokenQuestion]]:
-        """Yield the prompt's text encoded, then each shorter one; nothing is encoded before it is needed."""
+        """Yield the encoded prompt, then its encoded shorter forms; encoding is lazy."""
         for text in (prompt.text, *prompt.shorter):
             yield text, self.encode(text, prompt.options)
 
     def encode(self, text: str, options: Sequence[str]) -> TokenQuestion:
-        """Return the token ids of `text` with each option, and where they begin to be scored.
+        """Return the token ids of `text` with each option, and the index of the first scored token.
 
-        ValueError where nothing stands before the option and the tokenizer has no token for a beginning.
+        Raises ValueError if nothing precedes the option and the tokenizer has no beginning-of-sequence token.
         """
-        kept = text.rstrip()
-        alone, *wholes = self._ids([kept, *(text + option for option in options)])
-        start = min(shared(alone, whole) for whole in wholes)
-        first = self._first_ids(kept, needed=start == 0)
-        ids = tuple((*first, *whole) for whole in wholes)
-        if any(len(one) <= len(first) + start for one in ids):
+        stripped = text.rstrip()
+        prompt_ids, *wholes = self._ids([stripped, *(text + option for option in options)])
+        start = min(shared(prompt_ids, full_ids) for full_ids in wholes)
+        first = self._first_ids(stripped, needed=start == 0)
+        ids = tuple((*first, *full_ids) for full_ids in wholes)
+        if any(len(option_ids) <= len(first) + start for option_ids in ids):
             raise ValueError("an option has no tokens of its own")
         return TokenQuestion(ids, len(first) + start)
 
     def prompt(self, text: str) -> tuple[int, ...]:
-        """Return the token ids of a text that is to be written on; none where nothing can stand for it."""
+        """Return the token ids of a text for generation; empty if there are none and no token can replace
+        them."""
         (ids,) = self._ids([text])
         try:
             return (*self._first_ids(text, needed=not ids), *ids)
@@ -72,11 +73,11 @@ class Boundary:
             return ()
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
-        found: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
-        return found
+        token_ids: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
+        return token_ids
 
     def _first_ids(self, text: str, *, needed: bool) -> list[int]:
-        """Return what stands before a text that does not bring it itself, as a chat template may."""
+        """Return the special tokens before a text that does not contain them itself, as chat templates do."""
         begin = self._tokenizer.bos_token
         if self._special and not (begin and text.startswith(begin)):
             return self._special
@@ -85,43 +86,44 @@ class Boundary:
         for token in (self._tokenizer.bos_token_id, self._tokenizer.eos_token_id):
             if token is not None:
                 return [token]
-        raise ValueError("the prompt is empty, and the tokenizer has no token for a beginning")
+        raise ValueError(
+            "the prompt is empty, and the tokenizer has no beginning-of-sequence token"
+        )
 
     @cached_property
     def _special(self) -> list[int]:
-        """Return the special tokens before a text; those that some tokenizers set behind it are left out."""
+        """Return the special tokens before a text; those added after it are removed."""
         plain = self._tokenizer("a", add_special_tokens=False)["input_ids"]
-        whole = self._tokenizer("a")["input_ids"]
-        before = (n for n in range(len(whole)) if whole[n : n + len(plain)] == plain)
-        return list(whole[: next(before, 0)])
+        with_special = self._tokenizer("a")["input_ids"]
+        before = (n for n in range(len(with_special)) if with_special[n : n + len(plain)] == plain)
+        return list(with_special[: next(before, 0)])
 
 
-def shared(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """Return how many tokens two sequences have in common from their beginnings.
+def shared(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """Return the length of the common prefix of two sequences.
 
     >>> shared([1, 2, 3], [1, 2, 4, 5])
     2
     """
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    pairs = zip(first, second, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 
 
 @dataclass(frozen=True)
 class TokenTree:
     """N tokens, each after its parent.
 
-    The prompt is the stem; options part from it, and from each other, where their tokens begin to differ. A
-    token sees its ancestors and itself, and its position is its depth: to the model each path from the root
-    is a text of its own.
+    The prompt is the stem; options branch off where their tokens differ. A token attends to its ancestors and
+    itself, and its position is its depth, so that each path from the root is a separate text for the model.
     """
 
     question: TokenQuestion
     tokens: Ints
     """(N,) ids."""
     parents: Ints
-    """(N,) places; -1 at a root."""
+    """(N,) indices; -1 for a root."""
     paths: tuple[tuple[int, ...], ...]
-    """For each option the places of its tokens but the last, which is predicted and never read."""
+    """For each option the indices of its tokens except the last, which is predicted and never read."""
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -129,22 +131,22 @@ class TokenTree:
     @cached_property
     def depths(self) -> Ints:
         """(N,) distances from the root."""
-        found = np.zeros(len(self), dtype=np.int64)
+        node_depths = np.zeros(len(self), dtype=np.int64)
         for path in self.paths:
-            found[list(path)] = np.arange(len(path))
-        return found
+            node_depths[list(path)] = np.arange(len(path))
+        return node_depths
 
     def visible(self) -> NDArray[np.bool_]:
-        """Return (N, N): does token i see token j?"""
-        found = np.eye(len(self), dtype=np.bool_)
-        for place, parent in enumerate(self.parents):
+        """Return (N, N) whether token i attends to token j."""
+        mask = np.eye(len(self), dtype=np.bool_)
+        for index, parent in enumerate(self.parents):
             if parent >= 0:
-                found[place, : parent + 1] |= found[parent, : parent + 1]
-        return found
+                mask[index, : parent + 1] |= mask[parent, : parent + 1]
+        return mask
 
     @cached_property
     def predictions(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each option and each of its scored tokens: (place of the token before it, its id)."""
+        """For each option and scored token: (index of the preceding token, token id)."""
         start = self.question.start
         return tuple(
             tuple(zip(path[start - 1 :], ids[start:], strict=True))
@@ -161,14 +163,14 @@ def grow(question: TokenQuestion) -> TokenTree:
     >>> tree.predictions
     (((1, 7), (2, 1)), ((1, 8), (3, 9), (4, 1)))
     """
-    places: dict[tuple[int, int], int] = {}
+    node_of: dict[tuple[int, int], int] = {}
     paths = []
     for ids in question.ids:
         path = []
         at = -1
         for token in ids[:-1]:
-            at = places.setdefault((at, token), len(places))
+            at = node_of.setdefault((at, token), len(node_of))
             path.append(at)
         paths.append(tuple(path))
-    nodes = np.array(list(places), dtype=np.int64).reshape(-1, 2)
+    nodes = np.array(list(node_of), dtype=np.int64).reshape(-1, 2)
     return TokenTree(question, nodes[:, 1], nodes[:, 0], tuple(paths))

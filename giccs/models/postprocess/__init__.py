@@ -1,11 +1,11 @@
-"""Models whose vectors are changed after they were computed: ``NAME+STEP[:K]``, several in a row.
+"""Models with transformed vectors: ``NAME+STEP[:K]``, also several steps.
 
 package:minilm+whitening:256     static:glove.6B.300d.txt+abtt:2     bert-base-uncased+first-last+flow
 
-A step is fitted on the distinct texts of one call: all texts whose vectors are to be compared belong into
-one call of `vectors` or `pair_scores`. All-but-the-top on word vectors is fitted on the whole vocabulary,
-as its paper does; the mean of a sentence's words commutes with it. Texts without a vector (rows of NaN)
-stay without one and take no part in the fit.
+A step is fitted on the distinct texts of one call, so all texts to be compared must be in one call of
+`vectors` or `pair_scores`. All-but-the-top of word vectors is fitted on the whole vocabulary, as in its
+paper; it commutes with the mean of a sentence's words. Texts without a vector (rows of NaN) are unchanged and
+excluded from the fit.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Vectors = NDArray[np.float32]
 
 
 class FirstLast(PairModel, TextPairModel, VectorModel):
-    """The mean of all tokens' vectors in an encoder's first layer and its last; similarity is the cosine.
+    """Mean of all token vectors in the first and the last layer of an encoder; similarity is the cosine.
 
-    BERT-flow (Li et al. 2020) and BERT-whitening (Su et al. 2021) start from it.
+    BERT-flow (Li et al. 2020) and BERT-whitening (Su et al. 2021) start from these vectors.
     """
 
     name: str
@@ -46,11 +46,11 @@ class FirstLast(PairModel, TextPairModel, VectorModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the vectors depend on."""
+        """Return the settings that determine the vectors."""
         return {**self._model.identity, "pooling": "first and last layer"}
 
     def separates_pairs(self) -> bool:
-        """Tell whether the tokenizer of the model puts a separator between two texts."""
+        """Return whether the tokenizer of the model puts a separator between two texts."""
         return self._model.separates_pairs()
 
     def pair_scores(
@@ -60,24 +60,24 @@ class FirstLast(PairModel, TextPairModel, VectorModel):
         return cosines(left, right, in_one_batch(partial(self.vectors, progress=progress)), silent)
 
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
-        """Return (N, D) the vectors of N texts."""
+        """Return (N, D) vectors of N texts."""
         return self._model.first_last(texts, progress)
 
     def environment(self) -> Mapping[str, Any]:
-        """Return the model's own."""
+        """Return the environment of the model."""
         return self._model.environment()
 
 
 def wrapped(model: Model, step: str, seed: int = 0) -> VectorModel:
-    """Return `model` with a step behind it: ``wrapped(model, "whitening:256")``.
+    """Return `model` followed by a step: ``wrapped(model, "whitening:256")``.
 
-    `seed` counts for ``flow`` only. Raises InputError where there is no such step or it does not go
-    with the model.
+    `seed` is used by ``flow`` only. Raises InputError for an unknown step, or one that the model does not
+    support.
     """
     parsed = parse_step(step)
     name = f"{model.name}+{parsed}"
     if not isinstance(model, VectorModel):
-        message = "gives no vectors; steps go behind encoders and word vectors"
+        message = "returns no vectors; steps require an encoder or word vectors"
         raise InputError(Problem(name, None, message))
     if parsed.name == "words":
         return _in_words(model, name)
@@ -91,19 +91,19 @@ def wrapped(model: Model, step: str, seed: int = 0) -> VectorModel:
 def _in_words(model: Model, name: str) -> VectorModel:
     if isinstance(model, StaticModel):
         return model.in_words(name)
-    message = "words goes directly behind word vectors (static:FILE); others cut texts themselves"
+    message = "words must follow word vectors (static:FILE) directly; other models have their own tokenizers"
     raise InputError(Problem(name, None, message))
 
 
 def _first_last(model: Model, name: str) -> VectorModel:
     if isinstance(model, SentenceModel):
         return FirstLast(name, model)
-    message = "first-last goes directly behind a transformers encoder; this model has no layers"
+    message = "first-last must follow a transformer encoder directly; this model has no layers"
     raise InputError(Problem(name, None, message))
 
 
 class Processed(PairModel, TextPairModel, VectorModel):
-    """A model behind which a step stands; similarity is the cosine."""
+    """A model followed by a step; similarity is the cosine."""
 
     name: str
 
@@ -116,46 +116,47 @@ class Processed(PairModel, TextPairModel, VectorModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the vectors depend on: the model's own identity, and the steps in their order."""
+        """Return the settings that determine the vectors: the identity of the model, and the steps in
+        order."""
         before = self.before.identity
         step = f"{self._step} seed={self._seed}" if self._step.name == "flow" else str(self._step)
         steps = [*before.get("postprocess", []), step]
         return {**before, "similarity": "cosine", "postprocess": steps}
 
     def separates_pairs(self) -> bool:
-        """Tell whether the tokenizer of the model puts a separator between two texts."""
+        """Return whether the tokenizer of the model puts a separator between two texts."""
         return isinstance(self.before, TextPairModel) and self.before.separates_pairs()
 
     def pair_scores(
         self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return the cosine of each pair, the step fitted on all their texts; NaN where there is none."""
+        """Return the cosine of each pair, with the step fitted on all texts; NaN if undefined."""
         return cosines(left, right, in_one_batch(partial(self._changed, progress=progress)), silent)
 
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> Vectors:
-        """Return (N, K) the vectors of N texts, the step fitted on these."""
+        """Return (N, K) vectors of N texts, with the step fitted on these texts."""
         return encoded(texts, in_one_batch(partial(self._changed, progress=progress)), silent)
 
     def environment(self) -> Mapping[str, Any]:
-        """Return the model's own, and what the last fit of the step was like."""
+        """Return the environment of the model, and information on the last fit of the step."""
         before = self.before.environment()
         return {**before, "postprocess": [*before.get("postprocess", []), dict(self._facts)]}
 
     def changed(self, vectors: Vectors) -> Vectors:
-        """Return (N, K) what the step makes of the (N, D) vectors of distinct texts, fitted on these."""
-        known = np.isfinite(vectors).all(axis=1)
-        if not known.any():
+        """Return the (N, K) transformed vectors of distinct texts, with the step fitted on them."""
+        finite_rows = np.isfinite(vectors).all(axis=1)
+        if not finite_rows.any():
             return vectors
         try:
             image = (
-                self._flowed(vectors[known])
+                self._flowed(vectors[finite_rows])
                 if self._step.name == "flow"
-                else self._mapped(vectors[known])
+                else self._mapped(vectors[finite_rows])
             )
         except ValueError as error:
             raise InputError(Problem(self.name, None, f"{self._step}: {error}")) from None
         changed = np.full((len(vectors), image.shape[1]), np.nan, dtype=np.float32)
-        changed[known] = image
+        changed[finite_rows] = image
         return changed
 
     def _changed(self, texts: Sequence[Any], progress: Progress) -> Vectors:
@@ -169,14 +170,14 @@ class Processed(PairModel, TextPairModel, VectorModel):
         return flow(vectors)
 
     def _mapped(self, vectors: Vectors) -> NDArray[np.float64]:
-        base, what = vectors, "texts"
+        base, kind = vectors, "texts"
         if self._step.name == "abtt" and isinstance(self.before, StaticModel):
-            base, what = self.before.everything(), "vocabulary"
+            base, kind = self.before.everything(), "vocabulary"
         fit = LINEAR[self._step.name](moments(base), self._step.k)
-        self._tell(len(base), what, fit.warning)
+        self._tell(len(base), kind, fit.warning)
         return fit(vectors)
 
-    def _tell(self, n: int, what: str, warning: str) -> None:
-        self._facts = {"step": str(self._step), "fitted_on": what, "n": n}
+    def _tell(self, n: int, kind: str, warning: str) -> None:
+        self._facts = {"step": str(self._step), "fitted_on": kind, "n": n}
         if warning:
             self._facts["warning"] = warning

@@ -1,4 +1,4 @@
-"""Steps at the end of a model's name: ``NAME+STEP[:K]``."""
+"""Postprocessing steps in the name of a model: ``NAME+STEP[:K]``."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ __all__ = [
 ]
 
 STEPS = {
-    "whitening": "whitening[:K]: no correlations, variances 1; K dimensions are kept (Su et al. 2021)",
-    "abtt": "abtt[:K]: without the mean and K (2) principal components (Mu et al. 2018)",
-    "pcr": "pcr[:K]: without K (2) principal components of the raw vectors (Arora et al. 2017)",
+    "whitening": "whitening[:K]: uncorrelated dimensions with variance 1; K dimensions are kept (Su et "
+    "al. 2021)",
+    "abtt": "abtt[:K]: removes the mean and K (2) principal components (Mu et al. 2018)",
+    "pcr": "pcr[:K]: removes K (2) principal components of the raw vectors (Arora et al. 2017)",
     "flow": "flow: an invertible map to a standard Gaussian (Li et al. 2020)",
-    "first-last": "first-last: the mean of an encoder's first and last layer",
-    "words": "words: word vectors for text whose signs cling to words",
+    "first-last": "first-last: mean of an encoder's first and last layer",
+    "words": "words: word vectors for text with punctuation attached to words",
 }
-"""Name of a step -> how it is written and what it does."""
+"""Name of a step -> its syntax and effect."""
 POSTPROCESSING = ("whitening", "abtt", "pcr", "flow")
-"""Steps that change vectors after the model gave them; the others choose which it gives."""
-COUNTED = ("whitening", "abtt", "pcr")
-"""Steps that take a number."""
+"""Steps that transform the vectors of a model; the others select its vectors."""
+STEPS_WITH_K = ("whitening", "abtt", "pcr")
+"""Steps with a number."""
 COMPONENTS = 2
-"""Default K of abtt and pcr: what EvalRank's program removes, from word and from sentence vectors."""
+"""Default K of abtt and pcr: the values in EvalRank's program for word and sentence vectors."""
 DEFAULTS = {"abtt": COMPONENTS, "pcr": COMPONENTS}
 
 
@@ -43,14 +44,14 @@ class Step:
 
     name: str
     k: int | None = None
-    """None: the step has no number, or keeps all dimensions (whitening)."""
+    """None if the step has no number, or keeps all dimensions (whitening)."""
 
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}:{self.k}"
 
 
 def parse_step(text: str) -> Step:
-    """Return the step that `text` spells, with its default number; InputError with what is allowed.
+    """Return the step denoted by `text`, with its default number; raise InputError for invalid text.
 
     >>> parse_step("whitening:256")
     Step(name='whitening', k=256)
@@ -60,38 +61,38 @@ def parse_step(text: str) -> Step:
     name, colon, number = text.partition(":")
     if name not in STEPS:
         allowed = "; ".join(STEPS.values())
-        raise InputError(Problem(f"+{text}", None, f"no such step; allowed: {allowed}"))
+        raise InputError(Problem(f"+{text}", None, f"no such step; expected one of {allowed}"))
     if not colon:
         return Step(name, DEFAULTS.get(name))
-    if name not in COUNTED:
-        raise InputError(Problem(f"+{text}", None, f"takes no number; write +{name}"))
+    if name not in STEPS_WITH_K:
+        raise InputError(Problem(f"+{text}", None, f"takes no number; expected +{name}"))
     if not re.fullmatch(r"0*[1-9][0-9]{0,6}", number):
-        message = f"K is {number!r}; a whole number from 1 to 9999999 is allowed"
+        message = f"K is {number!r}; expected an integer from 1 to 9999999"
         raise InputError(Problem(f"+{text}", None, message))
     return Step(name, int(number))
 
 
 def split_steps(name: str) -> tuple[str, list[str]]:
-    """Return the name of the model itself and its steps, in their order.
+    """Return the name of the base model and its steps, in order.
 
-    Only what follows a ``+`` and is a step's name counts, so that paths may have a ``+`` in them.
-    Raises InputError where a step's number is wrong, and where the rest has a ``+`` but is no path.
+    A ``+`` separates steps only if a step name follows, so that paths may contain ``+``. Raises InputError
+    for an invalid number of a step, and for a remaining ``+`` that is not part of an existing path.
 
     >>> split_steps("package:minilm+pcr+whitening:256")
     ('package:minilm', ['pcr:2', 'whitening:256'])
     """
     base, spelled = _divided(name)
-    steps = [str(parse_step(one)) for one in spelled]
+    steps = [str(parse_step(step)) for step in spelled]
     _, plus, last = base.rpartition("+")
     if plus and not _is_path(base):
         allowed = "; ".join(STEPS.values())
-        message = f"no such file, nor is {last!r} a step; steps: {allowed}"
+        message = f"no such file, and {last!r} is not a step; expected one of {allowed}"
         raise InputError(Problem(base, None, message))
     return base, steps
 
 
 def canonical_name(name: str) -> str:
-    """Return the name that results of the model have: every step with its number.
+    """Return the name of the model in results: every step with its number.
 
     >>> canonical_name("static:glove.txt+words+abtt")
     'static:glove.txt+words+abtt:2'
@@ -101,7 +102,7 @@ def canonical_name(name: str) -> str:
 
 
 def family_of(name: str) -> str:
-    """Return what a model and all that steps make of it have in common: its name without them.
+    """Return the name of a model without steps, which all its variants share.
 
     >>> family_of("static:glove.6B.50d.txt+abtt:2")
     'static:glove.6B.50d.txt'
@@ -110,7 +111,7 @@ def family_of(name: str) -> str:
 
 
 def is_postprocessed(name: str) -> bool:
-    """Tell whether the steps of a name change vectors after the model gave them.
+    """Return whether the steps of a name transform vectors.
 
     >>> is_postprocessed("static:glove.txt+words+abtt:2"), is_postprocessed("static:glove.txt+words")
     (True, False)
@@ -119,11 +120,11 @@ def is_postprocessed(name: str) -> bool:
 
 
 def _divided(name: str) -> tuple[str, list[str]]:
-    """Return a name before its steps, and these as they are spelled; a path with a ``+`` in it keeps it."""
-    rest, plus, last = name.rpartition("+")
+    """Return a name without its steps, and the steps as written; a path may contain ``+``."""
+    prefix, plus, last = name.rpartition("+")
     if not plus or last.partition(":")[0] not in STEPS:
         return name, []
-    base, steps = _divided(rest)
+    base, steps = _divided(prefix)
     return base, [*steps, last]
 
 

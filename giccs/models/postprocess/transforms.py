@@ -1,11 +1,11 @@
-"""Maps of vectors, fitted on the vectors: whitening, all-but-the-top, principal component removal, a flow.
+"""Transformations fitted on vectors: whitening, all-but-the-top, principal component removal, a flow.
 
 The first three are linear and computed in 64 bits from the mean and the covariance. The flow (Li et al. 2020,
 "On the Sentence Embeddings from Pre-trained Language Models", BERT-flow) is an invertible map to a standard
-Gaussian: coupling layers are trained by maximum likelihood while the encoder stays as it is; the latent
-variable takes the place of the vector. Theirs is Glow with additive couplings in TensorFlow; here affine
-couplings (RealNVP, from zuko) stand behind a standardisation of each dimension, which is the start that Glow
-takes from its data.
+Gaussian: coupling layers are trained by maximum likelihood with a frozen encoder, and the latent variable
+replaces the vector. The original uses Glow with additive couplings in TensorFlow. This implementation uses
+affine couplings (RealNVP, from zuko) after a standardisation of each dimension, like the data-dependent
+initialisation of Glow.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["LINEAR", "all_but_the_top", "fit_flow", "moments", "pc_removal", "wh
 
 Matrix = NDArray[np.float64]
 ROWS = 8192
-"""Vectors of which moments are summed at once."""
+"""Number of vectors per block when summing moments."""
 FLOW_ROWS = 4096
-"""Vectors that go through the flow at once."""
+"""Number of vectors per batch of the flow."""
 COUPLINGS = 4
 HIDDEN = 64
 EPOCHS = 3
@@ -36,7 +36,7 @@ RATE = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """What a linear step is fitted on."""
+    """Moments on which a linear step is fitted."""
 
     n: int
     mean: Matrix
@@ -54,19 +54,19 @@ class Affine:
     matrix: Matrix
     """(D, K)"""
     warning: str = ""
-    """What of the step could not be done as asked."""
+    """Description of a requested step that could only be fitted partly."""
 
     def __call__(self, vectors: NDArray[np.floating]) -> Matrix:
-        """Return (N, K) the images of (N, D) vectors."""
+        """Return (N, K) transformed vectors of (N, D) vectors."""
         image: Matrix = (vectors.astype(np.float64) - self.offset) @ self.matrix
         return image
 
 
 def moments(vectors: NDArray[np.floating]) -> Moments:
-    """Return the moments of (N, D) vectors; N at least 2. A mapped matrix is read in pieces."""
+    """Return the moments of (N, D) vectors; N at least 2. A memory-mapped matrix is read in blocks."""
     n, width = vectors.shape
     if n < 2:
-        raise ValueError(f"{n} vectors; at least 2 different ones are needed for a covariance")
+        raise ValueError(f"{n} vectors; expected at least 2 different ones for a covariance")
     pieces = [slice(start, start + ROWS) for start in range(0, n, ROWS)]
     mean = (
         sum((vectors[piece].sum(axis=0, dtype=np.float64) for piece in pieces), np.zeros(width)) / n
@@ -79,31 +79,35 @@ def moments(vectors: NDArray[np.floating]) -> Moments:
 
 
 def whitening(of: Moments, k: int | None = None) -> Affine:
-    """Return the map after which the covariance is the identity, in the `k` first principal directions.
+    """Return the map to an identity covariance, in the first `k` principal directions.
 
-    Su et al. 2021, "Whitening Sentence Representations": W = U diag(1/sqrt(s)), of which K columns stay
-    (all by default). Directions without variance cannot be scaled to 1; they are left out, and the
-    warning says so. N vectors vary in at most N - 1 directions, and with all of those every two of them
-    are equally far apart and all cosines are -1/(N - 1): so many are refused.
+    Su et al. 2021, "Whitening Sentence Representations": W = U diag(1/sqrt(s)), of which K columns are kept
+    (all by default). Directions without variance cannot be scaled to 1; they are dropped with a warning. N
+    vectors vary in at most N - 1 directions. With all of these, all pairs are equally distant and all cosines
+    are -1/(N - 1); this is an error.
     """
     width = len(of.mean)
     _check(k, width)
     values, axes, rank = _principal(of.covariance, of.n - 1)
-    asked = k or width
-    kept = min(asked, rank)
-    if kept == of.n - 1:
+    requested_k = k or width
+    n_components = min(requested_k, rank)
+    if n_components == of.n - 1:
         raise ValueError(
-            f"{of.n} texts are too few for {asked} dimensions: all would be equally far apart; "
-            f"a K below {of.n - 1} or more texts are needed"
+            f"{of.n} texts are too few for {requested_k} dimensions: all pairs would be equally distant; "
+            f"use K below {of.n - 1} or more texts"
         )
-    warning = f"{kept} of {asked} dimensions: the vectors vary in no more" if kept < asked else ""
-    return Affine(of.mean, axes[:, :kept] / np.sqrt(values[:kept]), warning)
+    warning = (
+        f"{n_components} of {requested_k} dimensions: the vectors vary in no others"
+        if n_components < requested_k
+        else ""
+    )
+    return Affine(of.mean, axes[:, :n_components] / np.sqrt(values[:n_components]), warning)
 
 
 def all_but_the_top(of: Moments, k: int | None = None) -> Affine:
-    """Return the map that removes the mean and the `k` first principal components (2 by default).
+    """Return the map that removes the mean and the first `k` principal components (2 by default).
 
-    Mu and Viswanath 2018, "All-but-the-Top". They advise D/100 components; the default is that of
+    Mu and Viswanath 2018, "All-but-the-Top". They recommend D/100 components; the default is that of
     EvalRank's program. The components are those of the centred vectors.
     """
     k = COMPONENTS if k is None else k
@@ -113,10 +117,10 @@ def all_but_the_top(of: Moments, k: int | None = None) -> Affine:
 
 
 def pc_removal(of: Moments, k: int | None = None) -> Affine:
-    """Return the map that removes the `k` first principal directions of the raw vectors (2 by default).
+    """Return the map that removes the first `k` principal directions of the raw vectors (2 by default).
 
-    Arora et al. 2017, "A Simple but Tough-to-Beat Baseline", remove the first singular vector of the
-    matrix of sentence vectors, which are not centred; the default is that of EvalRank's program.
+    Arora et al. 2017, "A Simple but Tough-to-Beat Baseline", remove the first singular vector of the matrix
+    of uncentred sentence vectors; the default is that of EvalRank's program.
     """
     k = COMPONENTS if k is None else k
     _check(k, len(of.mean) - 1)
@@ -130,20 +134,21 @@ LINEAR: dict[str, Callable[[Moments, int | None], Affine]] = {
     "abtt": all_but_the_top,
     "pcr": pc_removal,
 }
-"""Name of a step -> what fits it."""
+"""Name of a step -> function that fits it."""
 
 
 def _principal(symmetric: Matrix, most: int) -> tuple[Matrix, Matrix, int]:
-    """Return eigenvalues, falling, their vectors as columns, and how many are not rounding.
+    """Return the eigenvalues in descending order, the eigenvectors as columns, and the numerical rank.
 
-    The vectors came in 32 bits: a deviation below D times their precision of the largest is none.
+    Vectors have 32 bits: a deviation below D times their precision, relative to the largest, is treated as
+    zero.
     """
     values, axes = np.linalg.eigh(symmetric)
     values, axes = values[::-1], axes[:, ::-1]
     floor = values[0] * (len(values) * np.finfo(np.float32).eps) ** 2
     rank = min(most, int(np.sum(values > max(floor, 0.0))))
     if not rank:
-        raise ValueError("the vectors are all the same; at least 2 different ones are needed")
+        raise ValueError("the vectors are all equal; expected at least 2 different ones")
     return values, axes, rank
 
 
@@ -153,36 +158,36 @@ def _without(axes: Matrix) -> Matrix:
 
 
 def _fewer(k: int, rank: int) -> str:
-    return f"{rank} of {k} components: the vectors vary in no more" if rank < k else ""
+    return f"{rank} of {k} components: the vectors vary in no others" if rank < k else ""
 
 
 def _check(k: int | None, most: int) -> None:
     if k is not None and not 1 <= k <= most:
-        raise ValueError(f"K is {k}; a whole number from 1 to {most} is allowed for these vectors")
+        raise ValueError(f"K is {k}; expected an integer from 1 to {most} for these vectors")
 
 
 @dataclass(frozen=True)
 class GaussianFlow:
-    """The map, both ways."""
+    """An invertible map to a standard Gaussian."""
 
     mean: Matrix
     """(D,)"""
     scale: Matrix
-    """(D,); 1 where a dimension does not vary."""
+    """(D,); 1 for constant dimensions."""
     flow: Any
     """zuko's flow, in 64 bits."""
     likelihoods: tuple[float, float] = (np.nan, np.nan)
-    """Mean log-likelihood of a vector, in nats, before training and after."""
+    """Mean log-likelihood of a vector, in nats, before and after training."""
     warning: str = ""
 
     def __call__(self, vectors: NDArray[np.floating]) -> Matrix:
-        """Return (N, D) the latent variables of (N, D) vectors."""
+        """Return (N, D) latent variables of (N, D) vectors."""
         return self._mapped(
             (vectors.astype(np.float64) - self.mean) / self.scale, self.flow().transform
         )
 
     def inverse(self, latent: Matrix) -> Matrix:
-        """Return the vectors that the map sends to `latent`."""
+        """Return the vectors with the given latent variables."""
         return self._mapped(latent, self.flow().transform.inv) * self.scale + self.mean
 
     def log_likelihood(self, vectors: NDArray[np.floating]) -> float:
@@ -207,12 +212,12 @@ class GaussianFlow:
 
 
 def fit_flow(vectors: NDArray[np.floating], seed: int) -> GaussianFlow:
-    """Return a flow trained on (N, D) vectors; the same for a seed and a number of threads.
+    """Return a flow trained on (N, D) vectors; deterministic for a given seed and number of threads.
 
-    Raises ValueError where there are fewer than two different vectors, or fewer than two dimensions.
+    Raises ValueError for fewer than two different vectors, or fewer than two dimensions.
     """
     if vectors.shape[1] < 2 or (vectors == vectors[0]).all():
-        raise ValueError("a flow needs two dimensions and at least 2 different vectors")
+        raise ValueError("a flow requires two dimensions and at least 2 different vectors")
     mean, scale = vectors.mean(axis=0, dtype=np.float64), vectors.std(axis=0, dtype=np.float64)
     still = scale <= np.finfo(np.float32).eps * scale.max()
     scale = np.where(still, 1.0, scale)
@@ -225,8 +230,8 @@ def fit_flow(vectors: NDArray[np.floating], seed: int) -> GaussianFlow:
 
 def _warning(vectors: NDArray[np.floating], still: NDArray[np.bool_]) -> str:
     n, width = vectors.shape
-    few = [f"{n} texts are few for {width} dimensions: the flow learns them by heart"]
-    constant = [f"{int(still.sum())} dimensions do not vary"]
+    few = [f"{n} texts are few for {width} dimensions: the flow overfits"]
+    constant = [f"{int(still.sum())} dimensions are constant"]
     return "; ".join(few * (n <= width) + constant * bool(still.any()))
 
 
@@ -238,7 +243,7 @@ def _flow(width: int, seed: int) -> Any:
         torch.manual_seed(seed)
         flow = zuko.flows.RealNVP(width, transforms=COUPLINGS, hidden_features=(HIDDEN,))
         for module in flow.modules():
-            if isinstance(module, zuko.nn.MLP):  # as in Glow: training starts from the identity
+            if isinstance(module, zuko.nn.MLP):  # As in Glow, training starts from the identity.
                 torch.nn.init.zeros_(module[-1].weight)
                 torch.nn.init.zeros_(module[-1].bias)
     return flow.double()
@@ -249,14 +254,14 @@ def _train(start: GaussianFlow, vectors: NDArray[np.floating], seed: int) -> Non
 
     data = torch.from_numpy((vectors.astype(np.float64) - start.mean) / start.scale)
     optimizer = torch.optim.Adam(start.flow.parameters(), lr=RATE)
-    for places in _batches(len(data), seed):
+    for batch_indices in _batches(len(data), seed):
         optimizer.zero_grad()
-        (-start.flow().log_prob(data[places]).mean()).backward()
+        (-start.flow().log_prob(data[batch_indices]).mean()).backward()
         optimizer.step()
 
 
 def _batches(n: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the places of the training batches: `EPOCHS` times all, or more up to `LEAST_STEPS`."""
+    """Yield the indices of the training batches: `EPOCHS` passes, or more up to `LEAST_STEPS`."""
     draw = np.random.default_rng(seed)
     epochs = max(EPOCHS, -(-LEAST_STEPS // -(-n // BATCH)))
     for _ in range(epochs):

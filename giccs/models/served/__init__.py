@@ -1,9 +1,9 @@
 """Models behind an OpenAI-compatible server.
 
-chat          models that answer prompts
-completions   models that say how likely the tokens of a text are
+chat          text generation models
+completions   models that return token likelihoods
 server        address, key, prices, usage
-requests      requests to answers: cached ones first, the others several at a time
-cache         answers on disk: a rerun costs nothing
-client        one request to the server, and what may come back
+requests      requests and their answers, with cache and concurrency
+cache         answers on disk, so that reruns cost nothing
+client        a single request to the server, with error handling
 """

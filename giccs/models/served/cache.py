@@ -1,6 +1,6 @@
-"""Answers that were had before, in a file that several processes may use at once.
+"""Cache of answers in a file that several processes may use concurrently.
 
-Requests are kept as digests only; answers can be read, and where they are the tokens of a prompt, so can it.
+Only digests of requests are stored. Answers are stored in plain text, including the tokens of prompts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bws.problems import InputError, Problem
 __all__ = ["Answer", "Cache"]
 
 BUSY = 60.0
-"""Seconds that a process waits for another one to end its writing."""
+"""Seconds to wait for another process to finish writing."""
 LARGEST = 64 * 2**20
-"""Bytes of an answer, as they are kept; a server sends less."""
+"""Maximum size of a stored answer in bytes; answers of servers are smaller."""
 AT_ONCE = 500
-"""Requests looked up by one query; SQLite has a limit to its parameters."""
+"""Number of requests looked up per query; SQLite limits the number of parameters."""
 TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
     request TEXT PRIMARY KEY,
@@ -34,11 +34,11 @@ CREATE TABLE IF NOT EXISTS answers (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server sent back."""
+    """A server's answer."""
 
     text: str
     model: str = ""
-    """As the server calls the model that answered: more exact, often, than what it was asked for."""
+    """Name of the model in the response, which is often more specific than that in the request."""
 
 
 class Cache:
@@ -47,52 +47,54 @@ class Cache:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        with self._told():
+        with self._explain_errors():
             self._connection = sqlite3.connect(path, timeout=BUSY, check_same_thread=False)
-            self._connection.execute("PRAGMA trusted_schema = OFF")  # it may be a stranger's file
+            self._connection.execute(
+                "PRAGMA trusted_schema = OFF"
+            )  # The file may come from an untrusted source.
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
-        with self._told(), self._connection:
+        with self._explain_errors(), self._connection:
             self._connection.execute(TABLE)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
 
     def find(self, requests: Sequence[str]) -> dict[str, Answer]:
-        """Return the answers that are known, by request."""
-        found: dict[str, Answer] = {}
+        """Return the stored answers, by request."""
+        answers_by_key: dict[str, Answer] = {}
         for start in range(0, len(requests), AT_ONCE):
             some = requests[start : start + AT_ONCE]
             marks = ",".join("?" * len(some))
             query = f"SELECT request, answer, model FROM answers WHERE request IN ({marks})"  # noqa: S608 - marks
-            with self._told(), self._lock:
+            with self._explain_errors(), self._lock:
                 for request, *answer in self._connection.execute(query, some):
-                    if not all(isinstance(one, str) for one in answer):
-                        raise sqlite3.DatabaseError("an answer is no text")
-                    found[request] = Answer(*answer)
-        return found
+                    if not all(isinstance(part, str) for part in answer):
+                        raise sqlite3.DatabaseError("an answer is not text")
+                    answers_by_key[request] = Answer(*answer)
+        return answers_by_key
 
     def keep(self, request: str, answer: Answer) -> None:
-        """Keep an answer; the first one to a request stands."""
+        """Store an answer; an existing answer to the same request is kept."""
         query = "INSERT OR IGNORE INTO answers (request, answer, model) VALUES (?, ?, ?)"
-        with self._told(), self._lock, self._connection:
+        with self._explain_errors(), self._lock, self._connection:
             self._connection.execute(query, (request, answer.text, answer.model))
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say in a sentence what is wrong with the file, and how to mend it."""
+    def _explain_errors(self) -> Iterator[None]:
+        """Convert database errors to messages with a remedy."""
         try:
             yield
         except sqlite3.OperationalError as error:
             message = (
-                f"answers cannot be read or kept here ({error}); "
-                "set GICCS_CACHE to a folder on a disk with room that you may write to"
+                f"cannot read or write answers ({error}); set GICCS_CACHE to a writable folder on a disk "
+                "with free space"
             )
             raise InputError(Problem(str(self._path), None, message)) from None
         except sqlite3.DatabaseError as error:
             message = (
-                f"the file of kept answers is damaged ({error}); move it away and run again: "
-                "what it held is asked for, and paid for, anew"
+                f"the file of stored answers is damaged ({error}); move it away and run again: its "
+                "answers will be requested, and paid for, again"
             )
             raise InputError(Problem(str(self._path), None, message)) from None

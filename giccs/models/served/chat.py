@@ -1,4 +1,4 @@
-"""Chat models: answers to prompts, by an OpenAI-compatible server."""
+"""Chat models: answers to prompts from an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = "chat-answers.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One prompt to one model of one server. All that the answer may depend on, and nothing else."""
+    """A prompt to a model on a server: everything that the answer depends on, and nothing else."""
 
     base_url: str
     model: str
@@ -35,12 +35,13 @@ class ChatRequest:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The conversation: one message of the user."""
+        """The conversation: a single user message."""
         return [{"role": "user", "content": self.prompt}]
 
     @property
     def body(self) -> dict[str, Any]:
-        """What is sent. OpenAI's own server has a newer name for the limit, which others do not know."""
+        """The body of the request. OpenAI's own server uses a newer name for the limit, unknown to other
+        servers."""
         limit = "max_completion_tokens" if self.base_url == OFFICIAL else "max_tokens"
         body = {
             "model": self.model,
@@ -52,7 +53,7 @@ class ChatRequest:
 
     @property
     def key(self) -> str:
-        """SHA-256 of the request, whatever the order in which its parts are written."""
+        """SHA-256 of the request, independent of the order of its parts."""
         parts = {**asdict(self), "messages": self.messages}
         del parts["prompt"]
         text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
@@ -63,10 +64,10 @@ class ChatRequest:
         return client.chat.completions.with_raw_response.create(**self.body)
 
     def read(self, document: Mapping[str, Any]) -> tuple[str, str]:
-        """Return (the answer, what is wrong with it).
+        """Return (the answer, its problem).
 
-        A model that refuses answers with its refusal; one that is stopped by a filter, or that has used
-        up its tokens before the answer, with nothing.
+        A refusal of the model is its answer. The answer is empty if a filter stopped the model, or if it used
+        up its tokens before the answer.
         """
         choices = document.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
@@ -78,19 +79,19 @@ class ChatRequest:
                 return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), ""
         if choice.get("finish_reason") in ("content_filter", "length"):
             return "", ""
-        return "", "without a text"
+        return "", "without text"
 
 
-def open_chat(name: str, rest: str, options: ModelOptions) -> ChatModel:
-    """Return the model that its server calls `rest`; nothing is sent yet.
+def open_chat(name: str, location: str, options: ModelOptions) -> ChatModel:
+    """Return the model with the given name on the server, without sending a request.
 
-    InputError with one sentence on what to do where the server cannot be asked as it is set.
+    Raises InputError with a remedy if the server settings are invalid.
     """
-    return ChatModel(name, rest, open_server(name, rest, options), options)
+    return ChatModel(name, location, open_server(name, location, options), options)
 
 
 class ChatModel(GeneratingModel, ServedModel):
-    """A model behind a server. Answers are kept, so that no request is paid for twice."""
+    """A model behind a server, with stored answers, so that no request is paid for twice."""
 
     name: str
 
@@ -109,7 +110,7 @@ class ChatModel(GeneratingModel, ServedModel):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the answers depend on, as far as it can be known from here."""
+        """Return the settings that determine the answers, as far as they are known."""
         seed = {} if self._seed is None else {"model_seed": self._seed}
         return {
             "kind": "chat",
@@ -124,22 +125,22 @@ class ChatModel(GeneratingModel, ServedModel):
     ) -> list[str]:
         """Return the model's answer to each prompt, of at most `max_tokens` tokens, at temperature 0.
 
-        Equal prompts are asked once, and those that were answered before not at all. InputError, where
-        a prompt is not answered after all tries; what was answered until then is kept.
+        Equal prompts are sent once, and prompts with stored answers are not sent. Raises InputError if a
+        prompt has no answer after all retries; earlier answers are stored.
         """
         if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}; 1 or more are allowed")
+            raise ValueError(f"max_tokens is {max_tokens}; expected 1 or more")
         requests = [self._request(prompt, max_tokens) for prompt in prompts]
         self._asker.forget()
         answers = self._asker.answers([*enumerate(requests, start=1)], progress, "asking")
         return [answers[request.key].text for request in requests]
 
     def environment(self) -> Mapping[str, Any]:
-        """Return the client, and of the last call of `generate` who answered and what it took."""
+        """Return the client, and model and usage of the last call of `generate`."""
         return self._asker.environment()
 
     def usage(self) -> str:
-        """Return in a line what the last call of `generate` took."""
+        """Return the usage of the last call of `generate` as one line."""
         return str(self._asker.usage)
 
     def _request(self, prompt: str, max_tokens: int) -> ChatRequest:

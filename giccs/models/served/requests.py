@@ -1,4 +1,4 @@
-"""Requests to a server and their answers: cached ones first, the others several at a time."""
+"""Requests to a server and their answers: stored ones first, the others concurrently."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Reply = TypeVar("Reply")
 
 
 class Request(Protocol):
-    """One prompt to one model of one server; equal where the same is sent."""
+    """A prompt to a model on a server; equal requests have equal content."""
 
     @property
     def key(self) -> str:
-        """Name under which the answer is kept: a digest of all that it may depend on."""
+        """Key of the stored answer: a digest of everything that it depends on."""
         ...
 
     def send(self, client: Any) -> Any:
@@ -40,25 +40,25 @@ class Request(Protocol):
         ...
 
     def read(self, document: Mapping[str, Any]) -> tuple[str, str]:
-        """Return (the answer, what is wrong with it, so that it must be asked for again).
+        """Return (the answer, the problem that requires another attempt).
 
-        ValueError, in words, where the server will never give the answer, however often it is asked.
+        Raises ValueError with the reason if further attempts are useless.
         """
         ...
 
 
 Numbered = Mapping[Request, int]
-"""Requests, each with the number of the first prompt that it is for."""
+"""Requests, each with the number of its first prompt."""
 
 
 def open_server(name: str, model: str, options: ModelOptions) -> Server:
-    """Return the server of the model that `name` says it calls `model`; nothing is sent yet.
+    """Return the server for the model `name`, called `model` on the server, without sending a request.
 
-    InputError with one sentence on what to do where the server cannot be asked as it is set.
+    Raises InputError with a remedy if the server settings are invalid.
     """
     if not model.strip():
         kind = name.partition(":")[0]
-        raise InputError(Problem(name, None, f"names no model; write {kind}:NAME"))
+        raise InputError(Problem(name, None, f"missing model name; expected {kind}:NAME"))
     if find_spec("openai") is None:
         message = "needs openai; install it with: pip install 'giccs[chat]'"
         raise InputError(Problem(name, None, message))
@@ -66,7 +66,7 @@ def open_server(name: str, model: str, options: ModelOptions) -> Server:
 
 
 class Asker:
-    """Asks one server. Answers are kept in `file`, so that no request is paid for twice."""
+    """Sends requests to one server. Answers are stored in `file`, so that no request is paid for twice."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Asker:
         self.usage = Usage(self._price)
 
     def forget(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self.usage = Usage(self._price)
         self._answered_by = set()
 
@@ -95,11 +95,11 @@ class Asker:
         label: str,
         too_long: set[str] | None = None,
     ) -> dict[str, Answer]:
-        """Return the answers by the keys of their requests, each of which stands with its prompt's number.
+        """Return the answers by the keys of their requests, each given with the number of its prompt.
 
-        Equal requests are sent once, and those that were answered before not at all. Where a server has no
-        room for a prompt, the request's key is put into `too_long`, if there is such a set. InputError
-        where a request is not answered after all tries; what was answered until then is kept.
+        Equal requests are sent once, and requests with stored answers are not sent. If a prompt is too long
+        for the server, the key of its request is added to the set `too_long`, if given. Raises InputError if
+        a request has no answer after all retries; earlier answers are stored.
         """
         distinct: dict[Request, int] = {}
         for n, request in requests:
@@ -107,14 +107,14 @@ class Asker:
         cache = Cache(cache_folder() / self._file)
         try:
             work = self._answers(distinct, cache, too_long)
-            found = dict(progress(work, label, len(distinct)))
+            answers_by_request = dict(progress(work, label, len(distinct)))
         finally:
             cache.close()
-        self._answered_by |= {answer.model for answer in found.values() if answer}
-        return {key: answer for key, answer in found.items() if answer}
+        self._answered_by |= {answer.model for answer in answers_by_request.values() if answer}
+        return {key: answer for key, answer in answers_by_request.items() if answer}
 
     def environment(self) -> Mapping[str, Any]:
-        """Return the client, and who answered since the count began, and what it took."""
+        """Return the client, and models and usage since the last reset."""
         from importlib.metadata import version
 
         return {
@@ -126,30 +126,30 @@ class Asker:
     def _answers(
         self, requests: Numbered, cache: Cache, too_long: set[str] | None
     ) -> Iterator[tuple[str, Answer | None]]:
-        """Yield (key of a request, its answer): those that are known, then the others as they come."""
-        known = cache.find([request.key for request in requests])
+        """Yield (key of a request, its answer): stored ones, then the others as they arrive."""
+        cached = cache.find([request.key for request in requests])
         log.debug(
-            "%s: %d requests, %d kept in %s", self._name, len(requests), len(known), self._file
+            "%s: %d requests, %d stored in %s", self._name, len(requests), len(cached), self._file
         )
         self.usage.requests += len(requests)
-        self.usage.cached += len(known)
-        yield from known.items()
-        unknown = {request: n for request, n in requests.items() if request.key not in known}
+        self.usage.cached += len(cached)
+        yield from cached.items()
+        unknown = {request: n for request, n in requests.items() if request.key not in cached}
         if unknown:
-            yield from self._ask(unknown, cache, too_long, len(known))
+            yield from self._ask(unknown, cache, too_long, len(cached))
 
     def _ask(
-        self, requests: Numbered, cache: Cache, too_long: set[str] | None, kept: int
+        self, requests: Numbered, cache: Cache, too_long: set[str] | None, n_cached: int
     ) -> Iterator[tuple[str, Answer | None]]:
-        """Yield the server's answers, each kept before it is seen; None where it has no room.
+        """Yield the server's answers, each stored before it is yielded; None for prompts that are too long.
 
-        That a prompt is too long is not kept: it costs nothing to hear it again, and may change.
+        The result that a prompt is too long is not stored, because it costs nothing and may change.
         """
         from giccs.models.served.client import Failure, Limits, TooLong, Wire
 
         stop, in_order = Event(), sorted(requests, key=requests.__getitem__)
         wire = Wire(self._server, self._threads, self._limits or Limits(), stop)
-        all_of_them = kept + len(requests)
+        all_of_them = n_cached + len(requests)
 
         def ask(request: Request) -> Answer | None:
             try:
@@ -162,14 +162,16 @@ class Asker:
             return answer
 
         try:
-            for place, answer in _in_threads(ask, in_order, self._threads, stop):
-                key = in_order[place].key
+            for index, answer in _in_threads(ask, in_order, self._threads, stop):
+                key = in_order[index].key
                 if answer is None and too_long is not None:
                     too_long.add(key)
-                kept += answer is not None
+                n_cached += answer is not None
                 yield key, answer
         except Failure as error:
-            so_far = f"{kept} of {all_of_them} answers are kept, and the next run goes on from them"
+            so_far = (
+                f"{n_cached} of {all_of_them} answers are stored; the next run continues from there"
+            )
             raise InputError(Problem(self._name, None, f"{error}; {so_far}")) from None
         finally:
             wire.close()
@@ -178,24 +180,26 @@ class Asker:
 def _in_threads(
     ask: Callable[[Question], Reply], questions: Sequence[Question], threads: int, stop: Event
 ) -> Iterator[tuple[int, Reply]]:
-    """Yield (place of a question, its answer) in the order in which answers come.
+    """Yield (index of a question, its answer) in the order in which answers arrive.
 
-    After a failure, or where the caller leaves, `stop` is set and no question is begun; those under way
-    come to their end, and the first failure is raised. The threads do not hold up the end of the process.
+    After a failure, or if the caller stops, `stop` is set and no question is started. Running ones are
+    completed, and the first failure is raised. The threads do not delay the end of the process.
     """
     waiting: SimpleQueue[int] = SimpleQueue()
-    for place in range(len(questions)):
-        waiting.put(place)
+    for index in range(len(questions)):
+        waiting.put(index)
     done: SimpleQueue[tuple[int, Reply] | BaseException | None] = SimpleQueue()
 
     def work() -> None:
         try:
             while not stop.is_set():
-                place = waiting.get_nowait()
-                done.put((place, ask(questions[place])))
+                index = waiting.get_nowait()
+                done.put((index, ask(questions[index])))
         except Empty:
             pass
-        except BaseException as error:  # raised where it is heard, and heard before what it stops
+        except (
+            BaseException
+        ) as error:  # Raised in the main thread, before the errors of the threads that it stops.
             done.put(error)
             stop.set()
         finally:
@@ -215,12 +219,12 @@ def _until_all_ended(
 ) -> Iterator[tuple[int, Reply]]:
     failures = []
     while working:
-        one = done.get()
-        if one is None:
+        outcome = done.get()
+        if outcome is None:
             working -= 1
-        elif isinstance(one, BaseException):
-            failures.append(one)
+        elif isinstance(outcome, BaseException):
+            failures.append(outcome)
         else:
-            yield one
+            yield outcome
     if failures:
         raise failures[0]

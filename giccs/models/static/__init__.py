@@ -1,7 +1,7 @@
-"""Word vectors as models: a file of vectors, a word's vector, a sentence as the mean of its words'.
+"""Word vectors as models; the vector of a sentence is the mean of its words' vectors.
 
 static:glove.6B.300d.txt    static:GoogleNews-vectors-negative300.bin.gz    static:crawl-300d-2M.vec
-static:FOLDER               a .npy matrix beside its words (.txt, a word a line, or .parquet)
+static:FOLDER               a .npy matrix and its words (.txt with one word per line, or .parquet)
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ RULES = {
     "whitespace": "white space; exact, lower case, any case",
     "words": "white space, then words and signs; exact, lower case, any case",
 }
-"""How a text can be cut -> the rule in short, as it stands in the identity of a model."""
+"""Tokenisation rule -> its short description in the identity of a model."""
 PIECE = re.compile(r"\w+(?:[^\w\s]+\w+)*|[^\w\s]")
-"""A word with the signs inside it (``don't``, ``e-mail``), or one sign."""
+"""A word with its internal punctuation (``don't``, ``e-mail``), or a punctuation mark."""
 
 TEXTS = 1024
-"""So many texts are averaged at once."""
+"""Number of texts averaged at a time."""
 
 
 class Lookup:
-    """The rows of a text's words.
+    """Maps texts to rows of word vectors.
 
-    A text that is itself an entry is that entry, spaces and all. Any other is cut at white space, as
-    the program of EvalRank does, which is right for text whose signs stand apart. With ``words`` a token
-    without an entry is cut again, so that ``off.`` and ``off .`` are the same two entries. An entry is
-    sought as it is written, then in lower case, then as the first of the file that differs in case
-    only. Texts are brought to NFC.
+    A text that is an entry itself, including spaces, is mapped to that entry. Any other text is split at
+    white space, as in EvalRank's program, which requires pre-tokenised text. With ``words``, tokens without
+    an entry are split again, so that ``off.`` and ``off .`` have the same two entries. An entry is matched
+    exactly, then in lower case, then as the first one in the file that differs only in case. Texts are
+    normalised to NFC.
 
     >>> entries = ["the", "Paris", "paris", "."]
     >>> Lookup(entries).rows("The Paris.")
@@ -59,19 +59,19 @@ class Lookup:
 
     def __init__(self, words: Sequence[str], cut: str = "whitespace") -> None:
         if cut not in RULES:
-            raise ValueError(f"cut is {cut!r}; allowed: {', '.join(RULES)}")
+            raise ValueError(f"unknown cut {cut!r}; expected one of {', '.join(RULES)}")
         self._rows = {word: row for row, word in enumerate(words)}
         self._pieces = cut == "words"
 
     def rows(self, text: str) -> tuple[list[int], int]:
-        """Return the rows of the text's words in their order, and how many words have none."""
+        """Return the rows of the text's words in order, and the number of words without an entry."""
         text = unicodedata.normalize("NFC", text.strip())
-        whole = self._row(text)
-        if whole is not None:
-            return [whole], 0
-        found = [self._row(word) for word in self._words(text)]
-        rows = [row for row in found if row is not None]
-        return rows, len(found) - len(rows)
+        text_row = self._row(text)
+        if text_row is not None:
+            return [text_row], 0
+        word_rows = [self._row(word) for word in self._words(text)]
+        rows = [row for row in word_rows if row is not None]
+        return rows, len(word_rows) - len(rows)
 
     def _words(self, text: str) -> Iterator[str]:
         for token in text.split():
@@ -99,34 +99,34 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How much of some texts word vectors know."""
+    """Coverage of texts by word vectors."""
 
     texts: int
     unknown_texts: int
-    """Texts without any known word: their vectors are NaN."""
+    """Number of texts without any known word, whose vectors are NaN."""
     words: int
     unknown_words: int
-    """Words and signs of the texts that are left out of the means."""
+    """Number of words and punctuation marks that are not in the means."""
 
 
 class StaticModel(PairModel, VectorModel):
-    """A table of word vectors; similarity is the cosine."""
+    """Word vectors as a model; similarity is the cosine."""
 
     name: str
 
-    def __init__(self, name: str, place: Path, cut: str = "whitespace") -> None:
-        """Take the name that users see, a file or folder, and how texts are cut (see `RULES`)."""
+    def __init__(self, name: str, location: Path, cut: str = "whitespace") -> None:
+        """Create a model from its name, a file or folder, and a tokenisation rule (see `RULES`)."""
         self.name = name
-        self._place = place
+        self._place = location
         self._cut = cut
 
     def in_words(self, name: str) -> StaticModel:
-        """Return the same vectors, but signs that cling to words are cut from them."""
+        """Return a model with the same vectors that separates punctuation from words."""
         return StaticModel(name, self._place, "words")
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        """Return what the vectors depend on: the file's content and how a text is cut into words."""
+        """Return the settings that determine the vectors: the content of the file and the tokenisation."""
         return {
             "kind": "static",
             "revision": f"sha256:{content_digest(self._place)[:16]}",
@@ -138,30 +138,30 @@ class StaticModel(PairModel, VectorModel):
     def pair_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return the cosine of each pair; NaN where a text has no known word."""
+        """Return the cosine of each pair; NaN if a text has no known word."""
         return cosines(left, right, self._batches, progress)
 
     def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
-        """Return (N, D) the vectors of N texts; a text without any known word is a row of NaN."""
+        """Return (N, D) vectors of N texts; NaN for texts without a known word."""
         return encoded(texts, self._batches, progress)
 
     def everything(self) -> NDArray[np.float32]:
-        """Return (words, D) the vectors of the whole vocabulary, mapped, read-only."""
+        """Return (words, D) vectors of the whole vocabulary, memory-mapped and read-only."""
         return self._table.vectors
 
     def coverage(self, texts: Sequence[str]) -> Coverage:
-        """Return how many of the texts, and of their words, have a vector."""
-        found = [self._lookup.rows(text) for text in texts]
-        unknown = sum(missing for _, missing in found)
+        """Return the numbers of texts and words with and without a vector."""
+        row_lists = [self._lookup.rows(text) for text in texts]
+        unknown = sum(missing for _, missing in row_lists)
         return Coverage(
             texts=len(texts),
-            unknown_texts=sum(not rows for rows, _ in found),
-            words=sum(len(rows) for rows, _ in found) + unknown,
+            unknown_texts=sum(not rows for rows, _ in row_lists),
+            words=sum(len(rows) for rows, _ in row_lists) + unknown,
             unknown_words=unknown,
         )
 
     def environment(self) -> Mapping[str, Any]:
-        """Return versions, device, and what was read: words, dimensions, what was left out."""
+        """Return versions, device, and the size of the file: words, dimensions, skipped entries."""
         return {"numpy": np.__version__, "device": "cpu", **asdict(self._table.counts)}
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
@@ -181,7 +181,7 @@ class StaticModel(PairModel, VectorModel):
 
 
 def _means(matrix: NDArray[np.float32], rows: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """Return (len(rows), D) the mean of each list of rows; NaN for an empty one.
+    """Return (len(rows), D) means of each list of rows; NaN for an empty list.
 
     >>> _means(np.array([[1, 2], [3, 6]], np.float32), [[0, 1], [], [1]]).tolist()
     [[2.0, 4.0], [nan, nan], [3.0, 6.0]]
@@ -197,13 +197,13 @@ def _means(matrix: NDArray[np.float32], rows: Sequence[Sequence[int]]) -> NDArra
     return means
 
 
-def open_static(name: str, place: str | Path, options: ModelOptions) -> StaticModel:
-    """Return the word vectors in a file or folder; they are read once they are asked for.
+def open_static(name: str, location: str | Path, options: ModelOptions) -> StaticModel:
+    """Return the word vectors in a file or folder, which are read on first use.
 
-    None of the options changes what word vectors say. Raises InputError where nothing is there.
+    No option affects word vectors. Raises InputError if the file or folder does not exist.
     """
-    path = Path(place).expanduser()
-    if not str(place) or not path.exists():
-        message = "no such file; write static:FILE (GloVe, word2vec or fastText vectors)"
-        raise InputError(Problem(str(place) or name, None, message))
+    path = Path(location).expanduser()
+    if not str(location) or not path.exists():
+        message = "no such file; expected static:FILE (GloVe, word2vec or fastText vectors)"
+        raise InputError(Problem(str(location) or name, None, message))
     return StaticModel(name, path)

@@ -1,9 +1,9 @@
-"""Word vectors in a form that is mapped: read from their file once, then opened at once.
+"""Memory-mapped cache of word vectors, written when a file is first read.
 
-In the cache folder stand, named by the SHA-256 of the content they came from, the matrix (.npy), the words
-(.txt, a word a line) and, written last, a .json that says that both are whole. Each is written
-atomically and the same whoever writes it, so that processes at once do each other no harm. What is not
-as the .json says is made again.
+The cache folder contains, named by the SHA-256 of the source's content, the matrix (.npy), the words (.txt
+with one word per line) and, written last, a .json file that marks both as complete. Each file is written
+atomically with deterministic content, so concurrent processes do not interfere. Files that contradict the
+.json file are rebuilt.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from giccs.models.static.formats import Block, blocks, files_of
 __all__ = ["Counts", "Table", "content_digest", "open_table"]
 
 VERSION = 1
-"""Raised when the same file would be read differently."""
+"""Incremented when files are read differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What reading a file found."""
+    """Counts from reading a file."""
 
     words: int
     dimensions: int
     duplicates: int
-    """Entries left out because their word stood earlier in the file."""
+    """Entries skipped because their word occurs earlier in the file."""
     undecodable: int
     """Words with bytes that are not UTF-8."""
 
@@ -47,27 +47,27 @@ class Table:
 
     words: list[str]
     vectors: NDArray[np.float32]
-    """(words, dimensions), mapped from the cache, read-only."""
+    """(words, dimensions), memory-mapped from the cache, read-only."""
     counts: Counts
 
 
-def content_digest(place: Path) -> str:
-    """Return SHA-256, in hex, over the content of a file or of a folder's matrix and words.
+def content_digest(location: Path) -> str:
+    """Return the hexadecimal SHA-256 of the content of a file, or of the matrix and words of a folder.
 
-    Files are read only where their path, size or time changed since last asked.
+    Files are read only if their path, size or time has changed since the last call.
     """
-    return hashlib.sha256("".join(map(_file_digest, files_of(place))).encode()).hexdigest()
+    return hashlib.sha256("".join(map(_file_digest, files_of(location))).encode()).hexdigest()
 
 
-def open_table(place: Path) -> Table:
-    """Return the words and vectors of `place`; InputError where it cannot be read."""
-    stem = _folder() / f"{content_digest(place)}-{VERSION}"
+def open_table(location: Path) -> Table:
+    """Return the words and vectors of a file or folder; raise InputError if it cannot be read."""
+    stem = _folder() / f"{content_digest(location)}-{VERSION}"
     table = _mapped(stem)
     if table is None:
-        _convert(place, stem)
+        _convert(location, stem)
         table = _mapped(stem)
     if table is None:
-        raise OSError(f"what was just written to {stem.parent} cannot be read; is its disk sound?")
+        raise OSError(f"cannot read the files just written to {stem.parent}; check the disk")
     return table
 
 
@@ -79,15 +79,15 @@ def _folder() -> Path:
 
 def _file_digest(file: Path) -> str:
     state = file.stat()
-    known = f"{file.resolve()}\n{state.st_size}\n{state.st_mtime_ns}\n{state.st_ctime_ns}"
-    note = _folder() / f"{_sha256(known)}.sha256"
+    file_state = f"{file.resolve()}\n{state.st_size}\n{state.st_mtime_ns}\n{state.st_ctime_ns}"
+    note = _folder() / f"{_sha256(file_state)}.sha256"
     if note.is_file():
         digest, _, check = note.read_bytes().decode("ascii", "replace").partition(" ")
-        if check == _sha256(f"{digest}\n{known}"):
+        if check == _sha256(f"{digest}\n{file_state}"):
             return digest
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    check = _sha256(f"{digest}\n{known}")
+    check = _sha256(f"{digest}\n{file_state}")
     write_atomic(note, f"{digest} {check}")
     return digest
 
@@ -97,9 +97,9 @@ def _sha256(text: str) -> str:
 
 
 def _mapped(stem: Path) -> Table | None:
-    """Return the table at `stem`; None where it is not there or not whole.
+    """Return the table at `stem`, or None if it is missing or incomplete.
 
-    The words are checked by their digest, the matrix by its size and shape: its bytes are not read.
+    The words are verified by their digest, the matrix by size and shape without reading it.
     """
     try:
         about = json.loads(stem.with_suffix(".json").read_bytes())
@@ -115,9 +115,9 @@ def _mapped(stem: Path) -> Table | None:
     return Table(words.decode("utf-8").removesuffix("\n").split("\n"), vectors, counts)
 
 
-def _convert(place: Path, stem: Path) -> None:
+def _convert(location: Path, stem: Path) -> None:
     sink = _Sink()
-    write_with(stem.with_suffix(".npy"), partial(_write_matrix, read=blocks(place), sink=sink))
+    write_with(stem.with_suffix(".npy"), partial(_write_matrix, read=blocks(location), sink=sink))
     words = "".join(f"{word}\n" for word in sink.words).encode("utf-8")
     write_atomic(stem.with_suffix(".txt"), words)
     about = {"counts": asdict(sink.counts()), "words_sha256": hashlib.sha256(words).hexdigest()}
@@ -125,14 +125,14 @@ def _convert(place: Path, stem: Path) -> None:
 
 
 class _Sink:
-    """The words so far, each once."""
+    """The distinct words so far."""
 
     def __init__(self) -> None:
         self.words: dict[str, None] = {}
         self.dimensions = self.duplicates = self.undecodable = 0
 
     def new(self, block: Block) -> NDArray[np.float32]:
-        """Take the words of a block in; return the vectors of those that are new."""
+        """Add the words of a block; return the vectors of new words."""
         before = len(self.words)
         rows = [row for row, word in enumerate(block.words) if self._is_new(word)]
         self.dimensions = block.vectors.shape[1]
@@ -150,7 +150,7 @@ class _Sink:
 
 
 def _write_matrix(path: str, read: Iterator[Block], sink: _Sink) -> None:
-    """Write the vectors as they come; how many there are is written over the start at the end."""
+    """Write vectors as they arrive; the header with their number is rewritten at the end."""
     with open(path, "wb") as file:
         _write_head(file, 0, 1)
         for block in read:
@@ -160,7 +160,7 @@ def _write_matrix(path: str, read: Iterator[Block], sink: _Sink) -> None:
 
 
 def _write_head(file: BinaryIO, rows: int, columns: int) -> None:
-    """Write the head of a .npy file, of the same length whatever the shape."""
+    """Write the header of a .npy file with constant length for all shapes."""
     shape = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
     length = 128 - 10
     file.write(b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little"))

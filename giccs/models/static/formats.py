@@ -1,8 +1,8 @@
-"""Files of word vectors: text, word2vec's binary format, a matrix beside its words; read block by block.
+"""File formats of word vectors: text, word2vec's binary format, and a matrix with words; read in blocks.
 
-Text has a word and its numbers per line, with or without a first line ``COUNT WIDTH``. Blocks of whole lines
-go through Polars' reader of floats. What it refuses (words with spaces in them, bytes that are not UTF-8,
-faults) is read again line by line, which says what is wrong and where.
+Text has a word and its numbers per line, optionally after a first line ``COUNT WIDTH``. Blocks of complete
+lines are parsed by Polars. Blocks that it rejects (words with spaces, bytes that are not UTF-8, faults) are
+parsed again line by line, with exact error messages.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from giccs.benchmark.parquet import read_table
 __all__ = ["BLOCK_BYTES", "Block", "blocks", "files_of"]
 
 BLOCK_BYTES = 1 << 24
-"""So much is read at once; memory holds a few of these, never the file."""
+"""Bytes read at a time; memory holds a few blocks, never the whole file."""
 MOST = 20
-"""Problems of a file that are told at once."""
+"""Maximum number of problems reported per file."""
 LONGEST_LINE = 1_000_000
 LARGEST = float(np.finfo(np.float32).max)
 NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -36,57 +36,59 @@ NOT_FINITE = re.compile(rb"[-+]?(?:nan|inf|infinity)", re.IGNORECASE)
 LONGEST_WORD = 10_000
 HEADER = re.compile(rb"(\d{1,12})[ \t](\d{1,12})[ \t]*\r?\n")
 CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-"""What text does not have, and 32-bit floats soon do."""
+"""Control characters, which do not occur in text but frequently in 32-bit floats."""
 PEEK = 1 << 16
 WIDEST = 100_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REFUSED = {
-    b"\xba\x16\x4f\x2f": "is fastText's own model; use the vectors in its .vec file",
-    b"PK\x03\x04": "is a zip archive; unpack it and name a file in it",
-    b"\x93NUMPY": "is a matrix without its words; name the folder that has both",
-    b"\x80": "is a Python pickle, which is never opened; save it in word2vec's format",
+    b"\xba\x16\x4f\x2f": "is fastText's own model format; use the vectors in its .vec file",
+    b"PK\x03\x04": "is a zip archive; unpack it and specify a file in it",
+    b"\x93NUMPY": "is a matrix without words; specify the folder that contains both",
+    b"\x80": "is a Python pickle, which is never loaded; save it in word2vec's format",
 }
-"""How files begin that are something else -> what to do."""
+"""First bytes of unsupported files -> remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some words and their vectors, in the order of the file."""
+    """Words and their vectors, in the order of the file."""
 
     words: list[str]
     vectors: NDArray[np.float32]
     """(words, dimensions), all finite."""
     undecodable: int = 0
-    """Words with bytes that are not UTF-8; U+FFFD stands for those."""
+    """Words with bytes that are not UTF-8, which are replaced by U+FFFD."""
 
 
 def _decoded(raw: Sequence[bytes]) -> tuple[list[str], int]:
-    """Return words as text, and how many of them are not UTF-8.
+    """Return words as text, and the number of words that are not UTF-8.
 
     >>> _decoded(["Köln".encode(), "Köln".encode("latin-1")])
     (['Köln', 'K�ln'], 1)
     """
     words = [word.decode("utf-8", "replace") for word in raw]
     pairs = zip(words, raw, strict=True)
-    return words, sum("\ufffd" in word and word.encode("utf-8") != one for word, one in pairs)
+    return words, sum(
+        "\ufffd" in word and word.encode("utf-8") != raw_word for word, raw_word in pairs
+    )
 
 
 class _Faults:
-    """The problems of one file, which are told together; after many the reading ends."""
+    """The problems of a file, which are reported together; reading stops after many."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self._found: list[Problem] = []
 
     def add(self, line: int | None, message: str) -> None:
-        """Keep a problem; raise them all once there are enough."""
+        """Add a problem; raise all problems after the maximum number."""
         self._found.append(Problem(self.file, line, message))
         if len(self._found) == MOST:
-            self._found.append(Problem(self.file, None, f"{MOST} problems; read no further"))
+            self._found.append(Problem(self.file, None, f"{MOST} problems; reading stopped"))
             self.tell()
 
     def tell(self) -> None:
-        """Raise InputError where there are problems."""
+        """Raise InputError if there are problems."""
         if self._found:
             raise InputError(self._found)
 
@@ -96,8 +98,8 @@ def _text_blocks(
 ) -> Iterator[Block]:
     """Yield the blocks of a text whose next line is number `first_line`.
 
-    `width` is how many numbers a word has; None: as many as in the first line. Raises InputError
-    with all faults, at the latest after the last block.
+    `width` is the number of components of a word; None for that of the first line. Raises InputError with all
+    faults, at the latest after the last block.
     """
     faults = _Faults(file)
     line = first_line
@@ -111,36 +113,38 @@ def _text_blocks(
 
 
 def _whole_lines(stream: BinaryIO, file: str) -> Iterator[bytes]:
-    """Yield pieces that end with a line's end; spaces before it and carriage returns are dropped."""
-    rest, ended = b"", False
+    """Yield pieces that end at a line break, without preceding spaces and carriage returns."""
+    remainder, ended = b"", False
     while not ended:
         read = stream.read(BLOCK_BYTES)
         ended = not read
-        piece = rest + (read or b"\n" * bool(rest))
+        piece = remainder + (read or b"\n" * bool(remainder))
         cut = piece.rfind(b"\n") + 1
-        rest = piece[cut:]
-        if len(rest) > LONGEST_LINE:
-            message = f"a line of more than {LONGEST_LINE:,} bytes; is this a file of word vectors?"
+        remainder = piece[cut:]
+        if len(remainder) > LONGEST_LINE:
+            message = f"a line of more than {LONGEST_LINE:,} bytes; expected a file of word vectors"
             raise InputError(Problem(file, None, message))
         if cut:
             yield piece[:cut].replace(b"\r\n", b"\n").replace(b" \n", b"\n")
 
 
 def _width(line: bytes, file: str) -> int:
-    """Return how many numbers stand at the end of a line, behind its word."""
+    """Return the number of components at the end of a line, after its word."""
     fields = line.split(b" ")[1:]
     numbers = next(
         (n for n, field in enumerate(reversed(fields)) if not _number(field)), len(fields)
     )
     if not numbers:
-        message = "not a word with its numbers behind it, separated by spaces"
-        raise InputError(Problem(file, 1, f"{message}: {_shown(line)}"))
+        message = "expected a word followed by its numbers, separated by spaces"
+        raise InputError(Problem(file, 1, f"{message}: {_excerpt(line)}"))
     return numbers
 
 
 def _fast(lines: bytes, width: int) -> Block | None:
-    """Return the block of lines without any peculiarity; None for others."""
-    if lines.startswith(b"\xef\xbb\xbf"):  # a word here, which the reader would take for a mark
+    """Return the block of regular lines, or None for others."""
+    if lines.startswith(
+        b"\xef\xbb\xbf"
+    ):  # A word here that the parser would interpret as a null value.
         return None
     schema = {"word": pl.String(), **{str(n): pl.Float32() for n in range(width)}}
     try:
@@ -158,7 +162,7 @@ def _slow(lines: bytes, width: int, first: int, faults: _Faults) -> Block:
     rows: list[list[bytes]] = []
     for number, line in enumerate(lines.split(b"\n")[:-1], first):
         if not line:
-            continue  # nothing stands there that could be lost
+            continue  # No data follow that could be lost.
         fields = line.split(b" ")
         word, numbers = b" ".join(fields[:-width]), fields[-width:]
         wrong = _wrong(fields, width)
@@ -173,14 +177,14 @@ def _slow(lines: bytes, width: int, first: int, faults: _Faults) -> Block:
 
 
 def _wrong(fields: list[bytes], width: int) -> str:
-    """Return what is wrong with a line; its word may have spaces, but no number behind one."""
+    """Return the problem of a line; its word may contain spaces, but no number after one."""
     if len(fields) <= width:
-        return f"a word and {width} numbers are expected: {_shown(b' '.join(fields))}"
+        return f"expected a word and {width} numbers: {_excerpt(b' '.join(fields))}"
     if len(fields) > width + 1 and _number(fields[-width - 1]):
-        return f"more than {width} numbers: {_shown(b' '.join(fields))}"
+        return f"more than {width} numbers: {_excerpt(b' '.join(fields))}"
     for field in fields[-width:]:
         if not NUMBER.fullmatch(field) or abs(float(field)) > LARGEST:
-            return f"{_shown(field)} is not a finite number (32 bits)"
+            return f"{_excerpt(field)} is not a finite number (32 bits)"
     return ""
 
 
@@ -188,36 +192,35 @@ def _number(field: bytes) -> bool:
     return bool(NUMBER.fullmatch(field) or NOT_FINITE.fullmatch(field))
 
 
-def _shown(text: bytes) -> str:
+def _excerpt(text: bytes) -> str:
     return repr(text[:40].decode("utf-8", "replace")) + ("…" if len(text) > 40 else "")
 
 
 def _binary_blocks(stream: BinaryIO, file: str, count: int, width: int) -> Iterator[Block]:
-    """Yield the blocks of `count` words that stand behind the header.
+    """Yield the blocks of `count` words after the header.
 
-    Raises InputError where the file ends early, goes on behind the last word, or has a number that
-    is not finite.
+    Raises InputError if the file ends early, continues after the last word, or contains a non-finite number.
     """
-    done, rest = 0, b""
+    done, remainder = 0, b""
     while done < count:
         read = stream.read(BLOCK_BYTES)
         if not read:
-            message = f"ends within word {done + 1:,} of the {count:,} that its header promises"
+            message = f"ends within word {done + 1:,} of {count:,} words in its header"
             raise InputError(Problem(file, None, message))
-        words, vectors, rest = _records(rest + read, count - done, 4 * width)
-        if len(rest) > LONGEST_WORD + 4 * width + 2 and done + len(words) < count:
+        words, vectors, remainder = _records(remainder + read, count - done, 4 * width)
+        if len(remainder) > LONGEST_WORD + 4 * width + 2 and done + len(words) < count:
             message = f"word {done + len(words) + 1:,} is longer than {LONGEST_WORD:,} bytes"
-            raise InputError(Problem(file, None, f"{message}; is this word2vec's binary format?"))
+            raise InputError(Problem(file, None, f"{message}; expected word2vec's binary format"))
         if words:
             yield _block(words, b"".join(vectors), width, file, done)
         done += len(words)
-    if (rest + stream.read(1)).strip():
-        message = f"goes on behind the {count:,} words that its header promises"
+    if (remainder + stream.read(1)).strip():
+        message = f"continues after the {count:,} words in its header"
         raise InputError(Problem(file, None, message))
 
 
 def _records(data: bytes, most: int, size: int) -> tuple[list[bytes], list[bytes], bytes]:
-    """Return the words and vectors that stand in `data` as a whole, and what is left."""
+    """Return the complete words and vectors in `data`, and the remaining bytes."""
     words: list[bytes] = []
     vectors: list[bytes] = []
     at = 0
@@ -225,7 +228,9 @@ def _records(data: bytes, most: int, size: int) -> tuple[list[bytes], list[bytes
         space = data.find(b" ", at, at + LONGEST_WORD)
         if space < 0 or space + 1 + size > len(data):
             break
-        words.append(data[at:space].lstrip(b"\n"))  # some writers end each vector with a line's end
+        words.append(
+            data[at:space].lstrip(b"\n")
+        )  # Some programs write a line break after each vector.
         vectors.append(data[space + 1 : space + 1 + size])
         at = space + 1 + size
     return words, vectors, data[at:]
@@ -243,28 +248,30 @@ def _block(raw: list[bytes], numbers: bytes, width: int, file: str, done: int) -
 
 
 def _pair_files(folder: Path) -> tuple[Path, Path]:
-    """Return the matrix and the words in a folder; InputError where there is not one of each."""
+    """Return the matrix file and the words file of a folder; raise InputError unless there is one of each."""
     matrices = sorted(folder.glob("*.npy"))
     words = sorted([*folder.glob("*.txt"), *folder.glob("*.parquet")])
     if len(matrices) != 1 or len(words) != 1:
         message = (
-            "a folder of word vectors has one .npy file and one file of words (.txt or .parquet); "
-            f"here are {len(matrices)} and {len(words)}"
+            f"expected one .npy file and one file of words (.txt or .parquet); found {len(matrices)} and "
+            f"{len(words)}"
         )
         raise InputError(Problem(str(folder), None, message))
     return matrices[0], words[0]
 
 
 def _pair_blocks(matrix_file: Path, words_file: Path) -> Iterator[Block]:
-    """Yield the blocks; InputError where matrix and words do not fit together."""
+    """Yield the blocks; raise InputError if matrix and words do not match."""
     try:
         matrix = np.load(matrix_file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise InputError(Problem(str(matrix_file), None, f"is no .npy file ({error})")) from None
+        raise InputError(
+            Problem(str(matrix_file), None, f"not a valid .npy file ({error})")
+        ) from None
     words = _words(words_file)
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or len(matrix) != len(words):
         message = (
-            f"has shape {matrix.shape} of {matrix.dtype}; floats, {len(words):,} rows, are expected"
+            f"has shape {matrix.shape} of {matrix.dtype}; expected floats with {len(words):,} rows"
         )
         raise InputError(Problem(str(matrix_file), None, message))
     step = max(1, BLOCK_BYTES // (4 * matrix.shape[1] or 1))
@@ -283,38 +290,42 @@ def _words(file: Path) -> list[str]:
     try:
         table = read_table(file)
     except (ValueError, OSError) as error:
-        raise InputError(Problem(str(file), None, f"is no Parquet file ({error})")) from None
+        raise InputError(Problem(str(file), None, f"not a valid Parquet file ({error})")) from None
     if table.width != 1 or table.dtypes[0] != pl.String:
-        raise InputError(Problem(str(file), None, "one column of words is expected"))
+        raise InputError(Problem(str(file), None, "expected one column of words"))
     return [word or "" for word in table.to_series().to_list()]
 
 
-def files_of(place: Path) -> tuple[Path, ...]:
-    """Return the files that a model is read from."""
-    return _pair_files(place) if place.is_dir() else (place,)
+def files_of(location: Path) -> tuple[Path, ...]:
+    """Return the files from which a model is read."""
+    return _pair_files(location) if location.is_dir() else (location,)
 
 
-def blocks(place: Path) -> Iterator[Block]:
-    """Yield the words and vectors of a file (``.gz`` is unpacked) or a folder, block by block.
+def blocks(location: Path) -> Iterator[Block]:
+    """Yield the words and vectors of a file (``.gz`` is decompressed) or a folder in blocks.
 
-    Raises InputError with what is wrong, where it stands, and what is allowed.
+    Raises InputError with location, problem and expectation.
     """
-    if place.is_dir():
-        yield from _pair_blocks(*_pair_files(place))
+    if location.is_dir():
+        yield from _pair_blocks(*_pair_files(location))
         return
     try:
-        with place.open("rb") as raw:
+        with location.open("rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
             stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
-            for block in _blocks(stream, str(place)):
-                if packed and (reason := too_much(place.stat().st_size, stream.tell())):
-                    raise InputError(Problem(str(place), None, reason))
+            for block in _blocks(stream, str(location)):
+                if packed and (reason := too_much(location.stat().st_size, stream.tell())):
+                    raise InputError(Problem(str(location), None, reason))
                 yield block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(Problem(str(place), None, f"is not a whole gzip file ({error})")) from None
+        raise InputError(
+            Problem(str(location), None, f"is not a complete gzip file ({error})")
+        ) from None
     except OSError as error:
-        raise InputError(Problem(str(place), None, f"cannot be read ({error.strerror})")) from None
+        raise InputError(
+            Problem(str(location), None, f"cannot be read ({error.strerror})")
+        ) from None
 
 
 def _blocks(stream: BinaryIO, file: str) -> Iterator[Block]:
@@ -324,7 +335,7 @@ def _blocks(stream: BinaryIO, file: str) -> Iterator[Block]:
             raise InputError(Problem(file, None, reason))
     if not start.strip():
         raise InputError(
-            Problem(file, None, "is empty; a word and its numbers a line are expected")
+            Problem(file, None, "is empty; expected one word and its numbers per line")
         )
     mark = len(BYTE_ORDER_MARK) * start.startswith(BYTE_ORDER_MARK)
     header = HEADER.match(start, mark)
@@ -334,20 +345,20 @@ def _blocks(stream: BinaryIO, file: str) -> Iterator[Block]:
         return
     count, width = map(int, header.groups())
     if not count or not 0 < width <= WIDEST:
-        message = f"the header promises {count:,} words of {width:,} numbers"
-        allowed = f"at least one word and 1 to {WIDEST:,} numbers are allowed"
+        message = f"the header states {count:,} words of {width:,} numbers"
+        allowed = f"expected at least one word and 1 to {WIDEST:,} numbers"
         raise InputError(Problem(file, 1, f"{message}; {allowed}"))
     if CONTROL.search(start, header.end()):
         yield from _binary_blocks(stream, file, count, width)
     else:
-        yield from _counted(_text_blocks(stream, file, width, first_line=2), file, count)
+        yield from _check_count(_text_blocks(stream, file, width, first_line=2), file, count)
 
 
-def _counted(read: Iterator[Block], file: str, count: int) -> Iterator[Block]:
+def _check_count(read: Iterator[Block], file: str, count: int) -> Iterator[Block]:
     done = 0
     for block in read:
         done += len(block.words)
         yield block
     if done != count:
-        message = f"the header promises {count:,} words; there are {done:,}"
+        message = f"the header states {count:,} words, but there are {done:,}"
         raise InputError(Problem(file, 1, message))

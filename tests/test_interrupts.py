@@ -43,7 +43,7 @@ CALLS = [
     ("mturk-hits", f"simulate --truth {DIALOGUES} --workers 2", "mturk.study.simulated_workers",
      "all submitted assignments are stored at the service"),
 ]  # fmt: skip
-"""Console script, arguments, the module at whose import the interrupt comes, and what is said of it."""
+"""Console script, arguments, the module at whose import the interrupt comes, and text of it."""
 
 
 @pytest.fixture(scope="module")

@@ -269,7 +269,7 @@ def test_classes_of_strangers_in_a_sentence_model_need_the_flag(tmp_path):
     ours = [{"type": "sentence_transformers.models.Transformer"}]
     folder = model_folder(tmp_path / "a", modules=[*ours, {"type": "theirs.Model"}])
     with pytest.raises(
-        InputError, match="code of its own; read it, then allow it with --trust-remote"
+        InputError, match="its own code; review it, then allow it with --trust-remote"
     ):
         encoder_folder("a", folder, ModelOptions())
     assert encoder_folder("a", folder, ModelOptions(trust_remote_code=True)) == folder
@@ -348,7 +348,7 @@ def test_a_card_removes_nothing_through_a_link(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "card").mkdir()
     (tmp_path / "card" / "data").symlink_to(tmp_path / "mine")
-    with pytest.raises(InputError, match="is a link; name another folder"):
+    with pytest.raises(InputError, match="is a link; choose another folder"):
         check_folder(tmp_path / "card")
 
 
@@ -549,7 +549,7 @@ def test_more_rows_than_anybody_has_are_not_read(tmp_path, arrow):
 
 
 def said_of(data):
-    """Return what is said of a damaged file; empty where it can be read nevertheless."""
+    """Return text of a damaged file; empty where it can be read nevertheless."""
     try:
         read_table(data)
     except ValueError as error:

@@ -193,7 +193,7 @@ def check_prompts(name: str, prompts: Sequence[Prompt]) -> None:
 
 def _faults(prompt: Prompt) -> Iterator[str]:
     if not prompt.options:
-        yield "no options; expected at least one"
+        yield "has no options; expected at least one"
     for option in prompt.options:
         if not option.strip():
-            yield f"empty option {option!r}; expected text"
+            yield f"has the empty option {option!r}; expected text"

@@ -130,7 +130,7 @@ def _value(item: Item, name: str) -> object:
 
 
 def judgments_table(judgments: Judgments) -> PublishedTable:
-    """Return a table of judgments: tuple_id, group, item1 … itemK, best, worst, annotator, and shown if known.
+    """Return a table of judgments: tuple_id, group, item1 … itemK, best, worst, annotator, shown if known.
 
     Further columns (comments, assignment ids, times) are omitted, because they may identify persons. Raises
     InputError if annotator ids identify persons.

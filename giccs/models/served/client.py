@@ -32,8 +32,8 @@ LENGTH = re.compile(
     r"|too[ _](long|large)|too many (input )?tokens",
     re.IGNORECASE,
 )
-"""Messages of servers for prompts that are too long: vLLM, SGLang and OpenAI "maximum context length", "longer
-than the model's context length", llama-cpp-python "exceed context window", text-generation-inference
+"""Messages of servers for prompts that are too long: vLLM, SGLang and OpenAI "maximum context length",
+"longer than the model's context length", llama-cpp-python "exceed context window", text-generation-inference
 "`inputs` tokens + `max_new_tokens` must be <=".
 """
 

@@ -113,7 +113,7 @@ def test_table_2_with_the_values_of_lexicalrichness(benchmark_file, tmp_path):
     text = call(path, "--mtld", "lexicalrichness").stdout
     assert "undefined" not in text
     assert f"{expected:.2f}" in text
-    assert "MTLD of all: LexicalRichness's own value; read forwards, its 5 words" in text
+    assert "MTLD of all: value of LexicalRichness; read forwards, its 5 words" in text
     strict, own = (
         [
             group["mtld"]
@@ -216,7 +216,7 @@ def test_another_language(tmp_path):
         call(path, "--lang", "en", "--json").stdout
         == call(path, "--language", "en", "--json").stdout
     )
-    assert "lang is 'tlh'; there are lemmas of ar, bg, " in call(path, "--language", "tlh").stderr
+    assert "lang is 'tlh'; expected one of ar, bg, " in call(path, "--language", "tlh").stderr
     document = json.loads(call(path, "--language", "en", "--json").stdout)
     assert " en" in document["lemmatiser"]
     assert document["signature"]["lang"] == "en"
@@ -236,7 +236,11 @@ def test_another_language(tmp_path):
         ),
         (["--by", "n_turns,level"], "--by: 'level' is no column; it must be one of n_turns, dom"),
         (["--by", ""], "--by: '' is no column"),
-        (["--figure", "scores.gif"], "scores.gif: a chart is written as .svg, .png, .json"),
+        (
+            ["--figure", "scores.gif"],
+            "scores.gif: unsupported file type; expected a name that ends in "
+            "one of .svg, .png, .json",
+        ),
     ],
 )
 def test_a_wrong_call_is_one_line_and_exit_code_2(arguments, message):
@@ -302,5 +306,5 @@ def test_an_impostor_of_a_model_is_warned_of(tmp_path, monkeypatch):
     done = call("giccs-sample", "--quiet")
     assert done.exit_code == 0
     assert done.stderr == (
-        "warning: giccs-sample: de_core_news_sm 999.9.9 is installed, but is no model of spaCy's; not used\n"
+        "warning: giccs-sample: de_core_news_sm 999.9.9 is installed but is not a model of spaCy; ignored\n"
     )

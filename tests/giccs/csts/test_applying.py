@@ -127,9 +127,9 @@ def test_a_batch_size_changes_nothing_but_rounding(place, trained):
         (["--encoding", "tri"], "was trained as a bi-encoder; omit --encoding"),
         (["--no-condition"], "was trained with the condition; omit --no-condition"),
         (["--answers", "answers.csv"], "was trained on sentences; omit --answers"),
-        (["--dtype", "bfloat16"], "is applied in float32, as it was trained"),
-        (["--quantise", "4bit"], "leave --quantise out"),
-        (["--device-map", "auto"], "leave --device-map out"),
+        (["--dtype", "bfloat16"], "runs in float32, as in its training"),
+        (["--quantise", "4bit"], "omit --quantise"),
+        (["--device-map", "auto"], "omit --device-map"),
     ],
 )
 def test_options_that_contradict_the_training_are_refused(place, trained, options, why):
@@ -148,13 +148,13 @@ def test_other_tasks_say_what_the_folder_is(place, trained, task, kind):
     folder, _ = trained("bert", "tri")
     done = call(evaluate, f"{kind}{folder}", *task, "-o", place / "refused")
     assert done.exit_code == 2, done.output
-    assert "is a tri-encoder made by giccs-csts train, for --task csts only" in done.stderr
+    assert "is a tri-encoder trained by giccs-csts train, for --task csts only" in done.stderr
     assert "Traceback" not in done.output
 
 
 def test_steps_are_refused(trained):
     folder, _ = trained("bert", "bi")
-    with pytest.raises(InputError, match="steps go behind encoders"):
+    with pytest.raises(InputError, match="steps require an encoder"):
         open_model(f"{folder}+whitening")
 
 
@@ -162,7 +162,7 @@ def test_training_does_not_start_from_a_trained_model(place, trained):
     folder, _ = trained("bert", "cross")
     done = call(main, "train", place / "c-sts", "--model", folder, "-o", place / "refused")
     assert done.exit_code == 2
-    assert "is a cross-encoder made by giccs-csts train, for --task csts only" in done.stderr
+    assert "is a cross-encoder trained by giccs-csts train, for --task csts only" in done.stderr
     assert f"train its base encoder {place / 'bert'} instead" in done.stderr
 
 
@@ -175,7 +175,7 @@ def test_mining_says_what_the_folder_is(place, trained, tmp_path):
         main, "pairs", tmp_path / "captions.csv", "--model", folder, "-o", tmp_path / "pairs.csv"
     )
     assert done.exit_code == 2
-    assert "is a bi-encoder made by giccs-csts train" in done.stderr
+    assert "is a bi-encoder trained by giccs-csts train" in done.stderr
 
 
 def rename(folder):

@@ -165,7 +165,7 @@ def test_conditions_as_a_figure(good, tmp_path, ending):
     [
         (["check", "missing.csv"], "missing.csv: no such file"),
         (["conditions", "missing.csv"], "missing.csv: no such file"),
-        (["conditions", "missing.csv", "--figure", "a.gif"], "a.gif: a chart is written as"),
+        (["conditions", "missing.csv", "--figure", "a.gif"], "a.gif: unsupported file type"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(arguments, message):

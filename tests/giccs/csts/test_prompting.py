@@ -206,7 +206,7 @@ def test_values_that_no_option_has_are_refused(options, message):
 def test_a_model_must_write():
     assert "needs a model that does" in Prompting().refuses(object())
     assert Prompting().refuses(Tabled(str)) == ""
-    assert "leave --chat-template out" in Prompting(chat_template=True).refuses(Tabled(str))
+    assert "omit --chat-template" in Prompting(chat_template=True).refuses(Tabled(str))
     assert Prompting(chat_template=True).refuses(TabledChat(str)) == ""
 
 

@@ -153,7 +153,7 @@ def test_every_number_is_what_the_command_beside_it_prints(published, tmp_path, 
     exec(re.search(r"```python\n(import polars.*?)```", text, re.S)[1])  # as the card tells
     sections = list(numbers_of(text))
     assert [title for title, _, _ in sections] == [
-        "The dialogues", "Distribution of the scores", "Agreement of the annotators",
+        "The dialogues", "Distribution of the scores", "Inter-annotator agreement",
         "Reliability of the scores", "Noise ceiling",
     ]  # fmt: skip
     for title, commands, cells in sections:
@@ -195,7 +195,7 @@ def test_without_judgments_neither_their_numbers_nor_a_claim(tmp_path):
         "The dialogues",
         "Distribution of the scores",
     ]
-    assert "## How the scores were made\n\n*Not stated.*" in text
+    assert "## Creation of the scores\n\n*Not stated.*" in text
     assert not (tmp_path / "out/data/judgments-00000-of-00001.parquet").exists()
 
 
@@ -243,7 +243,7 @@ def test_a_card_in_another_language_than_its_data_is_refused(tmp_path):
     config = stated(tmp_path, 'language = ["en", "fr"]')
     done = call("giccs-sample", "--config", config, "-o", tmp_path / "o")
     assert done.exit_code == 2
-    assert "card.toml states the language en, fr, but the data are in de" in done.stderr
+    assert "card.toml states the language en, fr, but that of the data is de" in done.stderr
 
 
 def test_text_of_the_data_stays_text(tmp_path, benchmark_file):
@@ -325,7 +325,7 @@ def test_names_that_lead_to_a_person_are_refused(tmp_path, sample_copy, form, wh
     renamed(judgments, form)
     done = call(data, "--judgments", judgments, "-o", tmp_path / "o")
     assert done.exit_code == 2
-    assert re.search(f"5 of 5 annotators go by what look like .*{what}", done.stderr)
+    assert re.search(f"5 of 5 annotator ids look like .*{what}", done.stderr)
     assert not (tmp_path / "o").exists()
 
 
@@ -345,10 +345,10 @@ def test_judgments_that_name_no_dialogues_are_not_broken_down(tmp_path, sample_c
     assert call(data, "--judgments", judgments, "-o", tmp_path / "o").exit_code == 0
     text = said(tmp_path / "o")[1]
     found = {title: (commands, cells) for title, commands, cells in numbers_of(text)}
-    assert found["Agreement of the annotators"][0] == ["bws-agreement judgments.csv"]
+    assert found["Inter-annotator agreement"][0] == ["bws-agreement judgments.csv"]
     assert found["Reliability of the scores"][1][0] == "all"
     assert "source=" not in text.partition("### Reliability")[2].partition("###")[0]
-    assert "compared with others of their dialogue" not in text
+    assert "compared only within their dialogue" not in text
 
 
 def release(folder):
@@ -366,7 +366,7 @@ def release(folder):
 def test_the_release_is_not_passed_on(tmp_path):
     done = call(release(tmp_path / "GiCCS"), "-o", tmp_path / "o")
     assert done.exit_code == 2
-    assert "CC BY-NC-ND 3.0, does not allow to pass it on in changed form" in done.stderr
+    assert "CC BY-NC-ND 3.0, does not permit the distribution of modified versions" in done.stderr
     assert not (tmp_path / "o").exists()
 
 
@@ -377,7 +377,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
         (folder / name).write_text(content)
         done = call("giccs-sample", "-o", folder)
         assert done.exit_code == 2
-        assert f"holds {name}, which giccs-card did not write" in done.stderr
+        assert f"contains {name}, not written by giccs-card" in done.stderr
         assert [path.name for path in folder.rglob("*") if path.is_file()] == [Path(name).name]
 
 
@@ -410,10 +410,10 @@ def test_the_template_asks_every_question_and_answers_none(tmp_path):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("titel = 'x'", 1, "titel is no key of card.toml; there are title, "),
+        ("titel = 'x'", 1, "unknown key titel; expected one of title, "),
         ("title = 'x'\nlanguage = 'de'", 2, "language is 'de'; it must be a list of texts"),
-        ("language = ['German']", 1, "language is 'German'; an answer looks like"),
-        ("license = 'CC BY 4.0'", 1, "license is 'CC BY 4.0'; an answer looks like"),
+        ("language = ['German']", 1, "language is 'German'; expected a form such as"),
+        ("license = 'CC BY 4.0'", 1, "license is 'CC BY 4.0'; expected a form such as"),
         ("homepage = 'example.org'", 1, "homepage is 'example.org'"),
         ("published = '2026-02-30'", 1, "published is '2026-02-30'"),
         ("simulated = 'no'", 1, "simulated is 'no'; it must be true or false"),
@@ -491,8 +491,8 @@ def test_soft_targets_are_published_with_their_columns(tmp_path, soft):
         "default", "judgments", "soft_targets"
     ]  # fmt: skip
     columns = text.partition("Columns of `soft_targets`:")[2].partition("The first item:")[0]
-    assert "best / annotations: the raw share, not smoothed" in columns
-    assert "how many of them judged this utterance most similar" in columns
+    assert "best / annotations: the raw share, without smoothing" in columns
+    assert "number of annotators who judged this utterance most similar" in columns
     of_judgments = text.partition("Columns of `judgments`:")[2].partition("Columns of")[0]
     assert "the utterance judged most similar to the last turn" in of_judgments
     croissant = json.loads((tmp_path / "out" / "croissant.json").read_text("utf-8"))
@@ -506,8 +506,8 @@ def test_soft_targets_without_judgments(tmp_path, soft):
     done = call(tmp_path / "b.jsonl", "--soft-targets", soft, "-o", tmp_path / "out")
     assert done.exit_code == 0, done.output
     _, text = said(tmp_path / "out")
-    assert "judgments.csv" not in text.partition("## The numbers")[2].partition("###")[0]
-    assert "The annotators' comments" not in text
+    assert "judgments.csv" not in text.partition("## Statistics")[2].partition("###")[0]
+    assert "Annotators' comments" not in text
     done = call(tmp_path / "b.jsonl", "-o", tmp_path / "out")  # the next card has none
     assert [path.name for path in (tmp_path / "out" / "data").iterdir()] == [
         "test-00000-of-00001.parquet"
@@ -519,7 +519,7 @@ def test_soft_targets_of_other_judgments_are_refused(tmp_path, soft):
     write_soft_targets(soft_targets(half), soft)
     done = call("giccs-sample", "--soft-targets", soft, "-o", tmp_path / "out")
     assert done.exit_code == 2
-    assert "items have another score in giccs-sample than these counts give" in done.stderr
+    assert "items have another score in giccs-sample than that of these counts" in done.stderr
     some = replace(SAMPLE, items=SAMPLE.items[5:])
     write_benchmark(some.items, tmp_path / "b.jsonl")
     write_soft_targets(soft_targets(JUDGMENTS), soft)

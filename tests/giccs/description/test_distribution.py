@@ -33,7 +33,7 @@ def test_every_score_that_counting_can_give_is_in_the_bin_of_its_fraction(bins):
 
 @pytest.mark.parametrize("score", [-0.01, 1.01, float("nan")])
 def test_what_is_no_score_is_refused(score):
-    with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"expected scores in \[0, 1\]"):
         distribution([0.5, score])
 
 
@@ -85,7 +85,7 @@ def test_json_is_vega_lite_with_the_numbers_in_it(chart, tmp_path):
 
 def test_another_ending_is_refused_and_nothing_written(chart, tmp_path):
     with pytest.raises(
-        InputError, match=r"scores\.gif: a chart is written as \.svg, \.png, \.json"
+        InputError, match=r"scores\.gif: unsupported file type; .* \.svg, \.png, \.json"
     ):
         write_chart(chart, tmp_path / "scores.gif")
     assert [*tmp_path.iterdir()] == []

@@ -107,12 +107,12 @@ def test_the_threshold_itself_completes_a_factor():
     [
         (
             "alle Wörter hier sind verschieden",
-            "too short: read forwards and backwards, its 5 words (5 different) complete no factor",
+            "too short: its 5 words (5 different), forwards and backwards, complete no factor",
         ),
         # forwards ja ja is 1/2; backwards 1/1 2/2 3/3 4/4 4/5 = .8
         (
             "ja ja das geht heute",
-            "too short: read backwards, its 5 words (4 different) complete no factor",
+            "too short: its 5 words (4 different), backwards, complete no factor",
         ),
     ],
 )
@@ -127,10 +127,10 @@ def test_what_is_too_short_for_mtld_is_nan_and_says_why(text, reason):
 def test_what_is_too_short_has_the_value_of_lexicalrichness_on_request(text):
     found = richness(text, "lexicalrichness")
     assert found.mtld == LexicalRichness(text).mtld(threshold=0.72)
-    assert found.reasons["mtld"].startswith("LexicalRichness's own value; read ")
+    assert found.reasons["mtld"].startswith("value of LexicalRichness; read ")
     assert found.reasons["mtld"].endswith("MTLD is stable from 100 on (Koizumi 2012)")
     with pytest.raises(
-        ValueError, match="mtld is 'own'; it must be one of strict, lexicalrichness"
+        ValueError, match="unknown mtld 'own'; expected one of strict, lexicalrichness"
     ):
         richness(text, "own")
 
@@ -182,7 +182,7 @@ def test_every_column_groups():
         {"source": "phone", "original_domain": "tv"},
         {},
     ]
-    with pytest.raises(ValueError, match="by is 'level'; it must be one of n_turns, domain"):
+    with pytest.raises(ValueError, match="unknown by 'level'; expected one of n_turns, domain"):
         describe(some, Words(), ("level",))
 
 

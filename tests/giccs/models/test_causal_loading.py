@@ -37,16 +37,16 @@ def test_an_encoder_decoder_is_refused(tmp_path):
 
 
 def test_folders_that_are_no_models(tmp_path, llama):
-    assert "there is neither config.json nor a .gguf file in it" in refusal(f"causal:{tmp_path}")
+    assert "no config.json and no .gguf file" in refusal(f"causal:{tmp_path}")
     file = tmp_path / "notes.txt"
     file.write_text("x")
-    assert "is a file; a model is a folder, a .gguf file or a hub id" in refusal(f"causal:{file}")
+    assert "is a file; expected a folder, a .gguf file or a hub id" in refusal(f"causal:{file}")
     assert "write causal:FOLDER or causal:HUB-ID" in refusal("causal:")
     broken = shutil.copytree(llama, tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"truncated")
-    assert "cannot be opened: " in refusal(broken)
+    assert "cannot be loaded: " in refusal(broken)
     (broken / "model.safetensors").unlink()
-    assert "holds no weights" in refusal(broken)
+    assert "contains no weights" in refusal(broken)
     edit_json(broken / "config.json", auto_map={"AutoModelForCausalLM": "code.Model"})
     (broken / "model.safetensors").write_bytes(b"x")
     assert "allow it with --trust-remote-code" in refusal(broken)
@@ -60,7 +60,7 @@ def test_a_model_without_its_head_is_not_given_a_random_one(tmp_path, llama):
     whole = transformers.AutoModelForCausalLM.from_pretrained(llama)
     whole.model.save_pretrained(tmp_path)
     TOKENIZERS["pieces"]().save_pretrained(tmp_path)
-    assert "1 tensor is missing, which would be random (lm_head.weight)" in refusal(
+    assert "1 tensor is missing and would be random (lm_head.weight)" in refusal(
         f"causal:{tmp_path}"
     )
     whole.lm_head.weight = whole.model.embed_tokens.weight
@@ -76,7 +76,7 @@ def test_a_model_that_cannot_be_opened_is_one_error_and_not_one_per_prompt(llama
     monkeypatch.setattr(loading, "_load", lambda *args: calls.append(args) or 1 / 0)
     with pytest.raises(InputError) as caught:
         open_causal(str(llama)).score(PROMPTS * 5)
-    assert str(caught.value) == f"{llama}: cannot be opened: division by zero"
+    assert str(caught.value) == f"{llama}: cannot be loaded: division by zero"
     assert len(calls) == 1
 
 
@@ -153,14 +153,14 @@ def test_a_folder_with_several_gguf_files_is_a_question(tmp_path):
     pytest.importorskip("gguf")
     for name in ("a.gguf", "b.gguf"):
         (tmp_path / name).write_bytes(b"GGUF")
-    assert "holds several GGUF files (a.gguf, b.gguf); name one of them" in refusal(tmp_path)
+    assert "contains several GGUF files (a.gguf, b.gguf); specify one of them" in refusal(tmp_path)
 
 
 def test_a_gguf_file_that_is_broken(tmp_path):
     pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
-    assert "a.gguf: cannot be opened: " in refusal(tmp_path / "a.gguf")
+    assert "a.gguf: cannot be loaded: " in refusal(tmp_path / "a.gguf")
 
 
 def test_a_gguf_file_is_the_model_that_was_written_into_it(tmp_path):
@@ -184,7 +184,7 @@ def test_a_gguf_file_that_lacks_a_tensor(tmp_path):
     folder = make_model(tmp_path / "hf", "llama", "bytes")
     write_gguf(gguf, folder, tmp_path / "small.gguf", without="blk.1.attn_k.weight")
     message = refusal(tmp_path / "small.gguf")
-    assert "1 tensor is missing, which would be random (model.layers.1.self_attn.k_proj" in message
+    assert "1 tensor is missing and would be random (model.layers.1.self_attn.k_proj" in message
 
 
 NAMES = {

@@ -172,8 +172,8 @@ SHORT = Limits(seconds=1.0, retries=1, pause=0.0)
 LONG = Limits(seconds=6.0, retries=1, pause=0.0)
 """Longer than an answer takes that is not delayed on purpose, on a busy machine too."""
 FAULTS = {
-    rate_limited: "the server was busy or broken, 2 times (429: slow down; it asks to wait: 0.01)",
-    broken: "the server was busy or broken, 2 times (500: Ausfall)",
+    rate_limited: "the server was busy or failed, 2 times (429: slow down; requested delay: 0.01)",
+    broken: "the server was busy or failed, 2 times (500: Ausfall)",
     closed: "the connection failed, 2 times (",
     cut: "the connection failed, 2 times (",
     half: "the server answered, but not with a JSON object, 2 times",
@@ -201,7 +201,7 @@ def test_a_fault_that_stays_loses_no_answer(hostile, fault):
     model = chat(hostile, SHORT if fault in LATE else QUICK, concurrency=1)
     message = failure(model)
     assert message.startswith(f"chat:tiny: prompt 4: {FAULTS[fault]}")
-    assert message.endswith("; 3 of 6 answers are kept, and the next run goes on from them")
+    assert message.endswith("; 3 of 6 answers are stored; the next run continues from there")
     assert len(hostile.seen) == 3 + 2
     hostile.always = fine
     assert model.generate(PROMPTS, 5) == EXPECTED
@@ -215,7 +215,7 @@ def test_an_answer_without_end_is_not_read(hostile):
     assert "the answer is longer than 100,000 bytes; 0 of 1 answers" in failure(model, PROMPTS[:1])
     assert len(hostile.seen) == 1
     hostile.always = packed
-    assert "packs its answers although it was asked not to" in failure(model, PROMPTS[:1])
+    assert "compresses its answers although this was disabled" in failure(model, PROMPTS[:1])
 
 
 def test_no_redirection_is_followed(hostile, monkeypatch):
@@ -226,7 +226,7 @@ def test_no_redirection_is_followed(hostile, monkeypatch):
             hostile.always = lambda handler, status=status: send(
                 handler, b"", status, Location=place
             )
-            assert f"the server sends to {place}, which is not followed" in failure(
+            assert f"the server redirects to {place}, which is not followed" in failure(
                 chat(hostile, SHORT)
             )
         other.socket.setblocking(False)
@@ -238,7 +238,7 @@ def test_no_request_is_begun_after_a_failure(hostile):
     hostile.always = lambda handler: send(handler, {"error": {"message": "who are you?"}}, 401)
     prompts = [f"Frage {n}" for n in range(50)]
     message = failure(chat(hostile), prompts)
-    assert "the server does not accept the key (401: who are you?); set OPENAI_API_KEY" in message
+    assert "the server rejected the key (401: who are you?); set OPENAI_API_KEY" in message
     assert "0 of 50 answers are kept" in message
     assert len(hostile.seen) <= 2
 
@@ -252,14 +252,14 @@ def test_a_refused_prompt_is_named(hostile):
 
     hostile.always = pedantic
     message = failure(chat(hostile, concurrency=1), [PROMPTS[0], PROMPTS[0], *PROMPTS[1:]])
-    assert "prompt 4: the server refused it (422: too long[31m xxx" in message
+    assert "prompt 4: the server rejected the request (422: too long[31m xxx" in message
     assert len(message) < 500
 
 
 def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for(hostile):
     hostile.always = lambda handler: send(handler, {}, 429, Retry_After="3600")
     message = failure(chat(hostile))
-    assert "busy or broken (429: Too Many Requests; it asks to wait: 3600)" in message
+    assert "busy or failed (429: Too Many Requests; requested delay: 3600)" in message
 
 
 def test_faults_of_several_kinds_share_the_tries(hostile):
@@ -396,7 +396,7 @@ def test_tokens_and_cost(hostile):
     ]
     model.generate(PROMPTS, 5)
     assert model.environment()["cost_usd"] is None
-    told = "6 requests, 4 from the cache; 10 + 2 tokens; the server did not tell the tokens of 1"
+    told = "6 requests, 4 from the cache; 10 + 2 tokens; the server did not report the tokens of 1"
     assert model.usage() == told
     assert chat(hostile).environment()["cost_usd"] == "0"  # nothing was sent yet
     hostile.script = [no_text]  # no answer, but paid for
@@ -418,7 +418,7 @@ def test_no_price_is_no_zero(hostile):
     model = chat(hostile)
     model.generate(["Ja"], 5)
     assert model.environment()["cost_usd"] is None
-    assert model.usage() == "1 requests, 0 from the cache; 10 + 2 tokens; no price is known"
+    assert model.usage() == "1 requests, 0 from the cache; 10 + 2 tokens; no known price"
 
 
 def test_prices(monkeypatch):
@@ -428,7 +428,7 @@ def test_prices(monkeypatch):
     assert find_price("a", "gpt-4-0125-preview", local, None) is None
     assert find_price("a", "gpt-4-0125-preview", official, (0.1, 0)).read == Decimal("0.1")
     for wrong in ((-1.0, 2.0), (float("nan"), 2.0), (1.0, float("inf"))):
-        with pytest.raises(InputError, match="US dollars for a million tokens, 0 or more"):
+        with pytest.raises(InputError, match="US dollars per million tokens, 0 or more"):
             find_price("a", "b", local, wrong)
 
 
@@ -443,7 +443,7 @@ def refused(url, key=None):
 
 def test_where_requests_go_and_where_the_key_does_not(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "")
-    assert "needs a key for OpenAI's server; set OPENAI_API_KEY" in refused(None)
+    assert "requires a key for OpenAI's server; set OPENAI_API_KEY" in refused(None)
     assert "would go to http://10.0.0.7:8000/v1 unencrypted" in refused(
         "http://10.0.0.7:8000/v1", KEY
     )
@@ -453,9 +453,9 @@ def test_where_requests_go_and_where_the_key_does_not(monkeypatch):
     assert "cannot be read" in refused("http://a:99999999/v1", KEY)
     for url in ("https://ich:geheim@a/v1", "https://a/v1?api-key=geheim", "https://a/v1#geheim"):
         message = refused(url, KEY)
-        assert "must have no user, password, query or fragment" in message
+        assert "must not contain user, password, query or fragment" in message
         assert "geheim" not in message
-    assert "has characters that no key has" in refused("https://a/v1", "Schlüssel")
+    assert "contains invalid characters" in refused("https://a/v1", "Schlüssel")
     monkeypatch.delenv("OPENAI_API_KEY")
     assert find_server("a", "http://10.0.0.7:8000/v1/").key == "none"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://[::1]:8000/v1/")
@@ -473,9 +473,9 @@ def test_identity_is_what_answers_depend_on():
     }  # fmt: skip
     with pytest.raises(ValueError, match="concurrency is 0; expected an integer from 1 to 1000"):
         ModelOptions(base_url="http://localhost:1/v1", concurrency=0)
-    with pytest.raises(InputError, match="names no model"):
+    with pytest.raises(InputError, match="missing model name"):
         open_model("chat:", options)
-    with pytest.raises(ValueError, match="max_tokens is 0; 1 or more are allowed"):
+    with pytest.raises(ValueError, match="max_tokens is 0; expected 1 or more"):
         open_model("chat:gpt", options).generate(["Ja"], 0)
 
 
@@ -528,12 +528,12 @@ def test_a_damaged_cache_is_told_before_anything_is_paid_for(hostile, tmp_path):
     assert file.name == FILE
     file.write_bytes(b"no database" * 500)
     message = failure(model)
-    assert f"{file}: the file of kept answers is damaged" in message
+    assert f"{file}: the file of stored answers is damaged" in message
     assert "move it away and run again" in message
     assert len(hostile.seen) == len(PROMPTS)
     file.unlink()
     file.mkdir()
-    assert "set GICCS_CACHE to a folder on a disk with room" in failure(model)
+    assert "set GICCS_CACHE to a writable folder on a disk" in failure(model)
     file.rmdir()
     with sqlite3.connect(file) as other:
         other.execute("CREATE TABLE answers (something INTEGER)")
@@ -549,9 +549,7 @@ def test_an_answer_that_cannot_be_kept_ends_the_work(hostile, monkeypatch):
             raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Cache, "keep", full)
-    assert "answers cannot be read or kept here (database or disk is full)" in failure(
-        chat(hostile)
-    )
+    assert "cannot read or write answers (database or disk is full)" in failure(chat(hostile))
 
 
 # A real server
@@ -607,7 +605,7 @@ def test_a_real_server_answers_as_its_model_does_here(served):
     assert 6 <= environment["completion_tokens"] <= 6 * 9
     cost = environment["prompt_tokens"] + 2 * environment["completion_tokens"]
     assert Decimal(environment["cost_usd"]) == Decimal(cost) / 1_000_000
-    with pytest.raises(InputError, match=r"the server refused it.*pinned to"):
+    with pytest.raises(InputError, match=r"the server rejected the request.*pinned to"):
         open_model("chat:another", options).generate(["Ja"], 9)
     process.kill()
     process.wait()

@@ -363,7 +363,7 @@ def test_a_prompt_without_room_gives_way_to_a_shorter_one(server, folders):
     assert found.options[0][1].logprob == pytest.approx(local.options[0][1].logprob, abs=1e-4)
     server.context = 3
     message = failure(opened(server, name="b"), prompts)
-    assert "prompt 2: is too long for the server's model where it is shortest" in message
+    assert "prompt 2: is too long for the server's model in its shortest form" in message
 
 
 WORDS = [
@@ -386,7 +386,9 @@ def test_another_refusal_is_no_matter_of_length(server):
     server.script = [
         lambda handler, body: handler.send({"error": {"message": "no such model"}}, 404)
     ]
-    assert "prompt 1: the server refused it (404: no such model)" in failure(opened(server))
+    assert "prompt 1: the server rejected the request (404: no such model)" in failure(
+        opened(server)
+    )
 
 
 def changed(**changes):
@@ -410,23 +412,31 @@ def cut_short(server, text):
     return found
 
 
-NO_ECHO = "does not repeat the prompt; a server is needed that answers /v1/completions with echo and logprobs"
-NOT_THE_TEXT = "the server's tokens are not those of the whole prompt"
-NO_NUMBER = "for its log-probability; a number up to 0 is expected"
+NO_ECHO = (
+    "does not echo the prompt; expected a server whose /v1/completions supports echo and logprobs"
+)
+NOT_THE_TEXT = "the tokens are not those of the whole prompt"
+NO_NUMBER = "expected a number up to 0"
 USELESS = {
     "written alone": (changed(text=lambda text: text[-1:]), NO_ECHO),
     "no text": (changed(text=lambda text: None), NO_ECHO),
-    "no logprobs": (changed(logprobs=lambda found: None), "gives no log-probabilities of tokens"),
-    "as in a chat": (changed(logprobs=lambda found: {"content": []}), "gives no log-probabilities"),
-    "no tokens": (changed(tokens=lambda found: []), "gives no log-probabilities of tokens"),
-    "one number less": (changed(token_logprobs=lambda found: found[:-1]), "do not go together"),
+    "no logprobs": (changed(logprobs=lambda found: None), "returns no log-probabilities of tokens"),
+    "as in a chat": (
+        changed(logprobs=lambda found: {"content": []}),
+        "returns no log-probabilities",
+    ),
+    "no tokens": (changed(tokens=lambda found: []), "returns no log-probabilities of tokens"),
+    "one number less": (
+        changed(token_logprobs=lambda found: found[:-1]),
+        "the numbers of tokens and log-probabilities differ",
+    ),
     "ids": (
         changed(tokens=lambda found: [f"token_id:{n}" for n in range(len(found))]),
         NOT_THE_TEXT,
     ),
     "numbers for tokens": (
         changed(tokens=lambda found: [*range(len(found))]),
-        "do not go together",
+        "the numbers of tokens and log-probabilities differ",
     ),
     "null": (
         changed(token_logprobs=lambda found: [*found[:3], None, *found[4:]]),
@@ -483,7 +493,7 @@ def test_two_models_behind_one_address_are_found_out(server, weights):
 
     server.style = in_turns
     message = failure(opened(server, concurrency=1))
-    assert "other log-probabilities each time" in message
+    assert "different log-probabilities for the same tokens" in message
 
 
 def test_rounding_above_zero_is_zero(server):
@@ -518,7 +528,7 @@ def test_what_passes_is_survived_and_what_does_not_is_said(server):
     patient = opened(server, Limits(seconds=2.0, retries=2, pause=0.0), name="b", concurrency=1)
     same(patient.score(PROMPTS), expected)
     server.script = [redirected] * 3
-    assert "which is not followed; is the address right?" in failure(opened(server, name="c"))
+    assert "which is not followed; check the address" in failure(opened(server, name="c"))
     server.script = [dripping] * 4
     late = opened(server, Limits(seconds=1.0, retries=0), name="d", concurrency=1)
     assert "no answer within 1 seconds" in failure(late)
@@ -528,7 +538,7 @@ def test_a_failure_loses_no_answer_and_counts_go_on(server):
     server.script = [completed, completed, *([lambda handler, body: handler.send({}, 401)] * 9)]
     message = failure(opened(server, concurrency=1), PROMPTS)
     total = len({one for p in PROMPTS for one in (p.text, *(p.text + o for o in p.options))})
-    assert f"2 of {total} answers are kept, and the next run goes on from them" in message
+    assert f"2 of {total} answers are stored; the next run continues from there" in message
     server.script.clear()
     sent = len(server.seen)
     model = opened(server, price=(2.0, 3.0))
@@ -604,10 +614,10 @@ def test_what_is_sent_and_what_results_depend_on(server):
 
 
 def test_what_cannot_be_asked_is_refused_before_anything_is_sent(server):
-    with pytest.raises(InputError, match="names no model; write completions:NAME"):
+    with pytest.raises(InputError, match="missing model name; expected completions:NAME"):
         open_model("completions:", ModelOptions(base_url=server.url))
     (templated,) = open_tasks("multiple-choice-sts", TaskOptions(chat_template=True))
-    assert "leave --chat-template out" in templated.refuses(opened(server))
+    assert "omit --chat-template" in templated.refuses(opened(server))
     message = failure(opened(server), [Prompt(" ", (" Ja",)), Prompt("a", ()), Prompt("a", (" ",))])
     assert "prompt 2 has no options" in message
     assert "prompt 3 has the empty option ' '" in message

@@ -48,7 +48,7 @@ def test_it_shrinks_on_out_of_memory_and_goes_on(error):
 
 def test_one_text_that_does_not_fit_is_an_error():
     encode_or_fail, _ = small_memory(0, MemoryError())
-    with pytest.raises(MemoryError, match="one text alone does not fit"):
+    with pytest.raises(MemoryError, match="a single text does not fit"):
         encoded(encode_or_fail, BatchSize(4))
 
 

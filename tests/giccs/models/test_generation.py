@@ -173,7 +173,7 @@ def test_what_does_not_fit_into_memory_is_halved(llama, monkeypatch):
         "generate",
         lambda *_, **__: (_ for _ in ()).throw(MemoryError()),
     )
-    with pytest.raises(MemoryError, match="one prompt alone does not fit into memory"):
+    with pytest.raises(MemoryError, match="a single prompt does not fit into memory"):
         open_causal(str(llama)).generate(["Ja"], 8)
 
 
@@ -183,10 +183,10 @@ def test_no_prompt_is_cut(llama, tmp_path):
         open_causal(str(llama)).generate(["Ja", long, "Nein", long + "!"], 20)
     first, second = caught.value.problems
     assert first.message.startswith("prompt 2 has ")
-    assert first.message.endswith(" tokens; the model reads 256, 19 of them for the answer")
+    assert first.message.endswith(" tokens; the maximum is 256, 19 of them for the answer")
     assert second.message.startswith("prompt 4 has ")
     bart = make_seq2seq(tmp_path, "Bart", BART)
-    with pytest.raises(InputError, match=r"prompt 1 has \d+ tokens; the model reads 96$"):
+    with pytest.raises(InputError, match=r"prompt 1 has \d+ tokens; the maximum is 96$"):
         open_seq2seq("bart", bart, ModelOptions()).generate([long], 20)
 
 
@@ -197,9 +197,7 @@ def test_the_last_token_that_fits_is_written(llama):
     )
     model = open_causal(str(llama))
     assert model.generate([prompt], 10) == alone(llama, [prompt], 10)
-    with pytest.raises(
-        InputError, match="prompt 1 has 247 tokens; the model reads 256, 10 of them"
-    ):
+    with pytest.raises(InputError, match="prompt 1 has 247 tokens; the maximum is 256, 10 of them"):
         model.generate([prompt], 11)
 
 
@@ -213,17 +211,19 @@ def test_t5_reads_prompts_of_any_length(t5):
 
 def test_what_cannot_be_asked(llama, tmp_path):
     folder = make_model(tmp_path, "llama", "bytes")
-    with pytest.raises(ValueError, match="max_tokens is 0; 1 or more are allowed"):
+    with pytest.raises(ValueError, match="max_tokens is 0; expected 1 or more"):
         open_causal(str(llama)).generate(["Ja"], 0)
     tokenizer = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(
         json.dumps({key: value for key, value in tokenizer.items() if key != "eos_token"})
     )
-    with pytest.raises(InputError, match="prompt 2 is empty, and the tokenizer has no token for a"):
+    with pytest.raises(
+        InputError, match="prompt 2 is empty, and the tokenizer has no beginning-of-sequence token"
+    ):
         open_causal(str(folder)).generate(["Ja", ""], 3)
     small = make_model(tmp_path / "small", "llama", "pieces", vocab_size=100)
     with pytest.raises(
-        InputError, match=r"prompt 1 has token \d+ of the tokenizer's, and the model"
+        InputError, match=r"prompt 1 has token \d+, but the vocabulary of the model"
     ):
         open_causal(str(small)).generate(["Ja"], 3)
 
@@ -233,7 +233,7 @@ def test_no_numbers_are_no_answer(tmp_path):
     model = open_causal(str(folder))
     with torch.no_grad():
         model._loaded.model.lm_head.weight[0, 0] = float("nan")
-    with pytest.raises(InputError, match=r"gives no numbers \(NaN\); float16 overflows"):
+    with pytest.raises(InputError, match=r"returns NaN; float16 may overflow"):
         model.generate(["Ja"], 3)
 
 
@@ -255,14 +255,14 @@ def test_what_is_no_encoder_decoder_is_refused(t5, llama, tmp_path):
     assert open_model(str(t5)).identity == open_model(f"seq2seq:{t5}").identity
     assert stated_kind(llama) == "causal"
     assert "seq2seq:x: is no encoder-decoder" in refusal(llama)
-    assert "holds no model" in refusal(tmp_path)
+    assert "contains no model" in refusal(tmp_path)
     assert "is a file" in refusal(t5 / "config.json")
     torch.manual_seed(0)
     transformers.T5Model(transformers.T5Config(**T5)).save_pretrained(tmp_path)
     TOKENIZERS["closing"]().save_pretrained(tmp_path)
-    assert "has no head that writes an answer (its architecture: T5Model)" in refusal(tmp_path)
+    assert "has no text generation head (architecture: T5Model)" in refusal(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"cut")
     edit_json(tmp_path / "config.json", architectures=["T5ForConditionalGeneration"])
-    assert "cannot be opened: " in refusal(tmp_path)
+    assert "cannot be loaded: " in refusal(tmp_path)
     edit_json(tmp_path / "config.json", auto_map={"AutoModelForSeq2SeqLM": "code.Model"})
     assert "allow it with --trust-remote-code" in refusal(tmp_path)

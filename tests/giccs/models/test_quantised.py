@@ -153,8 +153,8 @@ def test_models_of_other_kinds_are_quantised_too(tmp_path, plain_encoder):
 def test_what_cannot_be_quantised_is_refused(tmp_path, llama, static_encoder, monkeypatch):
     pytest.importorskip("bitsandbytes")
     for name in ("baseline:char-ngram", "static:x.txt", "chat:gpt", "completions:gpt"):
-        assert "has no weights to quantise; leave --quantise out" in refusal(name, quantise="4bit")
-        assert "leave --device-map out" in refusal(name, device_map="auto")
+        assert "has no weights to quantise; omit --quantise" in refusal(name, quantise="4bit")
+        assert "omit --device-map" in refusal(name, device_map="auto")
     with pytest.raises(InputError, match="has no weights to quantise"):
         open_model(f"encoder:{static_encoder}", ModelOptions(quantise="8bit")).vectors(
             ["Ja"], silent
@@ -162,12 +162,12 @@ def test_what_cannot_be_quantised_is_refused(tmp_path, llama, static_encoder, mo
     if importlib.util.find_spec("gguf"):
         (tmp_path / "model.gguf").write_bytes(b"GGUF")
         message = refusal(tmp_path / "model.gguf", quantise="4bit")
-        assert "comes from a GGUF file; leave --quantise out" in message
+        assert "comes from a GGUF file; omit --quantise" in message
     with pytest.raises(ValueError, match="quantise is '3bit'; expected one of 4bit, 8bit"):
         ModelOptions(quantise="3bit")
     monkeypatch.setattr(quantisation, "find_spec", lambda name: None)
     message = refusal(llama, quantise="4bit")
-    assert "needs bitsandbytes; install it with: pip install 'giccs[quantised]'" in message
+    assert "requires bitsandbytes; install it with: pip install 'giccs[quantised]'" in message
 
 
 def test_a_checkpoint_of_4_bits_is_read_as_it_was_saved(tmp_path, llama, monkeypatch):
@@ -179,11 +179,9 @@ def test_a_checkpoint_of_4_bits_is_read_as_it_was_saved(tmp_path, llama, monkeyp
     made._loaded.model.save_pretrained(folder)
     saved = open_model(f"causal:{folder}")
     assert numbers(saved) == pytest.approx(expected, abs=1e-4)
-    assert "is quantised already, by bitsandbytes; leave --quantise out" in refusal(
-        folder, quantise="8bit"
-    )
+    assert "already quantised by bitsandbytes; omit --quantise" in refusal(folder, quantise="8bit")
     monkeypatch.setattr(quantisation, "find_spec", lambda name: None)
-    said = "its weights are quantised by bitsandbytes, and bitsandbytes is needed to read them"
+    said = "its weights are quantised by bitsandbytes, which requires bitsandbytes"
     assert said in refusal(folder)
 
 
@@ -196,7 +194,7 @@ def test_what_a_quantised_checkpoint_needs_is_said(tmp_path, llama, method, pack
     folder = shutil.copytree(llama, tmp_path / "saved")
     edit_json(folder / "config.json", quantization_config={"quant_method": method, "bits": 4})
     message = refusal(folder)
-    assert f"its weights are quantised by {method}, and {package} is needed to read them" in message
+    assert f"its weights are quantised by {method}, which requires {package}" in message
 
 
 # Weights on several devices
@@ -256,7 +254,7 @@ def test_encoders_and_encoder_decoders_are_spread_too(tmp_path, plain_encoder):
         "encoder.final_layer_norm": "disk",
     }
     torn = ModelOptions(device_map=placed(tmp_path, {**parts, "encoder.embed_tokens": "disk"}))
-    with pytest.raises(InputError, match="are one matrix, of which a half cannot be on disk"):
+    with pytest.raises(InputError, match="share one matrix and cannot be partly on disk"):
         open_model(f"seq2seq:{folder}", torn).generate(["Ja"], 3)
     spread = open_model(f"seq2seq:{folder}", ModelOptions(device_map=placed(tmp_path, parts)))
     assert spread.generate(["Ja"], 3) == open_model(f"seq2seq:{folder}").generate(["Ja"], 3)
@@ -277,11 +275,11 @@ def test_maps_that_are_none(tmp_path, llama):
         assert "is no device map; an object is expected" in said
     (tmp_path / "map.json").write_text("{")
     assert "is not JSON" in refusal(llama, device_map=str(tmp_path / "map.json"))
-    assert "leave one out" in refusal(llama, device_map="auto", device="cpu")
+    assert "mutually exclusive" in refusal(llama, device_map="auto", device="cpu")
     for parts, said in (
-        ({"modell": "cpu", "": "cpu"}, "names 'modell', which is no part of the model"),
+        ({"modell": "cpu", "": "cpu"}, "unknown part 'modell' in the device map"),
         ({"model": "cpu"}, "leaves out 'lm_head.weight'"),
     ):
         options = ModelOptions(device_map=placed(tmp_path, parts))
-        with pytest.raises(InputError, match=f"cannot be opened: the device map {said}"):
+        with pytest.raises(InputError, match=f"cannot be loaded: {said}"):
             open_model(str(llama), options).score(PROMPTS)

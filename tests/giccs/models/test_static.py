@@ -155,9 +155,9 @@ def test_a_folder_with_a_matrix_and_its_words(tmp_path):
     table = open_table(tmp_path)
     assert (table.words, table.counts.duplicates) == (["a", "b"], 1)
     (tmp_path / "words.txt").write_text("a\n", "utf-8")
-    assert "has one .npy file and one file of words" in fault(tmp_path)
+    assert "expected one .npy file and one file of words" in fault(tmp_path)
     (tmp_path / "i.parquet").unlink()
-    assert "has shape (3, 2) of float64; floats, 1 rows, are expected" in fault(tmp_path)
+    assert "has shape (3, 2) of float64; expected floats with 1 rows" in fault(tmp_path)
 
 
 def test_the_glove_vectors_that_come_as_a_package():
@@ -191,29 +191,35 @@ def test_the_first_of_a_word_counts_and_bytes_that_are_no_text_are_told(file):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "FILE: is empty; a word and its numbers a line are expected"),
-        (b"one two three\n", "FILE:1: not a word with its numbers behind it, separated by spaces"),
-        (GLOVE + b"x 1 2\n", "FILE:4: a word and 3 numbers are expected: 'x 1 2'"),
+        (b"", "FILE: is empty; expected one word and its numbers per line"),
+        (
+            b"one two three\n",
+            "FILE:1: expected a word followed by its numbers, separated by spaces",
+        ),
+        (GLOVE + b"x 1 2\n", "FILE:4: expected a word and 3 numbers: 'x 1 2'"),
         (GLOVE + b"x 1 2 3 4\n", "FILE:4: more than 3 numbers: 'x 1 2 3 4'"),
         (GLOVE + b"x 1 nan 3\n", "FILE:4: 'nan' is not a finite number (32 bits)"),
         (GLOVE + b"x 1 2 1e39\n", "FILE:4: '1e39' is not a finite number (32 bits)"),
         (GLOVE + b"x 1 2_0 3\n", "FILE:4: '2_0' is not a finite number (32 bits)"),
-        (GLOVE + b"\nx 1 2\n\n", "FILE:5: a word and 3 numbers are expected: 'x 1 2'"),
-        (b"4 3\n" + GLOVE, "FILE:1: the header promises 4 words; there are 3"),
-        (b"2 3\n" + GLOVE, "FILE:1: the header promises 2 words; there are 3"),
-        (b"3 4\n" + GLOVE, "FILE:2: a word and 4 numbers are expected: 'the 0.5 -1 2e-1'"),
-        (b"0 4\n", "FILE:1: the header promises 0 words of 4 numbers; at least one word"),
-        (b"4 900000000000\n\x01", "FILE:1: the header promises 4 words of 900,000,000,000 numbers"),
-        (BINARY[:-4], "FILE: ends within word 2 of the 2 that its header promises"),
-        (b"3" + BINARY[1:], "FILE: ends within word 3 of the 3 that its header promises"),
-        (b"1" + BINARY[1:], "FILE: goes on behind the 1 words that its header promises"),
+        (GLOVE + b"\nx 1 2\n\n", "FILE:5: expected a word and 3 numbers: 'x 1 2'"),
+        (b"4 3\n" + GLOVE, "FILE:1: the header states 4 words, but there are 3"),
+        (b"2 3\n" + GLOVE, "FILE:1: the header states 2 words, but there are 3"),
+        (b"3 4\n" + GLOVE, "FILE:2: expected a word and 4 numbers: 'the 0.5 -1 2e-1'"),
+        (b"0 4\n", "FILE:1: the header states 0 words of 4 numbers; at least one word"),
+        (b"4 900000000000\n\x01", "FILE:1: the header states 4 words of 900,000,000,000 numbers"),
+        (BINARY[:-4], "FILE: ends within word 2 of 2 words in its header"),
+        (b"3" + BINARY[1:], "FILE: ends within word 3 of 3 words in its header"),
+        (b"1" + BINARY[1:], "FILE: continues after the 1 words in its header"),
         (
             BINARY.replace(np.array([1], "<f4").tobytes(), np.array([np.inf], "<f4").tobytes()),
             "FILE: word 1 ('the') has a number that is not finite",
         ),
         (b"9 9\n" + b"\x01" * 50_000, "FILE: word 1 is longer than 10,000 bytes"),
-        (b"\xba\x16\x4f\x2f\x0c", "FILE: is fastText's own model; use the vectors in its .vec"),
-        (b"\x80\x04\x95", "FILE: is a Python pickle, which is never opened"),
+        (
+            b"\xba\x16\x4f\x2f\x0c",
+            "FILE: is fastText's own model format; use the vectors in its .vec",
+        ),
+        (b"\x80\x04\x95", "FILE: is a Python pickle, which is never loaded"),
         (b"PK\x03\x04", "FILE: is a zip archive; unpack it"),
         (gzip.compress(GLOVE, mtime=0)[:-9], "FILE: is not a complete gzip file"),
     ],
@@ -226,8 +232,8 @@ def test_all_faults_are_told_at_once_but_not_thousands(file):
     assert fault(file(b"a 1 2\nb 1\nc x 2\nd 1 2\n")).count("FILE:") == 2
     told = fault(file(b"a 1 2\n" + b"b 1\n" * 5000)).splitlines()
     assert told == [
-        "FILE:2: a word and 2 numbers are expected: 'b 1' (20 lines like this: 2, 3, 4, 5, 6, ...)",
-        "FILE: 20 problems; read no further",
+        "FILE:2: expected a word and 2 numbers: 'b 1' (20 lines like this: 2, 3, 4, 5, 6, ...)",
+        "FILE: 20 problems; reading stopped",
     ]
 
 
@@ -240,7 +246,7 @@ def test_a_line_without_end_is_not_read_to_its_end(file, monkeypatch):
 
 
 def test_no_such_file(tmp_path):
-    with pytest.raises(InputError, match="no such file; write static:FILE"):
+    with pytest.raises(InputError, match="no such file; expected static:FILE"):
         open_model(f"static:{tmp_path}/none.txt")
 
 

@@ -89,9 +89,14 @@ def test_a_tokenizer_of_a_larger_model(tmp_path, plain_encoder):
     model = open_model(str(folder))
     assert model.vectors(["a b"], silent).shape == (1, 32)
     message = refusal(model.vectors, ["a b 9"], silent)
-    assert "its tokenizer gives token 44, and the model knows 30; is it another model's?" in message
+    assert (
+        "its tokenizer produces token 44, but the vocabulary has 30 entries; the tokenizer may be that of another model"
+        in message
+    )
     edit_json(folder / "config.json", vocab_size=30)
-    assert "and the model knows 30; is it another model's?" in refusal(load_tokens, "m", folder, 99)
+    assert "but the vocabulary has 30 entries; the tokenizer may be" in refusal(
+        load_tokens, "m", folder, 99
+    )
 
 
 def counted(model, *texts):
@@ -219,7 +224,7 @@ def test_the_command_warns_once_per_model_and_data_set(tmp_path, plain_encoder, 
     for stderr in (run(other, "--history", "both"), run(other, "--history", "both", "--quiet")):
         assert stderr.count(f"warning: {plain_encoder}: {other}: ") == 1  # also when kept
         assert stderr.count(said) == 1
-        assert "are unknown to the model; is it made for this language?" in stderr
+        assert "are unknown to the model; does it support this language?" in stderr
     assert "unknown to the model" not in run(benchmark_file)
 
 
@@ -252,7 +257,7 @@ def test_a_training_records_and_warns(tmp_path):
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.stderr
     assert result.stderr.count(f"warning: {folder}: csts-sample: ") == 1
-    assert "are unknown to the model; is it made for this language?" in result.stderr
+    assert "are unknown to the model; does it support this language?" in result.stderr
     (document,) = json.loads(result.stdout)["results"]
     counts = document["environment"]["tokens"]
     assert 0.1 < counts["unknown"] / counts["tokens"] < 0.9

@@ -96,7 +96,7 @@ def test_tensors_with_other_names_are_refused(
     message = refusal(load_encoder, str(folder), folder) if training else refusal(use, folder)
     assert str(folder) in message
     assert "its weights do not match " in message
-    assert "tensors are missing, which would be random (" in message
+    assert "tensors are missing and would be random (" in message
     assert f"tensors are unexpected ({prefix}" in message
     assert "\n" not in message
 
@@ -104,11 +104,11 @@ def test_tensors_with_other_names_are_refused(
 def test_the_first_names_are_listed_with_the_counts(tmp_path, plain_encoder):
     folder = edited(plain_encoder, tmp_path / "model", renamed("encoder."))
     assert refusal(pair_scores, folder) == (
-        f"{folder}: cannot be opened: its weights do not match BertModel: "
-        "37 tensors are missing, which would be random (embeddings.LayerNorm.bias, "
-        "embeddings.LayerNorm.weight, embeddings.position_embeddings.weight, ...); "
-        "39 tensors are unexpected (encoder.embeddings.LayerNorm.bias, "
-        "encoder.embeddings.LayerNorm.weight, encoder.embeddings.position_embeddings.weight, ...)"
+        f"{folder}: cannot be loaded: its weights do not match BertModel: 37 tensors are missing and "
+        "would be random (embeddings.LayerNorm.bias, embeddings.LayerNorm.weight, "
+        "embeddings.position_embeddings.weight, ...); 39 tensors are unexpected "
+        "(encoder.embeddings.LayerNorm.bias, encoder.embeddings.LayerNorm.weight, "
+        "encoder.embeddings.position_embeddings.weight, ...)"
     )
 
 
@@ -124,7 +124,7 @@ def test_one_tensor_is_enough(tmp_path, plain_encoder, tiny_gpt):
         return {name: tensor for name, tensor in tensors.items() if name != weight}
 
     folder = edited(plain_encoder, tmp_path / "missing", without)
-    assert f"1 tensor is missing, which would be random ({weight})" in refusal(pair_scores, folder)
+    assert f"1 tensor is missing and would be random ({weight})" in refusal(pair_scores, folder)
 
     def shorter(tensors):
         return tensors | {weight: tensors[weight][:8].clone()}
@@ -168,9 +168,9 @@ def test_a_sentence_transformers_module_is_checked(tmp_path, sentence_folder):
     assert "Dense: Missing key(s) in state_dict: " in message
     assert "linear.weight" in message
     dense.unlink()
-    assert "cannot be opened: " in refusal(pair_scores, folder)
+    assert "cannot be loaded: " in refusal(pair_scores, folder)
     shutil.rmtree(dense.parent)
-    assert "cannot be opened: " in refusal(pair_scores, folder)
+    assert "cannot be loaded: " in refusal(pair_scores, folder)
 
 
 def test_heads_of_another_task_are_named_and_change_nothing(tmp_path, plain_encoder):

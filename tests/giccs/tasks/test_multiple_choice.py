@@ -1,4 +1,4 @@
-"""Multiple choice: what is asked, what is counted as right, and what is said about it.
+"""Multiple choice: what is asked, what is counted as right, and text about it.
 
 A model that is a formula stands for a language model where the numbers are checked by hand; the tests at
 the end run a real one.

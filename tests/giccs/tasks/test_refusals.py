@@ -111,7 +111,7 @@ def test_a_chat_template_that_lies_with_the_server_is_refused(models):
     for name, kind in (("multiple-choice-sts", "completions"), ("csts-prompt", "chat")):
         (task,) = open_tasks(name, TaskOptions(chat_template=True))
         assert task.refuses(models["causal"]) == ""
-        assert "leave --chat-template out" in task.refuses(models[kind])
+        assert "omit --chat-template" in task.refuses(models[kind])
 
 
 def test_answering_is_for_those_that_write(models):

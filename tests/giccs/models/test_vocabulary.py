@@ -90,7 +90,8 @@ def test_a_tokenizer_of_a_larger_model(tmp_path, plain_encoder):
     assert model.vectors(["a b"], silent).shape == (1, 32)
     message = refusal(model.vectors, ["a b 9"], silent)
     assert (
-        "its tokenizer produces token 44, but the vocabulary has 30 entries; the tokenizer may be that of another model"
+        "its tokenizer produces token 44, but the vocabulary has 30 entries; the tokenizer may be "
+        "that of another model"
         in message
     )
     edit_json(folder / "config.json", vocab_size=30)

@@ -1,1 +1,1 @@
-"""How well do language models judge whether two utterances mean the same, in a conversation?"""
+"""Evaluation of language models: do they judge whether two utterances mean the same in a conversation?"""

@@ -1,4 +1,4 @@
-"""Where does what can be computed again lie: served answers, vectors, word vectors that are mapped?"""
+"""Cache directory for reproducible data: answers of servers, vectors, memory-mapped word vectors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["cache_folder"]
 
 
 def cache_folder() -> Path:
-    """Return the folder, made where it is not there.
+    """Return the cache directory, creating it if needed.
 
-    It is ``GICCS_CACHE``, else ``giccs`` in ``XDG_CACHE_HOME``, else ``~/.cache/giccs``.
+    It is ``GICCS_CACHE``, or ``giccs`` in ``XDG_CACHE_HOME``, or ``~/.cache/giccs``.
     """
     environment_folder = os.environ.get("GICCS_CACHE")
     folder = (
@@ -20,5 +20,7 @@ def cache_folder() -> Path:
         else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "giccs"
     )
     folder = folder.expanduser()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what models answered is its owner's
+    folder.mkdir(
+        mode=0o700, parents=True, exist_ok=True
+    )  # Answers of models are private to the user.
     return folder

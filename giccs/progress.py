@@ -1,4 +1,4 @@
-"""How long work shows where it is: a function that passes its work on, with or without a bar."""
+"""Progress of long computations: functions that pass work on, with or without a progress bar."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Yield each piece of `work`; `label` and `total` are for the bar."""
+    """Yields each piece of `work`; `label` and `total` are for the progress bar."""
 
     def __call__(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         """Yield the work."""
@@ -19,5 +19,5 @@ class Progress(Protocol):
 
 
 def silent(work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-    """Show nothing."""
+    """Yield the work without a progress bar."""
     yield from work

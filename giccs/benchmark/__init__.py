@@ -1,6 +1,6 @@
-"""The benchmark: its items, read, checked, identified and written, and built from scores.
+"""The benchmark: its items, with reading, validation, identification, writing, and creation from scores.
 
-What reads benchmarks is imported when it is first used, so that the help of commands is quick.
+Readers of benchmarks are imported on first use, so that the help of commands is fast.
 """
 
 from typing import TYPE_CHECKING, Any

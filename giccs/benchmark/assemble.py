@@ -1,4 +1,4 @@
-"""Dialogues with their candidates: read, written, and joined with scores to a benchmark."""
+"""Reading and writing of dialogues with candidates, and joining them with scores."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ DIALOGUE_ID = Unique[Dialogue]("dialogue_id", lambda dialogue: dialogue.dialogue
 def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> list[Dialogue]:
     """Read dialogues from JSONL; raise InputError with every problem.
 
-    candidates: whether each dialogue must have some. Before they are written (``giccs-build import`` and
-        ``select``) the key may be absent or its list empty.
+    candidates: whether each dialogue must have candidates. Before they are written (``giccs-build import``
+    and
+        ``select``), the key may be absent or its list empty.
     """
     return [row.record for row in read_located_dialogues(path, candidates=candidates)]
 
@@ -49,7 +50,7 @@ def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> 
 def read_located_dialogues(
     path: str | os.PathLike[str], *, candidates: bool = True
 ) -> Sequence[LocatedRecord[Dialogue]]:
-    """Read dialogues as `read_dialogues` does, each with its location."""
+    """Read dialogues like `read_dialogues`, each with its location."""
     make = partial(_parse_dialogue, candidates=candidates)
     parsed = records(display_name(path), json_rows(path, "dialogues"), make, [DIALOGUE_ID])
     parsed.checked("dialogues")
@@ -57,7 +58,7 @@ def read_located_dialogues(
 
 
 def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str]) -> None:
-    """Write dialogues as JSONL, whole or not at all; what is empty and optional is left out."""
+    """Write dialogues as JSONL, atomically; empty optional fields are omitted."""
     write_atomic(path, json_lines_text(map(_row, dialogues)))
 
 
@@ -82,7 +83,7 @@ def _row(dialogue: Dialogue) -> dict[str, Any]:
 def _parse_dialogue(row: Row, *, candidates: bool) -> Dialogue:
     raw_candidates = row.values.get("candidates")
     if candidates and raw_candidates in (None, []):
-        row.wrong("there are no candidates; giccs-build candidates adds them")
+        row.wrong("no candidates; add them with giccs-build candidates")
     dialogue = Dialogue(
         dialogue_id=row.get("dialogue_id", TEXT),
         source=row.get("source", ANY_TEXT),
@@ -117,20 +118,20 @@ def _parse_candidate(row: Row) -> Candidate:
 def assemble(
     dialogues: Sequence[Dialogue], scores: Mapping[tuple[str, str], float]
 ) -> tuple[Item, ...]:
-    """Join candidates with their scores; a benchmark item a candidate.
+    """Join candidates with their scores; return one benchmark item per candidate.
 
-    An item is called by its utterance id; where two dialogues have a candidate of the same id, by
-    ``dialogue/utterance``.
+    The id of an item is its utterance id, or ``dialogue/utterance`` if several dialogues have a candidate
+    with the same id.
 
-    `scores` maps (dialogue id, utterance id) to a score in [0, 1], best–worst scores s in [-1, 1] having
-    been mapped by (s + 1) / 2 (paper section 3.4). Raises ValueError that names the candidates without
-    a score and the scores without a candidate.
+    `scores` maps (dialogue id, utterance id) to a score in [0, 1]; best–worst scores s in [-1, 1] must have
+    been mapped by (s + 1) / 2 (paper section 3.4). Raises ValueError with the candidates without a score and
+    the scores without a candidate.
     """
     keys = {(d.dialogue_id, c.utterance_id) for d in dialogues for c in d.candidates}
     unscored = sorted(key for key in keys if math.isnan(scores.get(key, math.nan)))
     unknown = sorted(scores.keys() - keys)
-    messages = [f"{d}, {u}: this candidate has no score" for d, u in unscored]
-    messages += [f"{d}, {u}: this score belongs to no candidate" for d, u in unknown]
+    messages = [f"{d}, {u}: no score for this candidate" for d, u in unscored]
+    messages += [f"{d}, {u}: no candidate for this score" for d, u in unknown]
     if messages:
         raise ValueError("\n".join(messages))
     ids = [utterance_id for _, utterance_id in keys]
@@ -161,10 +162,10 @@ def dialogue_warnings(
     last_turn: str,
     n_candidates: int,
 ) -> Iterator[tuple[Problem, str]]:
-    """Yield what is odd about dialogues that were joined, each with the dialogue's id.
+    """Yield warnings about joined dialogues, each with the dialogue's id.
 
-    last_turn: who is to speak the last turn: ``any``, ``user`` or ``system``.
-    number: how many candidates a dialogue is to have.
+    last_turn: expected speaker of the last turn: ``any``, ``user`` or ``system``.
+    n_candidates: expected number of candidates of a dialogue.
     """
     scores: dict[str, list[float]] = {}
     for item in items:
@@ -178,6 +179,8 @@ def dialogue_warnings(
             messages.append(f"ends with a turn by {speaker or 'nobody'} instead of {last_turn}")
         span = max(scores[dialogue_id]) - min(scores[dialogue_id])
         if span < MIN_SCORE_RANGE:
-            messages.append(f"has scores that span {span:.2f} only; candidates should differ more")
+            messages.append(
+                f"has scores with a range of only {span:.2f}; candidates should differ more"
+            )
         for message in messages:
             yield row.location.problem(f"dialogue {dialogue_id}: {message}"), dialogue_id

@@ -1,4 +1,4 @@
-"""What candidates must be like: how many, all different, of all levels, none the last turn itself."""
+"""Requirements for candidates: number, uniqueness, levels, and difference from the last turn."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = [
 LEVELS = (5, 4, 3, 2, 1)
 """The writer's levels, from paraphrase to unrelated (paper, section 3.1, after Cer et al. 2017)."""
 MIN_SCORE_RANGE = 0.5
-"""Scores of a dialogue that span less leave little to be told apart."""
+"""Minimum range of the scores of a dialogue without a warning."""
 
 
 def comparable_text(text: str) -> str:
-    """Return what two texts have in common that differ only in Unicode form, case or white space.
+    """Return a normalised text, equal for texts that differ only in Unicode form, case or white space.
 
     >>> comparable_text("Um  ACHT Uhr ") == comparable_text("um acht uhr")
     True
@@ -36,7 +36,7 @@ def comparable_text(text: str) -> str:
 
 
 def repeated_candidates(dialogue: Dialogue) -> Iterator[tuple[Candidate, str]]:
-    """Yield each candidate that says again what stands before it, and what that is."""
+    """Yield each candidate that repeats an earlier text, and what it repeats."""
     first_uses = {comparable_text(dialogue.turns[-1].text): "the last turn"}
     for candidate in dialogue.candidates:
         earlier = first_uses.setdefault(
@@ -47,7 +47,7 @@ def repeated_candidates(dialogue: Dialogue) -> Iterator[tuple[Candidate, str]]:
 
 
 def missing_levels(candidates: Sequence[Candidate]) -> list[int]:
-    """Return the levels that no candidate has; none where no candidate has a level.
+    """Return the levels without a candidate; empty if no candidate has a level.
 
     >>> missing_levels([Candidate("a", "Ja.", 5), Candidate("b", "Nein.", 1)])
     [4, 3, 2]
@@ -57,10 +57,10 @@ def missing_levels(candidates: Sequence[Candidate]) -> list[int]:
 
 
 def candidate_problems(dialogue: Dialogue, n_candidates: int) -> Iterator[str]:
-    """Yield what keeps the candidates of a dialogue from being the set that `number` asks for."""
+    """Yield the problems of a dialogue's candidates, of which `n_candidates` are expected."""
     if len(dialogue.candidates) != n_candidates:
         yield f"has {len(dialogue.candidates)} candidates instead of {n_candidates}"
     for candidate, earlier in repeated_candidates(dialogue):
-        yield f"candidate {candidate.utterance_id} says the same as {earlier}"
+        yield f"candidate {candidate.utterance_id} repeats {earlier}"
     if missing := missing_levels(dialogue.candidates):
         yield f"has no candidate of level {', '.join(map(str, missing))}"

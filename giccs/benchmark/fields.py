@@ -17,19 +17,19 @@ def _parse_language(value: Any) -> str | None:
     try:
         return language_tag(value if isinstance(value, str) else "")
     except ValueError:
-        raise ValueError("it must be a BCP 47 language tag, such as de or pt-BR") from None
+        raise ValueError("expected a BCP 47 language tag, such as de or pt-BR") from None
 
 
 def _parse_score(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= 1:
-        raise ValueError("it must be a number from 0 to 1")
+        raise ValueError("expected a number from 0 to 1")
     return float(value)
 
 
 def _parse_level(value: Any) -> int | None:
     if value not in (1, 2, 3, 4, 5):
-        raise ValueError("it must be a whole number from 1 to 5, or absent")
+        raise ValueError("expected an integer from 1 to 5, or absent")
     level: int = value
     return level
 
@@ -45,16 +45,16 @@ def _is_turn(value: dict[str, Any]) -> bool:
 
 
 def turn_problems(row: Row) -> Iterator[str]:
-    """Yield which objects of the list ``turns`` are no turns, and that a dialogue has fewer than two."""
+    """Yield problems of the list ``turns``: invalid objects, and fewer than two turns."""
     turns = row.values.get("turns")
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         return
     for position, turn in enumerate(turns, start=1):
         if not _is_turn(turn):
-            yield f'turn {position} is {message_text(turn)}; it must be {{"speaker", "text"}} with text'
+            yield f'turn {position} is {message_text(turn)}; expected {{"speaker", "text"}} with text'
     if len(turns) < 2:
         count_text = "is one turn" if turns else "are no turns"
-        yield f"there {count_text}; a dialogue has two or more, the last is the target"
+        yield f"there {count_text}; expected two or more, the last one is the target"
 
 
 LANGUAGE: Field[str | None] = Field(_parse_language, None, required=False)

@@ -1,4 +1,4 @@
-"""The benchmark: read it from wherever it lies, check it, identify it, write it."""
+"""Reading, validation, identification and writing of benchmarks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SAMPLE_TERMS = Terms(
 )
 CARD_FILE = "README.md"
 PUBLISHED_FILE = "data/test-00000-of-00001.parquet"
-"""Where giccs-card puts the items in a folder for the hub."""
+"""File of the items in a folder written by giccs-card."""
 FIELDS: Mapping[str, Field[Any]] = {
     "item_id": TEXT,
     "dialogue_id": TEXT,
@@ -82,30 +82,30 @@ UNIQUE_FIELDS: Sequence[Unique[Item]] = (
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Scored items; those of one dialogue share its turns."""
+    """Scored items; items of a dialogue share its turns."""
 
     name: str
-    """How it was called: a path, a hub id, or ``giccs-sample``."""
+    """Its name: a path, a hub id, or ``giccs-sample``."""
     items: tuple[Item, ...]
     warnings: tuple[Problem, ...] = ()
-    """What is odd but does not make the benchmark unusable."""
+    """Problems that do not prevent use."""
     terms: Terms = UNKNOWN_TERMS
-    """Its licence and annotators, as far as they are known."""
+    """Licence and annotators, if known."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the content, whatever the order of the lines and the spacing of the JSON.
+        """SHA-256 of the content, independent of the order of lines and the formatting of the JSON.
 
-        The language is left out: it says nothing that the texts do not, so that data that state it
-        afterwards keep their digest. What a result owes to it, such as the prompt template, is in the
-        result's signature.
+        The language is excluded: it can be derived from the texts, so that the digest is unchanged if it is
+        stated later. Effects of the language on a result, such as the prompt template, are in the result's
+        signature.
         """
         lines = sorted(_canonical(item) for item in self.items)
         return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
 
     @cached_property
     def dialogue_ids(self) -> tuple[str, ...]:
-        """Each dialogue once, in the order of the file."""
+        """The distinct dialogues, in the order of the file."""
         return tuple(dict.fromkeys(item.dialogue_id for item in self.items))
 
     def first(self, dialogues: int) -> Benchmark:
@@ -115,20 +115,20 @@ class Benchmark:
         return replace(self, items=items)
 
     def provenance(self) -> dict[str, str]:
-        """Return what a result notes of its data: the name, and the language where all items state one."""
+        """Return information on the data for a result: the name, and the language if all items state one."""
         language = single_language(self.items)
         return {"data": self.name, **({"language": language} if language else {})}
 
     def described(self) -> str:
-        """Return how many items there are."""
+        """Return the number of items."""
         return f"{len(self.items)} items"
 
 
 def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
-    """Read and check a benchmark; raise InputError with every problem it has.
+    """Read and validate a benchmark; raise InputError with every problem.
 
-    `data` is ``giccs-sample``, a benchmark JSONL file (``-`` reads standard input), a folder with the
-    published GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``).
+    `data` is ``giccs-sample``, a benchmark JSONL file (``-`` is standard input), a folder with the published
+    GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``).
 
     >>> sample = read_benchmark("giccs-sample")
     >>> len(sample.items), len(sample.dialogue_ids)
@@ -142,7 +142,7 @@ def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
 
 
 def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Problem]]:
-    """Read a benchmark as `read_benchmark` does, but return its problems instead of raising them."""
+    """Read a benchmark like `read_benchmark`, but return its problems instead of raising them."""
     name = os.fspath(data)
     if name == SAMPLE:
         with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
@@ -158,7 +158,7 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
 
 
 def known_terms(benchmark: Benchmark) -> Terms:
-    """Return licence and annotators as far as they are known; a copy of giccs-sample has its own."""
+    """Return licence and annotators, if known; a copy of giccs-sample has those of giccs-sample."""
     if benchmark.terms != UNKNOWN_TERMS:
         return benchmark.terms
     is_sample = benchmark.fingerprint == read_benchmark(SAMPLE).fingerprint
@@ -166,7 +166,7 @@ def known_terms(benchmark: Benchmark) -> Terms:
 
 
 def write_benchmark(items: Iterable[Item], path: str | os.PathLike[str]) -> None:
-    """Write items as JSONL, whole or not at all."""
+    """Write items as JSONL, atomically."""
     write_atomic(path, json_lines_text(map(_row, items)))
 
 
@@ -189,7 +189,7 @@ def _read_folder(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
 
 
 def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
-    """Read the file of a folder that is not the release."""
+    """Read the file in a folder that is not the release."""
     if (folder / PUBLISHED_FILE).is_file():
         return _parse_benchmark(
             parquet_rows(folder / PUBLISHED_FILE), str(folder / PUBLISHED_FILE), name
@@ -198,8 +198,8 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
     if len(files) == 1:
         return _parse_benchmark(json_rows(files[0], "benchmark"), str(files[0]), name)
     message = (
-        f"holds {len(files)} .jsonl files and neither the GiCCS release nor what giccs-card writes; "
-        "name a benchmark file, or a folder with the release's two TSV files"
+        f"contains {len(files)} .jsonl files and neither the GiCCS release nor the output of giccs-card; "
+        "expected a benchmark file, or a folder with the release's two TSV files"
     )
     raise InputError(Problem(name, None, message))
 
@@ -211,7 +211,7 @@ def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchma
     problems = [*parsed.problems, *_consistency_problems(valid_rows)]
     warnings = [*parsed.warnings, *_item_warnings(valid_rows)]
     if not valid_rows and not problems:
-        problems.append(Problem(file, None, "holds no items; each line must be one"))
+        problems.append(Problem(file, None, "no items; expected one per line"))
     return Benchmark(name, tuple(row.record for row in valid_rows), tuple(warnings)), problems
 
 
@@ -229,7 +229,7 @@ def _parse_item(row: Row) -> Item:
 
 
 def _consistency_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
-    """Yield what is wrong between items: ids and texts that repeat, dialogues that disagree."""
+    """Yield problems between items: repeated ids and texts, inconsistent dialogues."""
     for unique in UNIQUE_FIELDS:
         yield from unique.problems(located)
     dialogues: dict[str, LocatedRecord[Item]] = {}
@@ -241,8 +241,8 @@ def _consistency_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Pr
         if _dialogue_fields(row.record) != _dialogue_fields(first.record):
             yield row.location.problem(
                 "turns, source, domain or language differ from those of dialogue "
-                f"{row.record.dialogue_id} in {first.location.as_seen_from(row.location)}; "
-                "items of a dialogue share them"
+                f"{row.record.dialogue_id} in {first.location.as_seen_from(row.location)}; expected the "
+                "same for all items of a dialogue"
             )
 
 
@@ -251,15 +251,15 @@ def _dialogue_id(item: Item) -> str:
 
 
 def _dialogue_fields(item: Item) -> tuple[object, ...]:
-    """Return what the items of a dialogue have in common."""
+    """Return the fields shared by the items of a dialogue."""
     return item.turns, item.source, item.domain, item.original_domain, item.language
 
 
 def _item_warnings(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
-    """Yield what makes a benchmark useless or too easy but is allowed."""
+    """Yield problems that make a benchmark useless or too easy but are allowed."""
     scores = {row.record.score for row in located}
     if len(located) > 1 and len(scores) == 1:
-        message = f"all {len(located)} scores are {scores.pop():g}; no correlation is defined"
+        message = f"all {len(located)} scores are {scores.pop():g}; correlations are undefined"
         yield Problem(located[0].location.file, None, message)
     for row in located:
         item = row.record
@@ -274,7 +274,7 @@ def _normalize_spaces(text: str) -> str:
 
 
 def _row(item: Item) -> dict[str, Any]:
-    # an absent key and an empty one are the same, so that the fingerprint of items without it stands
+    # Absent and empty keys are equivalent, so that the fingerprint of items without the key is unchanged.
     original = {"original_domain": item.original_domain} if item.original_domain else {}
     language = {"language": item.language} if item.language else {}
     return {

@@ -1,4 +1,4 @@
-"""Folders from the hub: what is downloaded, what is taken from the cache, and what can go wrong."""
+"""Access to folders on the hub: downloads, cache, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def data_folder(name: str) -> Path:
 
 
 def model_folder(name: str, revision: str | None, *, offline: bool) -> Path:
-    """Return the folder of a model; its last part is the commit that `revision` stood for."""
+    """Return the folder of a model; its last component is the commit of `revision`."""
     ignored = [*OTHER_FRAMEWORK_FILES]
     if not offline and _has_safetensors(name, revision):
         ignored += PICKLED_WEIGHT_FILES
@@ -32,12 +32,12 @@ def model_folder(name: str, revision: str | None, *, offline: bool) -> Path:
 
 
 def _has_safetensors(name: str, revision: str | None) -> bool:
-    """Tell whether the hub lists safe weights; where it cannot be asked, the answer is no."""
+    """Return whether the hub lists safetensors weights; False if it is unreachable."""
     from huggingface_hub import HfApi
 
     try:
         files = HfApi().model_info(name, revision=revision).siblings or []
-    except Exception:  # whatever it is, the download itself meets it again and tells of it
+    except Exception:  # The download raises and reports the same error.
         return False
     return any(file.rfilename.endswith(".safetensors") for file in files)
 
@@ -56,7 +56,7 @@ def _snapshot(
     def hub_error(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
-    log.debug("%s %s at %s: asking the hub or its cache", kind, name, revision or "its newest")
+    log.debug("%s %s at %s: querying the hub or its cache", kind, name, revision or "the latest")
     offline = offline or os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON")
     try:
         return Path(
@@ -79,17 +79,19 @@ def _snapshot(
         )
         raise hub_error(message) from None
     except errors.RevisionNotFoundError:
-        message = f"has no revision {revision!r}; a branch, a tag or a commit is allowed"
+        message = f"has no revision {revision!r}; expected a branch, a tag or a commit"
         raise hub_error(message) from None
     except errors.HFValidationError:
-        message = f"is not a file or folder here, nor can it be a hub id of a {kind} (owner/name)"
+        message = f"is not an existing file or folder, nor a valid hub id of a {kind} (owner/name)"
         raise hub_error(message) from None
     except (errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError):
         cause = "offline" if offline else "the hub cannot be reached"
         message = (
-            f"{cause}, and the {kind} is not in the cache; fetch it once online with `hf download`"
+            f"{cause}, and the {kind} is not in the cache; download it once with `hf download`"
         )
         raise hub_error(message) from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no"
-        raise hub_error(f"the hub refused it ({status} response); try again later") from None
+        raise hub_error(
+            f"the hub rejected the request ({status} response); try again later"
+        ) from None

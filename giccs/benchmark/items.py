@@ -1,4 +1,4 @@
-"""What a benchmark is made of: turns, dialogues with candidate utterances, and scored items."""
+"""Components of a benchmark: turns, dialogues with candidate utterances, and scored items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Turn:
     """One contribution to a dialogue."""
 
     speaker: str
-    """``user`` or ``system``, as a rule; empty where the source does not tell."""
+    """Usually ``user`` or ``system``; empty if the source does not state it."""
     text: str
 
 
@@ -36,14 +36,14 @@ class Dialogue:
     turns: tuple[Turn, ...]
     candidates: tuple[Candidate, ...]
     original_domain: str = ""
-    """What the source called the domain, where `domain` is a label given afterwards (section 3.4)."""
+    """Label of the domain in the source, if `domain` was assigned later (section 3.4)."""
     language: str | None = None
-    """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None where it is not stated."""
+    """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None if not stated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One candidate utterance, its dialogue, and how similar people judged it to the last turn."""
+    """A candidate utterance with its dialogue and its judged similarity to the last turn."""
 
     item_id: str
     dialogue_id: str
@@ -53,15 +53,15 @@ class Item:
     utterance_id: str
     utterance: str
     score: float
-    """Similarity to the last turn, from 0 (least) to 1 (most)."""
+    """Similarity to the last turn, from 0 (lowest) to 1 (highest)."""
     original_domain: str = ""
-    """What the source called the domain, where `domain` is a label given afterwards (section 3.4)."""
+    """Label of the domain in the source, if `domain` was assigned later (section 3.4)."""
     language: str | None = None
-    """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None where it is not stated."""
+    """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None if not stated."""
 
     @property
     def n_turns(self) -> int:
-        """Length of the dialogue, the last turn included."""
+        """Number of turns of the dialogue, including the last one."""
         return len(self.turns)
 
     @property

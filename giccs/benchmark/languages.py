@@ -1,4 +1,4 @@
-"""Languages of dialogues and benchmarks: BCP 47 tags, and the one language of a data set."""
+"""Languages of dialogues and benchmarks: BCP 47 tags, and the language of a data set."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = [
 ]
 
 LANGUAGE_HELP = (
-    "BCP 47 tag (de, en, pt-BR) of data that state no language; must match those that do."
+    "BCP 47 tag (de, en, pt-BR) of data without a stated language; must agree with stated ones."
 )
-"""What the option ``--language`` of every command says."""
+"""Help of the option ``--language`` of all commands."""
 TAG = re.compile(r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-[a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 def language_tag(text: str) -> str:
-    """Return a BCP 47 language tag in its usual case; ValueError for text of another form.
+    """Return a BCP 47 language tag in its usual case; raise ValueError for invalid text.
 
-    Only the form is checked, not whether the language is registered.
+    Only the form is validated, not whether the language is registered.
 
     >>> language_tag("DE"), language_tag("pt-br"), language_tag("ZH-hant-tw")
     ('de', 'pt-BR', 'zh-Hant-TW')
     """
     if not TAG.fullmatch(text):
         raise ValueError(
-            f"{text!r} is not a BCP 47 language tag; expected one such as de, en or pt-BR"
+            f"{text!r} is not a BCP 47 language tag; expected a tag such as de, en or pt-BR"
         )
     first, *subtags = text.lower().split("-")
     return "-".join([first, *map(_usual_case, subtags)])
 
 
 def _usual_case(subtag: str) -> str:
-    """Return a region in upper case, a script in title case, and anything else as it is."""
+    """Return a region in upper case, a script in title case, and other subtags unchanged."""
     if len(subtag) == 4 and subtag.isalpha():
         return subtag.title()
     return subtag.upper() if len(subtag) == 2 else subtag
@@ -59,7 +59,7 @@ def base_language(tag: str) -> str:
 
 
 def matches(language_range: str, tag: str) -> bool:
-    """Tell whether a tag is the language of a range, or one of its variants (RFC 4647, section 3.3.1).
+    """Return whether a tag equals a language range or is one of its variants (RFC 4647, section 3.3.1).
 
     >>> matches("pt", "pt-BR"), matches("pt-BR", "pt")
     (True, False)
@@ -68,7 +68,7 @@ def matches(language_range: str, tag: str) -> bool:
 
 
 def single_language(records: Sequence[Dialogue | Item]) -> str | None:
-    """Return the language that all dialogues or items state; None where some state none or another."""
+    """Return the language stated by all dialogues or items; None if it is missing or inconsistent."""
     tags = {record.language for record in records}
     return tags.pop() if len(tags) == 1 else None
 
@@ -76,27 +76,29 @@ def single_language(records: Sequence[Dialogue | Item]) -> str | None:
 def data_language(
     records: Sequence[Dialogue | Item], name: str, option: str | None = None
 ) -> str | None:
-    """Return the language of all dialogues or items; None where neither they nor the option state one.
+    """Return the language of all dialogues or items; None if neither they nor the option state one.
 
-    name: the file or data set that error messages name.
-    option: the tag that was given by ``--language``. It states the language of records that state none. It
-        may be less specific than the records' own tag (``pt`` for records in ``pt-BR``, which is returned).
+    name: the file or data set in error messages.
+    option: the value of ``--language``, the language of records that state none. It may be less specific than
+    the records'
+        own tag (``pt`` for records in ``pt-BR``, which is returned).
 
-    Tags that differ in script or region only are reduced to their common language. Raises InputError for
+    Tags that differ only in script or region are reduced to their common language. Raises InputError for
     records in several languages, and for an option that contradicts them.
     """
     counts = Counter(record.language for record in records)
     stated = sorted(tag for tag in counts if tag)
     if option and not all(matches(option, tag) for tag in stated):
-        message = f"the data are in {_format_counts(counts)}, but --language is {option}; expected the same"
+        message = (
+            f"the language of the data is {_format_counts(counts)}, but --language is {option}; expected "
+            "the same"
+        )
         raise InputError(Problem(name, None, message))
     if len({base_language(tag) for tag in stated}) > 1:
-        message = f"the data are in several languages ({_format_counts(counts)}); expected one"
+        message = f"several languages ({_format_counts(counts)}); expected one"
         raise InputError(Problem(name, None, message))
     if stated and counts[None] and not option:
-        message = (
-            f"some of the data state no language ({_format_counts(counts)}); state it by --language"
-        )
+        message = f"some of the data state no language ({_format_counts(counts)}); specify it with --language"
         raise InputError(Problem(name, None, message))
     if not stated:
         return option
@@ -115,9 +117,9 @@ def _format_counts(counts: Counter[str | None]) -> str:
 def required_language(
     records: Sequence[Dialogue | Item], name: str, option: str | None, purpose: str
 ) -> str:
-    """Return the language as `data_language` does; InputError where there is none.
+    """Return the language like `data_language`; raise InputError if it is unknown.
 
-    purpose: what depends on the language, as the subject of a sentence in the plural ("prompts").
+    purpose: what depends on the language, as a plural subject ("prompts").
     """
     language = data_language(records, name, option)
     if language is None:

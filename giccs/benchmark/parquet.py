@@ -1,7 +1,7 @@
-"""How is a Parquet file read that a stranger may have written?
+"""Safe reading of Parquet files from untrusted sources.
 
-A few bytes can stand for gigabytes of equal values, and a damaged file makes the reader panic, which is no
-exception of the usual kind. Here the first is bounded and the second becomes a sentence.
+A few bytes can represent gigabytes of equal values, and a damaged file makes the reader panic with an unusual
+exception. This module limits the size and converts such errors to ValueError.
 """
 
 from __future__ import annotations
@@ -24,30 +24,31 @@ log = logging.getLogger(__name__)
 
 MAX_ROWS = 20_000_000
 MAX_BYTES = 4 * 2**30
-"""Bytes of all values, each counted as often as it stands there."""
+"""Maximum size of all values in bytes, including repetitions."""
 
 
 def read_table(source: Path | bytes, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return a table, or these columns of it.
+    """Return a table, or some of its columns.
 
-    ValueError, in a line, where it is no Parquet file, has not these columns, or more than `MAX_ROWS` rows or
-    `MAX_BYTES` bytes; FileNotFoundError where there is no file.
+    Raises ValueError with one line if it is not a Parquet file, lacks a column, or has more than `MAX_ROWS`
+    rows or `MAX_BYTES` bytes, and FileNotFoundError if it does not exist.
     """
     import polars as pl
 
     if (rows := count_rows(source)) > MAX_ROWS:
-        raise ValueError(f"{rows:,} rows; at most {MAX_ROWS:,} are read")
+        raise ValueError(f"{rows:,} rows; expected at most {MAX_ROWS:,}")
     with polars_errors_as_value_errors():
         table = pl.read_parquet(source, columns=None if columns is None else list(columns))
     if (size := table.estimated_size()) > MAX_BYTES:
-        raise ValueError(f"its values would take {size:,} bytes; at most {MAX_BYTES:,} are read")
+        raise ValueError(f"its values require {size:,} bytes; expected at most {MAX_BYTES:,}")
     if isinstance(source, Path):
         log.debug("read %s: %d rows, %d bytes in memory", source, rows, size)
     return table
 
 
 def count_rows(source: Path | bytes) -> int:
-    """Return how many rows a file says it has, without reading them; errors as of `read_table`."""
+    """Return the number of rows in the metadata of a file, without reading them; errors as for
+    `read_table`."""
     import polars as pl
 
     with polars_errors_as_value_errors():
@@ -55,18 +56,18 @@ def count_rows(source: Path | bytes) -> int:
 
 
 def parquet_rows(path: Path) -> Iterator[Row]:
-    """Yield each row of a Parquet file, counted from 1; InputError where it is none."""
+    """Yield each row of a Parquet file, counted from 1; raise InputError for other files."""
     try:
         frame = read_table(path)
     except (ValueError, OSError) as error:
-        raise InputError(Problem(str(path), None, f"is no Parquet file ({error})")) from None
+        raise InputError(Problem(str(path), None, f"not a valid Parquet file ({error})")) from None
     for line, values in enumerate(frame.iter_rows(named=True), start=1):
         yield Row(Location(str(path), line), values)
 
 
 @contextmanager
 def polars_errors_as_value_errors() -> Iterator[None]:
-    """Turn whatever Polars makes of a broken file, its panics too, into a ValueError of one line."""
+    """Convert Polars' exceptions for damaged files, including panics, to ValueError with one line."""
     from polars.exceptions import PanicException, PolarsError
 
     try:

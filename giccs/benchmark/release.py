@@ -1,8 +1,8 @@
 """The published GiCCS release: two TSV files, one with three-turn and one with five-turn dialogues.
 
-The release names neither dialogues nor sources. Rows with the same turns are one dialogue, numbered in
-the order of the file. The source follows from the original domain: the paper (section 3.1) took cinema,
-fax, navigation, phone, tourist and tv from BAS SmartKom and the restaurant dialogues from CROWDSS.
+The release names neither dialogues nor sources. Rows with the same turns form a dialogue, numbered in the
+order of the file. The source follows from the original domain: according to the paper (section 3.1), cinema,
+fax, navigation, phone, tourist and tv are from BAS SmartKom, and the restaurant dialogues from CROWDSS.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SMARTKOM_DOMAINS = ("cinema", "fax", "navigation", "phone", "tourist", "tv")
 SCORE_DENOMINATOR = 60
 """Five annotations of six tuples: (best - worst) / 30, mapped to [0, 1], is a multiple of 1/60."""
 DIALOGUE_SCORE_SUM = 2.5
-"""A judgment adds one best and one worst, so the signed scores of a dialogue sum to 0."""
+"""Each judgment adds one best and one worst, so the signed scores of a dialogue sum to 0."""
 CANDIDATES_PER_DIALOGUE = 5
 DIALOGUES_PER_FILE = 30
 
 
 def is_release(folder: Path) -> bool:
-    """Tell whether both files of the release are in the folder."""
+    """Return whether both files of the release are in the folder."""
     return all(_file(folder, n_turns).is_file() for n_turns in N_TURNS)
 
 
 def read_release(folder: Path) -> tuple[list[LocatedRecord[Item]], list[Problem], list[Problem]]:
-    """Return (place and item) pairs, problems, and warnings where the design's invariants do not hold."""
+    """Return (location and item) pairs, problems, and warnings about violated invariants of the design."""
     located: list[LocatedRecord[Item]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -69,7 +69,7 @@ def _file(folder: Path, n_turns: int) -> Path:
 def _parse_file(
     path: Path, n_turns: int
 ) -> tuple[list[tuple[LocatedRecord[Item], str]], list[Problem]]:
-    """Return (item and its location, score as written) a row."""
+    """Return (item and its location, score as text) per row."""
     problems: list[Problem] = []
     turn_columns = [f"turn_{number}" for number in range(1, n_turns + 1)]
     columns = [
@@ -78,7 +78,7 @@ def _parse_file(
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
     missing = [column for column in columns if column not in (reader.fieldnames or ())]
     if missing:
-        message = f"lacks the columns {', '.join(missing)}; the release has {', '.join(columns)}"
+        message = f"missing columns {', '.join(missing)}; expected {', '.join(columns)}"
         return [], [Problem(str(path), 1, message)]
     dialogue_numbers: dict[tuple[str, ...], int] = {}
     candidate_counts: dict[int, int] = defaultdict(int)
@@ -122,12 +122,12 @@ def _parse_file(
 
 
 def _cells(row: dict[str | None, Any]) -> list[str | None]:
-    """Return all fields of a row, those beyond the header as well."""
+    """Return all fields of a row, including those beyond the header."""
     return [cell for key, value in row.items() for cell in (value if key is None else [value])]
 
 
 def _stray_quote_message(first_line: int, last_line: int) -> str:
-    """Return what is wrong with a row in which a quoted field holds a tab."""
+    """Return the problem of a row in which a quoted field contains a tab."""
     lines = f"lines {first_line} to {last_line}" if last_line > first_line else f"line {first_line}"
     return (
         f"a quote at the beginning of a field makes one field of {lines}, tabs included; expected a quote "
@@ -174,5 +174,5 @@ def _invariant_warnings(
             yield Problem(str(path), None, message)
     if len(dialogues) != DIALOGUES_PER_FILE:
         yield Problem(
-            str(path), None, f"holds {len(dialogues)} dialogues instead of {DIALOGUES_PER_FILE}"
+            str(path), None, f"contains {len(dialogues)} dialogues instead of {DIALOGUES_PER_FILE}"
         )

@@ -1,7 +1,7 @@
-"""Under which licence is a benchmark, and who gave the judgments behind its scores?
+"""Licence of a benchmark, and origin of the judgments behind its scores.
 
-What exports claim of a benchmark comes from here, and from the items' own language. What is not known stays
-unknown; the people behind a data set state it in card.toml.
+Exports use this information and the language of the items. Unknown values stay unknown; the authors of a data
+set state them in card.toml.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = [
 
 Annotators = Literal["human", "simulated", "unknown"]
 SIMULATED_TAG, HUMAN_TAG = "simulated annotations", "human annotations"
-"""Tags by which a dataset card states who judged."""
+"""Tags of dataset cards that state the origin of the judgments."""
 HUMAN_CREATORS = {"crowdsourced", "expert-generated"}
-"""Of the hub's ``annotations_creators``, those that are people."""
+"""Values of the hub's ``annotations_creators`` that denote humans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +33,33 @@ class Terms:
     """Licence and annotators of a benchmark."""
 
     license: str = ""
-    """Id as the hub has it, such as ``cc-by-4.0``; empty where it is unknown."""
+    """Id used by the hub, such as ``cc-by-4.0``; empty if unknown."""
     license_link: str = ""
     annotators: Annotators = "unknown"
     attribution: str = ""
-    """Whom to name; empty where it is unknown."""
+    """The required attribution; empty if unknown."""
 
     @property
     def no_derivatives(self) -> bool:
-        """Tell whether the licence is a Creative Commons one that does not allow to share adaptations."""
+        """Return whether the licence is a Creative Commons licence that prohibits sharing of adaptations."""
         return re.fullmatch(r"cc-by(-nc)?-nd(-.*)?", self.license) is not None
 
     def warning(self) -> str:
-        """Return what must be heeded before files made of the texts are passed on; empty where nothing."""
+        """Return a warning about the distribution of exported texts, or an empty string."""
         if self.no_derivatives:
             return (
-                f"the licence {self.license} allows no derivatives, and exported files are one: "
-                "use them yourself, but do not pass them on"
+                f"the licence {self.license} allows no derivatives, which include exported files: use "
+                "them only privately"
             )
         if not self.license:
             return (
-                "the licence is unknown: without one nobody may pass on the exported texts; "
-                "state it in card.toml (--config)"
+                "the licence is unknown: without one, nobody may distribute the exported texts; state it "
+                "in card.toml (--config)"
             )
         return ""
 
     def lines(self) -> list[str]:
-        """Return the terms as text, the warning last."""
+        """Return the terms as text, with the warning last."""
         link = f", {self.license_link}" if self.license_link else ""
         warning = self.warning()
         return [
@@ -74,7 +74,7 @@ UNKNOWN_TERMS = Terms()
 
 
 def terms_of_card(path: Path) -> Terms:
-    """Return what the front matter of a dataset card (README.md) states; unknown where there is no card."""
+    """Return the terms in the front matter of a dataset card (README.md); unknown without a card."""
     if not path.is_file():
         return UNKNOWN_TERMS
     front_matter = _front_matter(path)
@@ -100,7 +100,7 @@ def _front_matter(path: Path) -> Mapping[str, Any]:
 
     try:
         return metadata_load(path) or {}
-    except Exception:  # whatever the parser raises: a README that is no dataset card states nothing
+    except Exception:  # Any parser error: a README that is not a dataset card states nothing.
         return {}
 
 

@@ -1,5 +1,5 @@
-"""The giccs commands, a module each (an entry point names its module). Thin: the work is done elsewhere."""
+"""The giccs commands, one module each, named by the entry points."""
 
 from bws.interrupts import handle_interrupts
 
-handle_interrupts()  # before anything else is imported
+handle_interrupts()  # Before any other import.

@@ -1,4 +1,4 @@
-"""giccs-build: from dialogues to a benchmark."""
+"""giccs-build: create a benchmark from dialogues."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PREPARING_MODULE = "giccs.cli.preparing"
 )
 @click.option("--dialogues", required=True, metavar="D.jsonl", help="Dialogues with candidates.")
 @click.option(
-    "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] by bws-score --scale unit."
+    "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] from bws-score --scale unit."
 )
 @click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
 @click.option(
@@ -39,7 +39,7 @@ PREPARING_MODULE = "giccs.cli.preparing"
     type=click.Choice(SPEAKERS),
     default="any",
     show_default=True,
-    help="Who is to speak the last turn; warns where another does.",
+    help="Expected speaker of the last turn; others cause a warning.",
 )
 @click.option(
     "--candidates",
@@ -48,9 +48,9 @@ PREPARING_MODULE = "giccs.cli.preparing"
     default=5,
     show_default=True,
     metavar="N",
-    help="Candidates that a dialogue is to have; warns where it has not.",
+    help="Expected number of candidates per dialogue; others cause a warning.",
 )
-@click.option("--log", metavar="FILE", help="Write what was done and found as JSONL.")
+@click.option("--log", metavar="FILE", help="Write a log of all decisions as JSONL.")
 def build(
     console: Console,
     dialogues: str,
@@ -70,7 +70,7 @@ def build(
     by_id = dict(zip(zip(table.groups, table.items, strict=True), table.score, strict=True))
     out_of_range = [key for key, score in by_id.items() if not 0 <= score <= 1]
     if out_of_range:
-        message = f"{len(out_of_range)} scores are outside [0, 1]; score with --scale unit"
+        message = f"{len(out_of_range)} scores are outside [0, 1]; use bws-score --scale unit"
         raise InputError(Problem(scores, None, message))
     located = read_located_dialogues(dialogues)
     joined_dialogues = [row.record for row in located]

@@ -1,4 +1,4 @@
-"""giccs-card: a benchmark made ready to be published."""
+"""giccs-card: prepare a benchmark for publication."""
 
 from __future__ import annotations
 
@@ -22,25 +22,27 @@ __all__ = ["card"]
     """,
 )
 @click.argument("data", metavar="DATA")
-@click.option(
-    "-o", "--output", "folder", metavar="FOLDER", help="Where to write what is published."
-)
+@click.option("-o", "--output", "folder", metavar="FOLDER", help="Output folder.")
 @click.option(
     "--judgments",
     metavar="FILE",
-    help="The judgments behind the scores: are published too, and counted.",
+    help="The judgments behind the scores, published with statistics.",
 )
 @merge_variants_option
 @click.option(
     "--soft-targets",
     metavar="FILE",
-    help="What bws-score --soft-targets wrote of these judgments: is published too.",
+    help="Soft targets of these judgments from bws-score --soft-targets, also published.",
 )
 @click.option(
-    "--config", metavar="card.toml", help="What only you know: title, licence, limits ..."
+    "--config",
+    metavar="card.toml",
+    help="Information that only the authors have: title, licence, limitations ...",
 )
 @language_option
-@click.option("--init", metavar="card.toml", help="Write such a file to fill in, and nothing else.")
+@click.option(
+    "--init", metavar="card.toml", help="Write a template of this file, and nothing else."
+)
 def card(
     console: Console,
     data: str,
@@ -54,16 +56,16 @@ def card(
 ) -> None:
     """Write a dataset card, the data as Parquet and Croissant metadata: a folder for the hub.
 
-    DATA is a benchmark JSONL file, a hub id, or giccs-sample; the GiCCS release itself may not be passed on
-    in changed form and is refused.
+    DATA is a benchmark JSONL file, a hub id, or giccs-sample. The GiCCS release itself is rejected, because
+    its licence does not permit the distribution of modified versions.
 
-    The card has the statistics of the paper's Tables 1 to 3 and Figure 1, each below the command that
-    prints it. What card.toml does not state is "not stated" in the card, and warned about.
+    The card contains the statistics of the paper's Tables 1 to 3 and Figure 1, each with the command that
+    prints it. Keys missing from card.toml are "not stated" in the card, with a warning.
 
     --json: folder, files, simulated, not_stated (keys of card.toml), fingerprint; with --init: config, keys.
     """
     if (folder is None) == (init is None):
-        raise click.UsageError("either -o FOLDER or --init card.toml is needed")
+        raise click.UsageError("expected either -o FOLDER or --init card.toml")
     check_merges_judgments(merge_variants, judgments)
     if init is not None:
         _write_template(console, init)
@@ -78,10 +80,10 @@ def _write_template(console: Console, path: str) -> None:
     from giccs.description.card.stated import QUESTIONS, template
 
     if Path(path).exists():
-        raise InputError(Problem(path, None, "is there already; name another file or remove it"))
+        raise InputError(Problem(path, None, "already exists; choose another file or remove it"))
     write_atomic(path, template())
     console.answer(
-        f"{path} has {len(QUESTIONS)} questions", {"config": path, "keys": list(QUESTIONS)}
+        f"{path} has {len(QUESTIONS)} keys to complete", {"config": path, "keys": list(QUESTIONS)}
     )
 
 

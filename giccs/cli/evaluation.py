@@ -1,4 +1,4 @@
-"""giccs-eval: models on tasks."""
+"""giccs-eval: evaluate models on tasks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from giccs.measures.results import Result, Store
 
     PlannedJobs = tuple[str, list[JobGroup]]
-    """Name of data, empty for each task's own, and what is asked on it."""
+    """Name of data, empty for each task's default, and the jobs on it."""
 
 __all__ = ["evaluate"]
 
@@ -54,17 +54,19 @@ def _check_models(
 ) -> tuple[str, ...]:
     for name in value:
         if name in EXPORTS:
-            raise click.BadParameter(f"{name} is a command and comes first: giccs-eval {name} ...")
+            raise click.BadParameter(
+                f"{name} is a subcommand and must come first: giccs-eval {name} ..."
+            )
     return value
 
 
 @command(
     "giccs-eval",
     sections={
-        "tasks": "What is asked",
-        "history": "How it is asked",
-        "folder": "Results and work",
-        "batch_size": "Models on this machine",
+        "tasks": "Tasks and data",
+        "history": "Task options",
+        "folder": "Results and execution",
+        "batch_size": "Local models",
         "base_url": "Models on a server",
     },
     subcommands=EXPORTS,
@@ -79,7 +81,7 @@ def _check_models(
     giccs-eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
     giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
-    interrupt_message="finished results are in {folder}; the same command computes the others",
+    interrupt_message="finished results are in {folder}; repeat the command to compute the others",
 )
 @click.argument("models", nargs=-1, metavar="MODEL...", callback=_check_models)
 @click.option(
@@ -87,30 +89,29 @@ def _check_models(
     "tasks",
     multiple=True,
     type=RegisteredName(task_modules),
-    help="What to ask; may be given several times.  [default: what the model can do of "
+    help="Task to evaluate. Can be repeated.  [default: those supported by the model among "
     f"{' and '.join(DEFAULT_TASKS)}]",
 )
 @click.option(
     "--recipe",
     metavar="FILE",
-    help="Models with their revisions, tasks and data from a file; MODEL... then picks from its models.",
+    help="Models with their revisions, tasks and data from a file; MODEL... selects some of its models.",
 )
 @click.option(
     "--sweep",
     metavar="FILE",
-    help="Models, tasks, data and options from a file, in every combination that a model can do.",
+    help="Models, tasks, data and options from a file, in every supported combination.",
 )
 @click.option(
     "--data",
     metavar="DATA",
-    help=f"{DATA_HELP} For csts* a folder or file of C-STS; for the others rated pairs, or EvalRank's "
-    "folders.  "
-    "[default: the task's sample, or the recipe's]",
+    help=f"{DATA_HELP} For csts*, a folder or file of C-STS; for others, rated pairs or EvalRank's "
+    "folders.  [default: the task's sample, or that of the recipe]",
 )
 @click.option(
     "--judgments",
     metavar="FILE",
-    help="The judgments behind the scores: shows the noise ceiling.  [default: those of giccs-sample]",
+    help="The judgments behind the scores; adds the noise ceiling.  [default: those of giccs-sample]",
 )
 @merge_variants_option
 @click_option(TaskOptions, "seed")
@@ -118,7 +119,7 @@ def _check_models(
     "--limit",
     type=click.IntRange(1, MAX_COUNT),
     metavar="N",
-    help="Only the first N dialogues, sentence pairs or the like.",
+    help="Use only the first N dialogues, sentence pairs or similar units.",
 )
 @click_options(TaskOptions, *TASK_OPTIONS)
 @click.option(
@@ -128,20 +129,20 @@ def _check_models(
     default="results",
     show_default=True,
     metavar="FOLDER",
-    help="Where results are kept; what stands there is not computed again.",
+    help="Results directory; existing results are reused.",
 )
-@click.option("--force", is_flag=True, help="Compute again what stands in the folder.")
+@click.option("--force", is_flag=True, help="Compute existing results again.")
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
     default="local",
     show_default=True,
-    help="Ask one model after the other here, or many at a time over a Ray cluster.",
+    help="Execution engine: sequentially in this process, or concurrently on a Ray cluster.",
 )
 @click.option(
     "--address",
     metavar="ADDRESS",
-    help="Of the Ray cluster; auto finds one that runs.  [default: this machine alone]",
+    help="Address of the Ray cluster; auto finds a running one.  [default: a local cluster]",
 )
 @click_options(ModelOptions)
 def evaluate(
@@ -161,22 +162,21 @@ def evaluate(
     seed: int,
     **options: Any,
 ) -> None:
-    """Score language models: on conversational STS, on STS under a condition, by ranking.
+    """Evaluate language models on conversational STS, conditional STS and ranking.
 
     MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
     static, chat, completions, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
-    package:use-multilingual, package:smollm2). NAME+STEP changes the vectors of a model: whitening[:K],
-    abtt[:K], pcr[:K], flow, first-last, words. Encoders compare pairs of utterances; causal models answer
-    multiple-choice questions, with and without the dialogue's history. A model that giccs-csts train made is
-    a folder for --task csts, where it scores rows as it was trained to.
-    """  # fmt: skip
+    package:use-multilingual, package:smollm2). NAME+STEP transforms the vectors of a model: whitening[:K],
+    abtt[:K], pcr[:K], flow, first-last, words. Encoders compare pairs of utterances. Causal models answer
+    multiple-choice questions, with and without the dialogue's history. A model trained by giccs-csts train is
+    a folder for --task csts, with the inputs of its training. """  # fmt: skip
     set_offline_mode(options["offline"])
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
     from giccs.report import report as tables
 
     if address and engine != "ray":
-        raise click.UsageError("--address is for --engine ray")
+        raise click.UsageError("--address requires --engine ray")
     check_merges_judgments(merge_variants, judgments)
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:
@@ -195,14 +195,14 @@ def evaluate(
     submissions: list[str] = []
     remarks = Remarks(console)
     try:
-        with redirect_stdout(sys.stderr):  # Ray prints there what becomes of its nodes
+        with redirect_stdout(sys.stderr):  # Ray prints there the status of its nodes.
             for index, result in _run_jobs(console, asks, store, force, engine, address):
                 results[index] = result
                 submissions += _write_submission(console, store, result)
                 remarks.print_for(result)
     except EngineError as error:
         raise click.ClickException(str(error)) from None
-    finally:  # what was done is kept and shown, whatever became of the rest
+    finally:  # Finished results are stored and shown even if others failed.
         finished = [results[index] for index in sorted(results)]
         if finished and not console.as_json:
             click.echo(tables(finished, "table", ceiling))
@@ -218,7 +218,7 @@ def evaluate(
 
 
 def _write_submission(console: Console, store: Store, result: Result) -> list[str]:
-    """Write the predictions of a result whose labels are hidden; return the file, if there is one."""
+    """Write the predictions of a result with hidden labels; return the file, or None."""
     from giccs.measures.submission import write_submission
 
     try:
@@ -233,7 +233,7 @@ def _write_submission(console: Console, store: Store, result: Result) -> list[st
 
 
 def _select_options(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those options that `kind` has a field for."""
+    """Return the options that are fields of `kind`."""
     return {field.name: options[field.name] for field in fields(kind) if field.name in options}
 
 
@@ -246,19 +246,17 @@ def _check_call(
     options: Mapping[str, Any],
 ) -> None:
     if not models and not recipe and not sweep:
-        raise click.UsageError(
-            "Missing argument 'MODEL...', or a --recipe or --sweep that names models."
-        )
+        raise click.UsageError("Missing argument 'MODEL...', or a --recipe or --sweep with models.")
     values = {"--history": options["history"], "--revision": options["revision"]}
     if sweep:
         values |= {"MODEL...": models, "--task": tasks, "--data": data, "--recipe": recipe}
     if (recipe or sweep) and (option := next((name for name in values if values[name]), None)):
         file = "--sweep" if sweep else "--recipe"
-        raise click.UsageError(f"{option} is for the {file[2:]} to say; leave it out beside {file}")
+        raise click.UsageError(f"{option} is set by the {file[2:]}; omit it with {file}")
 
 
 def _check_task_options(tasks: Sequence[str]) -> None:
-    """Refuse an option that was given and concerns none of the tasks."""
+    """Raise a usage error for a given option that no task uses."""
     context = click.get_current_context()
     accepted = {name for task in tasks for name in task_option_names(task)}
     for option in context.command.params:
@@ -268,7 +266,7 @@ def _check_task_options(tasks: Sequence[str]) -> None:
                 task for task in task_modules() if option.name in task_option_names(task)
             ]
             raise click.UsageError(
-                f"{option.opts[0]} is for {', '.join(accepting_tasks)}; what is asked is {', '.join(tasks)}"
+                f"{option.opts[0]} is for {', '.join(accepting_tasks)}, not for {', '.join(tasks)}"
             )
 
 
@@ -281,7 +279,7 @@ def _plan_jobs(
     options: ModelOptions,
     task_options: TaskOptions,
 ) -> list[PlannedJobs]:
-    """Return the jobs of the call, or of its recipe, or of all recipes that its sweep is short for."""
+    """Return the jobs of the call, of its recipe, or of the recipes of its sweep."""
     if not recipe and not sweep:
         return [("", _jobs(models, tasks, options, task_options))]
     from giccs.evaluation.recipe import TRAINING, read_recipe
@@ -294,7 +292,7 @@ def _plan_jobs(
         console.note(
             f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
         )
-    opener = cache(open_model)  # a model is opened, and loaded, once
+    opener = cache(open_model)  # A model is opened and loaded once.
     plan: list[PlannedJobs] = []
     problems: list[Problem] = []
     impossible: list[Problem] = []
@@ -320,14 +318,14 @@ def _plan_jobs(
     if impossible and not any(jobs for _, jobs in plan):
         raise InputError(dict.fromkeys(impossible))
     for problem in dict.fromkeys(impossible):
-        console.note(f"left out: {problem}")
+        console.note(f"skipped: {problem}")
     return plan
 
 
 def _asks(
     plan: Sequence[PlannedJobs], data: str | None, library: _DataCache
 ) -> list[EvaluationJob]:
-    """Return what is to be asked of each model, as far as it can do it."""
+    """Return the jobs of each model, if supported."""
     from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 
     tasks_with_data = [
@@ -352,7 +350,7 @@ def _run_jobs(
     engine: str,
     address: str | None,
 ) -> Iterator[tuple[int, Result]]:
-    """Return (place, result) of each ask, by the engine."""
+    """Return (index, result) of each job, using the engine."""
     options: dict[str, Any] = {"force": force, "note": console.note, "progress": console.progress}
     if engine == "ray":
         from giccs.evaluation.engines.cluster import run_on_ray
@@ -364,7 +362,7 @@ def _run_jobs(
 
 
 def _release_jobs(asks: list[EvaluationJob]) -> Iterator[EvaluationJob]:
-    """Let go of each ask, so that the memory of a model is free once it has been asked all."""
+    """Release each job, so that the memory of a model is freed after its last job."""
     while asks:
         yield asks.pop(0)
 
@@ -372,9 +370,9 @@ def _release_jobs(asks: list[EvaluationJob]) -> Iterator[EvaluationJob]:
 def _jobs(
     models: Sequence[str], tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
 ) -> list[JobGroup]:
-    """Return all models with all tasks, each of which a model must be able to do if it was asked for.
+    """Return all models with all tasks; explicitly requested tasks must be supported.
 
-    Where none was, a model must be able to do one of them.
+    Without requested tasks, a model must support at least one of the default tasks.
     """
     from giccs.evaluation.run import OpenedModel, check_supported, open_models
 
@@ -386,7 +384,7 @@ def _jobs(
 
 
 class _DataCache:
-    """The data of every task, each read once."""
+    """The data of all tasks, each read once."""
 
     def __init__(self, console: Console, limit: int | None) -> None:
         self._console, self._limit = console, limit
@@ -394,11 +392,11 @@ class _DataCache:
         self._warned: set[Problem] = set()
 
     def read_for(self, task: Task, data_name: str) -> Data:
-        """Return what a task is asked on: what is named, or the task's own."""
+        """Return the data of a task: the named data, or the task's default."""
         name = data_name or task.default_data
         if not name:
             raise click.UsageError(
-                f"--task {task.name} has no data of its own; name some with --data"
+                f"--task {task.name} has no default data; specify them with --data"
             )
         if (task.read, name) not in self._read:
             data: Data = task.read(name)
@@ -408,7 +406,7 @@ class _DataCache:
         return self._read[task.read, name]
 
     def _warn_of_template(self, task: Task, data: Any) -> None:
-        """Warn, once, of a prompt template in another language than the data."""
+        """Warn once of a prompt template in another language than the data."""
         from giccs.tasks.multiple_choice import MultipleChoice
 
         warnings = task.warnings_for(data) if isinstance(task, MultipleChoice) else []
@@ -416,7 +414,7 @@ class _DataCache:
         self._warned.update(warnings)
 
     def sizes(self) -> list[tuple[str, str]]:
-        """Return the name of each data set, and how much it holds."""
+        """Return the name and size of each data set."""
         return [(data.name, data.described()) for data in self._read.values()]
 
 
@@ -427,7 +425,7 @@ def _ceiling(
     judgments: str | None,
     merge_variants: bool,
 ) -> Mapping[str, Estimate] | None:
-    """Return the noise ceiling of the first data where pairs are compared and the judgments are known."""
+    """Return the noise ceiling of the first data for pairwise tasks with known judgments."""
     from giccs.benchmark import Benchmark
     from giccs.measures.ceiling import cached_ceiling, load_judgments, read_ceiling
 

@@ -1,4 +1,4 @@
-"""giccs-expert: an expert's sheet out and in, and what does not match the scores."""
+"""giccs-expert: write a sheet for an expert, and compare judgments with the scores."""
 
 from __future__ import annotations
 
@@ -37,19 +37,21 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
 )
 @click.argument("data", metavar="DATA")
 @click.option(
-    "--sheet", metavar="FILE", help="Write an empty sheet: every item in random order, no score."
+    "--sheet",
+    metavar="FILE",
+    help="Write an empty sheet: all items in random order, without scores.",
 )
 @click.option(
-    "--bom", is_flag=True, help="Begin it with a byte order mark, by which Excel knows UTF-8."
+    "--bom", is_flag=True, help="Begin with a byte order mark, which Excel requires for UTF-8."
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the sheet's order.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the sheet's order.")
 @click.option(
     "--expert",
     "filled",
     metavar="FILE",
-    help="Compare a filled-in sheet, or a CSV with the columns item_id and judgment.",
+    help="Compare a completed sheet, or a CSV file with the columns item_id and judgment.",
 )
-@format_option("How to print; csv has the mismatches alone.")
+@format_option("Output format; csv contains only the mismatches.")
 def expert(
     console: Console,
     data: str,
@@ -59,20 +61,20 @@ def expert(
     filled: str | None,
     form: str,
 ) -> None:
-    """Ask an expert whether each similarity is higher or lower than 0.5, and compare with the scores.
+    """Ask an expert whether each similarity is above or below 0.5, and compare with the scores.
 
     DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
 
-    In the column judgment the expert writes higher, > 0.5 or höher; or lower, < 0.5 or niedriger. What is
-    left empty counts as open. Items with a score of exactly 0.5 are counted apart.
+    In the column judgment, the expert enters higher, > 0.5 or höher; or lower, < 0.5 or niedriger. Empty
+    cells count as open. Items with a score of exactly 0.5 are counted separately.
 
-    --json: groups (by, items, open, middle, agree, share: value, low, high, n), the whole first; mismatches
+    --json: groups (by, items, open, middle, agree, share: value, low, high, n), all items first; mismatches
     (item_id, last_turn, utterance, score, expert).
     """
     from giccs.benchmark import read_benchmark
 
     if (sheet is None) == (filled is None):
-        raise click.UsageError("either --sheet FILE or --expert FILE is needed")
+        raise click.UsageError("expected either --sheet FILE or --expert FILE")
     benchmark = read_benchmark(data)
     if sheet is not None:
         _write_sheet(console, benchmark, sheet, bom, seed)
@@ -85,7 +87,7 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
     from giccs.preparation.expert import make_expert_sheet
 
     if path != "-" and Path(path).is_file():
-        message = "is there already, and may hold judgments; name another file or remove it"
+        message = "already exists and may contain judgments; choose another file or remove it"
         raise InputError(Problem(path, None, message))
     write_atomic(path, ("\ufeff" if bom else "") + make_expert_sheet(benchmark, seed))
     summary = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
@@ -102,8 +104,8 @@ def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> No
     check = compare_with_expert(benchmark, read_expert(path, benchmark))
     overall = check.groups[0]
     for count, text in (
-        (overall.open, "items are not judged yet"),
-        (overall.middle, "judged items have a score of exactly 0.5, which has no side"),
+        (overall.open, "items have no judgment yet"),
+        (overall.middle, "judged items have a score of exactly 0.5, neither above nor below"),
     ):
         if count:
             console.note(f"{count} {text}")
@@ -111,7 +113,7 @@ def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> No
 
 
 def _tables(check: ExpertCheck, form: str) -> str:
-    """Return the mismatches in the shape of the paper's Table 4, and how often both agree."""
+    """Return the mismatches in the format of the paper's Table 4, and the agreement."""
     from bws.tables import part_name, remarks, tabulated
     from giccs.measures.formatting import few_clusters_note, interval
     from giccs.preparation.expert import SIDE_LABELS

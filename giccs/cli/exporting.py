@@ -1,4 +1,4 @@
-"""giccs-eval export-lm-eval and export-mteb: the benchmark as a task of other tools."""
+"""giccs-eval export-lm-eval and export-mteb: export the benchmark as a task of other tools."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click_option(
             TaskOptions, "history", default="both", show_default=True,
-            help="Show the turns before the last one?",
+            help="Show the turns before the last one.",
         ),
         click.option(
             "--limit", type=click.IntRange(1, MAX_COUNT), metavar="N",
-            help="Only the first N dialogues.",
+            help="Use only the first N dialogues.",
         ),
         click.option(
             "--config", metavar="card.toml",
-            help="States licence, annotators and language where the data do not; as for giccs-card.",
+            help="card.toml with licence, annotators and language, if the data do not state them; as for "
+                 "giccs-card.",
         ),
         click.option(
-            "-o", "--output", "folder", required=True, metavar="FOLDER", help="Where to write."
+            "-o", "--output", "folder", required=True, metavar="FOLDER", help="Output folder."
         ),
     ]  # fmt: skip
     for option in reversed(options):
@@ -69,11 +70,10 @@ def export_lm_eval(
     answer: str,
     seed: int,
 ) -> None:
-    """Write the multiple-choice questions as a task of lm-evaluation-harness.
+    """Export the multiple-choice questions as a task of lm-evaluation-harness.
 
-    The files state the licence of the texts, who judged, and the language, as the benchmark or card.toml has
-    them; what neither states is unknown.
-    """  # fmt: skip
+    The files state the licence of the texts, the annotators and the language, from the benchmark or
+    card.toml; other values are unknown. """  # fmt: skip
     from giccs.evaluation.interop.lm_eval import export_task
     from giccs.tasks.multiple_choice import open_tasks
 
@@ -104,11 +104,10 @@ def export_mteb(
     language: str | None,
     folder: str,
 ) -> None:
-    """Write the pairs as an STS task of mteb.
+    """Export the pairs as an STS task of mteb.
 
-    The metadata have the licence of the texts, who judged, and the language, as the benchmark or card.toml
-    has them; what neither states is not specified. mteb needs the language.
-    """  # fmt: skip
+    The metadata state the licence of the texts, the annotators and the language, from the benchmark or
+    card.toml; other values are not specified. mteb requires the language. """  # fmt: skip
     from giccs.evaluation.interop.mteb import export_task
 
     benchmark, provenance = _read(console, data, limit, config, language)

@@ -1,4 +1,4 @@
-"""Options and their texts that several commands share."""
+"""Options and help texts shared by several commands."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DATA_HELP = "A benchmark JSONL file, a folder with the GiCCS release, a hub id, 
 
 
 class _HiddenAlias(click.Option):
-    """An option whose help shows its first name only."""
+    """An option whose help shows only its first name."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the line of the help without the alias."""
+        """Return the help entry without the alias."""
         names, self.opts = self.opts, self.opts[:1]
         try:
             return super().get_help_record(ctx)
@@ -40,7 +40,7 @@ def _parse_tag(ctx: click.Context, parameter: click.Parameter, value: str | None
 language_option = click.option(
     "--language", metavar="TAG", callback=_parse_tag, is_eager=True, help=LANGUAGE_HELP
 )
-"""Eager, so that callbacks of other options find its value."""
+"""Eager, so that callbacks of other options can use its value."""
 language_option_with_alias = click.option(
     "--language", "--lang", "language", cls=_HiddenAlias, metavar="TAG", callback=_parse_tag,
     help=LANGUAGE_HELP,
@@ -49,6 +49,6 @@ language_option_with_alias = click.option(
 
 
 def set_offline_mode(offline: bool) -> None:
-    """Set what every library of the hub reads when it is imported; so call it before any is."""
+    """Set the environment variables that libraries of the hub read on import; call it before any import."""
     if offline:
         os.environ["HF_HUB_OFFLINE"] = "1"

@@ -1,4 +1,4 @@
-"""giccs-build import, select, sheet and candidates: what comes before the annotation."""
+"""giccs-build import, select, sheet and candidates: preparation of dialogues for annotation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _parse_columns(
         part, _, name = pair.partition("=")
         if part not in PART_NAMES or not name.strip():
             expected = ", ".join(f"{name}=NAME" for name in PART_NAMES)
-            raise click.BadParameter(f"{pair!r} is not a column of a turn; expected {expected}")
+            raise click.BadParameter(f"unknown column {pair!r} of a turn; expected {expected}")
         columns[part] = name.strip()
     return columns
 
@@ -48,11 +48,11 @@ def _output_option(content: str) -> Callable[[Any], Any]:
 
 def _check_output(console: Console, output: str) -> None:
     if output == "-" and console.as_json:
-        raise click.UsageError("-o - and --json both write to standard output; name a file")
+        raise click.UsageError("-o - and --json both write to standard output; specify a file")
 
 
 def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any]) -> None:
-    """Say what was done."""
+    """Print a summary."""
     if console.as_json:
         console.answer("", document)
     else:
@@ -75,23 +75,26 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
     type=click.Choice(FORMATS),
     default="auto",
     show_default=True,
-    help="Form of the transcripts; auto goes by each file's ending, then by how it begins.",
+    help="Format of the transcripts; auto uses the suffix and the beginning of each file.",
 )
 @_output_option("Dialogues JSONL")
 @click.option(
     "--columns",
     callback=_parse_columns,
     metavar="PART=NAME,...",
-    help=f"Columns or keys that are called otherwise: {', '.join(PART_NAMES)}.",
+    help=f"Names of columns or keys that differ from the defaults: {', '.join(PART_NAMES)}.",
 )
 @click.option(
-    "--id", "id_column", metavar="COLUMN", help="Column of the dialogue id; dialogue=COLUMN above."
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="Column of the dialogue id; like dialogue=COLUMN above.",
 )
 @click.option(
     "--context",
     callback=_parse_names,
     metavar="COLUMN,...",
-    help="One row per dialogue: the column with its turns, or one column per turn.",
+    help="One row per dialogue: column with its turns, or one column per turn.",
 )
 @click.option(
     "--target",
@@ -108,16 +111,22 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
 @click.option(
     "--separator",
     metavar="TEXT",
-    help="Separates turns, and candidates, in one cell.  [default: a line break]",
+    help="Separator of turns, and of candidates, within a cell.  [default: a line break]",
 )
 @click.option(
-    "--user", callback=_parse_names, metavar="NAME,...", help="Speakers that are the user."
+    "--user",
+    callback=_parse_names,
+    metavar="NAME,...",
+    help="Names of speakers with the role user.",
 )
 @click.option(
-    "--system", callback=_parse_names, metavar="NAME,...", help="Speakers that are the system."
+    "--system",
+    callback=_parse_names,
+    metavar="NAME,...",
+    help="Names of speakers with the role system.",
 )
-@click.option("--source", metavar="NAME", help="Source of dialogues that tell none.")
-@click.option("--domain", metavar="NAME", help="Domain of dialogues that tell none.")
+@click.option("--source", metavar="NAME", help="Source of dialogues that state none.")
+@click.option("--domain", metavar="NAME", help="Domain of dialogues that state none.")
 @language_option
 def import_(
     console: Console,
@@ -136,16 +145,15 @@ def import_(
     domain: str | None,
     language: str | None,
 ) -> None:
-    """Make dialogues of transcripts, and of tables with one row per dialogue.
+    """Import dialogues from transcripts, and from tables with one row per dialogue.
 
-    jsonl has one dialogue (with its candidates) or one turn per line; table is CSV or TSV with one row per
-    turn, its columns found by their names, or, with --context, one row per dialogue; crowdss is a table of
-    turns with dialogue acts, which are left out; smartkom is a transliteration of SmartKom or Verbmobil,
-    whose markers of noises, pauses, repairs and the like are stripped and counted.
+    jsonl has one dialogue (with its candidates) or one turn per line. table is CSV or TSV with one row per
+    turn, with columns recognised by their names, or, with --context, one row per dialogue. crowdss is a table
+    of turns with dialogue acts, which are ignored. smartkom is a transliteration of SmartKom or Verbmobil,
+    whose markers of noises, pauses, repairs and similar events are removed and counted.
 
-    Candidates keep their ids, or get that of their dialogue with a letter. Columns and keys that are not
-    imported are named with the number of their values.
-    """  # fmt: skip
+    Candidates keep their ids, or get the id of their dialogue with a letter. Columns and keys that are not
+    imported are reported with the number of their values. """  # fmt: skip
     from giccs.benchmark.assemble import write_dialogues
     from giccs.preparation.transcripts.importing import import_transcripts
     from giccs.preparation.transcripts.objects import DialogueColumns
@@ -156,7 +164,7 @@ def import_(
             context or ("turns",), target or "", candidate_columns, separator or "\n"
         )
     elif separator is not None:
-        raise click.UsageError("--separator needs --context, the column that it separates")
+        raise click.UsageError("--separator requires --context, the column that it separates")
     if id_column:
         columns = columns | {"dialogue": id_column}
     _check_output(console, output)
@@ -171,7 +179,7 @@ def import_(
         raise click.UsageError(str(error)) from None
     console.warn(transcripts.warnings)
     if not transcripts.dialogues:
-        raise InputError(Problem(files[0], None, "no dialogue of two turns or more was found"))
+        raise InputError(Problem(files[0], None, "no dialogue with at least two turns"))
     write_dialogues(transcripts.dialogues, output)
     document = {
         "counts": transcripts.counts,
@@ -196,7 +204,7 @@ def _import_summary(transcripts: ImportResult) -> list[str]:
             lines.append(f"{role}: {', '.join(names)}")
     stripped = sorted(transcripts.stripped.items(), key=lambda pair: (-pair[1], pair[0]))
     if stripped:
-        lines.append(f"stripped: {', '.join(f'{kind} {n}' for kind, n in stripped)}")
+        lines.append(f"removed: {', '.join(f'{kind} {n}' for kind, n in stripped)}")
     return [*lines, *transcripts.notes]
 
 
@@ -208,9 +216,9 @@ def _import_summary(transcripts: ImportResult) -> list[str]:
     """,
 )
 @click.argument("files", nargs=-1, required=True, metavar="DIALOGUES...")
-@_output_option("The dialogues that were taken")
+@_output_option("Selected dialogues")
 @click.option("--config", metavar="FILE.toml", help="Rules, as above.")
-@click.option("--seed", type=SEED, help="Seed of the draw.  [default: the file's, or 0]")
+@click.option("--seed", type=SEED, help="Random seed.  [default: that of the file, or 0]")
 @click.option("--log", metavar="FILE", help="Write every decision as JSONL.")
 def select(
     console: Console,
@@ -220,29 +228,29 @@ def select(
     seed: int | None,
     log: str | None,
 ) -> None:
-    """Draw dialogues at random, cut them, and relabel their domains.
+    """Select dialogues at random, truncate them, and relabel their domains.
 
-    A dialogue is cut to its first turns; nothing else of it changes.
+    A dialogue is truncated to its first turns and not changed otherwise.
 
-    Without rules: of every source and domain as many dialogues as can be had, half of them cut to three
-    turns and half to five. Rules are TOML, everything in them optional:
+    Without rules, as many dialogues as possible are selected from every source and domain, half of them
+    truncated to three turns and half to five. Rules are TOML, with optional keys:
 
     \b
         seed = 0
-        dialogues = 6           # of every source and domain
-        lengths = [3, 5]        # as many dialogues cut to each
+        dialogues = 6           # per source and domain
+        lengths = [3, 5]        # equal numbers of dialogues of each length
         start = "any"           # or user, system: turns before the first of that speaker are dropped
-        last = "any"            # or user, system: who speaks the last turn, the target
-        [[take]]                # rules of their own; what no rule fits is left out
+        last = "any"            # or user, system: speaker of the last turn, the target
+        [[take]]                # rules for some dialogues; others are skipped
         source = "CROWDSS"
         domain = ["restaurant"]
         dialogues = 24
         start = "system"
         [relabel]               # the source's label is kept as original_domain
         cinema = "find_cinema"
-        [dialogue.w001_pk]      # one dialogue
+        [dialogue.w001_pk]      # a single dialogue
         domain = "find_hotel"
-        edit = {2 = "What turn 2 is to say."}
+        edit = {2 = "New text of turn 2."}
         [dialogue.w002_pk]
         leave_out = "The reason, for the log."
     """
@@ -270,7 +278,9 @@ def select(
         settings = {"seed": rules.seed, "rules": config}
         write_log(log, "giccs-build select", input_files, settings, selection.decisions)
     if not selection.dialogues:
-        raise InputError(Problem(files[0], None, "no dialogue was taken; --log tells why"))
+        raise InputError(
+            Problem(files[0], None, "no dialogue was selected; --log writes the reasons")
+        )
     write_dialogues(selection.dialogues, output)
     counts = Counter(decision.decision for decision in selection.decisions)
     cells = Counter(
@@ -313,10 +323,10 @@ def _read(files: Sequence[str]) -> list[Dialogue]:
 @click.option(
     "--texts",
     metavar="FILE.toml",
-    help="The sheet's own texts, in a language other than de and en.",
+    help="Texts of the sheet in a language other than de and en.",
 )
 @click.option(
-    "--bom", is_flag=True, help="Begin with a byte order mark, by which Excel knows UTF-8."
+    "--bom", is_flag=True, help="Begin with a byte order mark, which Excel requires for UTF-8."
 )
 def sheet(
     console: Console,
@@ -326,11 +336,12 @@ def sheet(
     texts: str | None,
     bom: bool,
 ) -> None:
-    """Write a sheet in which writers put candidates.
+    """Write a sheet in which writers enter candidates.
 
-    It asks for five a dialogue, from a paraphrase of the last turn to an unrelated utterance. Writers fill
-    the column text; the criterion of each row and the dialogue are beside it, in the language of the
-    dialogues. The TOML file of --texts has the keys language, criteria (1 to 5) and speakers (user, system).
+    It has five rows per dialogue, from a paraphrase of the last turn to an unrelated utterance. Writers
+    complete the column text. The criterion of each row and the dialogue are in other columns, in the language
+    of the dialogues. The TOML file of --texts has the keys language, criteria (1 to 5) and speakers (user,
+    system).
     """
     from bws.textio import write_atomic
     from giccs.benchmark.assemble import read_dialogues
@@ -359,7 +370,7 @@ def sheet(
     """,
 )
 @click.argument("dialogues", metavar="DIALOGUES")
-@click.option("--sheet", "filled", required=True, metavar="FILE", help="The sheet, filled in.")
+@click.option("--sheet", "filled", required=True, metavar="FILE", help="The completed sheet.")
 @_output_option("Dialogues with candidates")
 @click.option(
     "--candidates",
@@ -368,19 +379,19 @@ def sheet(
     default=5,
     show_default=True,
     metavar="N",
-    help="Rows that the sheet has for each dialogue.",
+    help="Number of rows per dialogue in the sheet.",
 )
 @click.option(
     "--seed",
     type=SEED,
     default=0,
     show_default=True,
-    help="Seed of the order, by which the place of a candidate does not tell its level.",
+    help="Seed of the random order, so that the position of a candidate does not reveal its level.",
 )
 def candidates(
     console: Console, dialogues: str, filled: str, output: str, number: int, seed: int
 ) -> None:
-    """Take candidates out of a filled sheet, in random order."""
+    """Read candidates from a completed sheet, in random order."""
     from giccs.benchmark.assemble import read_dialogues, write_dialogues
     from giccs.preparation.sheet import add_candidates, read_sheet
 

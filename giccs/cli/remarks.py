@@ -1,4 +1,4 @@
-"""What users should know about how a model and a data set fit, on standard error."""
+"""Remarks on a model and a data set, on standard error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Remarks:
         self._done: set[tuple[str, str]] = set()
 
     def print_for(self, result: Result) -> None:
-        """Print which weights the model did not use, and the share of unknown tokens if it is large."""
+        """Print the weights that the model did not use, and the share of unknown tokens if it is large."""
         from giccs.models.vocabulary import TokenCounts
 
         environment: Mapping[str, Any] = result.environment
@@ -43,7 +43,7 @@ class Remarks:
 
 @contextmanager
 def unknown_token_warning(console: Console, model: str, data: str) -> Iterator[None]:
-    """Print a warning after the block where many of the tokens that a model read are unknown to it."""
+    """Warn after the block if many of the tokens are unknown to the model."""
     from giccs.models.vocabulary import counted_tokens
 
     with counted_tokens() as counts:

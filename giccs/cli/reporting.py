@@ -1,4 +1,4 @@
-"""giccs-report: results as tables."""
+"""giccs-report: print results as tables."""
 
 from __future__ import annotations
 
@@ -42,40 +42,40 @@ __all__ = ["report"]
 @click.option(
     "--judgments",
     metavar="FILE",
-    help="The judgments behind the scores: shows the noise ceiling, and intervals of correlations over "
+    help="The judgments behind the scores; adds the noise ceiling, and intervals of correlations over "
     "dialogues and annotators.  [default: those of giccs-sample, for the noise ceiling]",
 )
 @merge_variants_option
 @click.option(
     "--data",
     metavar="DATA",
-    help="The benchmark that the judgments are of; with --against, what the results call a copy of the "
-    "recipe's.  [default: the name in the results]",
+    help="The benchmark of the judgments; with --against, the name in the results of a copy of the "
+    "recipe's data.  [default: the name in the results]",
 )
 @click.option(
     "--against",
     "recipe",
     metavar="RECIPE",
-    help="Print instead the results beside the published numbers of a recipe.",
+    help="Print the results beside the published numbers of a recipe.",
 )
 @click.option(
     "--compare",
     is_flag=True,
-    help="Print instead the comparison of all pairs of models: difference, interval, p, ranks, power.",
+    help="Print a comparison of all pairs of models: difference, interval, p, ranks, power.",
 )
 @click.option(
     "--detect",
     "target",
     type=Number(0, 1, min_open=True),
     metavar="DIFFERENCE",
-    help="With --compare: the difference for which the number of dialogues is planned.  [default: 0.02]",
+    help="With --compare: difference to detect, for planning the number of dialogues.  [default: 0.02]",
 )
 @click.option(
     "--lm-eval",
     metavar="FOLDER",
-    help="Also write multiple choice in lm-evaluation-harness's JSON.",
+    help="Also write multiple-choice results as JSON of lm-evaluation-harness.",
 )
-@click.option("--mteb", metavar="FOLDER", help="Also write pairwise STS in mteb's JSON.")
+@click.option("--mteb", metavar="FOLDER", help="Also write pairwise results as JSON of mteb.")
 @language_option
 def report(
     console: Console,
@@ -98,9 +98,9 @@ def report(
     from giccs.tasks import result_kind
 
     if data and not (judgments or recipe):
-        raise click.UsageError("--data belongs to --judgments or --against; give one of them")
+        raise click.UsageError("--data requires --judgments or --against")
     if recipe and judgments:
-        raise click.UsageError("--against prints no noise ceiling; leave --judgments out")
+        raise click.UsageError("--against cannot be combined with --judgments")
     if compare and (recipe or judgments):
         raise click.UsageError("--compare cannot be combined with --against or --judgments")
     if target and not compare:
@@ -109,9 +109,11 @@ def report(
     store = Store(folder)
     results = list(store.results())
     if not results:
-        raise InputError(Problem(folder, None, "holds no results; giccs-eval -o writes them"))
+        raise InputError(
+            Problem(folder, None, "contains no results; create them with giccs-eval -o")
+        )
     if language and not mteb:
-        raise click.UsageError("--language is for --mteb")
+        raise click.UsageError("--language requires --mteb")
     _export(console, results, lm_eval, mteb, language)
     if recipe:
         _compare_published(console, results, recipe, data, form)
@@ -183,7 +185,7 @@ def _load_judgments(
     merge_variants: bool,
     data: str | None,
 ) -> tuple[Judgments, Benchmark] | None:
-    """Return the judgments, or those of giccs-sample, and the benchmark that pairwise results are of."""
+    """Return the judgments, or those of giccs-sample, and the benchmark of the pairwise results."""
     from giccs.benchmark import SAMPLE, read_benchmark
     from giccs.measures.ceiling import load_judgments
     from giccs.measures.results import data_of
@@ -192,15 +194,13 @@ def _load_judgments(
     if not judgments and SAMPLE not in names:
         return None
     if not pairwise:
-        raise click.UsageError(
-            "--judgments: there are no pairwise results here to show a ceiling for"
-        )
+        raise click.UsageError("--judgments: no pairwise results for which to compute a ceiling")
     benchmark = read_benchmark((data or _single_name(names)) if judgments else SAMPLE)
     if all(result.signature.get("data") != benchmark.fingerprint for result in pairwise):
-        message = "has other content than what the pairwise results here were computed on"
+        message = "its content differs from the data of the pairwise results"
         if judgments:
             raise InputError(Problem(benchmark.name, None, message))
-        return None  # a part of giccs-sample, by --limit
+        return None  # A part of giccs-sample, from --limit.
     score_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
     if score_judgments and judgments:
         report_judgments(console, score_judgments, judgments)
@@ -237,7 +237,7 @@ def _over_annotators_document(result: Result) -> dict[str, Any]:
 def _stored_ceiling(
     console: Console, folder: str, pairwise: Sequence[Result]
 ) -> Mapping[str, Estimate] | None:
-    """Return the one noise ceiling that the folder stores for the data of its pairwise results."""
+    """Return the noise ceiling stored in the folder for the data of its pairwise results, if it is unique."""
     from giccs.measures.ceiling import read_ceiling
 
     data = dict.fromkeys(str(result.signature.get("data", "")) for result in pairwise)
@@ -245,7 +245,7 @@ def _stored_ceiling(
     stored = [ceiling for ceiling in ceilings if ceiling]
     if len(stored) > 1:
         console.note(
-            f"{len(stored)} data sets have a stored noise ceiling; --judgments and --data show one"
+            f"{len(stored)} data sets have a stored noise ceiling; select one with --judgments and --data"
         )
     return stored[0] if len(stored) == 1 else None
 
@@ -254,4 +254,4 @@ def _single_name(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     message = f"pairwise results are on {len(names)} data sets ({', '.join(names)})"
-    raise click.UsageError(f"{message}; say with --data which one the judgments are of")
+    raise click.UsageError(f"{message}; specify that of the judgments with --data")

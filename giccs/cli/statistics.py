@@ -1,4 +1,4 @@
-"""giccs-stats: what the dialogues are like, and how the scores are spread."""
+"""giccs-stats: statistics of dialogues and distribution of scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ REQUIRED_PACKAGES = {
     "stats": {"spacy": "spaCy", "simplemma": "simplemma", "lexicalrichness": "LexicalRichness"},
     "charts": {"altair": "Altair", "vl_convert": "vl-convert"},
 }
-"""Our extra -> module -> what it is called."""
+"""Extra -> module -> name of the package."""
 CSV_COLUMNS = (
     "dialogues", "turns", "tokens", "rttr", "mtld", "lemmas", "mean_turn_length", "reasons"
 )  # fmt: skip
@@ -62,7 +62,7 @@ CSV_COLUMNS = (
     default=",".join(TABLE_2),
     show_default=True,
     metavar="COLUMN,...",
-    help=f"A row for each combination of {', '.join(GROUPINGS)}.",
+    help=f"One row for each combination of {', '.join(GROUPINGS)}.",
 )
 @language_option_with_alias
 @click.option(
@@ -70,21 +70,23 @@ CSV_COLUMNS = (
     type=click.Choice(MTLD_CHOICES),
     default=MTLD_CHOICES[0],
     show_default=True,
-    help="MTLD of texts too short to complete a factor: not defined, or LexicalRichness's own value, which "
-    "the paper's Table 2 prints.",
+    help="MTLD of texts too short to complete a factor: undefined (strict), or the value of "
+    "LexicalRichness, as in the paper's Table 2.",
 )
-@format_option("CSV has all digits, and no score distribution.")
+@format_option("CSV has full precision, and no score distribution.")
 @click.option(
-    "--figure", metavar="FILE", help="Also draw the scores (Figure 1): .svg, .png, .json."
+    "--figure",
+    metavar="FILE",
+    help="Also draw the score distribution (Figure 1): .svg, .png, .json.",
 )
 def stats(
     console: Console, data: str, by: str, language: str | None, mtld: str, form: str, figure: str | None
 ) -> None:  # fmt: skip
-    """Describe the dialogues as the paper's Table 2 does, and the scores as its Figure 1.
+    """Describe the dialogues as in the paper's Table 2, and the scores as in its Figure 1.
 
     DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample; or a JSONL
-    file of dialogues, which have no scores. A dialogue counts once; of its text only the turns do. Lemmas are
-    those of the language that the data state, or else of --language.
+    file of dialogues, which have no scores. A dialogue counts once, without candidates. Lemmas are those of
+    the stated language of the data, or of --language.
     """
     columns = _parse_columns(by)
     _require_packages("stats")
@@ -125,14 +127,14 @@ def stats(
 class _Data:
     dialogues: Sequence[Dialogue | Item]
     scores: Sequence[float]
-    """Empty where there are dialogues only."""
+    """Empty for dialogues without scores."""
     digest: str
-    """SHA-256: of a benchmark's content, or of a file of dialogues."""
+    """SHA-256 of a benchmark's content, or of a file of dialogues."""
     warnings: Sequence[Problem] = ()
 
 
 def _read(data: str) -> _Data:
-    """Read a benchmark; or the dialogues in a file whose first line has turns but no ``utterance``."""
+    """Read a benchmark, or the dialogues in a file whose first line has turns but no ``utterance``."""
     from bws.files.schema import json_rows
     from giccs.benchmark import read_benchmark
     from giccs.benchmark.assemble import read_dialogues
@@ -150,13 +152,13 @@ def _read(data: str) -> _Data:
 def _parse_columns(by: str) -> tuple[str, ...]:
     columns = tuple(dict.fromkeys(name.strip() for name in by.split(",")))
     if unknown := [name for name in columns if name not in GROUPINGS]:
-        message = f"{unknown[0]!r} is no column; it must be one of {', '.join(GROUPINGS)}"
+        message = f"unknown column {unknown[0]!r}; expected one of {', '.join(GROUPINGS)}"
         raise click.BadParameter(message, param_hint="--by")
     return columns
 
 
 def _require_packages(extra: str) -> None:
-    """Raise ClickException where a package of the extra is not installed."""
+    """Raise ClickException if a package of the extra is missing."""
     for module, name in REQUIRED_PACKAGES[extra].items():
         if find_spec(module) is None:
             message = f"needs {name}; install it with: pip install 'giccs[{extra}]'"
@@ -176,9 +178,9 @@ def _lemmatiser(lang: str, data: str, console: Console) -> Lemmatiser:
 
 def _draw(bins: Sequence[Bin], path: str, data: str, console: Console) -> None:
     if not bins:
-        raise InputError(Problem(data, None, "has no scores; --figure draws scores"))
+        raise InputError(Problem(data, None, "has no scores, which --figure requires"))
     write_chart(score_distribution(bins), path)
-    console.note(f"Figure 1 is in {path}")
+    console.note(f"Figure 1 written to {path}")
 
 
 def _signature(digest: str, lang: str, mtld: str) -> dict[str, Any]:
@@ -193,7 +195,7 @@ def _signature(digest: str, lang: str, mtld: str) -> dict[str, Any]:
 
 
 def _provenance_lines(document: dict[str, Any]) -> list[str]:
-    """Return what the table says of where its numbers come from."""
+    """Return lines with the provenance of the numbers."""
     signature = document["signature"]
     return [
         f"Lemmas by {document['lemmatiser']}; RTTR and MTLD (threshold {signature['mtld_threshold']}) "

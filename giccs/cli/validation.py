@@ -1,4 +1,4 @@
-"""giccs-validate: what is wrong with a benchmark."""
+"""giccs-validate: report problems of a benchmark."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["validate"]
 @click.argument("data", metavar="DATA")
 @click.pass_context
 def validate(ctx: click.Context, console: Console, data: str) -> None:
-    """Check a benchmark and report every problem with file and line.
+    """Validate a benchmark and report every problem with file and line.
 
     DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
 
     Warnings do not change the exit code: unknown keys, scores that are all equal, an utterance that is the
-    target utterance itself.
+    target utterance.
     """
     from giccs.benchmark import check_benchmark
 

@@ -1,1 +1,1 @@
-"""Running models on tasks: runs, engines, recipes, sweeps, exports to other harnesses."""
+"""Evaluation of models on tasks: runs, engines, recipes, sweeps, exports to other tools."""

@@ -1,4 +1,4 @@
-"""A recipe: which models do which task on which data, and the numbers that were published of it."""
+"""Recipes: models, tasks, data, and the corresponding published numbers."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ __all__ = [
 ]
 
 TRAINING = "csts-train"
-"""What `giccs-csts train` follows of a recipe; all other tasks are those of `giccs-eval`."""
+"""The task executed by `giccs-csts train`; all others are executed by `giccs-eval`."""
 TRAINING_SETTINGS_MODULE = "giccs.csts.encoders.settings"
-"""Module whose ``Settings`` a training has; imported when a recipe names one."""
+"""Module of the ``Settings`` of trainings, imported on demand."""
 
 
 @dataclass(frozen=True)
 class PublishedNumber:
-    """A number in print."""
+    """A published number."""
 
     metric: str
-    """As results call it: ``pearson``, ``accuracy`` …"""
+    """Name in results: ``pearson``, ``accuracy`` …"""
     value: float
     by: Mapping[str, Any] = field(default_factory=dict)
-    """Of which part of the data: ``{"n_turns": 3}``; empty for the whole."""
+    """Group of the data: ``{"n_turns": 3}``; empty for all data."""
     stderr: float | None = None
-    """What stands behind the ±, where there is one."""
+    """The number after ±, if any."""
     n: int | None = None
-    """Items or questions that it rests on."""
+    """Number of items or questions."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One model and what it is asked."""
+    """A model with a task and its options."""
 
     model: str
     revision: str | None
-    """Commit of a hub id; None where the model has none."""
+    """Commit of a hub id; None if the model has none."""
     task: str
     options: Mapping[str, Any]
-    """How, as `TaskOptions` has it, or the `Settings` of a training; what is not named is the default."""
+    """Fields of `TaskOptions`, or of the `Settings` of a training; others have their defaults."""
     published: tuple[PublishedNumber, ...]
 
     @property
     def settings(self) -> Any:
-        """Of a training: all of them. ValueError where one is not allowed."""
+        """Return all settings of a training; raise ValueError for invalid values."""
         return _training_settings_class()(self.model, self.revision, **self.options).canonical()
 
     def all_options(self) -> Mapping[str, Any]:
-        """Return how it is asked, with the defaults of what the recipe does not say."""
+        """Return the options, including defaults."""
         if self.task == TRAINING:
             document: Mapping[str, Any] = self.settings.document()
             return document
@@ -75,20 +75,22 @@ class Recipe:
     file: str
     title: str
     source: str
-    """Where the numbers were published."""
+    """The publication of the numbers."""
     data: str
-    """The benchmark, as ``giccs-eval --data`` takes it."""
+    """The benchmark, as for ``giccs-eval --data``."""
     runs: tuple[Run, ...]
 
     def select(self, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> Recipe:
-        """Return the runs of some models or tasks; all where none are named.
+        """Return the runs of some models or tasks, or all if none are named.
 
-        InputError names the models and tasks of which the recipe says nothing.
+        Raises InputError for models and tasks that are not in the recipe.
         """
         available = {run.model for run in self.runs}, {run.task for run in self.runs}
         problems = [
             Problem(
-                self.file, None, f"says nothing of {name}; {', '.join(sorted(names))} are in it"
+                self.file,
+                None,
+                f"does not contain {name}; expected one of {', '.join(sorted(names))}",
             )
             for requested, names in zip((models, tasks), available, strict=True)
             for name in requested
@@ -105,12 +107,12 @@ class Recipe:
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
-    """Read a recipe (TOML); InputError with everything that is wrong in it, by key.
+    """Read a recipe (TOML); raise InputError with every problem, by key.
 
     Keys: ``title``, ``source``, ``data``, and for each ``[[model]]`` ``name``, ``revision``, ``task``,
-    ``history``, ``ask``, a table of `TaskOptions` (of a training, of its `Settings`), and ``published``, a
-    list of ``{metric, value, by, stderr, n}``. Needed are ``data``, and each model's ``name`` and ``task``,
-    each number's ``metric`` and ``value``; other keys are faults.
+    ``history``, ``ask``, a table of `TaskOptions` (or of the `Settings` of a training), and ``published``, a
+    list of ``{metric, value, by, stderr, n}``. Required are ``data``, ``name`` and ``task`` of each model,
+    and ``metric`` and ``value`` of each number. Unknown keys are errors.
     """
     file = display_name(path)
     document = read_toml(path)
@@ -123,7 +125,7 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
 
 @dataclass(frozen=True)
 class _TomlTable:
-    """A table of the file; what is wrong with its values is added to `faults`, with the key's place."""
+    """A table of the file; problems of its values are added to `faults`, with the path of the key."""
 
     values: Mapping[str, Any]
     prefix: str
@@ -134,10 +136,10 @@ class _TomlTable:
 
     def check_keys(self, *allowed: str) -> None:
         for key in sorted(self.values.keys() - set(allowed)):
-            self.add_problem(key, f"is not known; {', '.join(allowed)} are")
+            self.add_problem(key, f"unknown key; expected one of {', '.join(allowed)}")
 
     def text(self, key: str, *, required: bool = False, allowed: Sequence[str] = ()) -> str:
-        """Return a text, empty where it is missing."""
+        """Return a text, empty if it is missing."""
         value = self.values.get(key)
         if value is None and not required:
             return ""
@@ -154,14 +156,14 @@ class _TomlTable:
         if (
             isinstance(value, bool)
             or not isinstance(value, int | float)
-            or not abs(value) <= sys.float_info.max  # larger integers are no floats
+            or not abs(value) <= sys.float_info.max  # Larger integers cannot be converted to float.
         ):
             self.add_problem(key, f"is {self._value_text(key)}; it must be a number")
             return None
         return float(value)
 
     def tables(self, key: str) -> Iterator[_TomlTable]:
-        """Yield the tables of a list; their places count from 1."""
+        """Yield the tables of a list; their indices count from 1."""
         values = self.values.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             self.add_problem(key, "must be a list of tables")
@@ -184,7 +186,7 @@ def _parse_recipe(file: str, table: _TomlTable) -> Recipe:
     table.check_keys("title", "source", "data", "model")
     runs = tuple(map(_parse_run, table.tables("model")))
     if not runs and not table.problems:
-        table.add_problem("model", "is missing; a recipe needs at least one [[model]]")
+        table.add_problem("model", "missing; expected at least one [[model]]")
     data = table.text("data", required=True)
     return Recipe(file, table.text("title"), table.text("source"), data, runs)
 
@@ -201,7 +203,7 @@ def _parse_run(table: _TomlTable) -> Run:
         try:
             _ = run.settings
         except ValueError as error:
-            table.add_problem("ask", f"cannot be: {error}")
+            table.add_problem("ask", f"invalid: {error}")
     return run
 
 

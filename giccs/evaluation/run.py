@@ -1,4 +1,4 @@
-"""Models × tasks on their data: what is known is taken from the store, the rest is computed."""
+"""Models × tasks on their data: existing results are reused, missing ones computed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = ["JobGroup", "OpenedModel", "check_supported", "open_models", "open_re
 
 
 class OpenedModel(NamedTuple):
-    """A model, nothing of it loaded, and how it was opened."""
+    """A model without loaded weights, and its options."""
 
     model: Model
     options: ModelOptions
 
 
 JobGroup = tuple[Sequence[OpenedModel], Sequence[Task]]
-"""Models, and the tasks that each of them is asked as far as it can do them."""
+"""Models, and the tasks of each of them, if supported."""
 
 
 def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Model]:
-    """Open all models before any works; InputError tells of every name that is wrong."""
+    """Open all models before any runs; raise InputError for every invalid name."""
     models: list[Model] = []
     problems: list[Problem] = []
     for name in dict.fromkeys(names):
@@ -51,10 +51,10 @@ def open_recipe(
     open_model_with: Callable[[str, ModelOptions], Model] = open_model,
     unsupported: list[Problem] | None = None,
 ) -> list[JobGroup]:
-    """Open each model of a recipe at its revision, with the tasks that it is asked there; trainings are not.
+    """Open each model of a recipe at its revision, with its tasks, except trainings.
 
-    InputError tells of every model that cannot be had, or cannot do its task; with `impossible`, what a
-    model cannot do is left out and noted there.
+    Raises InputError for every unavailable model and unsupported task; with `unsupported`, unsupported tasks
+    are skipped and added to it.
     """
     groups: list[JobGroup] = []
     problems: list[Problem] = []
@@ -79,13 +79,13 @@ def open_recipe(
 
 
 def check_supported(models: Sequence[Model], tasks: Sequence[Task]) -> None:
-    """Raise InputError for every model that cannot do one of the tasks."""
+    """Raise InputError for every model that does not support one of the tasks."""
     if problems := _unsupported_problems(models, tasks):
         raise InputError(problems)
 
 
 def _unsupported_problems(models: Sequence[Model], tasks: Sequence[Task]) -> list[Problem]:
-    """Return what models cannot do, once a model and task."""
+    """Return the unsupported combinations, one problem per model and task."""
     problems = {
         (model.name, task.name): Problem(model.name, None, reason)
         for model in models
@@ -105,9 +105,9 @@ def run(
     note: Callable[[str], None] = lambda message: None,
     progress: Progress = silent,
 ) -> Iterator[Result]:
-    """Yield a result for each model and task that it can do, each kept before the next is begun.
+    """Yield a result for each model and supported task, stored before the next is computed.
 
-    A result whose signature stands in the store is not computed again, unless `force`.
+    Existing results with the same signature are reused, unless `force`.
     """
     jobs = [
         EvaluationJob(model, task, data)

@@ -1,4 +1,4 @@
-"""A sweep: which models do which tasks on which data, in every combination? A short way to write recipes."""
+"""Sweeps: all combinations of models, tasks, data and options, as a compact form of recipes."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ GRID = ("models", "tasks", "data", "options")
 
 
 def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
-    """Read a sweep (TOML) as a recipe for each data set of each grid, without published numbers.
+    """Read a sweep (TOML) as one recipe per data set of each grid, without published numbers.
 
-    Keys: ``title``, ``source``, and one or more ``[[grid]]`` with ``models`` (names, or tables of
-    ``name`` and ``revision``), ``tasks``, ``data`` (as ``giccs-eval --data`` takes it; each task's sample
-    where it is missing) and ``options``, a table of `TaskOptions` in which a list is one more dimension.
-    InputError with everything that is wrong in it, by key.
+    Keys: ``title``, ``source``, and one or more ``[[grid]]`` with ``models`` (names, or tables of ``name``
+    and ``revision``), ``tasks``, ``data`` (as for ``giccs-eval --data``; by default the sample of each task)
+    and ``options``, a table of `TaskOptions` in which lists are further dimensions. Raises InputError with
+    every problem, by key.
     """
     file = display_name(path)
     document = read_toml(path)
@@ -45,7 +45,7 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
 
 
 def _grid_runs(grid: Mapping[str, Any]) -> Iterator[Run]:
-    """Yield every combination, all of a model together."""
+    """Yield every combination, those of one model consecutively."""
     options = grid.get("options", {})
     dimensions = [value if isinstance(value, list) else [value] for value in options.values()]
     for model, task, *values in product(grid["models"], grid["tasks"], *dimensions):
@@ -58,14 +58,14 @@ def _document_problems(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _unknown_keys(document, ("title", "source", "grid"))
     for key in ("title", "source"):
         if not isinstance(document.get(key, ""), str):
-            yield f"{key} is {document[key]!r}; it must be a text"
+            yield f"{key} is {document[key]!r}; expected text"
     grids = document.get("grid")
     if (
         not isinstance(grids, list)
         or not grids
         or not all(isinstance(grid, dict) for grid in grids)
     ):
-        yield "has no [[grid]]; a sweep needs at least one"
+        yield "no [[grid]]; expected at least one"
         return
     for number, grid in enumerate(grids, 1):
         yield from (f"grid {number}: {problem}" for problem in _grid_problems(grid))
@@ -79,10 +79,10 @@ def _grid_problems(grid: Mapping[str, Any]) -> Iterator[str]:
             yield from _name_problems(key, values)
         elif key in grid or key != "data":
             found_value = repr(values) if key in grid else "missing"
-            yield f"{key} is {found_value}; it must be a list of names"
+            yield f"{key} is {found_value}; expected a list of names"
     options = grid.get("options", {})
     if not isinstance(options, dict):
-        yield f"options is {options!r}; it must be a table"
+        yield f"options is {options!r}; expected a table"
         return
     for name, value in options.items():
         yield from _option_problems(name, value if isinstance(value, list) else [value])
@@ -95,24 +95,24 @@ def _name_problems(key: str, values: Sequence[Any]) -> Iterator[str]:
             name = value.get("name") if isinstance(value.get("revision", ""), str) else None
         if not isinstance(name, str) or not name:
             alternative = ", or a table of name and revision" if key == "models" else ""
-            yield f"{key} has {value!r}; it must be a text{alternative}"
+            yield f"{key} has {value!r}; expected text{alternative}"
         elif key == "tasks" and name not in task_modules():
-            yield f"tasks has {name!r}; {', '.join(task_modules())} are allowed"
-    if key == "models":  # a name alone is one without a revision
+            yield f"tasks has {name!r}; expected one of {', '.join(task_modules())}"
+    if key == "models":  # A name alone has no revision.
         values = [{"name": value} if isinstance(value, str) else value for value in values]
     if _has_duplicates(values):
-        yield f"{key} has one of its values twice"
+        yield f"{key} has a repeated value"
 
 
 def _option_problems(name: str, values: Sequence[Any]) -> Iterator[str]:
     is_declared = name in declarations(TaskOptions)
     if is_declared and not values:
-        yield f"options has {name} = []; it must be a value or a list of some"
+        yield f"options has {name} = []; expected a value or a nonempty list"
     for value in values if is_declared else [None]:
         if problem := problem_with(TaskOptions, name, value):
             yield f"options: {problem}"
     if _has_duplicates(values):
-        yield f"options has {name} with one of its values twice"
+        yield f"options has a repeated value for {name}"
 
 
 def _has_duplicates(values: Sequence[Any]) -> bool:
@@ -121,4 +121,4 @@ def _has_duplicates(values: Sequence[Any]) -> bool:
 
 def _unknown_keys(table: Mapping[str, Any], expected: Sequence[str]) -> Iterator[str]:
     for key in sorted(table.keys() - set(expected)):
-        yield f"{key} is not known; {', '.join(expected)} are"
+        yield f"unknown key {key}; expected one of {', '.join(expected)}"

@@ -1,4 +1,4 @@
-"""A task on one model: the signature of its result, and the result."""
+"""Evaluation of one model on one task: the signature and the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["environment", "evaluate_task", "signature_of"]
 
 
 def signature_of(task: Task, model: Any, data: Data) -> Signature:
-    """Return all that the result depends on, before anything is computed."""
+    """Return the signature of the result, before computing it."""
     fields = {
         "task": task.name,
         "model": model.name,
@@ -33,7 +33,7 @@ def signature_of(task: Task, model: Any, data: Data) -> Signature:
 
 
 def evaluate_task(task: Task, model: Any, data: Data, progress: Progress = silent) -> Result:
-    """Return what the task measures, with signature, environment, time and counts of the tokens read.
+    """Return the result of a task: metrics, signature, environment, time and token counts.
 
     >>> from giccs.models import open_model
     >>> from giccs.tasks import open_tasks
@@ -65,7 +65,7 @@ def evaluate_task(task: Task, model: Any, data: Data, progress: Progress = silen
 
 
 def environment() -> dict[str, Any]:
-    """Return where and when this runs, without the names of the machine and its user."""
+    """Return system, versions and time, without the names of the machine and its user."""
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": platform.python_version(),

@@ -1,10 +1,10 @@
-"""How a dialogue and its options become the text that a language model goes on from.
+"""Prompt templates: rendering of a dialogue and its options as a prompt.
 
-A template is a text file that looks like the prompt. A line with ``{turn}``, ``{number}`` or ``{speaker}``
-stands for as many lines as the dialogue has turns, a line with ``{option}`` or ``{letter}`` for as many as
-there are options; lines of one kind that follow each other are repeated together. ``{{`` is a brace.
-The templates that ship are never changed: a new wording is a new file with a new number. The first line of a
-file of one's own may state its language, as in ``# language: fr``; this line is not part of the prompt.
+A template is a text file with the layout of the prompt. A line with ``{turn}``, ``{number}`` or ``{speaker}``
+is repeated for every turn of the dialogue, and a line with ``{option}`` or ``{letter}`` for every option;
+adjacent lines of the same kind are repeated together. ``{{`` is a literal brace. Released templates never
+change: a new wording is a new file with a new number. The first line of a user's file may state its language,
+as in ``# language: fr``; this line is not part of the prompt.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from giccs.benchmark.languages import base_language, language_tag
 __all__ = ["LETTERS", "TEMPLATES", "Template", "default_template", "open_template"]
 
 TEMPLATES = {"figure2-de-1": "de", "figure2-en-1": "en"}
-"""The templates that ship, each with its language: Figure 2 of the paper, and its English twin."""
+"""The built-in templates with their languages: Figure 2 of the paper, and its English translation."""
 DEFAULT_TEMPLATES = {"de": "figure2-de-1", "en": "figure2-en-1"}
-"""Language -> the template of data in it."""
+"""Language -> default template."""
 LANGUAGE_LINE = re.compile(r"# *language: *(.*?) *\r?\n")
 LETTERS = string.ascii_uppercase
 TURN_FIELDS = frozenset(["turn", "number", "speaker"])
@@ -39,28 +39,28 @@ OPTION_FIELDS = frozenset(["option", "letter"])
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt with places for turns and options; see the module's docstring for how it is written."""
+    """A prompt with placeholders for turns and options; see the module docstring for the syntax."""
 
     name: str
     text: str
     language: str | None = None
-    """BCP 47 tag; None where the file states none."""
+    """BCP 47 tag; None if the file states none."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the text."""
+        """SHA-256 of the text."""
         return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
 
     @property
     def lists_options(self) -> bool:
-        """Tell whether the model reads the options before it answers."""
+        """Return whether the prompt contains the options."""
         return any(fields & OPTION_FIELDS for _, fields in self._lines)
 
     def render(self, turns: Sequence[Turn], options: Sequence[str]) -> str:
         """Return the prompt; turns are numbered from 1, options lettered from A.
 
-        >>> twin = open_template("figure2-en-1")
-        >>> print(twin.render([Turn("user", "A table for two?")], ["Two of us.", "No."]))
+        >>> template = open_template("figure2-en-1")
+        >>> print(template.render([Turn("user", "A table for two?")], ["Two of us.", "No."]))
         Dialogue:
         Utterance 1: A table for two?
         <BLANKLINE>
@@ -94,10 +94,10 @@ class Template:
 
 
 def open_template(name: str | os.PathLike[str]) -> Template:
-    """Return the template that ships under this name, or the one in a file.
+    """Return the built-in template with this name, or the one in a file.
 
-    The line that states the language and the line break that ends the file are not part of the prompt.
-    InputError names every line that cannot be used.
+    The line that states the language and the final line break are not part of the prompt. Raises InputError
+    with every invalid line.
     """
     name = os.fspath(name)
     if name in TEMPLATES:
@@ -105,7 +105,7 @@ def open_template(name: str | os.PathLike[str]) -> Template:
     elif Path(name).is_file():
         text = read_text(name)
     else:
-        message = f"is neither a file nor a template; {' and '.join(TEMPLATES)} are"
+        message = f"is neither a file nor a built-in template; expected {' or '.join(TEMPLATES)}"
         raise InputError(Problem(name, None, message))
     language = TEMPLATES.get(name)
     first_line = 1
@@ -122,7 +122,7 @@ def open_template(name: str | os.PathLike[str]) -> Template:
 
 
 def default_template(language: str) -> Template:
-    """Return the template that ships in a language (a tag's region is ignored); ValueError where none does.
+    """Return the built-in template of a language, ignoring the region; raise ValueError if there is none.
 
     >>> default_template("de-AT").name, default_template("en").name
     ('figure2-de-1', 'figure2-en-1')
@@ -141,19 +141,21 @@ def _template_problems(name: str, text: str, first_line: int) -> Iterator[Proble
         try:
             fields = set(_fields(line))
         except ValueError as error:
-            yield Problem(name, line_number, f"{error}; a brace that is meant is written twice")
+            yield Problem(name, line_number, f"{error}; a literal brace must be doubled")
             continue
         used_fields |= fields
         if unknown := fields - TURN_FIELDS - OPTION_FIELDS:
             expected = ", ".join(f"{{{field}}}" for field in sorted(TURN_FIELDS | OPTION_FIELDS))
             unknown_names = ", ".join(f"{{{field}}}" for field in sorted(unknown))
-            yield Problem(name, line_number, f"{unknown_names} is no field; {expected} are")
+            yield Problem(
+                name, line_number, f"unknown field {unknown_names}; expected one of {expected}"
+            )
         elif fields & TURN_FIELDS and fields & OPTION_FIELDS:
             yield Problem(
-                name, line_number, "has fields of a turn and of an option; write two lines"
+                name, line_number, "has fields of a turn and of an option; expected separate lines"
             )
     if "turn" not in used_fields:
-        yield Problem(name, None, "shows no dialogue; one line must have {turn}")
+        yield Problem(name, None, "has no dialogue; expected a line with {turn}")
 
 
 def _fields(line: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is asked of a model: the registry of tasks."""
+"""Registry of tasks and their options."""
 
 from __future__ import annotations
 
@@ -46,73 +46,79 @@ TASKS = {
     "classification": "giccs.evalrank.classification:TASK",
     "uniformity": "giccs.evalrank.uniformity:TASK",
 }
-"""Name of a task -> ``module:name`` of its `TaskKind`; imported when the task is asked for."""
+"""Name of a task -> ``module:name`` of its `TaskKind`; imported on demand."""
 DEFAULT_TASKS = ("pairwise-sts", "multiple-choice-sts")
-"""What is asked where nothing is said: the tasks of the benchmark of dialogues."""
+"""Default tasks: those of the benchmark of dialogues."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskOptions:
-    """How to ask; each `TaskKind` names the options that concern it, besides the seed."""
+    """Options of tasks; each `TaskKind` lists the options that it uses, besides the seed."""
 
     history: str | None = option(
         None,
-        "Show the turns before the last one?  [default: without; multiple-choice-sts both]",
+        "Show the turns before the last one.  [default: without; multiple-choice-sts both]",
         choices=("without", "with", "both"),
     )
     seed: int = option(
         0,
-        "Seed of chance, of the intervals, of the order of options and of what is drawn.",
+        "Seed of random scores, intervals, order of options and sampled examples.",
         bounds=(0, MAX_SEED),
     )
     template: str | None = option(
         None,
-        "Prompt of a question: figure2-de-1, figure2-en-1, or a file of your own.  [default: that of the "
+        "Prompt template of questions: figure2-de-1, figure2-en-1, or a file.  [default: that of the "
         "data's language]",
         metavar="NAME|FILE",
     )
     language: str | None = option(None, LANGUAGE_HELP, parse=language_tag, metavar="TAG")
     answer: str = option(
-        "sentence", "What is to follow the prompt of a question.", choices=("sentence", "letter")
+        "sentence",
+        "Continuation of the prompt: the sentence or its letter.",
+        choices=("sentence", "letter"),
     )
     permutations: int = option(
         1, "Average over N cyclic orders of the options.", bounds=(1, 26), metavar="N"
     )
-    chat_template: bool = option(False, "Ask in the model's own chat template.")
+    chat_template: bool = option(False, "Use the model's chat template.")
     split: str = option(
         "validation",
-        "Which part of a folder with C-STS.",
+        "Split of a C-STS folder.",
         choices=("train", "validation", "test"),
     )
     encoding: str = option(
-        "bi", "csts: read the condition with each sentence, or by itself.", choices=("bi", "tri")
+        "bi",
+        "csts: encode the condition with each sentence (bi), or separately (tri).",
+        choices=("bi", "tri"),
     )
-    condition: bool = option(True, "csts: show the condition at all?")
+    condition: bool = option(True, "csts: show the condition.")
     answers: str | None = option(
         None,
-        "csts, csts-prompt: put the answers of giccs-csts answers in the sentences' place.",
+        "csts, csts-prompt: replace the sentences by answers from giccs-csts answers.",
         metavar="FILE",
     )
     instruction: str = option(
-        "short", "csts-prompt: what the prompt says first.", choices=("none", "short", "long")
+        "short",
+        "csts-prompt: instruction at the beginning of the prompt.",
+        choices=("none", "short", "long"),
     )
     shots: int = option(
-        0, "csts-prompt: examples in the prompt; an even number.", bounds=(0, 1000), metavar="N"
+        0, "csts-prompt: number of examples in the prompt; even.", bounds=(0, 1000), metavar="N"
     )
     examples: str | None = option(
         None,
-        "csts-prompt: where they are drawn from.  [default: the training split]",
+        "csts-prompt: source of the examples.  [default: the training split]",
         metavar="FILE",
     )
     similarity: str = option(
         "cos",
-        "evalrank-*, word-similarity, sentence-similarity: how vectors are compared; cos-centred is for "
+        "evalrank-*, word-similarity, sentence-similarity: similarity of vectors; cos-centred is for "
         "evalrank-*.",
         choices=("cos", "cos-centred", "l2"),
     )
     reference: bool = option(
         False,
-        "evalrank-*: rank as the published program does, to show the difference.",
+        "evalrank-*: rank like the published program, for comparison.",
         flag="--reference-compat",
     )
 
@@ -121,76 +127,79 @@ class TaskOptions:
 
 
 class Data(Protocol):
-    """What a task is asked on."""
+    """Data of a task."""
 
     @property
     def name(self) -> str:
-        """As the user called it."""
+        """The name given by the user."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Of the content, whatever its form."""
+        """Digest of the content, independent of the file format."""
         ...
 
     @property
     def warnings(self) -> Sequence[Problem]:
-        """What is odd but does not make it unusable."""
+        """Problems that do not prevent use."""
         ...
 
     def first(self, n: int, /) -> Self:
-        """Return its first `n` dialogues, sentence pairs or the like."""
+        """Return the first `n` dialogues, sentence pairs or similar units."""
         ...
 
     def described(self) -> str:
-        """Return how much of what it holds: ``300 items``."""
+        """Return the size: ``300 items``."""
         ...
 
 
 class Task(Protocol):
-    """A question put to a model on all of some data."""
+    """A measurement of models on a data set."""
 
     @property
     def name(self) -> str:
-        """As the user asks for it."""
+        """The name given by the user."""
         ...
 
     @property
     def default_data(self) -> str:
-        """What is read where the user names nothing; empty where something must be named."""
+        """Name of the default data; empty if data must be specified."""
         ...
 
     @property
     def read(self) -> Any:
-        """From the name of data to a `Data`; equal for tasks that read alike. InputError with its faults."""
+        """Reader from the name of data to a `Data`; equal for tasks with the same reader. Raises
+        InputError."""
         ...
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it; empty where it can."""
+        """Return why the model is unsuitable, or an empty string."""
         ...
 
     def parameters(self, model: Any, data: Any) -> Mapping[str, Any]:
-        """Return what the metrics depend on besides model, data and version, for the signature."""
+        """Return the settings that determine the metrics besides model, data and version, for the
+        signature."""
         ...
 
     def measure(self, model: Any, data: Any, progress: Progress) -> TaskOutput:
-        """Ask the model about all of the data and measure its answers."""
+        """Run the model on the data and compute the metrics."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ResultKind:
-    """What results of a task hold: their tables, charts, comparisons and exports depend on it."""
+    """Content of a task's results, which determines their tables, charts, comparisons and exports."""
 
     tables: Literal["pairs", "choices", "metrics"]
     """``pairs``: correlations of predictions with the scores of a benchmark's items. ``choices``: accuracies
-    of multiple choice, by history. ``metrics``: anything else; every metric has a column."""
+    of multiple choice, by history. ``metrics``: anything else, with one column per metric.
+    """
     main_metric: str = ""
-    """By which results are ranked, and which is shown by part of the data; empty: the first metric."""
+    """Metric for ranking results and for breakdowns by group; empty for the first metric."""
     comparison_metrics: Sequence[str] = ()
-    """Metrics by which pairs of models are compared; see `giccs.report.model_comparison`."""
+    """Metrics for comparing pairs of models; see `giccs.report.model_comparison`."""
     has_ceiling: bool = False
-    """Whether the noise ceiling of the benchmark is the limit of the metrics."""
+    """Whether the noise ceiling of the benchmark limits the metrics."""
 
 
 PAIR_SCORES = ResultKind("pairs", "spearman", ("spearman", "rank_spearman"), has_ceiling=True)
@@ -200,17 +209,17 @@ METRICS = ResultKind("metrics")
 
 @dataclass(frozen=True, slots=True)
 class TaskKind:
-    """A task as the registry knows it, without a model."""
+    """A task in the registry, independent of a model."""
 
     open: Callable[[TaskOptions], Sequence[Task]]
     option_names: Sequence[str] = ()
-    """Fields of `TaskOptions` that concern the task, besides the seed."""
+    """Fields of `TaskOptions` used by the task, besides the seed."""
     results: ResultKind = METRICS
 
 
 @cache
 def task_modules() -> Mapping[str, str]:
-    """Return `TASKS`, and those of other packages: entry points of the group ``giccs.tasks``."""
+    """Return `TASKS` and the entry points of other packages in the group ``giccs.tasks``."""
     return TASKS | {point.name: point.value for point in entry_points(group="giccs.tasks")}
 
 
@@ -218,13 +227,15 @@ def _load_kind(name: str) -> TaskKind:
     module, _, attribute = task_modules()[name].partition(":")
     kind = getattr(import_module(module), attribute, None)
     if not isinstance(kind, TaskKind):
-        message = f"task {name}: {task_modules()[name]} is no TaskKind; expected module:name of one"
+        message = (
+            f"task {name}: {task_modules()[name]} is not a TaskKind; expected module:name of one"
+        )
         raise TypeError(message)
     return kind
 
 
 def task_option_names(name: str) -> Sequence[str]:
-    """Return the fields of `TaskOptions` that concern a task, besides the seed.
+    """Return the fields of `TaskOptions` used by a task, besides the seed.
 
     >>> task_option_names("pairwise-sts")
     ('history',)
@@ -233,7 +244,7 @@ def task_option_names(name: str) -> Sequence[str]:
 
 
 def result_kind(name: str) -> ResultKind:
-    """Return what results of a task hold; `METRICS` for a task that is not installed here.
+    """Return the kind of a task's results; `METRICS` for a task that is not installed.
 
     >>> result_kind("multiple-choice-sts").main_metric
     'accuracy'
@@ -242,7 +253,7 @@ def result_kind(name: str) -> ResultKind:
 
 
 def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:
-    """Return the task; more than one where each history condition is a task of its own.
+    """Return the task, or one task per history condition.
 
     >>> [task.history for task in open_tasks("pairwise-sts", TaskOptions(history="both"))]
     ['without', 'with']

@@ -1,7 +1,7 @@
-"""Multiple-choice STS (paper section 5.1.2, Table 6): which utterance does a causal model find likeliest?
+"""Multiple-choice STS (paper section 5.1.2, Table 6): choice of an utterance by a causal model.
 
-The model reads a dialogue and its five utterances; its answer is the one that it finds likeliest to
-follow, the right answer the one that people judged most similar to the last turn.
+The prompt contains a dialogue and its five utterances. The model's answer is the utterance with the highest
+likelihood, and the gold option is the one judged most similar to the last turn.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ Key = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ScoredQuestion:
-    """What was asked in the end, and how likely the model finds each answer, in the order shown."""
+    """A rendered question and the log-likelihood of each option, in display order."""
 
     rendered: RenderedQuestion
     prompt: str
-    """As it was scored: a shorter one where the model has no room for the whole."""
+    """The scored prompt, which is shorter than the rendered one if that exceeds the model's context."""
     scores: Sequence[OptionScore]
 
 
 @dataclass(frozen=True, slots=True)
 class MultipleChoice:
-    """Accuracy with and without the dialogue's history, and what the history changes.
+    """Accuracy with and without the dialogue's history, and their difference.
 
-    `permutations`: over how many cyclic orders of the options the likelihoods are averaged before one is
-    chosen. `answer`: what is to follow the prompt, the ``sentence`` or its ``letter``. `template`: prompt,
-    by default that of the benchmark's language, which `language` states for items that state none.
+    `permutations`: number of cyclic orders of the options over which likelihoods are averaged. `answer`:
+    continuation of the prompt, the ``sentence`` or its ``letter``. `template`: prompt template, by default
+    that of the benchmark's language; `language` is the language of items that state none.
     """
 
     template: Template | None = None
@@ -89,23 +89,23 @@ class MultipleChoice:
             if problem := problem_with(TaskOptions, name, getattr(self, name)):
                 raise ValueError(problem)
         if not self.histories or set(self.histories) - set(HISTORIES):
-            raise ValueError(
-                f"histories is {self.histories}; {HISTORIES} or one of them is allowed"
-            )
+            raise ValueError(f"histories is {self.histories}; expected {HISTORIES} or one of them")
         if self.answer == "letter" and self.template and not self.template.lists_options:
-            message = "shows no options, so no letter can be answered; one line must have {option}"
+            message = (
+                "has no options, which answers by letter require; expected a line with {option}"
+            )
             raise InputError(Problem(self.template.name, None, message))
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return missing_ability_reason(model, LikelihoodModel, self.name) or no_chat_template_reason(
             model, chat_template=self.chat_template
         )
 
     def template_for(self, benchmark: Benchmark) -> Template:
-        """Return the prompt template: the given one, else the one of the benchmark's language.
+        """Return the prompt template: the given one, or that of the benchmark's language.
 
-        Raises InputError where the language is not known, has no template, or is contradicted by `language`.
+        Raises InputError if the language is unknown, has no template, or contradicts `language`.
         """
         if self.template:
             return self.template
@@ -117,7 +117,7 @@ class MultipleChoice:
             raise InputError(Problem(benchmark.name, None, str(error))) from None
 
     def warnings_for(self, benchmark: Benchmark) -> list[Problem]:
-        """Return a warning where the given template is in another language than the items."""
+        """Return a warning if the language of the given template is not that of the items."""
         template = self.template
         if not template or not template.language:
             return []
@@ -129,11 +129,11 @@ class MultipleChoice:
         )
         if not mismatched:
             return []
-        message = f"the template is in {template.language}, the data of {benchmark.name} in"
+        message = f"the template is in {template.language}, but {benchmark.name} is in"
         return [Problem(template.name, None, f"{message} {', '.join(mismatched)}")]
 
     def parameters(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that determine the metrics besides model, data and version."""
         template = self.template_for(benchmark)
         return {
             "history": "both" if len(self.histories) > 1 else self.histories[0],
@@ -148,11 +148,11 @@ class MultipleChoice:
     def measure(
         self, model: CausalModel, benchmark: Benchmark, progress: Progress = silent
     ) -> TaskOutput:
-        """Ask every question in every order, with and without history, and count the right answers."""
+        """Score every question in every order, with and without history, and compute the metrics."""
         questions, n_excluded = self.questions_for(benchmark)
-        log.debug("%d questions, %d dialogues left out", len(questions), n_excluded)
+        log.debug("%d questions, %d dialogues skipped", len(questions), n_excluded)
         scored = self._score_questions(model, self.template_for(benchmark), questions, progress)
-        log.debug("%d prompts answered; measuring, %d resamples", len(scored), self.resamples)
+        log.debug("%d prompts scored; measuring, %d resamples", len(scored), self.resamples)
         conditions = {
             history: self._condition_scores(questions, scored, history)
             for history in self.histories
@@ -168,18 +168,21 @@ class MultipleChoice:
 
     @property
     def _accuracy_names(self) -> list[str]:
-        """Return the accuracies that mean something: letters all have one length."""
+        """Return the applicable accuracies: letters have equal lengths."""
         return [*MEASURES] if self.answer == "sentence" else ["accuracy", "accuracy_pmi"]
 
     def questions_for(self, benchmark: Benchmark) -> tuple[list[Question], int]:
-        """Return the questions, and how many dialogues are none; InputError where nothing can be asked."""
+        """Return the questions, and the number of skipped dialogues; raise InputError without questions."""
         questions, n_excluded = make_questions(benchmark, self.seed)
         max_options = max((len(question.options) for question in questions), default=0)
         if not questions:
-            message = "asks nothing: no dialogue has two utterances to choose from"
+            message = "no questions: no dialogue has two or more utterances"
             raise InputError(Problem(benchmark.name, None, message))
         if self.permutations > max_options:
-            message = f"has {max_options} utterances a dialogue, so as many orders; not {self.permutations}"
+            message = (
+                f"has up to {max_options} utterances per dialogue, so permutations must be at most that, "
+                f"not {self.permutations}"
+            )
             raise InputError(Problem(benchmark.name, None, message))
         return questions, n_excluded
 
@@ -190,7 +193,7 @@ class MultipleChoice:
         questions: Sequence[Question],
         progress: Progress,
     ) -> dict[Key, ScoredQuestion]:
-        """Put every prompt to the model in one pass."""
+        """Score all prompts with the model in one pass."""
         from giccs.models.abilities import Prompt
 
         chat = model.render_chat if self.chat_template else None
@@ -261,7 +264,7 @@ class MultipleChoice:
 
 
 def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
-    """Return the task; both histories where nothing is said."""
+    """Return the task, by default with both histories."""
     histories = HISTORIES if options.history in ("both", None) else (str(options.history),)
     return [
         MultipleChoice(
@@ -286,7 +289,7 @@ TASK = TaskKind(
 def _question_scores(
     question: Question, scored: Sequence[ScoredQuestion], without_dialogue: Sequence[ScoredQuestion]
 ) -> QuestionScores:
-    """Return the scores of a question (an element an order), put back in the order of its options."""
+    """Return the scores of a question (one element per order), rearranged to the order of its options."""
     shape = (len(scored), len(question.options))
 
     def option_values(name: str, orders: Sequence[ScoredQuestion]) -> np.ndarray:
@@ -308,10 +311,8 @@ def _question_scores(
 
 
 def _add_exclusion_remark(metrics: Mapping[str, Estimate], n_excluded: int) -> dict[str, Estimate]:
-    """Say with the accuracies how many dialogues are no question."""
-    remark = (
-        f"{n_excluded} dialogues left out: one utterance leaves no choice" if n_excluded else ""
-    )
+    """Add the number of skipped dialogues to the accuracies."""
+    remark = f"{n_excluded} dialogues skipped: they have only one utterance" if n_excluded else ""
     return {
         name: replace(estimate, reason="; ".join(filter(None, [estimate.reason, remark])))
         for name, estimate in metrics.items()
@@ -321,7 +322,7 @@ def _add_exclusion_remark(metrics: Mapping[str, Estimate], n_excluded: int) -> d
 def _predictions_table(
     questions: Sequence[Question], scored: Mapping[Key, ScoredQuestion]
 ) -> polars.DataFrame:
-    """Return a row an answer: what was asked, and what the model finds of it."""
+    """Return a table with one row per answer: prompt, answer and log-likelihood."""
     import polars
 
     rows = [

@@ -1,4 +1,4 @@
-"""Pairwise STS (paper section 5.1.1, Table 5): how similar is each candidate to the last turn?"""
+"""Pairwise STS (paper section 5.1.1, Table 5): similarity of each candidate to the last turn."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ HISTORIES = {
     "without": "{utterance}",
     "with": "{turns before the last, a line each}\n{utterance}",
 }
-"""Name of a history condition -> what the model reads on either side of a pair."""
+"""Name of a history condition -> texts on either side of a pair."""
 SUBSET_FIELDS = ("n_turns", "source", "domain")
 
 
 @dataclass(frozen=True, slots=True)
 class PairwiseSTS:
-    """Predictions against scores, over all items and by length, source and domain of the dialogue.
+    """Predictions compared with scores, over all items and by length, source and domain of the dialogue.
 
-    ``without`` history is the paper's way: the two utterances alone. ``with`` sets the turns before the
-    last one before both.
+    ``without`` history is the setting of the paper: the two utterances alone. ``with`` prepends the preceding
+    turns to both.
     """
 
     history: str = "without"
@@ -46,11 +46,11 @@ class PairwiseSTS:
     read: ClassVar = staticmethod(read_benchmark)
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return missing_ability_reason(model, PairModel, self.name)
 
     def parameters(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that determine the metrics besides model, data and version."""
         return {
             "history": self.history,
             "template": HISTORIES[self.history],
@@ -68,7 +68,7 @@ class PairwiseSTS:
         similarities = model.pair_scores(
             [target for target, _ in pairs], [candidate for _, candidate in pairs], progress
         )
-        log.debug("%d pairs answered; measuring, %d resamples", len(items), self.resamples)
+        log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
         prediction = np.asarray(similarities, dtype=np.float64)
         groups = tuple(
             Group({attribute: value}, self._metrics(items, prediction, rows))
@@ -90,7 +90,7 @@ class PairwiseSTS:
         )
 
     def pair_texts(self, item: Item) -> tuple[str, str]:
-        """Return what is compared: the last turn and the candidate, both after the history shown."""
+        """Return the compared texts: the last turn and the candidate, both after the shown history."""
         context = [turn.text for turn in item.turns[:-1]] if self.history == "with" else []
         return "\n".join([*context, item.last_turn]), "\n".join([*context, item.utterance])
 
@@ -110,7 +110,7 @@ class PairwiseSTS:
 
 
 def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
-    """Return a task a history condition; the paper's way alone where nothing is said."""
+    """Return one task per history condition, by default that of the paper."""
     conditions = {"both": ["without", "with"], None: ["without"]}
     histories = conditions.get(options.history, [str(options.history)])
     return [PairwiseSTS(history, options.seed) for history in histories]
@@ -122,9 +122,9 @@ TASK = TaskKind(open_tasks, option_names=("history",), results=PAIR_SCORES)
 def subset_rows(
     items: Sequence[Any], attribute: str, *, keep_single: bool = False
 ) -> list[tuple[Any, list[int]]]:
-    """Return (value, rows) for each value of a division that tells the items apart.
+    """Return (value, rows) for each value of an attribute that differs between items.
 
-    `alone`: also where there is one value only.
+    `keep_single`: also if there is only one value.
     """
     rows: dict[Any, list[int]] = {}
     for row, item in enumerate(items):

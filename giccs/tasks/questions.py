@@ -1,4 +1,4 @@
-"""A benchmark as multiple-choice questions: options and prompts, and the accuracies of the answers."""
+"""Multiple-choice questions of a benchmark: options, prompts, and accuracies of the answers."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ __all__ = [
 Floats = NDArray[np.float64]
 Rows = Sequence[int]
 
-UNDEFINED_RHO_REASON = "log-likelihoods or scores are all the same, or not numbers"
+UNDEFINED_RHO_REASON = "log-likelihoods or scores are constant or NaN"
 HISTORIES = ("with", "without")
 
 
 @dataclass(frozen=True)
 class Question:
-    """One dialogue; its candidate utterances are the options."""
+    """A dialogue whose candidate utterances are the options."""
 
     options: tuple[Item, ...]
-    """In the order in which they are shown."""
+    """In display order."""
 
     @property
     def dialogue_id(self) -> str:
@@ -59,44 +59,44 @@ class Question:
 
     @property
     def source(self) -> str:
-        """Return where the dialogue is from."""
+        """Return the source of the dialogue."""
         return self.options[0].source
 
     @property
     def domain(self) -> str:
-        """Return what the dialogue is about."""
+        """Return the domain of the dialogue."""
         return self.options[0].domain
 
     @property
     def n_turns(self) -> int:
-        """Return the length of the dialogue, the last turn included."""
+        """Return the number of turns, including the last one."""
         return self.options[0].n_turns
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """Similarity to the last turn, (K,)."""
+        """Similarities to the last turn, (K,)."""
         return np.array([option.score for option in self.options])
 
     @cached_property
     def gold(self) -> NDArray[np.bool_]:
-        """The right options, (K,): all that share the highest score."""
+        """Gold options, (K,): all with the highest score."""
         is_gold: NDArray[np.bool_] = self.scores == self.scores.max()
         return is_gold
 
     def option_indices(self, order: int) -> NDArray[np.intp]:
-        """Return which option stands at each place (K,) in the cyclic order `order`, from 0."""
+        """Return the option index at each position (K,) in the cyclic order `order`, from 0."""
         return (np.arange(len(self.options)) + order) % len(self.options)
 
 
 def make_questions(benchmark: Benchmark, seed: int) -> tuple[list[Question], int]:
-    """Return a question a dialogue, by id, and how many dialogues have one utterance and are left out.
+    """Return one question per dialogue, by id, and the number of skipped dialogues (one utterance).
 
-    The order of the options is drawn for each dialogue from its id and the seed: it depends neither on
-    the order of the lines nor on the other dialogues. InputError where letters do not suffice.
+    The random order of the options depends only on the dialogue id and the seed, not on the order of lines or
+    on other dialogues. Raises InputError if there are more options than letters.
 
     >>> from giccs.benchmark import read_benchmark
-    >>> asked, left_out = make_questions(read_benchmark("giccs-sample"), seed=0)
-    >>> len(asked), left_out, [option.utterance_id[-1] for option in asked[0].options]
+    >>> questions, n_skipped = make_questions(read_benchmark("giccs-sample"), seed=0)
+    >>> len(questions), n_skipped, [option.utterance_id[-1] for option in questions[0].options]
     (60, 0, ['d', 'b', 'e', 'c', 'a'])
     """
     options: dict[str, list[Item]] = {}
@@ -106,7 +106,7 @@ def make_questions(benchmark: Benchmark, seed: int) -> tuple[list[Question], int
         Problem(
             benchmark.name,
             None,
-            f"dialogue {name} has {len(candidates)} utterances; 26 are allowed",
+            f"dialogue {name} has {len(candidates)} utterances; expected at most 26",
         )
         for name, candidates in options.items()
         if len(candidates) > len(LETTERS)
@@ -130,27 +130,27 @@ def _make_question(options: Sequence[Item], seed: int) -> Question:
 
 @dataclass(frozen=True, slots=True)
 class RenderedQuestion:
-    """What a model is given: it goes on from `prompt` with each of `answers`, joined as they are."""
+    """Input of a model: a prompt and its possible answers, concatenated without a separator."""
 
     prompt: str
-    """Without white space at its end: that stands before the answers."""
+    """Without trailing white space, which is part of the answers."""
     answers: tuple[str, ...]
-    """In the order shown."""
+    """In display order."""
     shortened_prompts: tuple[str, ...] = ()
-    """The prompt with the first turn left out, the first two …, for a model that has no room for more."""
+    """The prompt without the first turn, the first two …, for models with a smaller context."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionRenderer:
-    """How a question becomes text."""
+    """Renders questions as text."""
 
     template: Template
     answer: str = "sentence"
     chat: Callable[[str], str] | None = None
-    """Puts a prompt into a chat template; None where there is none."""
+    """Function that applies a chat template; None without one."""
 
     def render(self, question: Question, order: int, history: str) -> RenderedQuestion:
-        """Return the text for a history: ``with``, ``without`` (the last turn alone), or ``none`` at all.
+        """Return the text for a history: ``with``, ``without`` (only the last turn), or ``none`` (no dialogue).
 
         >>> from giccs.benchmark import read_benchmark
         >>> from giccs.prompts import open_template
@@ -180,10 +180,9 @@ class QuestionRenderer:
 
 @dataclass(frozen=True, eq=False)
 class QuestionScores:
-    """What a model finds of one question's options; arrays are (R, K).
+    """Log-likelihoods of a question's options; arrays are (R, K).
 
-    R are the cyclic orders in which the options were shown, from 0; K the options, always in the order
-    of the question itself.
+    R are the cyclic orders of the options, from 0; K the options, always in the order of the question itself.
     """
 
     question: Question
@@ -191,13 +190,13 @@ class QuestionScores:
     tokens: Floats
     bytes: Floats
     unconditional_logprob: Floats
-    """Log-likelihood of the same answers after the same prompt without any dialogue."""
+    """Log-likelihoods of the same answers after the same prompt without a dialogue."""
     truncated: bool = False
-    """Whether turns were left out, in any of the orders, since the model has no room for them."""
+    """Whether turns were removed in any order, because the prompt exceeded the model's context."""
 
 
 def _pmi(scores: QuestionScores) -> Floats:
-    with np.errstate(invalid="ignore"):  # two impossible answers: not a number, and said to be so
+    with np.errstate(invalid="ignore"):  # Two impossible answers: NaN, with a reason.
         return scores.logprob - scores.unconditional_logprob
 
 
@@ -208,15 +207,15 @@ MEASURES: Mapping[str, Measure] = {
     "accuracy_bytes": lambda answers: answers.logprob / answers.bytes,
     "accuracy_pmi": _pmi,
 }
-"""Name of an accuracy -> how likely each answer is by it, (R, K); higher is likelier."""
+"""Name of an accuracy -> normalised log-likelihood of each answer, (R, K)."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConditionScores:
     """The answers to all questions under one history.
 
-    The options' likelihoods are averaged over the orders, and the likeliest is chosen; of several that
-    are exactly as likely, the one shown first. Of several with the highest score any is right.
+    Likelihoods of the options are averaged over the orders, and the highest is chosen; ties are resolved in
+    display order. Any option with the highest score is correct.
     """
 
     answers: tuple[QuestionScores, ...]
@@ -224,7 +223,7 @@ class ConditionScores:
     seed: int = 0
 
     def metrics(self, accuracies: Iterable[str], rows: Rows) -> dict[str, Estimate]:
-        """Return accuracies, and the rank correlation of log-likelihood and score, over some questions."""
+        """Return accuracies and the rank correlation of log-likelihood and score, over some questions."""
         rho = mean_over_dialogues(
             self.rho[list(rows)],
             bounds=CORRELATION_BOUNDS,
@@ -236,7 +235,7 @@ class ConditionScores:
 
     @cached_property
     def correct(self) -> dict[str, Floats]:
-        """By each measure (Q,): 1 a right and 0 a wrong choice; NaN where a likelihood is not a number."""
+        """By measure (Q,): 1 for correct and 0 for wrong choices; NaN if a likelihood is NaN."""
         return {
             name: np.array(
                 [
@@ -264,7 +263,7 @@ class ConditionScores:
         correct = self.correct[name][list(rows)]
         details = _accuracy_details(MEASURES[name], subset)
         if n_invalid := int(np.count_nonzero(np.isnan(correct))):
-            reason = f"{n_invalid} questions have a likelihood that is not a number"
+            reason = f"{n_invalid} questions have a likelihood of NaN"
             return Estimate(math.nan, math.nan, math.nan, len(correct), reason, details)
         accuracy = share(correct == 1)
         return replace(accuracy, reason=_remarks(details), extra={**accuracy.extra, **details})
@@ -273,7 +272,7 @@ class ConditionScores:
 def average_metrics(
     first: ConditionScores, second: ConditionScores, accuracies: Iterable[str], rows: Rows
 ) -> dict[str, Estimate]:
-    """Return the metrics averaged over two histories; a dialogue's two answers count as one unit."""
+    """Return the metrics averaged over two histories; the two answers of a dialogue count as one unit."""
 
     estimates = {
         name: _mean_accuracy((first.correct[name] + second.correct[name])[list(rows)])
@@ -296,10 +295,10 @@ def average_metrics(
 
 
 def _mean_accuracy(n_correct: Floats) -> Estimate:
-    """Return the share of right answers, of `right` (Q,) 0, 1 or 2 of the two answers; NaN is left out."""
+    """Return the share of correct answers, from (Q,) 0, 1 or 2 of the two answers; NaN is excluded."""
     valid = n_correct[~np.isnan(n_correct)]
     n_invalid = len(n_correct) - len(valid)
-    remark = f"{n_invalid} dialogues left out: a likelihood is not a number" if n_invalid else ""
+    remark = f"{n_invalid} dialogues excluded: a likelihood is NaN" if n_invalid else ""
     return clustered_share(valid, np.full(len(valid), 2), remark)
 
 
@@ -309,10 +308,10 @@ def history_differences(
     accuracies: Iterable[str],
     rows: Rows,
 ) -> dict[str, Estimate]:
-    """Return what the history changes, dialogue by dialogue: ``accuracy_difference`` and so on.
+    """Return the differences between two histories over dialogues: ``accuracy_difference`` and so on.
 
-    Positive where the history helps. Accuracies carry the exact McNemar test's ``p`` and the numbers of
-    questions that are answered rightly only with it or only without.
+    Positive if the history helps. Accuracies include ``p`` of the exact McNemar test and the numbers of
+    questions that are answered correctly only with or only without history.
     """
     estimates = {
         f"{name}_difference": _accuracy_difference(
@@ -338,9 +337,7 @@ def _accuracy_difference(first: Floats, second: Floats, rows: Rows) -> Estimate:
     extra["only_with"], extra["only_without"] = extra.pop("only_first"), extra.pop("only_second")
     n_invalid = int(np.count_nonzero(~valid))
     remark = (
-        f"{n_invalid} questions left out: a likelihood is not a number"
-        if n_invalid
-        else estimate.reason
+        f"{n_invalid} questions excluded: a likelihood is NaN" if n_invalid else estimate.reason
     )
     return replace(estimate, extra=extra, reason=remark)
 
@@ -350,7 +347,7 @@ def _correctness(likelihoods: Floats, question: Question) -> float:
 
 
 def _accuracy_details(measure: Measure, questions: Sequence[QuestionScores]) -> dict[str, Any]:
-    """Return what an accuracy is to be seen beside: chance, ties, how often each letter was chosen."""
+    """Return further numbers for an accuracy: chance level, ties, and choices per letter."""
     letters: Counter[str] = Counter()
     ties = n_consistent = 0
     order_accuracies: list[float] = []
@@ -384,12 +381,12 @@ def _accuracy_details(measure: Measure, questions: Sequence[QuestionScores]) -> 
 
 
 def _choice_position(likelihoods: Floats, question: Question, order: int) -> int:
-    """Return the place at which the likeliest option was shown, the first of several."""
+    """Return the position of the option with the highest likelihood, the first of several."""
     return int(np.argmax(likelihoods[question.option_indices(order)]))
 
 
 def _chance_accuracy(questions: Sequence[QuestionScores]) -> float:
-    """Return the accuracy of guessing: the mean share of right options."""
+    """Return the accuracy of guessing: the mean share of correct options."""
     return (
         float(np.mean([scored.question.gold.mean() for scored in questions]))
         if questions
@@ -399,9 +396,9 @@ def _chance_accuracy(questions: Sequence[QuestionScores]) -> float:
 
 def _remarks(details: Mapping[str, Any]) -> str:
     descriptions = {
-        "gold_ties": "questions have several right options (a shared highest score)",
-        "ties": "questions have several likeliest options, of which the first was taken",
-        "cut": "questions have prompts longer than the model's context, cut at a turn from the left",
+        "gold_ties": "questions have several correct options (tied highest scores)",
+        "ties": "questions have several options with the highest likelihood; the first one was chosen",
+        "cut": "questions have prompts longer than the model's context, truncated at a turn from the left",
     }
     return "; ".join(
         f"{details[name]} {description}"

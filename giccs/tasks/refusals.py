@@ -1,4 +1,4 @@
-"""Which ability does a task need that a model has not, and which models have it?"""
+"""Reasons why a model does not support a task, with suitable alternatives."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["missing_ability_reason", "no_generation_reason"]
 
 ENCODER_HINT = "an encoder", "encoder:FOLDER, package:minilm or static:FILE"
 ABILITY_HINTS: dict[type, tuple[str, str, str]] = {
-    PairModel: ("compares no texts", *ENCODER_HINT),
-    VectorModel: ("gives no vectors", *ENCODER_HINT),
+    PairModel: ("does not compare texts", *ENCODER_HINT),
+    VectorModel: ("returns no vectors", *ENCODER_HINT),
     LikelihoodModel: (
-        "gives no likelihoods",
+        "returns no likelihoods",
         "a causal language model",
         "causal:FOLDER, or completions:NAME on a server",
     ),
     GeneratingModel: (
-        "writes no text",
-        "a model that does",
+        "does not generate text",
+        "a text generation model",
         "seq2seq:FOLDER, causal:FOLDER or chat:NAME",
     ),
 }
-"""Ability -> what a model is to be without it, who has it, and how such models are written."""
+"""Ability -> message for a model without it, kind of a suitable model, and names of such models."""
 
 
 def missing_ability_reason(model: Any, ability: type, task: str) -> str:
-    """Return why a task cannot be asked of a model, and what to do; empty where it has the ability.
+    """Return why a model does not support a task, with a remedy, or an empty string.
 
     ability: one of the protocols of `giccs.models.abilities`.
 
@@ -43,7 +43,7 @@ def missing_ability_reason(model: Any, ability: type, task: str) -> str:
     >>> missing_ability_reason(open_model("baseline:chance"), PairModel, "pairwise-sts")
     ''
     >>> missing_ability_reason(open_model("baseline:chance"), VectorModel, "uniformity")
-    'gives no vectors; uniformity needs an encoder: encoder:FOLDER, package:minilm or static:FILE'
+    'returns no vectors; uniformity requires an encoder: encoder:FOLDER, package:minilm or static:FILE'
     """
     if isinstance(model, ability):
         return ""
@@ -52,20 +52,20 @@ def missing_ability_reason(model: Any, ability: type, task: str) -> str:
     needs_encoder = (kind, examples) == ENCODER_HINT and isinstance(model, EncodableModel)
     encoder = model.encoder_name() if needs_encoder else ""
     suggestion = (
-        f"; write {encoder} to take the mean of its hidden states" if encoder else f": {examples}"
+        f"; use {encoder} for the mean of its hidden states" if encoder else f": {examples}"
     )
-    return f"{problem}; {task} needs {kind}{suggestion}"
+    return f"{problem}; {task} requires {kind}{suggestion}"
 
 
 def no_generation_reason(model: Any, task: str, *, chat_template: bool) -> str:
-    """Return why a model cannot answer in words, in a chat template if so wanted; empty where it can."""
+    """Return why a model cannot generate text, with a chat template if requested, or an empty string."""
     return missing_ability_reason(model, GeneratingModel, task) or no_chat_template_reason(
         model, chat_template=chat_template
     )
 
 
 def no_chat_template_reason(model: Any, *, chat_template: bool) -> str:
-    """Return why a prompt cannot be put into the model's chat template, if that is wanted; else nothing."""
+    """Return why the model does not support a requested chat template, or an empty string."""
     if not chat_template or isinstance(model, ChatTemplateModel):
         return ""
-    return "takes no chat template from here; leave --chat-template out"
+    return "does not support chat templates here; omit --chat-template"

@@ -1,4 +1,4 @@
-"""Where models are asked: one after the other in this process, or spread over a Ray cluster."""
+"""Execution engines: sequentially in this process, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ ENGINES = ("local", "ray")
 
 
 class EngineError(RuntimeError):
-    """Some of the asks came to no result, for reasons that lie in no input; a line each."""
+    """Some jobs failed for reasons other than their input; one line each."""

@@ -1,18 +1,18 @@
-"""Asks over a Ray cluster: an actor a model, as many at a time as the cluster holds.
+"""Jobs on a Ray cluster: one actor per model, as many at a time as the cluster supports.
 
-A model and its tasks are the unit: an actor loads its model once and is asked one task after the other; Ray
-places the actors, starts a lost one again elsewhere and asks it anew. The driver alone reads and writes
-the store, shows progress and says what went wrong. There are no shards of one task's data: texts are
-batched by length over the whole data, a batch's padding and size change how its sums are rounded, and steps
-such as whitening are fitted on all texts, so that parts could not be equal to the whole bit for bit.
+The unit is a model with its tasks: an actor loads its model once and processes one task after the other. Ray
+places the actors and restarts lost ones on other nodes. Only the driver reads and writes the store, shows
+progress and reports errors. The data of a task are not split: texts are batched by length over the whole
+data, the padding and size of a batch affect the rounding of sums, and steps such as whitening are fitted on
+all texts, so results of parts could not be bit-identical to those of the whole.
 
-Equal bits need equal threads, as these too change the rounding: a worker takes as many as this process
-would, by ``OMP_NUM_THREADS`` or all there are, and claims as many CPUs. They also need a batch size:
-``auto`` finds one by the clock, with either engine.
+Bit-identical results also require the same number of threads. A worker uses as many as this process would,
+according to ``OMP_NUM_THREADS`` or the number of cores, and reserves as many CPUs. They also require a fixed
+batch size: ``auto`` depends on timing, with either engine.
 
-Ray serialises with cloudpickle between its own processes, so a cluster must be as trusted as this
-process. What is sent are names, options, tasks and data, dataclasses of ours; no model is. Nothing of that is
-ever read from or written to a file. Ray's telemetry and dashboard stay off.
+Ray serialises with cloudpickle between its own processes, so a cluster must be as trusted as this process.
+Only names, options, tasks and data are sent, as dataclasses of giccs, but no models. Nothing of this is ever
+read from or written to a file. Ray's telemetry and dashboard are disabled.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ __all__ = ["MAX_RESTARTS", "run_on_ray"]
 log = logging.getLogger(__name__)
 
 MAX_RESTARTS = 3
-"""How often a lost worker is started again, to be asked anew."""
+"""Maximum number of restarts of a lost worker."""
 OBJECT_STORE_BYTES = 256 * 2**20
-"""Bytes for data and results on a cluster of this machine alone; what is more, Ray puts on disk."""
+"""Memory for data and results on a local cluster, in bytes; Ray spills more to disk."""
 CONNECT_TIMEOUT_SECONDS = 10
-"""Seconds in which a cluster must answer."""
+"""Timeout for a response of the cluster in seconds."""
 HTTP2_SETTINGS_FRAME = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""With which both ends of HTTP/2 begin: a frame of type 4, here an empty one."""
+"""The first frame of both sides of HTTP/2: a frame of type 4, here empty."""
 HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + HTTP2_SETTINGS_FRAME
 
 IndexedJob = tuple[int, EvaluationJob]
@@ -62,16 +62,16 @@ def run_on_ray(
     note: Callable[[str], None] = lambda message: None,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, Result]]:
-    """Yield (place in `asks`, its result) as they come, each kept before it is passed on.
+    """Yield (index in `jobs`, its result) in order of completion, each stored before it is yielded.
 
-    address: of a cluster that runs, ``auto`` to find one, None for this machine alone. A result whose
-    signature stands in the store is not computed again, unless `force`. What fails does not stop the rest;
-    at the end InputError tells what was wrong with models, and EngineError what else failed.
+    address: address of a running cluster, ``auto`` to find one, None for a local cluster. Existing results
+    with the same signature are reused, unless `force`. Failures do not stop other jobs. At the end,
+    InputError is raised for problems of models, and EngineError for other failures.
     """
     pending: list[IndexedJob] = []
     for index, job in enumerate(jobs):
         if stored_result := None if force else job.find_result(store):
-            note(f"{job}, kept from before")
+            note(f"{job}: existing result")
             yield index, stored_result
         else:
             pending.append((index, job))
@@ -81,9 +81,7 @@ def run_on_ray(
     if address and address != "auto":
         _check_address(address)
     if any(_can_use_gpu(ask) and ask.options.batch_size is None for _, ask in pending):
-        note(
-            "batch sizes are found by the clock; --batch-size N makes numbers equal to the last bit"
-        )
+        note("automatic batch sizes depend on timing; use --batch-size N for bit-identical numbers")
     failures = _Failures()
     with _connect(address) as ray:
         log.debug("Ray %s: %s", ray.__version__, ray.cluster_resources())
@@ -104,13 +102,13 @@ def run_on_ray(
 
 @dataclass
 class _Failures:
-    """What came to no result, and why."""
+    """Failed jobs and their causes."""
 
     problems: dict[Problem, None] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
     def check_reply(self, job: EvaluationJob, reply: WorkerReply | Exception) -> Result | None:
-        """Return the result of an answer, or note why there is none."""
+        """Return the result in a reply, or record why there is none."""
         if isinstance(reply, Exception):
             self.errors.append(f"{job}: {_error_line(reply)}")
             return None
@@ -123,12 +121,12 @@ class _Failures:
         different_keys = [
             key for key in signature if reply.result.signature.get(key) != signature.get(key)
         ]
-        message = f"is not the same on the worker; {', '.join(different_keys)} differ"
+        message = f"differs on the worker; different keys: {', '.join(different_keys)}"
         self.problems[Problem(job.model.name, None, message)] = None
         return None
 
     def raise_recorded(self) -> None:
-        """Raise what was noted, if anything was."""
+        """Raise the recorded problems, if any."""
         if self.errors:
             raise EngineError("\n".join([*self.errors, *map(str, self.problems)]))
         if self.problems:
@@ -136,7 +134,7 @@ class _Failures:
 
 
 def _error_line(error: Exception) -> str:
-    """Return a line: what the task raised on the worker, or that the worker was lost."""
+    """Return the exception of the task on the worker as one line, or that the worker was lost."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception):
         return f"{type(cause).__name__}: {cause}".splitlines()[0]
@@ -154,15 +152,15 @@ def _check_requirements(pending: Sequence[IndexedJob]) -> None:
         raise InputError(Problem("--engine ray", None, message))
     for device in {job.options.device for _, job in pending}:
         if ":" in device:
-            message = f"{device} is not allowed, as Ray deals out the GPUs; write --device cuda"
+            message = f"{device} is not supported, because Ray assigns the GPUs; use --device cuda"
             raise InputError(Problem("--engine ray", None, message))
 
 
 def _check_address(address: str) -> None:
-    """Raise InputError where nobody answers; Ray itself would try for minutes."""
+    """Raise InputError if the address does not respond; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if not host or "/" in host or not port.isdecimal():
-        message = "is not an address; expected auto or HOST:PORT"
+        message = "invalid address; expected auto or HOST:PORT"
         raise InputError(Problem(f"--address {address}", None, message))
     try:
         with socket.create_connection(
@@ -170,23 +168,23 @@ def _check_address(address: str) -> None:
         ) as connection:
             _check_protocol(connection)
     except (OSError, OverflowError) as error:
-        message = f"no Ray cluster answers ({getattr(error, 'strerror', None) or error})"
+        message = f"no response of a Ray cluster ({getattr(error, 'strerror', None) or error})"
         raise InputError(Problem(f"--address {address}", None, message)) from None
 
 
 def _check_protocol(connection: socket.socket) -> None:
-    """Raise OSError where something else answers than HTTP/2, as gRPC and so Ray speaks it."""
-    if os.environ.get("RAY_USE_TLS", "0") != "0":  # encrypted from the first byte
+    """Raise OSError if the server does not use HTTP/2, on which gRPC and Ray are based."""
+    if os.environ.get("RAY_USE_TLS", "0") != "0":  # Encrypted from the first byte.
         return
     connection.sendall(HTTP2_PREFACE)
     if connection.recv(len(HTTP2_SETTINGS_FRAME))[3:4] != HTTP2_SETTINGS_FRAME[3:4]:
-        raise OSError("something else does")
+        raise OSError("another service responds")
 
 
 @contextmanager
 def _connect(address: str | None) -> Iterator[Any]:
-    """Yield Ray on a cluster; on one that is made here and ends with the block, without address."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # read when Ray is imported
+    """Yield Ray connected to a cluster; without an address, to a local one that is shut down afterwards."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Read when Ray is imported.
     import ray
 
     local_options: dict[str, Any] = {
@@ -196,7 +194,10 @@ def _connect(address: str | None) -> Iterator[Any]:
     quiet_options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
         ray.init(address or "local", **quiet_options, **({} if address else local_options))
-    except (ConnectionError, RuntimeError) as error:  # none found; another version of Ray or Python
+    except (
+        ConnectionError,
+        RuntimeError,
+    ) as error:  # No cluster, or another version of Ray or Python.
         raise EngineError(f"cannot work with Ray: {_connection_message(error)}") from None
     try:
         yield ray
@@ -205,18 +206,18 @@ def _connect(address: str | None) -> Iterator[Any]:
 
 
 def _connection_message(error: Exception) -> str:
-    """Return what Ray says in a line; it does not say that a cluster asks for a token and got none."""
+    """Return Ray's message as one line; it does not mention a missing authentication token."""
     message = " ".join(str(error).split())
     if "Failed to connect" in message:
-        message += "; if it asks for a token, set RAY_AUTH_MODE=token here, too"
+        message += "; if it requires a token, set RAY_AUTH_MODE=token"
     return message
 
 
 def _run_jobs(ray: Any, pending: Sequence[IndexedJob]) -> Iterator[tuple[int, EvaluationJob, Any]]:
-    """Yield (place, ask, what came of it) as they come: an `Answer`, or Ray's exception.
+    """Yield (index, job, outcome) in order of completion: a `WorkerReply`, or Ray's exception.
 
-    An actor is asked the next task once the last is done, so that what waits is not lost with it. Where an
-    actor is started no more, what is left of its tasks gets a new one.
+    An actor gets the next task after the previous one is done, so that waiting tasks are not lost with it. If
+    an actor is not restarted any more, its remaining tasks get a new one.
     """
     data = {id(job.data): job.data for _, job in pending}
     data_refs = {key: ray.put(data_set) for key, data_set in data.items()}
@@ -245,7 +246,7 @@ def _run_jobs(ray: Any, pending: Sequence[IndexedJob]) -> Iterator[tuple[int, Ev
         if job_queue:
             submit_next(job_queue, None if is_lost else actor)
         elif not is_lost:
-            ray.kill(actor)  # its place is free for the next model
+            ray.kill(actor)  # Its slot is free for the next model.
         yield job_index, ask, reply
 
 
@@ -263,7 +264,7 @@ def _start_actor(ray: Any, job: EvaluationJob, threads: Mapping[str, str]) -> An
             num_cpus=_n_cpus(ray, threads["OMP_NUM_THREADS"]),
             num_gpus=_n_gpus(ray, job),
             max_restarts=MAX_RESTARTS,
-            max_task_retries=-1,  # as long as it is started again: a call that finds no node counts too
+            max_task_retries=-1,  # While it is restarted; a call that finds no node counts, too.
         )
         .remote(
             job.model.name,
@@ -276,7 +277,8 @@ def _start_actor(ray: Any, job: EvaluationJob, threads: Mapping[str, str]) -> An
 
 
 def _thread_variables(pending: Sequence[IndexedJob]) -> dict[str, str]:
-    """Return how many threads libraries take in this process, in the variables that they read."""
+    """Return the numbers of threads of libraries in this process, as the environment variables that set
+    them."""
     set_variables = {
         variable: os.environ[variable] for variable in THREAD_VARIABLES if variable in os.environ
     }
@@ -284,26 +286,26 @@ def _thread_variables(pending: Sequence[IndexedJob]) -> dict[str, str]:
         return set_variables
     n_cpus = n_omp_threads = str(environment()["cpus"])
     if find_spec("torch") and any(_can_use_gpu(job) for _, job in pending):
-        import torch  # takes one a core, which may have several CPUs
+        import torch  # One per core, which may have several CPUs.
 
         n_omp_threads = str(torch.get_num_threads())
     return {"OPENBLAS_NUM_THREADS": n_cpus, **set_variables, "OMP_NUM_THREADS": n_omp_threads}
 
 
 def _n_cpus(ray: Any, threads: str) -> int:
-    """Return as many CPUs as a worker has threads, at most all of the largest node."""
+    """Return the number of CPUs of a worker: one per thread, at most all of the largest node."""
     largest = max(node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"])
     return min(int(threads) if threads.isdecimal() else environment()["cpus"], int(largest))
 
 
 def _n_gpus(ray: Any, job: EvaluationJob) -> int:
-    """Return 1 where the model would take a GPU and the cluster has some."""
+    """Return 1 if the model would use a GPU and the cluster has one."""
     device = job.options.device
     if device == "cpu" or not _can_use_gpu(job):
         return 0
     has_gpu = ray.cluster_resources().get("GPU", 0) >= 1
     if device != "auto" and not has_gpu:
-        message = f"--device {device} is asked for, and the cluster has no GPU"
+        message = f"--device {device} requested, but the cluster has no GPU"
         raise InputError(Problem(job.model.name, None, message))
     return int(has_gpu)
 

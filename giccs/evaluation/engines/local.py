@@ -1,4 +1,4 @@
-"""What is asked of which model on what data, and the engine that asks it all in this process."""
+"""Evaluation jobs, and the engine that runs them in this process."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EvaluationJob:
-    """One model, one task that it can do, one data set."""
+    """A model, a supported task, and a data set."""
 
     model: Model
-    """Opened, its weights not loaded."""
+    """Opened, without loaded weights."""
     task: Task
     data: Data
     options: ModelOptions = field(default_factory=ModelOptions)
-    """How the model was opened; another process opens it so again."""
+    """Options of the model, for opening it in another process."""
 
     def __str__(self) -> str:
         return f"{self.model.name}: {self.task.name}"
 
     def find_result(self, store: Store) -> Result | None:
-        """Return what the store knows of it."""
+        """Return the stored result, if it exists."""
         signature = signature_of(self.task, self.model, self.data)
         log.debug(
             "%s on %s: %s, data %s, signature %s", self, self.data.name, self.data.described(),
@@ -46,7 +46,8 @@ class EvaluationJob:
 
 
 def distinct_jobs(jobs: Iterable[EvaluationJob]) -> list[EvaluationJob]:
-    """Return the asks that come to different results, all of a model together, models as they first come."""
+    """Return the jobs with different results, those of one model consecutively, models in order of
+    appearance."""
     jobs_by_model: dict[int, dict[tuple[str, str], EvaluationJob]] = {}
     for job in jobs:
         model_jobs = jobs_by_model.setdefault(id(job.model), {})
@@ -57,7 +58,7 @@ def distinct_jobs(jobs: Iterable[EvaluationJob]) -> list[EvaluationJob]:
 MEMORY_ERROR_PATTERN = re.compile(
     r"alloc|memory|failed to map segment|could not create a primitive", re.IGNORECASE
 )
-"""Of PyTorch, CUDA, the dynamic loader and oneDNN."""
+"""Messages of PyTorch, CUDA, the dynamic loader and oneDNN."""
 
 
 def run_locally(
@@ -68,12 +69,12 @@ def run_locally(
     note: Callable[[str], None] = lambda message: None,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, Result]]:
-    """Yield (place in `asks`, its result) in their order, each kept before the next is begun.
+    """Yield (index in `jobs`, its result) in order, each stored before the next is computed.
 
-    A result whose signature stands in the store is not computed again, unless `force`. An iterator of
-    `asks` that lets go of what it has passed on lets go of the models' memory too. A model that cannot be
-    had, or not asked this, does not stop the rest: at the end InputError tells of all. EngineError, at once,
-    where there is not enough memory.
+    Existing results with the same signature are reused, unless `force`. If the iterator of `jobs` releases
+    yielded jobs, the memory of their models is freed. Unavailable or unsuitable models do not stop other
+    jobs; InputError is raised for all of them at the end. Raises EngineError immediately if memory is
+    insufficient.
     """
     problems: dict[Problem, None] = {}
     for index, job in enumerate(jobs):
@@ -101,11 +102,11 @@ def _evaluate(job: EvaluationJob, progress: Progress) -> Result:
         if not _is_memory_error(error):
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise EngineError(f"{job}: there is not enough memory ({reason})") from error
+        raise EngineError(f"{job}: not enough memory ({reason})") from error
 
 
 def _is_memory_error(error: Exception) -> bool:
-    """Tell whether memory ended, for which frameworks have words but no exception of their own."""
+    """Return whether an error is an out-of-memory error, which frameworks report as plain exceptions."""
     return isinstance(error, MemoryError | SystemError) or bool(
         MEMORY_ERROR_PATTERN.search(str(error))
     )

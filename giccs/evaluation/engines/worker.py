@@ -1,7 +1,7 @@
-"""The other end of the Ray engine: a process that loads one model and asks it one task after the other.
+"""Worker of the Ray engine: a process that loads one model and runs its tasks one after the other.
 
-Nothing here imports NumPy or a framework before the worker has its environment: how many threads they take
-is read when they are loaded, and sums are rounded by it.
+Nothing here imports NumPy or a framework before the environment of the worker is set: they read the number of
+threads when they are imported, and it affects rounding.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 
 @dataclass(frozen=True, slots=True)
 class WorkerReply:
-    """What a worker sends back."""
+    """Reply of a worker."""
 
     result: Result | None
     problems: tuple[Problem, ...] = ()
-    """Why there is no result."""
+    """Reasons for a missing result."""
     usage: str = ""
-    """What a served model cost."""
+    """Usage of a served model."""
     log_records: tuple[logging.LogRecord, ...] = ()
-    """What our packages logged meanwhile, where that is wanted."""
+    """Log records of giccs, if requested."""
 
 
 class Worker:
-    """Holds the model `name`; it is opened with the first question, so that no start can fail."""
+    """Runs tasks with the model `name`, which is opened with the first task, so that the start cannot
+    fail."""
 
     def __init__(
         self,
@@ -53,24 +54,25 @@ class Worker:
         folder: str,
         verbose: bool = False,
     ) -> None:
-        """Take what `ModelOptions` is made of, values of `THREADS`, the driver's folder, and if to log."""
+        """Store the arguments of `ModelOptions`, values of `THREADS`, the driver's folder, and whether to
+        log."""
         self._name, self._options = name, options
         self._log_records: SimpleQueue[logging.LogRecord] = SimpleQueue()
         for logger in map(logging.getLogger, LOGGERS if verbose else ()):
             logger.setLevel(logging.DEBUG)
             logger.addHandler(QueueHandler(self._log_records))
-        for variable in THREAD_VARIABLES:  # Ray sets one of its own
+        for variable in THREAD_VARIABLES:  # Ray sets its own value.
             os.environ.pop(variable, None)
         os.environ.update(threads)
         if options["offline"]:
             os.environ["HF_HUB_OFFLINE"] = "1"
         with suppress(
             OSError
-        ):  # relative names of models mean the driver's folder, where there is one
+        ):  # Relative names of models refer to the driver's folder, if it exists.
             os.chdir(folder)
 
     def evaluate(self, task: Task, data: Data) -> WorkerReply:
-        """Return the result, or what is wrong with the model."""
+        """Return the result, or the problem of the model."""
         from giccs.evaluation.task_results import evaluate_task
         from giccs.models.abilities import ServedModel
         from giccs.progress import silent
@@ -83,7 +85,7 @@ class Worker:
         return WorkerReply(result, usage=usage, log_records=self._take_log_records())
 
     def _take_log_records(self) -> tuple[logging.LogRecord, ...]:
-        """Return what was logged since the last answer."""
+        """Return the log records since the last reply."""
         return tuple(self._log_records.get() for _ in range(self._log_records.qsize()))
 
     @cached_property

@@ -1,1 +1,1 @@
-"""To and from other people's evaluation tools."""
+"""Import from and export to other evaluation tools."""

@@ -1,7 +1,7 @@
-"""lm-evaluation-harness: our multiple-choice questions as its task, our results in its JSON.
+"""lm-evaluation-harness: multiple-choice questions as its task, and results in its JSON.
 
-The prompts are written out as they are, so that the harness scores the very text that we score; its
-``acc`` is our `accuracy`, its ``acc_bytes`` our `accuracy_bytes`.
+The prompts are exported as text, so that the harness scores exactly the same text. Its ``acc`` is `accuracy`
+here, and its ``acc_bytes`` is `accuracy_bytes`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ METRIC_NAMES = {
     "accuracy_pmi": "acc_pmi",
     "rank_spearman": "rank_spearman",
 }
-"""Our name of a metric -> the harness's, or where it has none (per token, PMI, ranks) one like its own."""
+"""Metric -> name in the harness; metrics without a counterpart (per token, PMI, ranks) get a similar name."""
 TASK_YAML = """\
 # Written by giccs-eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
 {terms}\
@@ -84,11 +84,11 @@ def export_task(
     folder: str | os.PathLike[str],
     provenance: Provenance | None = None,
 ) -> list[Path]:
-    """Write a YAML and a JSONL file per history, the Python that loads them, and the licence.
+    """Write a YAML and a JSONL file per history, a Python module that loads them, and the licence.
 
-    about: what is stated of the texts; None states what is known of the benchmark. The harness runs one
-    order of the options and applies chat templates itself, so `permutations` and `chat_template` do not
-    concern it. Returns the paths.
+    provenance: stated information on the texts; None for that of the benchmark. The harness uses one order of
+    the options and applies chat templates itself, so `permutations` and `chat_template` have no effect.
+    Returns the paths.
     """
     target = Path(folder)
     provenance = provenance or read_provenance(benchmark)
@@ -123,7 +123,7 @@ def export_task(
 
 
 def _metadata_fields(provenance: Provenance) -> dict[str, str]:
-    """Return the terms as a comment, and what the metadata hold as JSON, which YAML reads."""
+    """Return the terms as a comment, and the metadata as JSON, which is valid YAML."""
     document = {key: json.dumps(value) for key, value in provenance.document().items()}
     names = ("license", "annotators", "language")
     return {"terms": provenance.comment(), **{name: document[name] for name in names}}
@@ -141,13 +141,13 @@ def _row(renderer: QuestionRenderer, question: Question, history: str) -> dict[s
 
 
 def _delimiter(renderer: QuestionRenderer, question: Question) -> str:
-    """Return the white space between a prompt and its answer, which is the template's."""
+    """Return the white space between a prompt and its answer in the template."""
     answer = renderer.render(question, 0, "without").answers[0]
     return answer[: len(answer) - len(answer.lstrip())]
 
 
 def write_results(results: Iterable[Result], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write a file a result of a multiple-choice task, where the harness writes its own; return the paths."""
+    """Write one file per multiple-choice result in the folder structure of the harness; return the paths."""
     paths = []
     for relative_path, document in _result_documents(results):
         path = Path(folder) / relative_path
@@ -166,9 +166,9 @@ def _result_documents(results: Iterable[Result]) -> Iterator[tuple[str, dict[str
 
 
 def _timestamp(result: Result) -> str:
-    """Return the time as the harness has it in names; the signature stands for the microseconds.
+    """Return the time in the format of the harness, with microseconds derived from the signature.
 
-    So that two results of one second, asked in different ways, have files of their own.
+    Results of the same second with different options thus have different files.
     """
     second = str(result.environment["when"]).partition("+")[0].replace(":", "-")
     return f"{second}.{int(digest(result.signature), 16) % 10**6:06}"
@@ -213,5 +213,5 @@ def _metric_values(name: str, metrics: Mapping[str, Estimate]) -> dict[str, Any]
 
 
 def _sanitized_name(model: str) -> str:
-    """Return a model's name as the harness makes it a folder."""
+    """Return a model's name as the harness converts it to a folder name."""
     return re.sub(r"[\"<>:/|\\?*\[\]]+", "__", model)

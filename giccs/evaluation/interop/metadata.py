@@ -1,4 +1,4 @@
-"""What exported files state of their texts: names, language, licence, attribution and annotators."""
+"""Metadata in exported files: names, language, licence, attribution and annotators."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MTEB_LANGUAGES = {
     "sw": "swh-Latn", "th": "tha-Thai", "tr": "tur-Latn", "uk": "ukr-Cyrl", "vi": "vie-Latn",
     "zh": "zho-Hans",
 }  # fmt: skip
-"""Two-letter language -> ISO 639-3 code and usual script, as mteb writes languages."""
+"""Two-letter language -> ISO 639-3 code and usual script, in the notation of mteb."""
 
 MAX_NAME_LENGTH = 200
-"""Characters of a name; file systems allow 255 bytes."""
+"""Maximum number of characters of a name; file systems allow 255 bytes."""
 
 
 def path_component(text: str) -> str:
-    """Return a text as one name in a path, never a way out: strangers name what they like.
+    """Return a text as a single, safe path component; names may come from untrusted sources.
 
     >>> path_component("results_2026-01-31.json"), path_component("../../.ssh"), path_component("..")
     ('results_2026-01-31.json', '_.._.ssh', '_')
@@ -54,9 +54,9 @@ def slug(data: str) -> str:
 
 
 def mteb_language(tag: str) -> str:
-    """Return a BCP 47 tag as mteb writes languages; ValueError where the three-letter code is not known.
+    """Return a BCP 47 tag in the notation of mteb; raise ValueError if the three-letter code is unknown.
 
-    A tag of a three-letter code and a script is returned as it is.
+    A tag of a three-letter code and a script is returned unchanged.
 
     >>> mteb_language("de-AT"), mteb_language("zh-Hant-TW"), mteb_language("gsw-Latn")
     ('deu-Latn', 'zho-Hant', 'gsw-Latn')
@@ -68,13 +68,13 @@ def mteb_language(tag: str) -> str:
     )
     script = scripts[0] if scripts else default_script
     if not code or not script:
-        message = f"mteb's code of {tag} is not known; expected an ISO 639-3 code and a script"
+        message = f"mteb's code of {tag} is unknown; expected an ISO 639-3 code and a script"
         raise ValueError(f"{message}, such as gsw-Latn, as the language of the data")
     return f"{code}-{script}"
 
 
 def task_name(data: str, task: str, history: str) -> str:
-    """Return the name of a task under one history.
+    """Return the name of a task for one history.
 
     >>> task_name("giccs-sample", "multiple_choice", "without")
     'giccs_sample_multiple_choice_without_history'
@@ -87,11 +87,11 @@ class Provenance:
     """Terms and language of a benchmark."""
 
     data: str
-    """The benchmark, as it was called."""
+    """The name or path of the benchmark."""
     fingerprint: str
     terms: Terms
     language: str | None
-    """BCP 47 tag; None where it is unknown."""
+    """BCP 47 tag; None if unknown."""
 
     @property
     def file(self) -> str:
@@ -99,7 +99,7 @@ class Provenance:
         return f"{slug(self.data)}_LICENCE.txt"
 
     def notice(self) -> str:
-        """Return the text that accompanies exported files."""
+        """Return the notice for exported files."""
         lines = [
             f"Exported by giccs from {self.data} (fingerprint {self.fingerprint[:12]}).",
             *self.terms.lines(),
@@ -108,11 +108,11 @@ class Provenance:
         return "\n".join(lines) + "\n"
 
     def comment(self) -> str:
-        """Return the terms as lines of a comment in Python or YAML."""
+        """Return the terms as a comment in Python or YAML."""
         return "".join(f"# {line}\n" for line in self.terms.lines())
 
     def document(self) -> dict[str, Any]:
-        """Return what is stated as a dict; null where it is unknown."""
+        """Return the stated information as a dict; null if unknown."""
         return {
             "license": self.terms.license or None,
             "license_link": self.terms.license_link or None,
@@ -126,10 +126,10 @@ def read_provenance(
     config: str | os.PathLike[str] | None = None,
     language: str | None = None,
 ) -> Provenance:
-    """Return what is known of a benchmark and what card.toml, `config`, states besides.
+    """Return the terms of a benchmark, completed by card.toml, `config`.
 
-    language: BCP 47 tag of items that state none. Raises InputError where card.toml or the language
-    contradict what is known.
+    language: BCP 47 tag of items that state none. Raises InputError if card.toml or the language contradict
+    the known terms.
     """
     card = read_stated(config) if config else Stated({})
     languages = card.texts("language")

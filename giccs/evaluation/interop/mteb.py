@@ -1,4 +1,4 @@
-"""mteb: our pairs as a task of its own kind (STS), our results in its JSON."""
+"""mteb: pairs as an STS task, and results in its JSON."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from giccs.tasks.pairwise import PairwiseSTS
 __all__ = ["export_task", "write_results"]
 
 MTEB_VERSION = "2.26.24"
-"""The version of mteb whose format the results follow."""
+"""Version of mteb whose format the results have."""
 LICENSES = {
     "mit", "apache-2.0", "cc0-1.0", "odc-by", "openrail", "afl-3.0", "gpl-3.0", "cc-by-2.0",
     "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-3.0", "cc-by-nc-4.0",
     "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0",
 }  # fmt: skip
-"""Licences that mteb knows by their ids; of others it takes the address."""
+"""Licences that mteb identifies by name; others are given as addresses."""
 UNKNOWN_LICENSE = "not specified"
 ANNOTATORS = {"human": "human-annotated", "simulated": "derived", "unknown": None}
-"""Simulated judgments are derived from the levels that writers intended, or from other scores."""
+"""Simulated judgments are derived from the levels intended by writers, or from other scores."""
 DOMAINS = {
-    "spoken": "Spoken", "written": "Written",  # of giccs-sample
-    "BAS SmartKom": "Spoken", "CROWDSS": "Written",  # of the GiCCS release (paper, 3.1)
+    "spoken": "Spoken", "written": "Written",  # Of giccs-sample.
+    "BAS SmartKom": "Spoken", "CROWDSS": "Written",  # Of the GiCCS release (paper, 3.1).
 }  # fmt: skip
 """Source of a dialogue -> mteb's domain; other sources have none."""
 MODULE_HEADER = '''\
@@ -81,10 +81,10 @@ def export_task(
     folder: str | os.PathLike[str],
     provenance: Provenance | None = None,
 ) -> list[Path]:
-    """Write a module with a task per history, the pairs of each, and the licence; return the paths.
+    """Write a module with one task per history, the pairs of each, and the licence; return the paths.
 
-    about: what is stated of the texts; None states what is known of the benchmark. Raises InputError where
-    the language is unknown, or mteb's code of it.
+    provenance: stated information on the texts; None for that of the benchmark. Raises InputError if the
+    language or mteb's code for it is unknown.
     """
     provenance = provenance or read_provenance(benchmark)
     metadata = _metadata(benchmark, provenance)
@@ -107,7 +107,7 @@ def export_task(
 
 
 def _metadata(benchmark: Benchmark, provenance: Provenance) -> dict[str, Any]:
-    """Return the fields of mteb's metadata that tell of the data; None where they are unknown."""
+    """Return the fields of mteb's metadata that describe the data; None for unknown ones."""
     language = required_language(
         benchmark.items, benchmark.name, provenance.language, "mteb's metadata"
     )
@@ -152,10 +152,10 @@ def _jsonl_lines(benchmark: Benchmark, task: PairwiseSTS) -> Iterable[str]:
 def write_results(
     results: Iterable[Result], folder: str | os.PathLike[str], language: str | None = None
 ) -> list[Path]:
-    """Write a file a pairwise result, where mteb keeps its own below a cache folder; return the paths.
+    """Write one file per pairwise result in the structure of mteb's cache folder; return the paths.
 
-    language: BCP 47 tag of results that do not state the language of their data. Raises InputError, before
-    anything is written, with every result whose language is not known or is another one.
+    language: BCP 47 tag for results without a stated language. Raises InputError, before writing, with every
+    result whose language is unknown or different.
     """
     paths = []
     pairs = [result for result in results if result.task == "pairwise-sts"]
@@ -172,7 +172,7 @@ def write_results(
 
 
 def _language_codes(results: Sequence[Result], option: str | None) -> list[str]:
-    """Return the language of each result's data as mteb writes it."""
+    """Return the language of each result's data in the notation of mteb."""
     codes = []
     problems = []
     for result in results:
@@ -183,7 +183,8 @@ def _language_codes(results: Sequence[Result], option: str | None) -> list[str]:
             problems.append(Problem(data, None, message))
         elif option and stated_language and not matches(option, stated_language):
             message = (
-                f"the data are in {stated_language}, but --language is {option}; expected the same"
+                f"the language of the data is {stated_language}, but --language is {option}; expected the "
+                "same"
             )
             problems.append(Problem(data, None, message))
         else:

@@ -91,8 +91,7 @@ def test_a_tokenizer_of_a_larger_model(tmp_path, plain_encoder):
     message = refusal(model.vectors, ["a b 9"], silent)
     assert (
         "its tokenizer produces token 44, but the vocabulary has 30 entries; the tokenizer may be "
-        "that of another model"
-        in message
+        "that of another model" in message
     )
     edit_json(folder / "config.json", vocab_size=30)
     assert "but the vocabulary has 30 entries; the tokenizer may be" in refusal(

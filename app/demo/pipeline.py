@@ -151,11 +151,11 @@ def _run(
             note=notes.append, progress=steps.bar,
         )
     )  # fmt: skip
-    n_reused = sum("kept from before" in note for note in notes)
+    n_reused = sum("existing result" in note for note in notes)
     messages.append(
         f"results: {len(results)}"
         if not n_reused
-        else f"results: {len(results)}, {n_reused} of them kept from before"
+        else f"results: {len(results)}, {n_reused} of them reused"
     )
     return results
 

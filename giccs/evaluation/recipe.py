@@ -136,7 +136,7 @@ class _TomlTable:
 
     def check_keys(self, *allowed: str) -> None:
         for key in sorted(self.values.keys() - set(allowed)):
-            self.add_problem(key, f"unknown key; expected one of {', '.join(allowed)}")
+            self.add_problem(key, f"is unknown; expected one of {', '.join(allowed)}")
 
     def text(self, key: str, *, required: bool = False, allowed: Sequence[str] = ()) -> str:
         """Return a text, empty if it is missing."""
@@ -145,7 +145,7 @@ class _TomlTable:
             return ""
         if not isinstance(value, str) or not value or (allowed and value not in allowed):
             expected = f"one of {', '.join(allowed)}" if allowed else "a text"
-            self.add_problem(key, f"is {self._value_text(key)}; it must be {expected}")
+            self.add_problem(key, f"is {self._value_text(key)}; expected {expected}")
             return ""
         return value
 
@@ -158,7 +158,7 @@ class _TomlTable:
             or not isinstance(value, int | float)
             or not abs(value) <= sys.float_info.max  # Larger integers cannot be converted to float.
         ):
-            self.add_problem(key, f"is {self._value_text(key)}; it must be a number")
+            self.add_problem(key, f"is {self._value_text(key)}; expected a number")
             return None
         return float(value)
 
@@ -174,7 +174,7 @@ class _TomlTable:
     def table(self, key: str) -> Mapping[str, Any]:
         value = self.values.get(key, {})
         if not isinstance(value, dict):
-            self.add_problem(key, f"is {self._value_text(key)}; it must be a table")
+            self.add_problem(key, f"is {self._value_text(key)}; expected a table")
             return {}
         return value
 
@@ -186,7 +186,7 @@ def _parse_recipe(file: str, table: _TomlTable) -> Recipe:
     table.check_keys("title", "source", "data", "model")
     runs = tuple(map(_parse_run, table.tables("model")))
     if not runs and not table.problems:
-        table.add_problem("model", "missing; expected at least one [[model]]")
+        table.add_problem("model", "is missing; expected at least one [[model]]")
     data = table.text("data", required=True)
     return Recipe(file, table.text("title"), table.text("source"), data, runs)
 
@@ -203,7 +203,7 @@ def _parse_run(table: _TomlTable) -> Run:
         try:
             _ = run.settings
         except ValueError as error:
-            table.add_problem("ask", f"invalid: {error}")
+            table.add_problem("ask", f"is invalid: {error}")
     return run
 
 

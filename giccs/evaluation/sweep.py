@@ -121,4 +121,4 @@ def _has_duplicates(values: Sequence[Any]) -> bool:
 
 def _unknown_keys(table: Mapping[str, Any], expected: Sequence[str]) -> Iterator[str]:
     for key in sorted(table.keys() - set(expected)):
-        yield f"unknown key {key}; expected one of {', '.join(expected)}"
+        yield f"{key} is unknown; expected one of {', '.join(expected)}"

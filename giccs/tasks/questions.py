@@ -150,7 +150,7 @@ class QuestionRenderer:
     """Function that applies a chat template; None without one."""
 
     def render(self, question: Question, order: int, history: str) -> RenderedQuestion:
-        """Return the text for a history: ``with``, ``without`` (only the last turn), or ``none`` (no dialogue).
+        """Return the text for a history: ``with``, ``without`` (last turn only), or ``none`` (no dialogue).
 
         >>> from giccs.benchmark import read_benchmark
         >>> from giccs.prompts import open_template

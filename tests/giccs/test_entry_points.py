@@ -73,7 +73,7 @@ def test_a_task_of_another_package_is_asked(run):
 def test_its_options_are_checked(run):
     done = run("baseline:char-ngram", "--task", "length", "--shots", "2")
     assert done.returncode == 2
-    assert "--shots is for csts-prompt; what is asked is length" in done.stderr
+    assert "--shots is for csts-prompt, not for length" in done.stderr
 
 
 def test_a_model_of_another_package_is_asked(run):

@@ -79,7 +79,7 @@ def run_locally(
     problems: dict[Problem, None] = {}
     for index, job in enumerate(jobs):
         stored_result = None if force else job.find_result(store)
-        note(f"{job}{', kept from before' if stored_result else ' ...'}")
+        note(f"{job}{': existing result' if stored_result else ' ...'}")
         try:
             result = stored_result or _evaluate(job, progress)
         except InputError as error:

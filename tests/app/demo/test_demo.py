@@ -126,7 +126,7 @@ def test_what_the_report_says_made_the_results_finds_them(first, folder, task):
     again = run(shlex.split(command), folder)
     assert again.returncode == 0, again.stderr
     asked = sum(word.startswith(("package:", "baseline:")) for word in command.split())
-    assert again.stderr.count("kept from before") == asked > 0
+    assert again.stderr.count("existing result") == asked > 0
 
 
 def test_the_output_in_the_readme_is_a_real_one(first, folder):

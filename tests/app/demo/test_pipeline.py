@@ -72,7 +72,7 @@ def test_a_second_run_keeps_all_and_starts_nothing(reference, monkeypatch, capsy
     second = run(folder)
     said = capsys.readouterr().err
     assert "[2-5/11] service, HITs, workers: skipped" in said
-    assert "results: 2, 2 of them kept from before" in said
+    assert "results: 2, 2 of them reused" in said
     assert "report.html, unchanged" in said
     assert "anew" not in said
     assert {path: path.stat().st_mtime_ns for path in folder.glob("results/*")} == before

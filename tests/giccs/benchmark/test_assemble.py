@@ -50,9 +50,7 @@ def test_candidates_may_come_later_but_not_never(tmp_path, given):
     assert read_dialogues(path, candidates=False)[0].candidates == ()
     with pytest.raises(InputError) as caught:
         read_dialogues(path)
-    assert (
-        str(caught.value) == f"{path}:1: there are no candidates; giccs-build candidates adds them"
-    )
+    assert str(caught.value) == f"{path}:1: no candidates; add them with giccs-build candidates"
 
 
 def test_wrong_candidates_are_told_in_any_case(tmp_path):
@@ -95,9 +93,9 @@ def test_what_is_odd_is_said_with_its_place(tmp_path):
     assert found == [
         "1: dialogue d: ends with a turn by system instead of user",
         "2: dialogue two: has 2 candidates instead of 5",
-        "2: dialogue two: candidate u1 says the same as candidate u0",
+        "2: dialogue two: candidate u1 repeats candidate u0",
         "2: dialogue two: ends with a turn by system instead of user",
-        "2: dialogue two: has scores that span 0.25 only; candidates should differ more",
+        "2: dialogue two: has scores with a range of only 0.25; candidates should differ more",
         "3: dialogue levels: has no candidate of level 4, 3, 2, 1",
         "3: dialogue levels: ends with a turn by system instead of user",
     ]

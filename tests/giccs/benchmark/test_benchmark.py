@@ -85,10 +85,10 @@ def test_items_of_a_dialogue_share_the_source_s_label(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"score": 1.5}, "3: score is 1.5; it must be a number from 0 to 1"),
-        ({"score": float("nan")}, "3: score is NaN; it must be a number from 0 to 1"),
-        ({"score": "0.5"}, "3: score is '0.5'; it must be a number from 0 to 1"),
-        ({"score": True}, "3: score is true; it must be a number from 0 to 1"),
+        ({"score": 1.5}, "3: score is 1.5; expected a number from 0 to 1"),
+        ({"score": float("nan")}, "3: score is NaN; expected a number from 0 to 1"),
+        ({"score": "0.5"}, "3: score is '0.5'; expected a number from 0 to 1"),
+        ({"score": True}, "3: score is true; expected a number from 0 to 1"),
         ({"score": None}, "3: score is missing"),
         ({"domain": None}, "3: domain is missing"),
         ({"utterance": "  "}, "3: utterance is empty; expected text"),
@@ -104,7 +104,7 @@ def test_a_wrong_field_is_told_with_its_line(tmp_path, change, message):
 def test_one_turn_is_not_a_dialogue(tmp_path):
     turn = [{"speaker": "user", "text": "Hallo"}]
     found = problems_of(tmp_path, changed(turns=turn, n_turns=1, dialogue_id="own"))
-    assert found == ["3: there is one turn; a dialogue has two or more, the last is the target"]
+    assert found == ["3: there is one turn; expected two or more, the last one is the target"]
 
 
 def test_all_problems_of_a_file_are_reported_together(tmp_path):
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_benchmark(tmp_path, content, message):
 def test_missing_and_mistaken_places(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.jsonl: no such file"):
         read_benchmark(tmp_path / "nowhere.jsonl")
-    with pytest.raises(InputError, match=r"holds 0 \.jsonl files and neither the GiCCS release"):
+    with pytest.raises(InputError, match=r"contains 0 \.jsonl files and neither the GiCCS release"):
         read_benchmark(tmp_path)
     (tmp_path / "half.jsonl.gz").write_bytes(gzip.compress(b"x" * 999)[:-9])
     with pytest.raises(InputError, match="is not a complete gzip file"):
@@ -249,7 +249,7 @@ def test_equal_scores_and_the_target_as_candidate_are_warnings(tmp_path):
     result = CliRunner().invoke(validate, [str(path), "--json"])
     assert result.exit_code == 0
     assert json.loads(result.stdout)["warnings"] == [
-        f"{path}: all 4 scores are 0.5; no correlation is defined",
+        f"{path}: all 4 scores are 0.5; correlations are undefined",
         f"{path}:1: utterance u0 is the target utterance itself",
     ]
     assert read_benchmark("giccs-sample").warnings == ()

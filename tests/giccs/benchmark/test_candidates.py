@@ -159,8 +159,8 @@ def test_what_is_unlike_a_set():
     )  # fmt: skip
     assert list(candidate_problems(Dialogue("d", "", "", TURNS, candidates), 5)) == [
         "has 3 candidates instead of 5",
-        "candidate b says the same as candidate a",
-        "candidate c says the same as the last turn",
+        "candidate b repeats candidate a",
+        "candidate c repeats the last turn",
         "has no candidate of level 2, 1",
     ]
     plain_ones = tuple(Candidate(str(n), f"Satz {n}") for n in range(5))

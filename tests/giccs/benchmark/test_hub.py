@@ -114,7 +114,7 @@ def test_a_model_is_fetched_and_its_commit_stands_in_the_signature(tmp_path, hub
     assert result["metrics"]["spearman"]["n"] == 10
     again = run(tmp_path, hub, *arguments, "--offline")
     assert again.returncode == 0, again.stderr
-    assert "kept from before" in again.stderr
+    assert "existing result" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_model_is_fetched_and_its_commit_stands_in_the_signature(tmp_path, hub
         (["gated/model"], "gated/model: is gated; accept its terms on the hub"),
         (["lab/encoder", "--revision", "v9"], "lab/encoder: has no revision 'v9'"),
         (["lab/encoder", "--offline"], "offline, and the model is not in the cache"),
-        (["no such/../name"], "is not a file or folder here, nor can it be a hub id"),
+        (["no such/../name"], "is not an existing file or folder, nor a valid hub id"),
         (["baseline:chance", "--data", "lab/nothing"], "lab/nothing: no such dataset on the hub"),
     ],
 )

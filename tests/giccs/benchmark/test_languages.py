@@ -36,7 +36,7 @@ def test_tags_are_written_in_their_usual_case(text, tag):
 
 @pytest.mark.parametrize("text", ["", "german", "d", "de_AT", "de-", "de AT", "1de", "de\n"])
 def test_text_of_another_form_is_refused(text):
-    with pytest.raises(ValueError, match="expected one such as de, en or pt-BR"):
+    with pytest.raises(ValueError, match="expected a tag such as de, en or pt-BR"):
         language_tag(text)
 
 
@@ -75,7 +75,7 @@ def test_a_wrong_language_is_reported_with_its_line(tmp_path, value):
     lines[2] |= {"dialogue_id": "own"}
     _, problems = check_benchmark(write(tmp_path / "b.jsonl", lines))
     assert [problem.line for problem in problems] == [3]
-    assert "it must be a BCP 47 language tag" in problems[0].message
+    assert "expected a BCP 47 language tag" in problems[0].message
 
 
 def test_items_of_a_dialogue_share_their_language(tmp_path):
@@ -120,9 +120,9 @@ def test_one_language_of_a_data_set(languages, option, language):
 @pytest.mark.parametrize(
     ("languages", "option", "message"),
     [
-        (["de", "en"], None, r"d\.jsonl: the data are in several languages \(de: 1, en: 1\)"),
+        (["de", "en"], None, r"d\.jsonl: several languages \(de: 1, en: 1\)"),
         (["de", None], None, r"some of the data state no language \(de: 1, not stated: 1\)"),
-        (["de"], "en", r"the data are in de: 1, but --language is en"),
+        (["de"], "en", r"the language of the data is de: 1, but --language is en"),
         (["de"], "de-AT", "but --language is de-AT"),
     ],
 )

@@ -96,7 +96,10 @@ def test_the_sheet_is_in_the_language_of_the_dialogues(tmp_path):
     refused = call(
         build, "sheet", tmp_path / "d.jsonl", "--language", "en", "-o", tmp_path / "s.csv", code=2
     )
-    assert "the data are in de: 1, but --language is en; expected the same" in refused.stderr
+    assert (
+        "the language of the data is de: 1, but --language is en; expected the same"
+        in refused.stderr
+    )
 
 
 FRENCH = """
@@ -162,7 +165,7 @@ def test_a_template_of_ones_own_may_state_its_language(tmp_path):
     with pytest.raises(InputError, match=r"own.txt:1: 'French' is not a BCP 47 language tag"):
         open_template(path)
     path.write_text("# language: fr\n{turn}\n{nothing}\n", "utf-8")
-    with pytest.raises(InputError, match=r"own.txt:3: \{nothing\} is no field"):
+    with pytest.raises(InputError, match=r"own.txt:3: unknown field \{nothing\}"):
         open_template(path)
 
 
@@ -182,8 +185,8 @@ def test_the_template_is_that_of_the_data(languages, option, template):
     [
         ([None], None, "b.jsonl: the data state no language, and prompts depend on it"),
         (["fr"], None, "b.jsonl: there is no prompt template in fr"),
-        (["de", "en"], None, "b.jsonl: the data are in several languages"),
-        (["de"], "en", "b.jsonl: the data are in de: 10, but --language is en"),
+        (["de", "en"], None, "b.jsonl: several languages"),
+        (["de"], "en", "b.jsonl: the language of the data is de: 10, but --language is en"),
     ],
 )
 def test_no_template_is_taken_without_a_language(languages, option, message):
@@ -194,7 +197,7 @@ def test_no_template_is_taken_without_a_language(languages, option, message):
 def test_a_template_in_another_language_is_warned_of(tmp_path):
     english = MultipleChoice(open_template("figure2-en-1"))
     (problem,) = english.warnings_for(in_language("de", None))
-    assert str(problem) == "figure2-en-1: the template is in en, the data of b.jsonl in de"
+    assert str(problem) == "figure2-en-1: the template is in en, but b.jsonl is in de"
     assert english.template_for(in_language("de", "fr")).name == "figure2-en-1"
     assert english.warnings_for(in_language(None)) == []
     (tmp_path / "own.txt").write_text("{turn}\n{option}\n", "utf-8")
@@ -227,7 +230,7 @@ def test_exported_questions_follow_the_language(tmp_path):
     call(evaluate, *export)
     assert json.loads(questions.read_text("utf-8").splitlines()[0])["prompt"].startswith("Dialog:")
     done = call(evaluate, *export, "--template", "figure2-en-1")
-    assert f"warning: figure2-en-1: the template is in en, the data of {path} in de" in done.stderr
+    assert f"warning: figure2-en-1: the template is in en, but {path} is in de" in done.stderr
 
 
 @pytest.mark.parametrize(("tag", "code"), [("en", "eng-Latn"), ("deu-Latn", "deu-Latn")])
@@ -240,9 +243,9 @@ def test_mteb_language(tmp_path, tag, code):
 
 
 def test_a_language_that_mteb_has_no_code_for_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match="mteb's code of tlh is not known; expected an ISO 639-3"):
+    with pytest.raises(ValueError, match="mteb's code of tlh is unknown; expected an ISO 639-3"):
         mteb_language("tlh")
-    with pytest.raises(InputError, match=r"b\.jsonl: mteb's code of tlh is not known"):
+    with pytest.raises(InputError, match=r"b\.jsonl: mteb's code of tlh is unknown"):
         export_task(in_language("tlh"), ["without"], tmp_path)
 
 

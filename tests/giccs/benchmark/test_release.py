@@ -80,7 +80,7 @@ def edited(row, column, value):
         (edited(0, -1, "0.51"), "3_turn_dialogues.tsv:2: score 0.51 is not a multiple of 1/60"),
         (edited(0, -1, "1.0"), "scores of dialogue 3-turn-01 sum to"),
         (lambda n, rows: rows[:-1], "dialogue 3-turn-30 has 4 utterances instead of 5"),
-        (lambda n, rows: rows[:-5], "holds 29 dialogues instead of 30"),
+        (lambda n, rows: rows[:-5], "contains 29 dialogues instead of 30"),
     ],
 )
 def test_a_broken_invariant_is_a_warning(tmp_path, edit, message):
@@ -110,9 +110,7 @@ def test_a_wrong_column_is_named(tmp_path):
     write_release(tmp_path)
     path = tmp_path / "5_turn_dialogues/GiCCS_dataset_5_turn_dialogues.tsv"
     path.write_text(path.read_text("utf-8").replace("turn_4", "turn4", 1), "utf-8")
-    with pytest.raises(
-        InputError, match=r"lacks the columns turn_4; the release has original_domain"
-    ):
+    with pytest.raises(InputError, match=r"missing columns turn_4; expected original_domain"):
         read_benchmark(tmp_path)
 
 

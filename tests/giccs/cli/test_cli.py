@@ -76,7 +76,7 @@ def test_validate_reports_every_problem_and_fails(tmp_path):
     done = giccs("giccs-validate", path, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert f"{path}:1: score is 2; it must be a number from 0 to 1" in done.stderr
+    assert f"{path}:1: score is 2; expected a number from 0 to 1" in done.stderr
     assert f"{path}:2: not a JSON object" in done.stderr
     as_json = giccs("giccs-validate", path, "--json", cwd=tmp_path)
     assert as_json.returncode == 2
@@ -96,15 +96,21 @@ def test_validate_reports_every_problem_and_fails(tmp_path):
         (["baseline:chance", "--task", "sing"], "'sing' is not one of 'pairwise-sts'"),
         (
             ["baseline:chance", "--task", "multiple-choice-sts"],
-            "baseline:chance: gives no likelihoods; multiple-choice-sts needs a causal language model",
+            "baseline:chance: returns no likelihoods; multiple-choice-sts requires a causal language model",
         ),
         (["baseline:chance", "--permutations", "27"], "27 is not in the range 1<=x<=26"),
-        (["baseline:chance", "--template", "x.txt"], "x.txt: is neither a file nor a template"),
+        (
+            ["baseline:chance", "--template", "x.txt"],
+            "x.txt: is neither a file nor a built-in template",
+        ),
         (["baseline:chance", "--seed", "-1"], "-1 is not in the range 0<=x<=4294967295"),
-        (["--json", "export-mteb"], "is a command and comes first: giccs-eval export-mteb ..."),
+        (
+            ["--json", "export-mteb"],
+            "is a subcommand and must come first: giccs-eval export-mteb ...",
+        ),
         (["baseline:chance", "--limit", "0"], "0 is not in the range"),
         (["baseline:chance", "--data", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
-        (["baseline:chance", "--data", "."], "holds 0 .jsonl files"),
+        (["baseline:chance", "--data", "."], "contains 0 .jsonl files"),
     ],
 )
 def test_a_wrong_call_is_exit_code_2_and_leaves_nothing(tmp_path, arguments, message):
@@ -162,14 +168,14 @@ def test_ctrl_c_keeps_what_was_done(tmp_path, benchmark_file, plain_encoder):
     assert [name.split(".")[-1] for name in files(tmp_path / "r")] == ["json", "parquet"]
     done = giccs("giccs-eval", "baseline:chance", plain_encoder, "--data", benchmark_file, "-o", "r",
                  cwd=tmp_path)  # fmt: skip
-    assert "baseline:chance: pairwise-sts, kept from before" in done.stderr
+    assert "baseline:chance: pairwise-sts: existing result" in done.stderr
     assert len(files(tmp_path / "r")) == 4
 
 
 def test_report_of_nothing_says_what_writes_it(tmp_path):
     done = giccs("giccs-report", tmp_path, cwd=tmp_path)
     assert done.returncode == 2
-    assert "holds no results; giccs-eval -o writes them" in done.stderr
+    assert "contains no results; create them with giccs-eval -o" in done.stderr
 
 
 def test_the_sample_brings_its_noise_ceiling(tmp_path):
@@ -244,11 +250,14 @@ def test_judgments_of_other_scores_are_refused_before_any_model_works(own_study)
     shown = ("giccs-report", "r", "--judgments", "judgments.csv")
     report = giccs(*shown, "--data", "benchmark.jsonl", cwd=own_study)
     assert report.returncode == 2
-    assert "benchmark.jsonl: has other content than what the pairwise results" in report.stderr
+    assert (
+        "benchmark.jsonl: its content differs from the data of the pairwise results"
+        in report.stderr
+    )
     giccs(*call, "benchmark.jsonl", cwd=own_study)
     which = giccs(*shown, cwd=own_study)
     assert which.returncode == 2
-    assert "say with --data which one the judgments are of" in which.stderr
+    assert "specify that of the judgments with --data" in which.stderr
 
 
 RECIPE = """
@@ -335,13 +344,13 @@ def test_a_recipe_says_models_tasks_and_history(tmp_path, benchmark_file):
     (result,) = json.loads(one.stdout)["results"]
     assert (result["model"], result["environment"]["data"]) == ("baseline:chance", "giccs-sample")
     for arguments, message in (
-        (["--history", "both"], "--history is for the recipe to say"),
+        (["--history", "both"], "--history is set by the recipe"),
         (["--revision", "main"], "--revision is for the recipe to say"),
         (
             ["baseline:x"],
-            "r.toml: says nothing of baseline:x; baseline:chance, baseline:char-ngram",
+            "r.toml: does not contain baseline:x; expected one of baseline:chance, baseline:char-ngram",
         ),
-        (["--task", "multiple-choice-sts"], "r.toml: says nothing of multiple-choice-sts"),
+        (["--task", "multiple-choice-sts"], "r.toml: does not contain multiple-choice-sts"),
     ):
         wrong = giccs(*call, *arguments, cwd=tmp_path)
         assert wrong.returncode == 2
@@ -377,12 +386,15 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "b.jsonl"], "--data belongs to --judgments or --against"),
-        (["--judgments", "j.csv", "--against", "r.toml"], "--against prints no noise ceiling"),
+        (["--data", "b.jsonl"], "--data requires --judgments or --against"),
+        (
+            ["--judgments", "j.csv", "--against", "r.toml"],
+            "--against cannot be combined with --judgments",
+        ),
         (["--against", "nowhere.toml"], "nowhere.toml: no such file"),
         (["--compare", "--against", "r.toml"], "--compare cannot be combined with --against"),
         (["--compare", "--judgments", "j.csv"], "--compare cannot be combined with --against or"),
-        (["--compare", "--data", "b.jsonl"], "--data belongs to --judgments or --against"),
+        (["--compare", "--data", "b.jsonl"], "--data requires --judgments or --against"),
         (["--detect", "0.1"], "--detect requires --compare"),
         (["--compare", "--detect", "0"], "Invalid value for '--detect'"),
     ],
@@ -403,5 +415,5 @@ def test_every_option_concerns_some_task():
 def test_an_option_that_concerns_no_task_is_refused(tmp_path):
     done = giccs("giccs-eval", "baseline:chance", "--task", "csts", "--shots", "2", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--shots is for csts-prompt; what is asked is csts" in done.stderr
+    assert "--shots is for csts-prompt, not for csts" in done.stderr
     assert files(tmp_path) == []

@@ -189,7 +189,7 @@ def test_import_says_what_it_did(corpus):
     done = call(build, "import", "w000_pk.trl", "w001_pk.trl", "-o", "-")
     assert len(done.stdout.splitlines()) == 2
     assert "2 files, 2 dialogues" in done.stderr
-    assert "user: AAA\nsystem: SMA\nstripped: " in done.stderr
+    assert "user: AAA\nsystem: SMA\nremoved: " in done.stderr
     found = json.loads(call(build, "import", "crowdss.csv", "--json", "-o", "x.jsonl").stdout)
     assert found["roles"] == {"Nutzer": "user", "System": "system"}
     assert found["counts"]["dialogues"] == 40
@@ -216,7 +216,7 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
     assert done.stderr.splitlines() == [
         "warning: d.jsonl:1: dialogue d: has 3 candidates instead of 5",
         "warning: d.jsonl:1: dialogue d: ends with a turn by system instead of user",
-        "warning: d.jsonl:1: dialogue d: has scores that span 0.20 only; candidates should differ more",
+        "warning: d.jsonl:1: dialogue d: has scores with a range of only 0.20; candidates should differ more",
         "3 items of 1 dialogues; 3 warnings",
     ]
     lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text("utf-8").splitlines()]
@@ -232,17 +232,17 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["import", "x.csv", "--columns", "words=a", "-o", "o"], "'words=a' is not a column of a turn"),
+        (["import", "x.csv", "--columns", "words=a", "-o", "o"], "unknown column 'words=a' of a turn"),
         (["import", "x.csv", "--user", "A", "--system", "a", "-o", "o"], "the user or the system, not both"),
         (["import", "x.csv", "-o", "-", "--json"], "both write to standard output"),
         (["import", "nowhere.csv", "-o", "o"], "nowhere.csv: no such file"),
         (["import", "-", "-o", "o"], "<stdin>: standard input needs --format"),
-        (["import", "lone.csv", "-o", "o"], "no dialogue of two turns or more was found"),
+        (["import", "lone.csv", "-o", "o"], "no dialogue with at least two turns"),
         (["sheet", "two.jsonl", "-o", "o"], "two.jsonl: the data state no language, and the sheet's texts"),
         (["sheet", "two.jsonl", "-o", "o", "--language", "fr"], "two.jsonl: the sheet has no texts in fr;"),
         (["sheet", "two.jsonl", "-o", "o", "--lang", "x"], "'x' is not a BCP 47 language tag"),
-        (["select", "two.jsonl", "-o", "o"], "two.jsonl: no dialogue was taken; --log tells why"),
-        (["--dialogues", "two.jsonl", "--scores", "s.csv"], "two.jsonl:1: there are no candidates;"),
+        (["select", "two.jsonl", "-o", "o"], "two.jsonl: no dialogue was selected; --log writes the reasons"),
+        (["--dialogues", "two.jsonl", "--scores", "s.csv"], "two.jsonl:1: no candidates;"),
         ([], "Missing option '--dialogues'"),
         (["slect"], "No such command 'slect'; expected one of import, select, sheet, candidates."),
     ],

@@ -40,7 +40,7 @@ def sheet(tmp_path):
 def test_the_mismatches_are_listed_as_in_table_4(sheet):
     done = call("giccs-sample", "--expert", sheet)
     assert done.exit_code == 0
-    assert "1 items are not judged yet" in done.stderr
+    assert "1 items have no judgment yet" in done.stderr
     header, _, *lines = done.stdout.splitlines()
     columns = [
         "Last turn of the dialogue",
@@ -110,7 +110,7 @@ def test_a_filled_in_sheet_is_not_overwritten(sheet):
     before = sheet.read_bytes()
     done = call("giccs-sample", "--sheet", sheet)
     assert done.exit_code == 2
-    assert "is there already" in done.stderr
+    assert "already exists" in done.stderr
     assert sheet.read_bytes() == before
 
 

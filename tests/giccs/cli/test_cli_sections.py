@@ -23,10 +23,10 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
     options = [one for one in evaluate.params if isinstance(one, click.Option)]
     assert of.keys() == {max(one.opts, key=len) for one in options} | {"--help"}
     assert [of[f"--{name}"] for name in ("json", "help", "task", "limit", "shots", "engine")] == [
-        "Options", "Options", "What is asked", "What is asked", "How it is asked", "Results and work",
+        "Options", "Options", "Tasks and data", "Tasks and data", "Task options", "Results and execution",
     ]  # fmt: skip
     assert [of[f"--{name}"] for name in ("quantise", "base-url", "concurrency")] == [
-        "Models on this machine", "Models on a server", "Models on a server",
+        "Local models", "Models on a server", "Models on a server",
     ]  # fmt: skip
 
 
@@ -36,7 +36,7 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
         (evaluate, ["--help"], "Usage: giccs-x [OPTIONS] MODEL..."),
         (evaluate, ["export-mteb", "--help"], "Usage: giccs-x export-mteb [OPTIONS]"),
         (evaluate, ["export-mteb"], "Missing option '-o' / '--output'."),
-        (evaluate, ["m", "export-mteb"], "export-mteb is a command and comes first"),
+        (evaluate, ["m", "export-mteb"], "export-mteb is a subcommand and must come first"),
         (evaluate, ["--task", "csts"], "Missing argument 'MODEL...'"),
         (build, ["select", "--help"], "Usage: giccs-x select [OPTIONS] DIALOGUES..."),
         (build, ["--log", "x"], "Missing option '--dialogues'."),

@@ -228,14 +228,14 @@ def test_another_language(tmp_path):
     [
         (
             ["--language", "en"],
-            "giccs-sample: the data are in de: 300, but --language is en; expected",
+            "giccs-sample: the language of the data is de: 300, but --language is en; expected",
         ),
         (
             ["--language", "German"],
-            "'German' is not a BCP 47 language tag; expected one such as de",
+            "'German' is not a BCP 47 language tag; expected a tag such as de",
         ),
-        (["--by", "n_turns,level"], "--by: 'level' is no column; it must be one of n_turns, dom"),
-        (["--by", ""], "--by: '' is no column"),
+        (["--by", "n_turns,level"], "--by: unknown column 'level'; expected one of n_turns, dom"),
+        (["--by", ""], "--by: unknown column ''"),
         (
             ["--figure", "scores.gif"],
             "scores.gif: unsupported file type; expected a name that ends in "
@@ -265,12 +265,12 @@ def test_the_figure_is_drawn_of_scores_only(tmp_path, benchmark_file):
     figure = tmp_path / "figures" / "scores.svg"
     done = call(benchmark_file, "--figure", figure)
     assert done.exit_code == 0
-    assert done.stderr == f"Figure 1 is in {figure}\n"
+    assert done.stderr == f"Figure 1 written to {figure}\n"
     assert "score: 0.8–1; items: " in figure.read_text("utf-8")
     row = german("Hallo!", "Guten Tag.")
     path = write(tmp_path / "dialogues.jsonl", [row])
     done = call(path, "--figure", tmp_path / "no.svg")
-    assert (done.exit_code, done.stderr) == (2, f"{path}: has no scores; --figure draws scores\n")
+    assert (done.exit_code, done.stderr) == (2, f"{path}: has no scores, which --figure requires\n")
     assert not (tmp_path / "no.svg").exists()
 
 

@@ -218,8 +218,8 @@ def test_a_chat_template_and_the_length_reach_the_model(kites, tmp_path, opened)
 
 
 @pytest.mark.parametrize(("model", "more", "message"), [
-    (object(), [], "any: writes no text; answering needs a model that does"),
-    (Tabled(str), ["--chat-template"], "any: takes no chat template from here"),
+    (object(), [], "any: does not generate text; answering requires a text generation model"),
+    (Tabled(str), ["--chat-template"], "any: does not support chat templates here"),
 ])  # fmt: skip
 def test_a_model_that_cannot_do_it_is_refused(kites, tmp_path, opened, model, more, message):
     opened(model)

@@ -204,7 +204,7 @@ def test_values_that_no_option_has_are_refused(options, message):
 
 
 def test_a_model_must_write():
-    assert "needs a model that does" in Prompting().refuses(object())
+    assert "requires a text generation model" in Prompting().refuses(object())
     assert Prompting().refuses(Tabled(str)) == ""
     assert "omit --chat-template" in Prompting(chat_template=True).refuses(Tabled(str))
     assert Prompting(chat_template=True).refuses(TabledChat(str)) == ""
@@ -416,7 +416,7 @@ def test_giccs_eval_prompts_real_models(tiny_t5, tiny_gpt, tmp_path):
         assert len(table) == 8
         assert found.metrics["invalid"].value == 1 - table["valid"].mean()
     again = CliRunner().invoke(evaluate, [*models, *how])
-    assert again.stderr.count("kept from before") == 2
+    assert again.stderr.count("existing result") == 2
     assert "csts-prompt" in again.stdout
 
 
@@ -425,4 +425,7 @@ def test_an_encoder_is_told_what_to_use(static_encoder, tmp_path):
         evaluate, [f"encoder:{static_encoder}", "--task", "csts-prompt", "-o", str(tmp_path)]
     )
     assert done.exit_code == 2
-    assert "writes no text; csts-prompt needs a model that does: seq2seq:FOLDER" in done.stderr
+    assert (
+        "does not generate text; csts-prompt requires a text generation model: seq2seq:FOLDER"
+        in done.stderr
+    )

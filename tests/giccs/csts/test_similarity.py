@@ -144,7 +144,7 @@ def test_a_model_that_has_no_answer_gives_a_reason_and_no_number(tmp_path):
 def test_what_a_model_cannot_do_is_said():
     writer = type("Writer", (), {"name": "writer", "score": None})()
     assert "csts-prompt" in task().refuses(writer)
-    assert "gives no vectors" in task(encoding="tri").refuses(Recorder())
+    assert "returns no vectors" in task(encoding="tri").refuses(Recorder())
     assert task().refuses(Recorder()) == ""
 
 
@@ -159,7 +159,7 @@ def test_a_result_is_kept_and_found_again(static_encoder, tmp_path):
     (before,) = run([model], [asked], data, store)
     notes = []
     (after,) = run([model], [asked], data, store, note=notes.append)
-    assert "kept from before" in notes[0]
+    assert "existing result" in notes[0]
     assert after.document() == json.loads(json.dumps(before.document()))
 
 

@@ -82,7 +82,7 @@ def test_a_split_of_a_folder_is_predicted_and_an_existing_result_is_written_agai
     (path,) = first["submissions"]
     (tmp_path / "out" / "submissions").rename(tmp_path / "removed")
     again = call(evaluate, *command, "-o", tmp_path / "out", "--json")
-    assert "kept from before" in again.stderr
+    assert "existing result" in again.stderr
     assert json.loads(again.stdout)["submissions"] == [path]
     (removed,) = (tmp_path / "removed").rglob("*.json")
     assert removed.read_text() == Path(path).read_text()

@@ -107,12 +107,12 @@ def test_the_threshold_itself_completes_a_factor():
     [
         (
             "alle Wörter hier sind verschieden",
-            "too short: its 5 words (5 different), forwards and backwards, complete no factor",
+            "too short: read forwards and backwards, its 5 words (5 different) complete no factor",
         ),
         # forwards ja ja is 1/2; backwards 1/1 2/2 3/3 4/4 4/5 = .8
         (
             "ja ja das geht heute",
-            "too short: its 5 words (4 different), backwards, complete no factor",
+            "too short: read backwards, its 5 words (4 different) complete no factor",
         ),
     ],
 )

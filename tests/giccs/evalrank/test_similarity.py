@@ -270,14 +270,14 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
     assert result.predictions["prediction"].to_list() == pytest.approx(list(expected))
     assert result.signature["setting"] == "own"
     with pytest.raises(
-        InputError, match=r"gives no vectors, and word-similarity needs them for l2"
+        InputError, match=r"returns no vectors, and word-similarity needs them for l2"
     ):
         check_supported([model], [distance])
 
     class Causal:
         name = "causal:gpt"
 
-    assert task("sentence-similarity").refuses(Causal()).startswith("compares no texts; ")
+    assert task("sentence-similarity").refuses(Causal()).startswith("does not compare texts; ")
     with pytest.raises(InputError, match="cos-centred: is not for word-similarity; it must be cos"):
         task(similarity="cos-centred")
 

@@ -126,7 +126,7 @@ def test_both_engines_come_to_the_same_bits(
     assert kept(tmp_path / "ray") == kept(tmp_path / "local")
     again = called(*arguments, "-o", tmp_path / "ray", "--engine", "ray", "--address", "nowhere:1")
     assert again[:2] == ray[:2]  # all is known: no cluster is looked for
-    assert again[2].count("kept from before") == 16
+    assert again[2].count("existing result") == 16
 
 
 def test_verbose_shows_what_the_workers_do(cluster, tmp_path, benchmark_file):
@@ -246,7 +246,7 @@ def test_a_worker_with_other_weights_is_not_believed(cluster, data, tmp_path):
     ask = EvaluationJob(
         seed_7, PairwiseSTS(), data, ModelOptions(seed=8)
     )  # as the worker will open it
-    with pytest.raises(ValueError, match="is not the same on the worker; model_seed differ"):
+    with pytest.raises(ValueError, match="differs on the worker; different keys: model_seed"):
         list(run_on_ray([ask], Store(tmp_path / "r"), address=cluster.address))
     assert kept(tmp_path / "r") == {}
 
@@ -318,17 +318,17 @@ evaluate(prog_name="giccs-eval")
 def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     arguments = ["baseline:chance", "--data", benchmark_file, "-o", tmp_path / "r"]
     code, _, said = called(*arguments, "--address", "auto")
-    assert (code, "--address is for --engine ray" in said) == (2, True)
+    assert (code, "--address requires --engine ray" in said) == (2, True)
     pytest.importorskip("ray", reason="ray is not installed")
     with socket.create_server(("127.0.0.1", 0)) as once:
         nobody = f"127.0.0.1:{once.getsockname()[1]}"
     other = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
     threading.Thread(target=other.serve_forever, daemon=True).start()
     for address, reason in {
-        f"127.0.0.1:{other.server_port}": "no Ray cluster answers (something else does)",
-        "nonsense": "is not an address; expected auto or HOST:PORT",
-        "ray://127.0.0.1:10001": "is not an address; expected auto or HOST:PORT",
-        nobody: "no Ray cluster answers (Connection refused)",
+        f"127.0.0.1:{other.server_port}": "no response of a Ray cluster (another service responds)",
+        "nonsense": "invalid address; expected auto or HOST:PORT",
+        "ray://127.0.0.1:10001": "invalid address; expected auto or HOST:PORT",
+        nobody: "no response of a Ray cluster (Connection refused)",
     }.items():
         code, _, said = called(*arguments, "--engine", "ray", "--address", address)
         assert (code, said.splitlines()[-1]) == (2, f"--address {address}: {reason}")
@@ -336,7 +336,7 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     code, _, said = called(*arguments, "--engine", "ray", "--device", "cuda:1")
     assert (code, said) == (
         2,
-        "--engine ray: cuda:1 is not allowed, as Ray deals out the GPUs; write --device cuda\n",
+        "--engine ray: cuda:1 is not supported, because Ray assigns the GPUs; use --device cuda\n",
     )
     monkeypatch.setitem(sys.modules, "ray", None)
     code, _, said = called(*arguments, "--engine", "ray")
@@ -350,8 +350,8 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
     [
         (
             "Failed to connect to Ray cluster at 127.0.0.1:6379",  # all that Ray 2.60 says
-            "Failed to connect to Ray cluster at 127.0.0.1:6379; if it asks for a token, set "
-            "RAY_AUTH_MODE=token here, too",
+            "Failed to connect to Ray cluster at 127.0.0.1:6379; if it requires a token, set "
+            "RAY_AUTH_MODE=token",
         ),
         ("Could not find any\n running Ray instance.", "Could not find any running Ray instance."),
     ],
@@ -398,7 +398,7 @@ def test_a_gpu_is_claimed_where_the_model_takes_one(static_encoder):
     assert [_n_gpus(gpus, ask(device)) for device in ("auto", "cuda", "cpu")] == [1, 1, 0]
     assert _n_gpus(gpus, ask("auto", open_model("baseline:chance"))) == 0
     assert [_n_gpus(none, ask(device)) for device in ("auto", "cpu")] == [0, 0]
-    with pytest.raises(ValueError, match="--device cuda is asked for, and the cluster has no GPU"):
+    with pytest.raises(ValueError, match="--device cuda requested, but the cluster has no GPU"):
         _n_gpus(none, ask("cuda"))
 
 

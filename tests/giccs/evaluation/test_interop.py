@@ -173,7 +173,7 @@ def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metada
         done = giccs(EVAL, name, *release, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "the licence cc-by-nc-nd-3.0 allows no derivatives" in done.stderr
-        assert "do not pass them on" in done.stderr
+        assert "use them only privately" in done.stderr
     (notice,) = (tmp_path / "out").glob("*_LICENCE.txt")
     link = "https://creativecommons.org/licenses/by-nc-nd/3.0/"
     written = [
@@ -189,7 +189,7 @@ def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metada
     for found in metadata(tmp_path / "out" / "giccs_release_pairwise.py"):
         assert found["license"] == link  # mteb has no id for it
         assert found["annotations_creators"] == "human-annotated"
-        assert "do not pass them on" in found["description"]
+        assert "use them only privately" in found["description"]
 
 
 def test_what_neither_data_nor_card_toml_state_is_unknown(unstated_file, metadata, tmp_path):
@@ -246,7 +246,7 @@ def test_card_toml_does_not_contradict_what_is_known(tmp_path):
     assert not (tmp_path / "out").exists()
     other = giccs(EVAL, "export-mteb", "--language", "en", "-o", "out", cwd=tmp_path)
     assert other.returncode == 2
-    assert "the data are in de: 300, but --language is en" in other.stderr
+    assert "the language of the data is de: 300, but --language is en" in other.stderr
 
 
 @pytest.mark.parametrize(

@@ -75,25 +75,25 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         read_sweep(path)
     said = [problem.message for problem in caught.value.problems]
     begins = [
-        "titel is not known; title, source, grid are",
-        "title is 3; it must be a text",
-        "grid 1: models has 3; it must be a text, or a table of name and revision",
-        "grid 1: models has {'name': 'm', 'commit': 'c'}; it must be",
-        "grid 1: models has one of its values twice",
+        "titel is unknown; expected one of title, source, grid",
+        "title is 3; expected text",
+        "grid 1: models has 3; expected text, or a table of name and revision",
+        "grid 1: models has {'name': 'm', 'commit': 'c'}; expected",
+        "grid 1: models has a repeated value",
         "grid 1: tasks has 'pairwise'; pairwise-sts, ",
-        "grid 1: data is []; it must be a list of names",
+        "grid 1: data is []; expected a list of names",
         "grid 1: options: history is 'never'; expected one of without, with, both",
         "grid 1: options: shots is '2'; expected an integer from 0 to 1000",
         "grid 1: options: unknown option batch; expected one of history, seed, ",
-        "grid 1: options has seed = []; it must be a value or a list of some",
+        "grid 1: options has seed = []; expected a value or a nonempty list",
         "grid 1: options: permutations is 0; expected an integer from 1 to 26",
         "grid 1: options: permutations is 27; expected an integer from 1 to 26",
-        "grid 2: model is not known; models, tasks, data, options are",
-        "grid 2: models is missing; it must be a list of names",
-        "grid 2: tasks is missing; it must be a list of names",
-        "grid 3: models has one of its values twice",
+        "grid 2: model is unknown; expected one of models, tasks, data, options",
+        "grid 2: models is missing; expected a list of names",
+        "grid 2: tasks is missing; expected a list of names",
+        "grid 3: models has a repeated value",
         "grid 3: options: seed is -1; expected an integer from 0 to 4294967295",
-        "grid 3: options has seed with one of its values twice",
+        "grid 3: options has a repeated value for seed",
         "grid 3: options: split is 'dev'; expected one of train, validation, test",
         "grid 3: options: similarity is 'dot'; expected one of cos, cos-centred, l2",
     ]
@@ -105,8 +105,8 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
     ("text", "said"),
     [
         ("grid = [", "sweep.toml:"),
-        ("", "has no [[grid]]"),
-        ("grid = 3", "has no [[grid]]"),
+        ("", "no [[grid]]"),
+        ("grid = 3", "no [[grid]]"),
         ("[[grid]]\nmodels = ['m']\ntasks = ['csts']\noptions = 3", "options is 3"),
     ],
 )
@@ -138,11 +138,11 @@ def test_a_sweep_runs_what_each_model_can_do_and_goes_on_where_it_stopped(
         for model in ("baseline:chance", str(static_encoder))
         for data in (str(benchmark_file), "giccs-sample")
     ]
-    assert "left out: baseline:chance: gives no likelihoods" in said
+    assert "skipped: baseline:chance: returns no likelihoods" in said
     assert len(list((tmp_path / "r").glob("*.parquet"))) == 4
     again = called(*arguments)
     assert json.loads(again[1]) == json.loads(out)
-    assert again[2].count("kept from before") == 4
+    assert again[2].count("existing result") == 4
 
 
 def test_a_model_that_fails_when_it_is_asked_does_not_stop_the_rest(tmp_path, static_encoder):
@@ -198,7 +198,7 @@ def test_all_models_that_cannot_be_had_are_told_at_once(tmp_path):
 def test_what_a_sweep_says_itself_is_not_said_beside_it(more, option):
     code, _, said = called("--sweep", "s.toml", *more)
     assert code == 2
-    assert f"{option} is for the sweep to say; leave it out beside --sweep" in said
+    assert f"{option} is set by the sweep; omit it with --sweep" in said
 
 
 def test_a_sweep_that_leaves_everything_out_is_no_success(tmp_path):
@@ -212,4 +212,4 @@ def test_a_sweep_that_leaves_everything_out_is_no_success(tmp_path):
     )
     code, out, said = called("--sweep", path, "-o", tmp_path / "r")
     assert (code, out) == (2, "")
-    assert "baseline:chance: gives no likelihoods" in said
+    assert "baseline:chance: returns no likelihoods" in said

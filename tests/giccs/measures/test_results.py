@@ -51,7 +51,7 @@ def test_what_stands_is_not_computed_again_unless_forced(benchmark, tmp_path):
     evaluated(benchmark, store, note=notes.append)
     evaluated(benchmark, store, note=notes.append, force=True)
     evaluated(benchmark.first(3), store, note=notes.append)
-    kept = ["kept from before" in note for note in notes]
+    kept = ["existing result" in note for note in notes]
     assert kept == [False, True, False, False]
     assert len(list(store.results())) == 2
 

@@ -41,7 +41,7 @@ def test_folders_that_are_no_models(tmp_path, llama):
     file = tmp_path / "notes.txt"
     file.write_text("x")
     assert "is a file; expected a folder, a .gguf file or a hub id" in refusal(f"causal:{file}")
-    assert "write causal:FOLDER or causal:HUB-ID" in refusal("causal:")
+    assert "expected causal:FOLDER or causal:HUB-ID" in refusal("causal:")
     broken = shutil.copytree(llama, tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"truncated")
     assert "cannot be loaded: " in refusal(broken)

@@ -180,7 +180,7 @@ FAULTS = {
     page: "the server answered, but not with a JSON object, 2 times",
     list_of_nothing: "the server answered, but not with a JSON object, 2 times",
     no_choices: "the server answered, but without a choice, 2 times",
-    no_text: "the server answered, but without a text, 2 times",
+    no_text: "the server answered, but without text, 2 times",
     stalled: "no answer within 1 seconds, 2 times",
     dripping: "no answer within 1 seconds, 2 times",
 }
@@ -239,7 +239,7 @@ def test_no_request_is_begun_after_a_failure(hostile):
     prompts = [f"Frage {n}" for n in range(50)]
     message = failure(chat(hostile), prompts)
     assert "the server rejected the key (401: who are you?); set OPENAI_API_KEY" in message
-    assert "0 of 50 answers are kept" in message
+    assert "0 of 50 answers are stored" in message
     assert len(hostile.seen) <= 2
 
 
@@ -267,7 +267,7 @@ def test_faults_of_several_kinds_share_the_tries(hostile):
     model = chat(hostile, Limits(seconds=20.0, retries=3, pause=0.0))
     assert "not with a JSON object, 4 times" in failure(model, PROMPTS[:1])
     hostile.script = [rate_limited, no_text, page, broken]
-    assert "busy or broken, 4 times (500: Ausfall)" in failure(model, PROMPTS[:1])
+    assert "busy or failed, 4 times (500: Ausfall)" in failure(model, PROMPTS[:1])
 
 
 def test_half_a_letter_is_kept_as_a_mark(hostile):
@@ -444,7 +444,7 @@ def refused(url, key=None):
 def test_where_requests_go_and_where_the_key_does_not(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "")
     assert "requires a key for OpenAI's server; set OPENAI_API_KEY" in refused(None)
-    assert "would go to http://10.0.0.7:8000/v1 unencrypted" in refused(
+    assert "would be sent to http://10.0.0.7:8000/v1 unencrypted" in refused(
         "http://10.0.0.7:8000/v1", KEY
     )
     assert "unencrypted" in refused("http://localhost.example.org/v1", KEY)
@@ -545,7 +545,7 @@ def test_an_answer_that_cannot_be_kept_ends_the_work(hostile, monkeypatch):
     """The disk is full: that is said here, no disk is filled."""
 
     def full(self, request, answer):
-        with self._told():
+        with self._explain_errors():
             raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Cache, "keep", full)

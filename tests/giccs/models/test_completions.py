@@ -416,7 +416,7 @@ NO_ECHO = (
     "does not echo the prompt; expected a server whose /v1/completions supports echo and logprobs"
 )
 NOT_THE_TEXT = "the tokens are not those of the whole prompt"
-NO_NUMBER = "expected a number up to 0"
+NO_NUMBER = "; expected a number up to 0"
 USELESS = {
     "written alone": (changed(text=lambda text: text[-1:]), NO_ECHO),
     "no text": (changed(text=lambda text: None), NO_ECHO),
@@ -440,19 +440,19 @@ USELESS = {
     ),
     "null": (
         changed(token_logprobs=lambda found: [*found[:3], None, *found[4:]]),
-        f"token 4 has None {NO_NUMBER}",
+        f"token 4 is None{NO_NUMBER}",
     ),
     "NaN": (
         changed(token_logprobs=lambda found: [*found[:3], math.nan, *found[4:]]),
-        f"nan {NO_NUMBER}",
+        f"nan{NO_NUMBER}",
     ),
     "infinite": (
         changed(token_logprobs=lambda found: [*found[:3], -math.inf, *found[4:]]),
-        f"-inf {NO_NUMBER}",
+        f"-inf{NO_NUMBER}",
     ),
     "positive": (
         changed(token_logprobs=lambda found: [*found[:3], 0.1, *found[4:]]),
-        f"0.1 {NO_NUMBER}",
+        f"0.1{NO_NUMBER}",
     ),
     "cut": (cut_short, NOT_THE_TEXT),
     "shifted": (llama_cpp_python, NOT_THE_TEXT),
@@ -590,7 +590,7 @@ def test_the_command_says_nothing_of_prompts_and_key_and_asks_nothing_twice(
     assert counts["requests"] == len({body["prompt"] for _, body in server.seen}) == 3 * 3 * 6
     assert counts["cached"] == 2 * 3 * 6
     assert len(server.seen) == 3 * 3 * 6
-    assert "completions:tiny: 54 requests, 36 kept in completions-tokens.sqlite" in more.stderr
+    assert "completions:tiny: 54 requests, 36 stored in completions-tokens.sqlite" in more.stderr
     said = first.stderr + more.stderr
     assert key not in said + first.stdout + more.stdout
     options = {body["prompt"].splitlines()[-1] for _, body in server.seen}

@@ -254,7 +254,7 @@ def test_what_is_no_encoder_decoder_is_refused(t5, llama, tmp_path):
     assert stated_kind(t5) == "seq2seq"
     assert open_model(str(t5)).identity == open_model(f"seq2seq:{t5}").identity
     assert stated_kind(llama) == "causal"
-    assert "seq2seq:x: is no encoder-decoder" in refusal(llama)
+    assert "seq2seq:x: not an encoder-decoder" in refusal(llama)
     assert "contains no model" in refusal(tmp_path)
     assert "is a file" in refusal(t5 / "config.json")
     torch.manual_seed(0)

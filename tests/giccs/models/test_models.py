@@ -122,7 +122,7 @@ def refusal(name, **options):
 
 def test_names_that_are_none():
     assert "expected baseline:chance or baseline:char-ngram" in refusal("baseline:wer")
-    assert "allowed: package:minilm, package:use-multilingual" in refusal("package:bert")
+    assert "expected one of package:minilm, package:use-multilingual" in refusal("package:bert")
     assert "missing model name" in refusal("encoder:")
 
 
@@ -140,7 +140,7 @@ def test_folders_that_are_no_models(tmp_path, plain_encoder):
     (broken / "model.safetensors").write_bytes(b"truncated")
     assert "cannot be loaded: " in refusal(broken)
     (broken / "config.json").write_text("{")
-    assert "config.json: is not JSON" in refusal(broken)
+    assert "config.json: not valid JSON" in refusal(broken)
 
 
 def test_code_of_the_model_needs_a_word_from_the_user(tmp_path, plain_encoder):
@@ -158,7 +158,7 @@ def test_a_causal_model_is_not_taken_for_an_encoder_silently(tmp_path, plain_enc
     (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertLMHeadModel"]}))
     model = open_model(str(folder))
     assert model.identity["kind"] == "causal"
-    assert f"write encoder:{folder}" in PairwiseSTS().refuses(model)
+    assert f"use encoder:{folder}" in PairwiseSTS().refuses(model)
     assert scores(f"encoder:{folder}") == pytest.approx(scores(plain_encoder), abs=1e-6)
 
 

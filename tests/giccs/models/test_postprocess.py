@@ -328,7 +328,7 @@ def test_what_does_not_go_together_is_said(words, static_encoder):
         wrapped(encoder, "first-last").vectors(["a"], silent)
     with pytest.raises(InputError, match="words must follow word vectors"):
         wrapped(encoder, "words")
-    with pytest.raises(InputError, match=r"baseline:chance\+pcr:2: gives no vectors"):
+    with pytest.raises(InputError, match=r"baseline:chance\+pcr:2: returns no vectors"):
         wrapped(open_model("baseline:chance"), "pcr")
     with pytest.raises(InputError, match="2 texts are too few for 12 dimensions"):
         wrapped(words, "whitening").pair_scores(["wort1"], ["wort2"], silent)
@@ -361,7 +361,7 @@ def test_a_path_may_have_a_plus(tmp_path):
             "package:minilm+whitenin",
             "no such file, and 'whitenin' is not a step; expected one of whitening",
         ),
-        ("package:minilm+nonsense+pcr", "nor is 'nonsense' a step"),
+        ("package:minilm+nonsense+pcr", "'nonsense' is not a step"),
         ("package:minilm+pcr:", "K is ''; expected an integer from 1 to 9999999"),
         ("package:minilm+whitening:-3", "K is '-3'"),
         ("package:minilm+whitening:²", "K is '²'"),

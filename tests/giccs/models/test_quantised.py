@@ -269,7 +269,10 @@ def test_4_bits_and_a_device_map_go_together(tmp_path, llama):
 
 def test_maps_that_are_none(tmp_path, llama):
     message = refusal(llama, device_map="evenly")
-    assert "is 'evenly'; auto, balanced, balanced_low_0, sequential or a JSON file are" in message
+    assert (
+        "invalid --device-map 'evenly'; expected auto, balanced, balanced_low_0, sequential or a JSON file"
+        in message
+    )
     for wrong in ([], {}, {"model": None}, {"model": True}):
         said = refusal(llama, device_map=placed(tmp_path, wrong))
         assert "is no device map; an object is expected" in said

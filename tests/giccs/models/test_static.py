@@ -205,7 +205,7 @@ def test_the_first_of_a_word_counts_and_bytes_that_are_no_text_are_told(file):
         (b"4 3\n" + GLOVE, "FILE:1: the header states 4 words, but there are 3"),
         (b"2 3\n" + GLOVE, "FILE:1: the header states 2 words, but there are 3"),
         (b"3 4\n" + GLOVE, "FILE:2: expected a word and 4 numbers: 'the 0.5 -1 2e-1'"),
-        (b"0 4\n", "FILE:1: the header states 0 words of 4 numbers; at least one word"),
+        (b"0 4\n", "FILE:1: the header states 0 words of 4 numbers; expected at least one word"),
         (b"4 900000000000\n\x01", "FILE:1: the header states 4 words of 900,000,000,000 numbers"),
         (BINARY[:-4], "FILE: ends within word 2 of 2 words in its header"),
         (b"3" + BINARY[1:], "FILE: ends within word 3 of 3 words in its header"),
@@ -331,7 +331,7 @@ def test_how_an_entry_is_found():
     assert lookup.rows(" New York ") == ([5], 0)
     assert lookup.rows("off. E-Mail, off.") == ([6, 7, 3, 6, 7], 1)
     assert lookup.rows("") == ([], 0)
-    with pytest.raises(ValueError, match="cut is 'signs'; allowed: whitespace, words"):
+    with pytest.raises(ValueError, match="unknown cut 'signs'; expected one of whitespace, words"):
         Lookup([], "signs")
 
 

@@ -132,7 +132,7 @@ def test_one_tensor_is_enough(tmp_path, plain_encoder, tiny_gpt):
     folder = edited(plain_encoder, tmp_path / "shape", shorter)
     for use, args in ((pair_scores, (folder,)), (load_encoder, ("m", folder))):
         message = refusal(use, *args)
-        assert f"1 tensor is of another shape ({weight} is 8×64, 32×64 expected)" in message
+        assert f"1 tensor is of another shape ({weight} is 8×64, expected 32×64)" in message
     folder = shutil.copytree(plain_encoder, tmp_path / "layers")
     edit_json(folder / "config.json", num_hidden_layers=1)
     assert "16 tensors are unexpected (encoder.layer.1.attention" in refusal(pair_scores, folder)

@@ -205,7 +205,7 @@ def test_a_table_of_turns_without_dialogues_is_reported(tmp_path):
 def test_options_that_do_not_fit(tmp_path):
     path = table(tmp_path / "t.csv", [["dialogue", "text"], ["a", "x"], ["a", "y"]])
     result = call(build, "import", path, "--separator", "|", "-o", "-", code=2)
-    assert "--separator needs --context" in result.stderr
+    assert "--separator requires --context" in result.stderr
     result = call(
         build, "import", path, "--format", "crowdss", "--context", "text", "-o", "-", code=2
     )

@@ -191,7 +191,7 @@ def test_any_of_several_best_options_is_right_and_that_is_said():
         assert found.value == 1
         assert found.extra["gold_ties"] == 1
         assert found.extra["chance"] == pytest.approx(2 / 3)
-        assert "1 questions have several right options" in found.reason
+        assert "1 questions have several correct options" in found.reason
     rows = result.predictions.filter(history="with")
     assert rows["gold"].sum() == 2
 
@@ -202,7 +202,8 @@ def test_of_equally_likely_options_the_first_shown_is_taken_and_that_is_said():
     assert found.extra["chosen"] == {"A": 4, "B": 0, "C": 0, "D": 0, "E": 0}
     assert found.extra["ties"] == 4
     assert (
-        "4 questions have several likeliest options, of which the first was taken" in found.reason
+        "4 questions have several options with the highest likelihood; the first one was chosen"
+        in found.reason
     )
     rank = group(result, history="without")["rank_spearman"]
     assert math.isnan(rank.value)
@@ -339,7 +340,7 @@ def test_a_prompt_that_is_too_long_loses_its_first_turns_and_that_is_said():
     (prompt,) = set(result.predictions.filter(history="with", dialogue_id="d")["prompt"])
     assert "d turn 1" not in prompt
     assert prompt.startswith("Dialog:\nÄußerung 1: d turn 2\n")
-    assert "cut at a turn from the left" in report([result], "table")
+    assert "truncated at a turn from the left" in report([result], "table")
 
 
 def test_a_chat_template_is_put_around_and_its_white_space_goes_to_the_answer():
@@ -384,7 +385,7 @@ def test_a_likelihood_that_is_not_a_number_is_no_choice():
     result = asked(FOUR, logprob)
     found = group(result, history="with")["accuracy_pmi"]  # -inf less -inf
     assert math.isnan(found.value)
-    assert found.reason == "1 questions have a likelihood that is not a number"
+    assert found.reason == "1 questions have a likelihood of NaN"
     assert not math.isnan(group(result, history="with")["accuracy"].value)
     assert result.metrics["accuracy_pmi_difference"].n == 3
 
@@ -393,10 +394,8 @@ def test_a_dialogue_without_choice_is_left_out_and_counted():
     alone = item("e", "z", 0.5)
     result = asked(bench(*FOUR.items, alone), lambda text, option, place: -1.0)
     assert result.metrics["accuracy"].n == 4
-    assert (
-        "1 dialogues left out: one utterance leaves no choice" in result.metrics["accuracy"].reason
-    )
-    with pytest.raises(InputError, match="hand: asks nothing"):
+    assert "1 dialogues skipped: they have only one utterance" in result.metrics["accuracy"].reason
+    with pytest.raises(InputError, match="hand: no questions"):
         asked(bench(alone), lambda text, option, place: -1.0)
 
 
@@ -405,20 +404,23 @@ def test_the_report_says_once_what_was_left_out(histories):
     result = asked(
         bench(*FOUR.items, item("e", "z", 0.5)), lambda t, o, place: -place, histories=histories
     )
-    assert report([result], "table").count("1 dialogues left out") == 1
+    assert report([result], "table").count("1 dialogues skipped") == 1
 
 
 def test_what_cannot_be_asked_is_refused(tmp_path):
     many = bench(*(item("d", f"{n:02}", n / 30) for n in range(27)))
-    with pytest.raises(InputError, match="dialogue d has 27 utterances; 26 are allowed"):
+    with pytest.raises(InputError, match="dialogue d has 27 utterances; expected at most 26"):
         asked(many, lambda text, option, place: -1.0)
-    with pytest.raises(InputError, match="has 5 utterances a dialogue, so as many orders; not 6"):
+    with pytest.raises(
+        InputError,
+        match="has up to 5 utterances per dialogue, so permutations must be at most that, not 6",
+    ):
         asked(FOUR, lambda text, option, place: -1.0, permutations=6)
     for wrong in ({"permutations": 0}, {"answer": "essay"}, {"histories": ("before",)}):
         with pytest.raises(ValueError, match=r"allowed|expected"):
             MultipleChoice(TEMPLATE, **wrong)
     (tmp_path / "own.txt").write_text("{turn}\nAntwort:", "utf-8")
-    with pytest.raises(InputError, match="shows no options, so no letter can be answered"):
+    with pytest.raises(InputError, match="has no options, which answers by letter require"):
         MultipleChoice(open_template(tmp_path / "own.txt"), answer="letter")
 
 
@@ -510,9 +512,9 @@ def test_each_model_does_what_it_can(tmp_path, benchmark_file):
     with pytest.raises(InputError) as caught:
         check_supported(models, tasks)
     assert list(map(str, caught.value.problems)) == [
-        "baseline:char-ngram: gives no likelihoods; multiple-choice-sts needs a causal language model: "
+        "baseline:char-ngram: returns no likelihoods; multiple-choice-sts requires a causal language model: "
         "causal:FOLDER, or completions:NAME on a server",
-        "formula: compares no texts; pairwise-sts needs an encoder: "
+        "formula: does not compare texts; pairwise-sts requires an encoder: "
         "encoder:FOLDER, package:minilm or static:FILE",
     ]
 
@@ -561,10 +563,10 @@ def test_the_command_on_a_real_model(tiny_gpt, tmp_path, benchmark_file):
     assert {"history": "with", "n_turns": 5} in [group["by"] for group in result["groups"]]
     refused = call("--task", "pairwise-sts")
     assert refused.returncode == 2
-    assert "compares no texts; pairwise-sts needs an encoder" in refused.stderr
+    assert "does not compare texts; pairwise-sts requires an encoder" in refused.stderr
     wrong = call("--template", "nowhere.txt")
     assert wrong.returncode == 2
-    assert "nowhere.txt: is neither a file nor a template" in wrong.stderr
+    assert "nowhere.txt: is neither a file nor a built-in template" in wrong.stderr
 
 
 def test_smollm2_without_its_package_says_how_it_is_installed(monkeypatch):

@@ -109,20 +109,25 @@ def test_every_fault_is_told_with_its_line(own):
         open_template(own("{text}\n{turn} {option}\n{\n{turn!r}\n{option.__class__}\n"))
     problems = caught.value.problems
     assert [problem.line for problem in problems] == [1, 2, 3, 4, 5]
-    assert problems[0].message.startswith("{text} is no field; {letter}, {number}, {option},")
-    assert "write two lines" in problems[1].message
-    assert "a brace that is meant is written twice" in problems[2].message
+    assert problems[0].message.startswith(
+        "unknown field {text}; expected one of {letter}, {number}, {option},"
+    )
+    assert "expected separate lines" in problems[1].message
+    assert "a literal brace must be doubled" in problems[2].message
     assert "{turn!r} is no field" in problems[3].message
     assert "{option.__class__} is no field" in problems[4].message
 
 
 def test_a_template_must_show_the_dialogue(own):
-    with pytest.raises(InputError, match=r"shows no dialogue; one line must have \{turn\}"):
+    with pytest.raises(InputError, match=r"has no dialogue; expected a line with \{turn\}"):
         open_template(own("{letter} {option}"))
 
 
 def test_a_name_that_is_nothing():
-    with pytest.raises(InputError, match="figure9: is neither a file nor a template; figure2-de-1"):
+    with pytest.raises(
+        InputError,
+        match="figure9: is neither a file nor a built-in template; expected figure2-de-1",
+    ):
         open_template("figure9")
 
 

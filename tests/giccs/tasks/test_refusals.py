@@ -73,7 +73,7 @@ def test_only_a_causal_model_of_transformers_can_be_an_encoder_as_well(models, t
     (task,) = open_tasks("uniformity")
     told = {kind: "hidden states" in task.refuses(model) for kind, model in models.items()}
     assert {kind for kind, said in told.items() if said} == {"causal"}
-    assert f"write encoder:{tiny_gpt} to take" in task.refuses(models["causal"])
+    assert f"use encoder:{tiny_gpt} for" in task.refuses(models["causal"])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_encoder_that_is_advised_gives_the_mean_of_hidden_states(
 def test_vectors_are_needed_by_some_ways_of_asking(models):
     (tri,) = open_tasks("csts", TaskOptions(encoding="tri"))
     assert tri.refuses(models["encoder"]) == ""
-    assert "gives no vectors; csts --encoding tri needs an encoder" in tri.refuses(
+    assert "returns no vectors; csts --encoding tri requires an encoder" in tri.refuses(
         models["baseline"]
     )
     (distance,) = open_tasks("sentence-similarity", TaskOptions(similarity="l2"))
@@ -127,7 +127,7 @@ def test_a_model_that_can_do_none_of_the_usual_tasks_is_refused_by_the_command(t
     call = ["baseline:chance", "chat:tiny", "--base-url", "http://127.0.0.1:9/v1", "--limit", "2"]
     done = CliRunner().invoke(evaluate, [*call, "-o", str(tmp_path / "results")])
     assert done.exit_code == 2
-    assert "chat:tiny: compares no texts; pairwise-sts needs an encoder" in done.stderr
-    assert "chat:tiny: gives no likelihoods; multiple-choice-sts needs a causal" in done.stderr
+    assert "chat:tiny: does not compare texts; pairwise-sts requires an encoder" in done.stderr
+    assert "chat:tiny: returns no likelihoods; multiple-choice-sts requires a causal" in done.stderr
     assert "baseline:chance" not in done.stderr
     assert not (tmp_path / "results").exists()

@@ -96,8 +96,8 @@ def test_german_study(study):
 @pytest.mark.parametrize(
     ("languages", "config", "options", "message"),
     [
-        (["de"], "", ["--language", "en"], "the data are in de: 2, but --language is en"),
-        (["de", "en"], "", [], "the data are in several languages (de: 1, en: 1); expected one"),
+        (["de"], "", ["--language", "en"], "the language of the data is de: 2, but --language is en"),
+        (["de", "en"], "", [], "several languages (de: 1, en: 1); expected one"),
         (["en"], 'seed = 1\ndialogue_language = "de"', [],
          "hits.toml:2: dialogue_language is 'de', but the study is in en; expected the same"),
         ([None], 'dialogue_language = "de"', ["--language", "en"],

@@ -345,7 +345,7 @@ def test_a_recipe_says_models_tasks_and_history(tmp_path, benchmark_file):
     assert (result["model"], result["environment"]["data"]) == ("baseline:chance", "giccs-sample")
     for arguments, message in (
         (["--history", "both"], "--history is set by the recipe"),
-        (["--revision", "main"], "--revision is for the recipe to say"),
+        (["--revision", "main"], "--revision is set by the recipe"),
         (
             ["baseline:x"],
             "r.toml: does not contain baseline:x; expected one of baseline:chance, baseline:char-ngram",

@@ -463,7 +463,7 @@ def test_a_published_folder_is_read_as_the_benchmark_that_it_was_made_from(tmp_p
         read_benchmark(tmp_path / "made")
     assert len(found.value.problems) > 200
     table.write_bytes(b"PAR1 and no more")
-    with pytest.raises(InputError, match="is no Parquet file"):
+    with pytest.raises(InputError, match="not a valid Parquet file"):
         read_benchmark(tmp_path / "made")
 
 

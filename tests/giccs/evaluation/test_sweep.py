@@ -80,7 +80,7 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         "grid 1: models has 3; expected text, or a table of name and revision",
         "grid 1: models has {'name': 'm', 'commit': 'c'}; expected",
         "grid 1: models has a repeated value",
-        "grid 1: tasks has 'pairwise'; pairwise-sts, ",
+        "grid 1: tasks has 'pairwise'; expected one of pairwise-sts, ",
         "grid 1: data is []; expected a list of names",
         "grid 1: options: history is 'never'; expected one of without, with, both",
         "grid 1: options: shots is '2'; expected an integer from 0 to 1000",

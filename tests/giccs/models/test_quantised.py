@@ -277,7 +277,7 @@ def test_maps_that_are_none(tmp_path, llama):
         said = refusal(llama, device_map=placed(tmp_path, wrong))
         assert "is no device map; an object is expected" in said
     (tmp_path / "map.json").write_text("{")
-    assert "is not JSON" in refusal(llama, device_map=str(tmp_path / "map.json"))
+    assert "not valid JSON" in refusal(llama, device_map=str(tmp_path / "map.json"))
     assert "mutually exclusive" in refusal(llama, device_map="auto", device="cpu")
     for parts, said in (
         ({"modell": "cpu", "": "cpu"}, "unknown part 'modell' in the device map"),

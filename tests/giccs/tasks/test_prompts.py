@@ -114,7 +114,7 @@ def test_every_fault_is_told_with_its_line(own):
     )
     assert "expected separate lines" in problems[1].message
     assert "a literal brace must be doubled" in problems[2].message
-    assert "{turn!r} is no field" in problems[3].message
+    assert "unknown field {turn!r}" in problems[3].message
     assert "{option.__class__} is no field" in problems[4].message
 
 

@@ -47,7 +47,7 @@ def models(tmp_path_factory, plain_encoder, tiny_gpt):
 
 def advised(reason, models):
     """Return the models that a sentence tells to take, of those that it names by their kinds."""
-    if own := re.search(r"write (\S+) to take", reason):
+    if own := re.search(r"use (\S+) for the mean", reason):
         return [open_model(own[1])]
     return [models[kind] for kind in re.findall(rf"\b({'|'.join(models)}):", reason)]
 

@@ -144,7 +144,7 @@ class _TomlTable:
         if value is None and not required:
             return ""
         if not isinstance(value, str) or not value or (allowed and value not in allowed):
-            expected = f"one of {', '.join(allowed)}" if allowed else "a text"
+            expected = f"one of {', '.join(allowed)}" if allowed else "text"
             self.add_problem(key, f"is {self._value_text(key)}; expected {expected}")
             return ""
         return value

@@ -141,7 +141,7 @@ def test_options_that_are_none(short):
     assert [str(problem).split(": ", 1)[1] for problem in caught.value.problems] == [
         "prompt 1 has no options; expected at least one",
         "prompt 2 has the empty option ''; expected text",
-        "prompt 3 empty option ' '; expected text",
+        "prompt 3 has the empty option ' '; expected text",
     ]
 
 

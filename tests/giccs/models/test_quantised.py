@@ -281,7 +281,7 @@ def test_maps_that_are_none(tmp_path, llama):
     assert "mutually exclusive" in refusal(llama, device_map="auto", device="cpu")
     for parts, said in (
         ({"modell": "cpu", "": "cpu"}, "unknown part 'modell' in the device map"),
-        ({"model": "cpu"}, "leaves out 'lm_head.weight'"),
+        ({"model": "cpu"}, "missing part 'lm_head.weight'"),
     ):
         options = ModelOptions(device_map=placed(tmp_path, parts))
         with pytest.raises(InputError, match=f"cannot be loaded: {said}"):

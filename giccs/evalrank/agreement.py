@@ -1,17 +1,17 @@
-"""How well does what a model finds similar agree with what people rated?  (EvalRank, sections 3 and 5)
+"""Correlation of model similarities with human ratings (EvalRank, sections 3 and 5).
 
-Word similarity (5.1): the paper reports Spearman's rho of each set and no mean; here a group is a set, and
-the mean over sets is the task's own number, every set counting the same. "The word similarity datasets with
-less than 200 pairs are not selected to avoid evaluation occasionality" (5.1): the mean leaves out, and names,
-sets with fewer than 200 pairs whose words the model knows. Word vectors are sought as a word is written, then
-in lower case ("Jerusalem"; see `giccs.models.static`); pairs with an unknown word are left out and counted.
+Word similarity (5.1): the paper reports Spearman's rho per set and no mean. Here each set is a group, and the
+overall metric is the unweighted mean over sets. "The word similarity datasets with less than 200 pairs are
+not selected to avoid evaluation occasionality" (5.1): sets with fewer than 200 pairs of known words are
+excluded from the mean and listed. Word vectors are looked up in the original spelling, then in lower case
+("Jerusalem"; see `giccs.models.static`). Pairs with an unknown word are excluded and counted.
 
-Sentence similarity, also by level (Figure 2): the paper draws 3,000 pairs of each level; here all pairs of a
-level count, and their number is told. Scores are brought to 0 … 5 before levels are taken (SICK's 1 … 5: 3.4
-becomes 3); correlations do not depend on it. A file that does not tell its scale, with scores inside 0 … 5
-and some above 4, is taken to be on 0 … 5; a warning says so, and there are no levels for other such files. Of
-several sets (STS12 to STS16, say) the mean over the sets is the task's own number, every set counting the
-same; where all sets have one scale the group ``pairs=all`` is the correlation over all their pairs. Papers
+Sentence similarity, also by level (Figure 2): the paper draws 3,000 pairs per level; here all pairs of a
+level are used, and their number is reported. Levels require scores from 0 to 5, so other scales are mapped to
+it (3.4 on SICK's scale from 1 to 5 becomes 3); correlations are not affected. A file without a known scale is
+assumed to use 0 to 5 if its scores are between 0 and 5 and some are above 4, with a warning; other such files
+have no levels. With several sets, such as STS12 to STS16, the overall metric is the unweighted mean over
+sets. If all sets have the same scale, the group ``pairs=all`` is the correlation over all their pairs. Papers
 report either for STS12 to STS16.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.evalrank.sharing import (
+from giccs.evalrank.correlation_intervals import (
     PairCorrelation,
     estimate_correlation,
     estimate_mean_correlation,
@@ -55,10 +55,10 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 LEVELS = ((5.0, 3.0), (4.0, 2.0), (3.0, 1.0), (2.0, 0.0))
-"""Figure 2: pairs from the more to the less similar bound, both included, on a scale from 0 to 5."""
+"""Similarity levels of Figure 2: upper and lower score, both inclusive, on a scale from 0 to 5."""
 MAX_SCORE = 5.0
 MIN_KNOWN_PAIRS = 200
-"""Pairs of known words that a set needs to count in means and correlations (5.1)."""
+"""Minimum number of pairs of known words for a set to be included in means and correlations (5.1)."""
 MEASURES: dict[str, Callable[[Floats, Floats], PairCorrelation]] = {
     "spearman": spearman,
     "pearson": pearson,
@@ -67,40 +67,40 @@ MEASURES: dict[str, Callable[[Floats, Floats], PairCorrelation]] = {
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Correlation of a model's similarities with ratings: of every set, their mean, and by level.
+    """Correlation of a model's similarities with ratings, per set, averaged over sets, and by level.
 
-    A pair is left out, and counted, where the model has no vector for a text (NaN), or none with a direction
-    (zero, for the cosine). Intervals respect that pairs share texts: see `giccs.evalrank.sharing`.
+    Pairs are excluded and counted if a text has no vector (NaN) or, with the cosine, a zero vector. Intervals
+    account for texts shared between pairs; see `giccs.evalrank.correlation_intervals`.
     """
 
     name: str
     similarity: str = "cos"
     levels: bool = False
-    """Also by similarity level, of sets whose scale is known; it is brought to 0 … 5."""
+    """Whether to correlate by similarity level as well, for sets with a known scale."""
     pooled: bool = False
-    """Also over the pairs of all sets together, where these share a scale."""
+    """Whether to correlate over the pairs of all sets as well, if these have the same scale."""
     min_known_pairs: int = 0
-    """Sets with fewer pairs of known texts are left out of the mean, and named."""
+    """Minimum number of pairs of known texts for a set to be included in the mean."""
     read: Callable[[str], SimilarityData] = read_similarity
     default_data: str = ""
 
     def __post_init__(self) -> None:
         if self.similarity not in SIMILARITY_FUNCTIONS:
-            allowed = " or ".join(SIMILARITY_FUNCTIONS)
-            message = f"is not for {self.name}; it must be {allowed}"
+            expected = " or ".join(SIMILARITY_FUNCTIONS)
+            message = f"unsupported by {self.name}; expected {expected}"
             raise InputError(Problem(f"similarity {self.similarity}", None, message))
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         if isinstance(model, VectorModel):
             return ""
         reason = missing_ability_reason(model, PairModel, self.name)
         if reason or self.similarity == "cos":
             return reason
-        return f"gives no vectors, and {self.name} needs them for l2; ask with --similarity cos"
+        return f"has no vectors, which {self.name} needs for l2; use --similarity cos"
 
     def parameters(self, model: Any, data: SimilarityData) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that the metrics depend on, besides model, data and version."""
         own_scores = not isinstance(model, VectorModel)
         return {
             "compared": "the model's own pair_scores" if own_scores else self.similarity,
@@ -113,7 +113,7 @@ class Agreement:
         }
 
     def _set_parameters(self, data: SimilarityData) -> dict[str, Any]:
-        """Return how sets are combined; empty for a single set, which is its own mean."""
+        """Return the settings of the aggregation over sets; empty for a single set."""
         if len(data.sets) == 1:
             return {}
         mean = {"mean": f"sets of at least {self.min_known_pairs} known pairs"}
@@ -124,7 +124,7 @@ class Agreement:
         }
 
     def measure(self, model: Any, data: SimilarityData, progress: Progress = silent) -> TaskOutput:
-        """Ask the model for every pair and correlate its answers with the ratings."""
+        """Compute the model's similarity of each pair and correlate the similarities with the ratings."""
         import polars
 
         tables = [_SetTable(similarity_set) for similarity_set in data.sets]
@@ -146,7 +146,7 @@ class Agreement:
     def _similarities(
         self, model: Any, tables: Sequence[_SetTable], progress: Progress
     ) -> list[Floats]:
-        """Return for each set what the model finds of its pairs; every text of all sets is asked once."""
+        """Return the similarities of the pairs of each set; each distinct text is encoded once."""
         left = [text for table in tables for text in table.left]
         right = [text for table in tables for text in table.right]
         if isinstance(model, VectorModel):
@@ -169,7 +169,7 @@ class Agreement:
 
 
 class _SetTable:
-    """A set as columns."""
+    """Columns of a similarity set."""
 
     def __init__(self, similarity_set: SimilaritySet) -> None:
         self.similarity_set = similarity_set
@@ -199,7 +199,7 @@ def _cosine(a: Floats, b: Floats) -> Floats:
 
 
 def _inverse_distance(a: Floats, b: Floats) -> Floats:
-    """Return 1 / (1 + distance), section 4.2."""
+    """Return 1 / (1 + Euclidean distance) (section 4.2)."""
     near: Floats = 1 / (1 + np.linalg.norm(a - b, axis=1))
     return near
 
@@ -220,7 +220,7 @@ def _rows_by_level(
 
 
 def level_name(upper: float, lower: float) -> str:
-    """Return a level as Figure 2 writes it.
+    """Return the name of a level as in Figure 2.
 
     >>> level_name(*LEVELS[0])
     '[5, 3]'
@@ -238,7 +238,7 @@ def _correlate(
     predictions: Sequence[Floats],
     rows: Sequence[NDArray[np.intp]] | None = None,
 ) -> dict[str, Estimate]:
-    """Return every measure over the rows of all sets together, without those that have no prediction."""
+    """Return all correlations over the rows of all sets together, excluding rows without a prediction."""
     rows = rows or [np.arange(len(prediction)) for prediction in predictions]
     row_sets = [
         of_set[~np.isnan(prediction[of_set])]
@@ -263,9 +263,9 @@ def _correlate(
 def _correlate_all(
     tables: Sequence[_SetTable], predictions: Sequence[Floats], min_known_pairs: int
 ) -> dict[str, Estimate]:
-    """Return every measure over all sets: the mean of the sets, or that of the only one.
+    """Return all correlations, averaged over sets if there are several.
 
-    Sets with fewer than `min_known_pairs` known pairs are left out of a mean.
+    Sets with fewer than `min_known_pairs` known pairs are excluded from the mean.
     """
     if len(tables) == 1:
         return _correlate(tables, predictions)
@@ -301,13 +301,13 @@ def _small_sets_note(names: Sequence[str], n_sets: int, min_known_pairs: int) ->
     if not names:
         return ""
     rule = f"fewer than {min_known_pairs} known pairs"
-    return f"{len(names)} of {n_sets} sets left out of the mean ({rule}): {', '.join(names)}"
+    return f"{len(names)} of {n_sets} sets excluded from the mean ({rule}): {', '.join(names)}"
 
 
 def _number_texts(
     tables: Sequence[_SetTable], rows: Sequence[NDArray[np.intp]]
 ) -> tuple[list[NDArray[np.intp]], list[NDArray[np.intp]]]:
-    """Return for each set the numbers of the texts on either side of its chosen rows."""
+    """Return the numbers of the left and of the right texts of the given rows of each set."""
     number_by_text: dict[str, int] = {}
 
     def number_side(side: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -323,7 +323,7 @@ def _number_texts(
 
 
 def _left_out_note(count: int) -> str:
-    return f"{count} pairs left out: the model has no vector for a text" if count else ""
+    return f"{count} pairs excluded: the model has no vector for a text" if count else ""
 
 
 def _with_note(estimate: Estimate, note: str, count: int) -> Estimate:
@@ -335,24 +335,23 @@ def _with_note(estimate: Estimate, note: str, count: int) -> Estimate:
 
 
 def _read_sentences(data: str) -> SimilarityData:
-    """Read rated pairs as `read_similarity` does, with a scale for every set that can have one."""
-    found = read_similarity(data)
-    sets, warnings = [], list(found.warnings)
-    for similarity_set in found.sets:
+    """Read rated pairs with `read_similarity`, assuming the scale 0 to 5 for sets whose scores fit it."""
+    similarity_data = read_similarity(data)
+    sets, warnings = [], list(similarity_data.warnings)
+    for similarity_set in similarity_data.sets:
         scores = [pair.score for pair in similarity_set.pairs]
         if similarity_set.scale is None:
             is_zero_to_five = min(scores) >= 0 and MAX_SCORE - 1 < max(scores) <= MAX_SCORE
             scale_note = (
-                "taken to be 0 to 5" if is_zero_to_five else "unknown, so there are no levels"
+                "assumed to be 0 to 5" if is_zero_to_five else "unknown; levels are omitted"
             )
-            warnings.append(
-                Problem(found.name, None, f"{similarity_set.name}: the scale is {scale_note}")
-            )
+            message = f"{similarity_set.name}: the scale is {scale_note}"
+            warnings.append(Problem(similarity_data.name, None, message))
             similarity_set = replace(
                 similarity_set, scale=(0.0, MAX_SCORE) if is_zero_to_five else None
             )
         sets.append(similarity_set)
-    return replace(found, sets=tuple(sets), warnings=tuple(warnings))
+    return replace(similarity_data, sets=tuple(sets), warnings=tuple(warnings))
 
 
 def _word_similarity(options: TaskOptions) -> list[Agreement]:

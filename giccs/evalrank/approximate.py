@@ -1,9 +1,9 @@
-"""At which rank is a positive, roughly, where the background is too large for all comparisons?
+"""Approximate ranks of positives, for backgrounds too large for an exact comparison.
 
-An inverted index (FAISS, IVFFlat) finds most of the nearest `DEPTH` of each anchor. A positive among them
-has the rank that it has there; of another it is only known that it was not found, so that Hits@k stays
-defined and MRR has bounds. Both are off by what the index misses: ranks of a sample of pairs are computed
-exactly, and the share that is equal is reported.
+An inverted index (FAISS, IVFFlat) finds most of the `DEPTH` nearest neighbours of each anchor. If the
+positive is among them, its rank is its rank among them; otherwise its rank is unknown but beyond `DEPTH`, so
+Hits@k is defined and MRR is bounded. Both have an error due to neighbours that the index misses. To quantify
+it, the ranks of a sample of pairs are computed exactly, and the share of equal ranks is reported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.evalrank.coarse import fit_prefilter
+from giccs.evalrank.prefilter import fit_prefilter
 from giccs.evalrank.ranking import Ranks, compute_ranks
 from giccs.evalrank.spaces import Similarity, Space, make_space
 from giccs.progress import Progress, silent
@@ -22,10 +22,10 @@ from giccs.progress import Progress, silent
 __all__ = ["DEPTH", "EXACT_UP_TO", "approximate_ranks"]
 
 EXACT_UP_TO = 1_000_000
-"""Background samples; with more of them an index is searched."""
+"""Maximum number of background samples for an exact search; an index is used for larger backgrounds."""
 DEPTH = 100
 N_PROBED_LISTS = 64
-"""Lists of the index that are searched for an anchor."""
+"""Number of index lists searched per anchor."""
 N_CHECKED_PAIRS = 1000
 BLOCK_SIZE = 4096
 
@@ -41,10 +41,11 @@ def approximate_ranks(
     *,
     n_probed_lists: int = N_PROBED_LISTS,
 ) -> tuple[Ranks, dict[str, Any]]:
-    """Return ranks as `ranks_of` does, and how they were found; InputError where FAISS is not installed.
+    """Return ranks like those of `compute_ranks`, and details of the search.
 
-    A positive that is not among the nearest `DEPTH` has the last rank of all. In the facts, ``equal`` is the
-    share of ``checked`` pairs, drawn with `seed`, whose rank is the exact one (or beyond `DEPTH` in both).
+    A positive that is not among the `DEPTH` nearest neighbours has the last rank. In the details, ``equal``
+    is the share of ``checked`` pairs, sampled with `seed`, whose rank is exact or beyond `DEPTH` in both
+    searches. Raises InputError if FAISS is not installed.
     """
     space = make_space(vectors, similarity)
     background = np.flatnonzero(space.usable)
@@ -88,7 +89,8 @@ def _index(rows: NDArray[np.float32], n_probed_lists: int, seed: int) -> Any:
 
 
 def _search_nearest(index: Any, queries: NDArray[np.float32], background: Indices) -> Indices:
-    """Return (n, DEPTH + 1) places, nearest first, the anchor mostly among them; -1 is none."""
+    """Return (n, DEPTH + 1) indices, nearest first, usually including the anchor; -1 is a missing
+    neighbour."""
     _, columns = index.search(queries, min(DEPTH + 1, len(background)))
     return np.where(columns >= 0, background[columns], -1)
 
@@ -96,7 +98,7 @@ def _search_nearest(index: Any, queries: NDArray[np.float32], background: Indice
 def _rank_nearest(
     space: Space, pairs: Indices, nearest: Indices, last_rank: int
 ) -> tuple[Any, Any, Any]:
-    """Return ranks, pessimistic ranks and similarities, by the same comparison as the exact search."""
+    """Return ranks, pessimistic ranks and similarities, with the comparison of the exact search."""
     anchor, positive = pairs.T
     positive_closeness = space.closeness(anchor, positive)
     pair_index, column = np.nonzero(

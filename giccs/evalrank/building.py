@@ -1,17 +1,17 @@
-"""How does similarity data become ranking data?  (EvalRank, section 4.3)
+"""Conversion of similarity data to ranking data (EvalRank, section 4.3).
 
-Positive pairs are the top quarter of every set, each with its reverse; the background is every text of the
-sets. What the paper leaves open was found in the published files, which these rules rebuild byte by byte (the
-word set whole, the sentence set as far as its sources are there):
+Positive pairs are the top quarter of each set, in both directions; the background contains all texts of the
+sets. Details that the paper does not specify were inferred from the published files. These rules reproduce
+the word data byte by byte, and the sentence data as far as its sources are available:
 
-- The top quarter of N pairs is the first N // 4 after a stable sort by falling score: among pairs that tie at
-  the cut, those that stand first in the file are taken. To take all ties gives 110 word pairs too many, to
-  take none 112 too few.
-- The quarter is of a data set as a whole: train, dev and test of STS-Benchmark are one.
-- Words are lower case; pairs of a text with itself are not among the words, and 13 are among the sentences.
-  They tell nothing of a model, so here they go, unless a preset rebuilds what was published.
-- The background begins with the texts of the positive pairs and goes on with the sets in file order. The
-  published word pairs are sorted, the sentence pairs stand in the order of their scores.
+- The top quarter of N pairs is the first N // 4 pairs after a stable sort by descending score. Among pairs
+  tied at the cut, those that come first in the file are selected. Selecting all ties yields 110 word pairs
+  too many, selecting none 112 too few.
+- The quarter is taken from the whole data set: train, dev and test of STS-Benchmark are one set.
+- Words are in lower case. The published word pairs contain no pair of a text with itself, the sentence pairs
+  contain 13. Such pairs do not discriminate between models and are removed, except by presets.
+- The background begins with the texts of the positive pairs and continues with the sets in file order. The
+  published word pairs are sorted alphabetically, the sentence pairs by score.
 """
 
 from __future__ import annotations
@@ -49,44 +49,45 @@ WORDS_FILE, SENTENCES_FILE, FREQUENT_FILE = (
 )
 LOG_FILE = "build.json"
 LINE_BREAKS = re.compile(r"[\t\n\r]+")
-"""What would break a line of the files, or a pair in two."""
+"""Characters that separate lines or the texts of a pair in the files."""
 SELECTION_RULE = "the first floor(top * N) pairs of a set after a stable sort by falling score"
 
 
 @dataclass(frozen=True, slots=True)
 class BuildRules:
-    """What is taken, and how it is written."""
+    """Rules for selecting and writing positive pairs."""
 
     top: float = 0.25
-    """Share of the pairs of every set, above 0 and up to 1."""
+    """Share of the pairs of each set that is selected, in (0, 1]."""
     lowercase: bool = False
     identical: bool = False
-    """Keep pairs of a text with itself, which every model finds first."""
+    """Whether to keep pairs of a text with itself, which every model ranks first."""
     sort: bool = False
-    """Write the pairs in the order of their characters, not of their scores."""
+    """Whether to sort the pairs alphabetically instead of by score."""
 
     def __post_init__(self) -> None:
         if not 0 < self.top <= 1:
-            raise ValueError(f"top is {self.top}; it must be above 0 and at most 1")
+            raise ValueError(f"top is {self.top}; expected a number above 0 and at most 1")
 
 
 @dataclass(frozen=True)
 class RankingFiles:
-    """Ranking data and how it came about."""
+    """Files of ranking data, and a log of how they were built."""
 
     files: Mapping[str, Sequence[str]]
-    """Name of a file -> its lines: pairs with a tab between, background, frequent words."""
+    """Lines by file name: tab-separated pairs, background texts, frequent words."""
     log: Mapping[str, Any]
 
 
 def build_ranking_data(
     sets: Sequence[SimilaritySet], rules: BuildRules | None = None, frequent: Sequence[str] = ()
 ) -> RankingFiles:
-    """Make ranking data of rated pairs; `frequent` are further background texts.
+    """Build ranking data from rated pairs; `frequent` are additional background texts.
 
-    Where no text has a space they are words: the background is ``basic_vocab.txt``, with ``wiki_vocab.txt``
-    for frequent words; otherwise all of it is ``background_sent.txt``. Raises InputError where a set is too
-    small for its top share to hold a pair, or no pair is left.
+    If no text contains a space, the texts are words: the background is written to ``basic_vocab.txt`` and the
+    frequent words to ``wiki_vocab.txt``. Otherwise the whole background is written to
+    ``background_sent.txt``. Raises InputError if the top share of a set contains no pair, or if no pair
+    remains.
 
     >>> from giccs.evalrank.similarity_formats import RatedPair
     >>> rated = [RatedPair("car", "auto", 9), RatedPair("car", "sea", 1), RatedPair("sea", "sky", 4)]
@@ -110,7 +111,7 @@ def build_ranking_data(
     if not pairs:
         names = ", ".join(similarity_set.name for similarity_set in sets)
         message = (
-            "each of the most similar pairs is of a text with itself; there is nothing to rank"
+            "each of the most similar pairs consists of identical texts; expected different texts"
         )
         raise InputError(Problem(names, None, message))
     all_pairs = [pair for selection in selections for pair in selection.pairs]
@@ -136,22 +137,22 @@ def build_ranking_data(
 
 
 def read_frequent(path: str | os.PathLike[str], max_count: int) -> list[str]:
-    """Return the first `most` texts of a file, one a line; what follows a tab (a frequency) is no part of it.
+    """Return the first `most` texts of a file, one per line; text after a tab (a frequency) is ignored.
 
-    Empty lines are left out. Raises InputError where the file holds no text.
+    Empty lines are skipped. Raises InputError if the file contains no text.
     """
     lines = (line.partition("\t")[0].strip() for line in read_text(path).split("\n"))
     texts = [line for line in lines if line]
     if not texts:
-        raise InputError(Problem(os.fspath(path), None, "holds no text; one a line is expected"))
+        raise InputError(Problem(os.fspath(path), None, "no texts; expected one per line"))
     return texts[:max_count]
 
 
 def write_ranking_files(built: RankingFiles, folder: str | os.PathLike[str]) -> None:
-    """Write the files and ``build.json`` into a folder that is new or empty; InputError for another."""
+    """Write the files and ``build.json`` to a new or empty folder; raise InputError for other folders."""
     path = Path(folder)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        message = "is there and not empty; name a new folder"
+        message = "already exists and is not an empty folder; expected a new or empty folder"
         raise InputError(Problem(str(folder), None, message))
     for name, lines in built.files.items():
         write_atomic(path / name, _join_lines(lines))
@@ -161,14 +162,14 @@ def write_ranking_files(built: RankingFiles, folder: str | os.PathLike[str]) -> 
 
 @dataclass(frozen=True)
 class _TopPairs:
-    """A set as it is written, and which of its pairs are taken."""
+    """Pairs of a similarity set as written to the files, with the indices of the selected pairs."""
 
     source: SimilaritySet
     pairs: Sequence[Pair]
     top_indices: Sequence[int]
-    """Places of the pairs that are taken, by falling score."""
+    """Indices of the selected pairs, by descending score."""
     rewritten: int
-    """Texts that had a tab or a line break."""
+    """Number of texts with a tab or line break, which is replaced with a space."""
 
     def log(self) -> dict[str, Any]:
         scores = [pair.score for pair in self.source.pairs]
@@ -201,7 +202,7 @@ def _select_top_pairs(source: SimilaritySet, rules: BuildRules) -> _TopPairs:
 
 
 def _to_single_line(text: str, rules: BuildRules) -> str:
-    """Return a text that fits on a line: without tabs and line breaks, in lower case where that is a rule."""
+    """Return a text without tabs and line breaks, in lower case if required by the rules."""
     text = LINE_BREAKS.sub(" ", text)
     return text.lower() if rules.lowercase else text
 

@@ -1,13 +1,12 @@
-"""Downstream tasks of EvalRank's paper (sections 5.1, 6.1): what do vectors tell of a sentence's class?
+"""Classification of sentences by their vectors: the downstream tasks of EvalRank (sections 5.1, 6.1).
 
-Ten sets, see `giccs.evalrank.classification_data`; logistic regression on the vectors, see
-`giccs.evalrank.logistic`. Of a pair of sentences with vectors u and v the features are |u - v| and
-u · v, element by element, as in SentEval. A text of which a model of words knows nothing gets a vector of
-zeros; how many there are is said.
+The task uses the ten sets of `giccs.evalrank.classification_data` and the logistic regression of
+`giccs.evalrank.logistic`. The features of a pair of sentences with vectors u and v are the elementwise
+|u - v| and u · v, as in SentEval. Texts of unknown words only have a zero vector and are counted.
 
-An interval is Wilson's, widened where rows share texts, as in MPQA and SICK: it is about other test
-sentences, not about other training sentences. The mean over the sets takes them as independent; SST and MR,
-which share reviews, are not quite.
+Intervals are Wilson's, widened if rows share texts, as in MPQA and SICK. They refer to the sampling of test
+sentences, not of training sentences. The mean over sets treats the sets as independent, although SST and MR
+share reviews.
 """
 
 from __future__ import annotations
@@ -48,22 +47,22 @@ METHOD = "logistic regression on standardised vectors"
 
 @dataclass(frozen=True, slots=True)
 class SetPredictions:
-    """What was predicted of the rows of a set that were tested."""
+    """Predictions for the test rows of a set."""
 
     rows: Sequence[LabelledRow]
     labels: Sequence[str]
     fold: Sequence[int]
     costs: Sequence[float]
-    """C of each classifier."""
+    """Regularisation parameter C of each classifier."""
     n_unknown: int
-    """Texts without a vector, of training rows too."""
+    """Number of texts without a vector, including texts of training rows."""
     n_unconverged: int
-    """Fits that ended before they were done."""
+    """Number of fits that did not converge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """Accuracy on each of the sets, and its mean over them."""
+    """Accuracy per set, and its mean over sets."""
 
     seed: int = 0
     name: str = field(default="classification", init=False)
@@ -71,11 +70,11 @@ class Classification:
     read: ClassVar = staticmethod(read_classification)
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return missing_ability_reason(model, VectorModel, self.name)
 
     def parameters(self, model: VectorModel, data: ClassificationData) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that the metrics depend on, besides model, data and version."""
         return {
             "setting": "",
             "classifier": {
@@ -90,7 +89,7 @@ class Classification:
     def measure(
         self, model: VectorModel, data: ClassificationData, progress: Progress = silent
     ) -> TaskOutput:
-        """Encode, learn and test each set."""
+        """Encode each set, fit the classifier and predict the test rows."""
         tables, groups = [], []
         for labelled_set in progress(data.sets, self.name, len(data.sets)):
             predictions = self._predict_set(model, labelled_set, progress)
@@ -113,7 +112,7 @@ class Classification:
     def _predict_set(
         self, model: VectorModel, labelled_set: LabelledSet, progress: Progress
     ) -> SetPredictions | str:
-        """Return what is predicted of a set, or why nothing can be."""
+        """Return the predictions for a set, or the reason why there are none."""
         train, dev, test = (
             np.asarray(labelled_set.rows_of_split(part), np.intp)
             for part in ("train", "dev", "test")
@@ -137,7 +136,7 @@ class Classification:
 
 
 def open_tasks(options: TaskOptions) -> list[Classification]:
-    """Return the task."""
+    """Return the classification task."""
     return [Classification(options.seed)]
 
 
@@ -147,7 +146,7 @@ TASK = TaskKind(open_tasks)
 def features(
     model: VectorModel, rows: Sequence[LabelledRow], progress: Progress
 ) -> tuple[Floats, int]:
-    """Return (N, D) vectors of sentences, or (N, 2 D) of pairs; and how many texts have no vector."""
+    """Return (N, D) features of sentences or (N, 2 D) of pairs, and the number of texts without a vector."""
     sides = [[row.texts[side] for row in rows] for side in range(len(rows[0].texts))]
     vectors = cached_vectors(model, [text for side in sides for text in side], progress)
     unknown = np.isnan(vectors).any(axis=1, keepdims=True)
@@ -159,17 +158,17 @@ def features(
 
 
 def accuracy(is_correct: Sequence[bool], texts: Sequence[tuple[str, ...]]) -> Estimate:
-    """Return the share of right answers, with Wilson's interval widened for rows that share texts.
+    """Return the share of correct predictions, with Wilson's interval widened for rows that share texts.
 
-    Its width grows by the root of the design effect (Kish 1965), at least 1: the variance of the share with
-    the products of all rows that have a text in common (Fafchamps and Gubert 2007) over that of independent
-    rows. ``stderr`` is the root of the former.
+    The interval is scaled by the square root of the design effect (Kish 1965): the dyadic-robust variance of
+    the share (Fafchamps and Gubert 2007) divided by the variance for independent rows, at least 1. ``stderr``
+    is the square root of the variance after scaling.
 
     >>> estimate = accuracy([True, True, True, False], [("a",), ("b",), ("c",), ("d",)])
     >>> f"{estimate.value} [{estimate.low:.3f}, {estimate.high:.3f}]"
     '0.75 [0.301, 0.954]'
     >>> duplicated = accuracy([True, True, True, False] * 2, [("a",), ("b",), ("c",), ("d",)] * 2)
-    >>> duplicated.extra["stderr"] == estimate.extra["stderr"]  # no more was seen
+    >>> duplicated.extra["stderr"] == estimate.extra["stderr"]  # duplicates add no information
     True
     """
     n, p = len(is_correct), float(np.mean(is_correct))
@@ -186,10 +185,10 @@ def accuracy(is_correct: Sequence[bool], texts: Sequence[tuple[str, ...]]) -> Es
 
 
 def mean_accuracy(accuracies: Sequence[Estimate]) -> Estimate:
-    """Return the mean over the sets that have an accuracy; n is their number, `reason` says what is left out.
+    """Return the mean over the sets with an accuracy; n is their number, and `reason` lists exclusions.
 
-    The distances of its limits are the root of the sum of squares of theirs, over n (Zou and Donner 2008,
-    Stat. Med. 27).
+    The distance of each limit from the mean is the square root of the sum of the squared distances of the
+    sets, divided by n (Zou and Donner 2008, Stat. Med. 27).
 
     >>> mean_accuracy([Estimate(0.5, 0.4, 0.6, 10), Estimate(0.9, 0.8, 0.92, 20)]).value
     0.7
@@ -197,7 +196,7 @@ def mean_accuracy(accuracies: Sequence[Estimate]) -> Estimate:
     defined = [estimate for estimate in accuracies if not math.isnan(estimate.value)]
     n_unknown = sum(estimate.extra.get("unknown", 0) for estimate in defined)
     note = _count_note(
-        {"data sets left out": len(accuracies) - len(defined), UNKNOWN_TEXTS_NOTE: n_unknown}
+        {"data sets excluded": len(accuracies) - len(defined), UNKNOWN_TEXTS_NOTE: n_unknown}
     )
     if not defined:
         return Estimate(math.nan, math.nan, math.nan, 0, note or "no data sets")

@@ -1,11 +1,11 @@
-"""The ten classification sets of EvalRank's paper (section 5.1) as files: read them, check them.
+"""Readers for the ten classification sets of EvalRank (section 5.1).
 
-A folder of them has the shape that EvalRank's program publishes, which is SentEval's with SciCite added:
-``MR/rt-polarity.pos`` and so on, see `SETS`. Sets that are not there are left out and said.
+A data folder has the layout published with EvalRank, which is that of SentEval with SciCite added:
+``MR/rt-polarity.pos`` and so on; see `SETS`. Missing sets are skipped with a warning.
 
-Encodings: UTF-8. The publishers' own copies of MR, CR, MPQA, SUBJ and TREC are in Latin-1, so that a file of
-these that is not UTF-8 is read as Latin-1, which is said. Empty lines are left out and counted; SentEval
-keeps them as sentences of no words (four in CR, three in MPQA).
+Files are expected to be in UTF-8. The original MR, CR, MPQA, SUBJ and TREC files are in Latin-1, so files of
+these sets that are not valid UTF-8 are read as Latin-1, with a warning. Empty lines are skipped and counted;
+SentEval keeps them as sentences without words (four in CR, three in MPQA).
 """
 
 from __future__ import annotations
@@ -32,45 +32,45 @@ __all__ = [
 ]
 
 NO_SPLIT = ""
-"""The part of a row in a set that comes without a division into training and test."""
+"""Split name of rows in sets without predefined splits, which are cross-validated."""
 SPLITS = ("train", "dev", "test")
 DATA_FOLDER = "sent_classification"
-"""Where the sets are in the folder of all of EvalRank's data."""
+"""Subfolder of the sets in the published data folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledRow:
-    """A labelled sentence, or a labelled pair of sentences."""
+    """A labelled sentence or a labelled pair of sentences."""
 
     texts: tuple[str, ...]
     label: str
     split: str
-    """``train``, ``dev`` or ``test``; empty where the set has no parts."""
+    """``train``, ``dev`` or ``test``; empty if the set has no splits."""
     location: str
-    """File and line: ``rt-polarity.pos:17``."""
+    """File and line, such as ``rt-polarity.pos:17``."""
 
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """One data set."""
+    """A data set of labelled rows."""
 
     name: str
     rows: tuple[LabelledRow, ...]
 
     def rows_of_split(self, part: str) -> list[int]:
-        """Return the rows of a part, as places in `rows`."""
+        """Return the indices of the rows of a split."""
         return [index for index, row in enumerate(self.rows) if row.split == part]
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Return the parts it has: none, train and test, or all three."""
+        """Splits of the set: none, train and test, or train, dev and test."""
         present_splits = {row.split for row in self.rows}
         return tuple(split for split in SPLITS if split in present_splits)
 
     def first(self, n: int) -> LabelledSet:
-        """Return `n` rows of each part, its classes in the proportion that they have there.
+        """Return `n` rows of each split, preserving the class proportions.
 
-        They are those at equal distances in the order of the classes, and inside a class of the file.
+        The rows are evenly spaced in the order by class, and by position in the file within a class.
         """
         sampled_rows = [
             row for split in (self.splits or ("",)) for row in self._sample_split(split, n)
@@ -88,16 +88,16 @@ class LabelledSet:
 
 @dataclass(frozen=True)
 class ClassificationData:
-    """The sets of a folder that are there."""
+    """Classification sets of a folder."""
 
     name: str
     sets: tuple[LabelledSet, ...]
     warnings: tuple[Problem, ...] = ()
-    """What was left out, or read in another encoding."""
+    """Skipped sets and lines, and files in another encoding."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the content, rows in their order: the folds depend on it."""
+        """SHA-256 of the content, including the order of rows, which determines the folds."""
         digest = hashlib.sha256()
         for labelled_set in self.sets:
             for row in labelled_set.rows:
@@ -108,38 +108,37 @@ class ClassificationData:
         return digest.hexdigest()
 
     def first(self, n: int, /) -> ClassificationData:
-        """Return `n` rows of each part of each set, see `LabelledSet.first`."""
+        """Return `n` rows of each split of each set; see `LabelledSet.first`."""
         return replace(self, sets=tuple(labelled_set.first(n) for labelled_set in self.sets))
 
     def described(self) -> str:
-        """Return how much it holds."""
+        """Return the numbers of rows and sets as text."""
         rows = sum(len(labelled_set.rows) for labelled_set in self.sets)
         return f"{rows:,} rows in {len(self.sets)} data sets"
 
 
 LineReader = Callable[[str], tuple[str, tuple[str, ...]]]
-"""From a line to its label and texts; ValueError says what is wrong and what is allowed."""
+"""Parser of a line, returning label and texts; ValueError for invalid lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetLayout:
-    """Where a set is in the folder, and how a line of it is read."""
+    """Files of a set and their format."""
 
     files: Mapping[str, str]
-    """File -> its part."""
+    """Split by file."""
     read: Mapping[str, LineReader]
-    """File -> how a line is read."""
+    """Line parser by file."""
     header: str = ""
-    """What the first line begins with, where it is one of titles."""
+    """Beginning of the header line; empty if there is no header."""
     is_latin1: bool = False
-    """Whether the publisher's copy is in Latin-1."""
+    """Whether the original files are in Latin-1."""
 
 
 def read_classification(folder: str | os.PathLike[str]) -> ClassificationData:
-    """Read the sets in a folder, or in its subfolder ``sent_classification``.
+    """Read the sets in a folder or in its subfolder ``sent_classification``.
 
-    Raises InputError with every line that cannot be read, for a set of which a file is missing, and where
-    there is no set at all.
+    Raises InputError with all invalid lines, for sets of which a file is missing, and if there is no set.
     """
     name = os.fspath(folder)
     path = Path(name, DATA_FOLDER) if Path(name, DATA_FOLDER).is_dir() else Path(name)
@@ -149,8 +148,8 @@ def read_classification(folder: str | os.PathLike[str]) -> ClassificationData:
     sets = [labelled_set for labelled_set, _, _ in readings if labelled_set.rows]
     if not sets:
         files = ", ".join(next(iter(layout.files)) for layout in SETS.values())
-        fault = "holds no data set" if path.is_dir() else "no such folder"
-        message = f"{fault}; at least one data set is expected, of {files} ..."
+        fault = "contains no data set" if path.is_dir() else "no such folder"
+        message = f"{fault}; expected at least one of {files} ..."
         raise InputError(Problem(name, None, message))
     return ClassificationData(
         name, tuple(sets), tuple(w for *_, set_warnings in readings for w in set_warnings)
@@ -158,14 +157,18 @@ def read_classification(folder: str | os.PathLike[str]) -> ClassificationData:
 
 
 SetReading = tuple[LabelledSet, list[Problem], list[Problem]]
-"""A set, its problems, its warnings."""
+"""A set, its problems and its warnings."""
 
 
 def _read_set(name: str, layout: SetLayout, folder: Path) -> SetReading:
     missing = [file for file in layout.files if not Path(folder, file).exists()]
-    said = [Problem(str(folder / file), None, f"is not there; {name} needs it") for file in missing]
+    said = [Problem(str(folder / file), None, f"missing; required for {name}") for file in missing]
     if len(missing) == len(layout.files):
-        return LabelledSet(name, ()), [], [Problem(str(folder), None, f"has no {name}: left out")]
+        return (
+            LabelledSet(name, ()),
+            [],
+            [Problem(str(folder), None, f"{name} is missing; skipped")],
+        )
     rows: list[LabelledRow] = []
     problems = said
     warnings: list[Problem] = []
@@ -190,7 +193,11 @@ def _read_file(
     lines = text.removesuffix("\n").split("\n")
     start = 1 if layout.header else 0
     if not lines[0].startswith(layout.header):
-        problems.append(Problem(path, 1, f"begins not with {layout.header!r}, the first title"))
+        problems.append(
+            Problem(
+                path, 1, f"unexpected header; expected a line that begins with {layout.header!r}"
+            )
+        )
     for number, line in enumerate(lines[start:], start=start + 1):
         if not line.strip():
             continue
@@ -200,10 +207,10 @@ def _read_file(
         except ValueError as error:
             problems.append(Problem(path, number, str(error)))
     if not rows and not problems:
-        problems.append(Problem(path, None, "has no rows; there must be one"))
+        problems.append(Problem(path, None, "no rows; expected at least one"))
     empty = sum(not line.strip() for line in lines[start:])
     if empty:
-        warnings.append(Problem(path, None, f"empty lines left out: {empty}"))
+        warnings.append(Problem(path, None, f"{empty} empty lines skipped"))
     return rows, problems, warnings
 
 
@@ -213,12 +220,12 @@ def _decode(path: str) -> tuple[str, list[Problem]]:
         return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8: the file is read as Latin-1"
+        message = f"byte 0x{data[error.start]:02x} is not valid UTF-8; the file is read as Latin-1"
         return data.decode("latin-1"), [Problem(path, line, message)]
 
 
 def _one_class_reader(label: str) -> LineReader:
-    """Return how a line of a file of one class is read: it is the sentence."""
+    """Return a parser for files in which each line is a sentence of the same class."""
     return lambda line: (label, (line.strip(),))
 
 
@@ -231,11 +238,11 @@ def _label_first_reader(labels: str) -> LineReader:
 
 
 def _read_trec(line: str) -> tuple[str, tuple[str, ...]]:
-    """Read ``LOC:city What is …``; the class is the coarse one, before the colon."""
+    """Parse a line such as ``LOC:city What is …``; the label is the coarse class before the colon."""
     label, _, text = line.partition(" ")
     coarse, colon, fine = label.partition(":")
     if not (colon and fine):
-        raise ValueError(f"{label!r} is not a class; it must be as LOC:city")
+        raise ValueError(f"{label!r} is not a class; expected a class such as LOC:city")
     return _check_label(coarse, "ABBR DESC ENTY HUM LOC NUM"), (_check_text(text),)
 
 
@@ -259,29 +266,29 @@ def _read_citation(line: str) -> tuple[str, tuple[str, ...]]:
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is not JSON ({error})") from None
+        raise ValueError(f"invalid JSON ({error})") from None
     if not isinstance(row, dict) or not all(isinstance(row.get(k), str) for k in ("text", "label")):
-        raise ValueError("is not an object with the texts 'text' and 'label'")
+        raise ValueError("expected an object with the strings 'text' and 'label'")
     return _check_label(row["label"], "background method result"), (_check_text(row["text"]),)
 
 
 def _split_cells(line: str, n: int) -> list[str]:
     cells = line.split("\t")
     if len(cells) != n:
-        raise ValueError(f"{len(cells)} cells divided by tabs; there must be {n}")
+        raise ValueError(f"{len(cells)} tab-separated cells; expected {n}")
     return cells
 
 
 def _check_label(label: str, labels: str) -> str:
     label = label.strip()
     if label not in labels.split():
-        raise ValueError(f"the class is {label!r}; it must be one of {', '.join(labels.split())}")
+        raise ValueError(f"unknown class {label!r}; expected one of {', '.join(labels.split())}")
     return label
 
 
 def _check_text(text: str) -> str:
     if not text.strip():
-        raise ValueError("the text is empty; it must be a sentence")
+        raise ValueError("empty text; expected a sentence")
     return text.strip()
 
 
@@ -337,4 +344,4 @@ SETS: Mapping[str, SetLayout] = {
         test="SICK/SICK_test_annotated.txt",
     ),
 }
-"""Name of a set, as in the paper's tables and in their order -> its files."""
+"""Layouts by set name, in the order of the paper's tables."""

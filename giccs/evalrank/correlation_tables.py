@@ -1,4 +1,4 @@
-"""How are correlations of scores written? As the paper's Tables 3 and 6, intervals and differences below."""
+"""Tables of correlations: the format of EvalRank's Tables 3 and 6, followed by intervals and differences."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import partial
 
 from bws.tables import heading, remarks, tabulated
 from bws.textio import csv_text
-from giccs.evalrank.correlating import CorrelationCell, Correlations
+from giccs.evalrank.score_correlations import CorrelationCell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
 
 __all__ = ["format_csv", "format_tables"]
 
 RANK_MARKS = {0: "{}", 1: "«{}»", 2: "‹{}›"}
-"""Place -> how a cell of the terminal's table is marked."""
+"""Format of a cell in plain tables, by rank."""
 MARK_REPLACEMENTS = {
     "markdown": {"«": r"**\1**", "‹": r"<u>\1</u>"},
     "latex": {"«": r"\\textbf{\1}", "‹": r"\\underline{\1}"},
@@ -29,7 +29,8 @@ HEADER = [
 
 
 def format_tables(correlations: Correlations, form: str) -> str:
-    """Return tables in a format of `bws.tables.FORMATS`: rho, its intervals, differences to the best."""
+    """Return tables of rho, its intervals and the differences to the best, in a format of
+    `bws.tables.FORMATS`."""
     size = f"{len(correlations.models)} models"
     title = f"Spearman's rho x 100 over {size}: intrinsic scores and downstream accuracy"
     parts = [
@@ -45,12 +46,12 @@ def format_tables(correlations: Correlations, form: str) -> str:
             _format_table(correlations, intervals, form),
         ]
     if any(cell.difference for cell in correlations.cells):
-        title = "How far behind the best (difference of rho x 100, with its interval)"
+        title = "Difference to the best (rho x 100, with interval)"
         parts += [
             _format_heading(title, form),
             _format_table(correlations, _format_difference, form),
         ]
-    left_out = [f"Left out: {line}." for line in correlations.left_out]
+    left_out = [f"Excluded: {line}." for line in correlations.left_out]
     parts += [
         "",
         *remarks([*_explanations(form), *_undefined_notes(correlations), *left_out], form),
@@ -59,7 +60,7 @@ def format_tables(correlations: Correlations, form: str) -> str:
 
 
 def format_csv(correlations: Correlations) -> str:
-    """Return a row a correlation; rho as it is, not times 100."""
+    """Return CSV with one row per correlation; rho is not multiplied by 100."""
     rows: list[list[object]] = []
     for cell in correlations.cells:
         x, y, rho = cell.intrinsic, cell.downstream, cell.rho
@@ -96,12 +97,12 @@ def _format_table(
 
 def _format_value(cell: CorrelationCell) -> str:
     if math.isnan(cell.rho.value):
-        return "not defined"
+        return "undefined"
     return RANK_MARKS[cell.rank].format(f"{100 * cell.rho.value:.2f}")
 
 
 def _replace_marks(table: str, form: str) -> str:
-    """Return a table with bold and underlined cells in place of marks, in the formats that have them."""
+    """Replace marks with bold and underlined text, in formats that support them."""
     for mark, closing in (("«", "»"), ("‹", "›")):
         if form in MARK_REPLACEMENTS:
             table = re.sub(rf"{mark}(-?[\d.]+){closing}", MARK_REPLACEMENTS[form][mark], table)
@@ -109,7 +110,7 @@ def _replace_marks(table: str, form: str) -> str:
 
 
 def _format_interval(cell: CorrelationCell, all_models: int) -> str:
-    """Return the interval, and over how many models it is where that is not over all."""
+    """Return the interval, with the number of models if some models are missing."""
     low, high, n = cell.rho.low, cell.rho.high, cell.rho.n
     interval_text = "–" if math.isnan(low) else f"[{100 * low:.0f}, {100 * high:.0f}]"
     return interval_text if n == all_models else f"{interval_text} n={n}"
@@ -120,7 +121,7 @@ def _format_difference(cell: CorrelationCell) -> str:
     if difference is None:
         return "best" if cell.rank == 1 else ""
     if math.isnan(difference.value):
-        return "not defined"
+        return "undefined"
     limits = (
         " [–]"
         if math.isnan(difference.low)
@@ -130,11 +131,11 @@ def _format_difference(cell: CorrelationCell) -> str:
 
 
 def _explanations(form: str) -> Sequence[str]:
-    marks = {"table": "in «», second best in ‹›"}.get(form, "bold, second best underlined")
+    marks = {"table": "in «», second best in ‹›"}.get(form, "in bold, second best underlined")
     return [
-        f"Best of a column {marks}. Intervals: jackknife over families: a model with all its +STEP.",
-        "A difference is over the models that have both scores; the best was chosen by these very models, "
-        "so its lead is flattered.",
+        f"Best score per column {marks}. Intervals: jackknife over families (a model with all its +STEP).",
+        "Differences are over the models with both scores; the best score was selected on the same models, "
+        "so its lead is biased upwards.",
     ]
 
 

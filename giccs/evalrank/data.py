@@ -1,9 +1,9 @@
-"""Folders of EvalRank: positive pairs and background samples in text files.
+"""Readers for ranking data: folders with positive pairs and background samples in text files.
 
-``pos_pair.txt`` (or one ``pos_pair_….txt``) has a pair a line, anchor and positive with a tab between.
-Sentences of the background stand in ``background_sent.txt``, words in ``basic_vocab.txt`` and
-``wiki_vocab.txt``, one a line. A text is what stands there, less white space at its ends; two texts are one
-sample where they are the same letter by letter: neither case nor spacing nor Unicode form is changed.
+``pos_pair.txt`` (or a single ``pos_pair_….txt``) contains one pair per line, with a tab between anchor and
+positive. ``background_sent.txt`` contains background sentences, ``basic_vocab.txt`` and ``wiki_vocab.txt``
+contain background words, one per line. Leading and trailing white space is removed. Two texts are the same
+sample if they are identical; case, inner spacing and Unicode form are not normalised.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ BACKGROUND: dict[Level, tuple[str, ...]] = {
     "sentence": ("background_sent.txt",),
     "word": ("basic_vocab.txt", "wiki_vocab.txt"),
 }
-"""Files of a background; the first must be there."""
+"""Background files by level; the first is required."""
 
 
 EXPECTED_DATA = (
-    "is no ranking data, which is a folder with pos_pair.txt and background_sent.txt (sentences) or "
-    "basic_vocab.txt (words), as giccs-evalrank build makes it, or a benchmark of giccs (sentences)"
+    "not ranking data; expected a folder with pos_pair.txt and background_sent.txt (sentences) or "
+    "basic_vocab.txt (words), as written by giccs-evalrank build, or a benchmark of giccs (sentences)"
 )
 
 
@@ -41,7 +41,7 @@ def read_sentences(data: str) -> RankingData:
     if is_ranking_folder(Path(data)):
         return read_folder(data, "sentence")
     from giccs.benchmark import read_benchmark
-    from giccs.evalrank.preset import ranking_data_of
+    from giccs.evalrank.benchmark_ranking import ranking_data_of
 
     try:
         return ranking_data_of(read_benchmark(data))
@@ -59,15 +59,15 @@ def read_words(data: str) -> RankingData:
 
 
 def is_ranking_folder(folder: Path) -> bool:
-    """Return whether a folder is one of EvalRank."""
+    """Return whether a folder contains ranking data."""
     return any(folder.glob("pos_pair*.txt"))
 
 
 def read_folder(data: str, level: Level) -> RankingData:
-    """Read pairs and background; InputError with every line that is wrong, or not in the background.
+    """Read pairs and background; raise InputError with all invalid lines and missing background texts.
 
-    Repeated samples and pairs count once, with a warning. A pair of a text with itself stays: its rank is 1
-    by definition, as nothing is nearer to a text than itself; a warning tells how many there are.
+    Repeated samples and pairs are used once, with a warning. Pairs of a text with itself are kept, with a
+    warning; their rank is 1 by definition, as no text is closer to a text than itself.
     """
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -82,14 +82,12 @@ def read_folder(data: str, level: Level) -> RankingData:
         elif pair:
             distinct_pairs[pair] = None
             identical_lines += [line] if pair[0] == pair[1] else []
+    warnings += _line_warnings(str(path), repeated_lines, "repeated pairs are used once")
     warnings += _line_warnings(
-        str(path), repeated_lines, "pairs stand in the file already; each counts once"
-    )
-    warnings += _line_warnings(
-        str(path), identical_lines, "pairs are of a text with itself; their rank is 1"
+        str(path), identical_lines, "pairs consist of identical texts; their rank is 1"
     )
     if not distinct_pairs and not problems:
-        problems.append(Problem(str(path), None, "holds no pairs; each line must be one"))
+        problems.append(Problem(str(path), None, "no pairs; expected one per line"))
     if problems:
         raise InputError(problems)
     pairs = np.array([*distinct_pairs], dtype=np.intp)
@@ -103,18 +101,18 @@ def _find_pairs_file(folder: Path) -> Path:
     if folder / "pos_pair.txt" in files:
         return folder / "pos_pair.txt"
     names = ", ".join(path.name for path in files)
-    message = f"holds {len(files)} files of pairs ({names}); one pos_pair.txt is expected"
+    message = f"{len(files)} files of pairs ({names}); expected one pos_pair.txt"
     raise InputError(Problem(str(folder), None, message))
 
 
 def _read_background(
     folder: Path, level: Level, problems: list[Problem], warnings: list[Problem]
 ) -> dict[str, int]:
-    """Return the place of each distinct sample; what two files have in common is no fault."""
+    """Return the index of each distinct sample; duplicates across files are ignored without a warning."""
     first, *more = BACKGROUND[level]
     other_level: Level = "word" if level == "sentence" else "sentence"
     if not (folder / first).exists() and (folder / BACKGROUND[other_level][0]).exists():
-        message = f"has no {first}; it holds {other_level}s, for --task evalrank-{other_level}"
+        message = f"{first} is missing; the folder contains {other_level}s (--task evalrank-{other_level})"
         raise InputError(Problem(str(folder), None, message))
     files = [folder / first, *(folder / name for name in more if (folder / name).exists())]
     index: dict[str, int] = {}
@@ -124,13 +122,11 @@ def _read_background(
         for line, raw_text in _read_lines(path):
             text = raw_text.strip()
             if not text:
-                problems.append(Problem(str(path), line, f"is empty; a {level} is expected"))
+                problems.append(Problem(str(path), line, f"empty line; expected a {level}"))
             repeated_lines += [line] if text in file_texts else []
             file_texts.add(text)
             index.setdefault(text, len(index))
-        warnings += _line_warnings(
-            str(path), repeated_lines, f"{level}s stand in the file already; each counts once"
-        )
+        warnings += _line_warnings(str(path), repeated_lines, f"repeated {level}s are used once")
     return index
 
 
@@ -139,25 +135,27 @@ def _parse_pair(
 ) -> tuple[int, int] | None:
     sides = [side.strip() for side in text.split("\t")]
     if len(sides) != 2 or not all(sides):
-        fault = f"has {len(sides)} fields" if len(sides) != 2 else "has an empty side"
+        fault = f"{len(sides)} fields" if len(sides) != 2 else "empty text"
         message = (
-            f"{fault if text else 'is empty'}; anchor and positive with a tab between are expected"
+            f"{fault if text else 'empty line'}; expected anchor and positive, separated by a tab"
         )
         problems.append(Problem(file, line, message))
         return None
     missing = [side for side in dict.fromkeys(sides) if side not in background]
     for side in missing:
-        message = f"{side!r} is not in the background; both texts of a pair must be"
+        message = f"{side!r} is missing from the background; expected both texts of a pair there"
         problems.append(Problem(file, line, message))
     return None if missing else (background[sides[0]], background[sides[1]])
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line with its number; only a line feed ends one, as U+2028 and others stand in texts."""
+    """Yield each line with its number; only line feeds end a line, because texts may contain U+2028."""
     lines = read_text(path).split("\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
         yield number, line.rstrip("\r")
 
 
 def _line_warnings(file: str, lines: list[int], message: str) -> list[Problem]:
-    return [Problem(file, lines[0], f"{len(lines)} {message}; this is the first")] if lines else []
+    return (
+        [Problem(file, lines[0], f"{len(lines)} {message}; first occurrence here")] if lines else []
+    )

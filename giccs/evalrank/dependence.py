@@ -1,8 +1,8 @@
-"""How far may a sum be off where rows share texts?  (Fafchamps and Gubert 2007: dyadic-robust)
+"""Dyadic-robust variance of sums over rows that share texts (Fafchamps and Gubert 2007).
 
-MEN has 3,000 pairs of 751 words: what a model gets wrong about a word it gets wrong in eight pairs, so that
-pairs are no independent draws. The variance of a sum over rows is then the sum of the products of the moves
-of all rows that have a text in common. Rows of the same text or texts are one row, in either order.
+MEN contains 3,000 pairs of 751 words, so an error of a model on one word affects about eight pairs, and pairs
+are not independent. The variance of a sum over rows is therefore the sum of the products of the contributions
+of all rows that have a text in common. Rows with the same texts, in either order, are treated as one row.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """The variance of a sum, by two rules."""
+    """Variance of a sum under two assumptions about dependence."""
 
     same_pair: float
-    """Rows with all texts in common depend on each other."""
+    """Only rows with the same texts are dependent."""
     shared_text: float
-    """So do rows with any text in common; by chance it can be less."""
+    """Rows with any text in common are dependent; may be smaller than `same_pair` by chance."""
 
 
 def variances(contributions: Floats, left: Indices, right: Indices) -> Variances:
-    """Return the variances of a sum of moves (N,), each less its mean; (N,) numbers of each row's texts.
+    """Return the variances of a sum of centred contributions (N,), given (N,) numbers of each row's texts.
 
-    A row of one text has it on both sides. Sums by text hold the products of rows with both texts in common
-    twice, so sums by both are taken off again.
+    A row with one text has the same number on both sides. Sums by text count the products of rows with both
+    texts in common twice, so sums by pair are subtracted.
 
     >>> variances(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 1]), np.array([1, 0, 2]))
     Variances(same_pair=18.0, shared_text=36.0)
@@ -53,7 +53,7 @@ def variances(contributions: Floats, left: Indices, right: Indices) -> Variances
 
 
 def number_texts(rows: Sequence[tuple[str, ...]]) -> tuple[Indices, Indices]:
-    """Return (N,) numbers of the first and of the last text of each row of one or two.
+    """Return (N,) numbers of the first and of the last text of each row of one or two texts.
 
     >>> number_texts([("a", "b"), ("b",)])
     (array([0, 1]), array([1, 1]))

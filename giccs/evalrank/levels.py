@@ -1,4 +1,4 @@
-"""How well do models agree with ratings at each level of similarity?  The chart of EvalRank's Figure 2."""
+"""Correlations with ratings by level of similarity, and their chart (EvalRank's Figure 2)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ __all__ = ["level_chart", "level_rows"]
 
 TASK = "sentence-similarity"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
-"""Shapes tell the models apart as well."""
+"""Colours of models, which are also distinguished by shape."""
 GREY = "#8C8C8C"
 
 
 def level_rows(results: Iterable[Result]) -> list[dict[str, Any]]:
-    """Return a row a model, data and level: ``model`` (with how it was asked), ``data``, ``level``,
-    ``spearman``, ``low``, ``high``, ``pairs``; levels without a correlation are left out.
+    """Return one row per model, data set and level.
+
+    The keys are ``model`` (with its setting), ``data``, ``level``, ``spearman``, ``low``, ``high`` and
+    ``pairs``. Levels without a correlation are omitted.
     """
     rows = []
     for result in (result for result in results if result.task == TASK):
@@ -47,7 +49,7 @@ def _data(result: Result) -> str:
 
 
 def level_chart(rows: list[dict[str, Any]]) -> alt.TopLevelMixin:
-    """Return Figure 2 of rows as `by_level` gives them: a line a model, its intervals, a panel a data set."""
+    """Return the chart of Figure 2 for rows of `level_rows`: one line per model, one panel per data set."""
     import altair as alt
 
     json_rows = [

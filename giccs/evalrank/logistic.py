@@ -1,16 +1,16 @@
-"""How well can classes be read off vectors? Logistic regression, its cost chosen without the test rows.
+"""Logistic regression on vectors, with C selected without the test rows.
 
-The way of SentEval (Conneau and Kiela 2018): a set without parts is cross-validated, the cost C of each fold
-chosen by folds inside its training rows; a set with training and test rows has C chosen by folds of the
-training rows; a set with dev rows has C chosen on these. Ties go to the smallest C.
+The procedure follows SentEval (Conneau and Kiela 2018). Sets without splits are cross-validated, and C is
+selected for each fold by cross-validation within its training rows. For sets with training and test rows, C
+is selected by cross-validation within the training rows; for sets with dev rows, on these. Ties are resolved
+in favour of the smallest C.
 
-Where it differs, and why:
-- Vectors are standardised, by the mean and deviation of the rows that are fitted, never of those that are
-  tested. SentEval takes them as they are, so that C punishes a model whose vectors are short and
-  spares one whose are long; here multiplying all vectors by a number changes nothing.
-- Ten outer and five inner folds, the paper's program five and five, with a network of no hidden layer
-  trained by mini-batches and early stopping in the place of the convex problem's one solution.
-- Nothing is fitted to dev rows after C is chosen; likewise in SentEval.
+Differences from SentEval and the published program:
+- Vectors are standardised with the mean and standard deviation of the rows used for fitting. SentEval uses
+  raw vectors, so the effect of C depends on their norms; here, results are invariant to scaling.
+- There are ten outer and five inner folds. The published program uses five and five, and replaces the unique
+  solution of the convex problem with a network without hidden layers, trained with early stopping.
+- As in SentEval, the model is not refitted to the dev rows after the selection of C.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ __all__ = ["COSTS", "FOLDS", "INNER_FOLDS", "Learner", "too_few_reason"]
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 Split = tuple[Ints, Ints]
-"""Rows to fit, rows to check."""
+"""Rows for fitting and rows for validation."""
 
 COSTS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""C of scikit-learn: the smaller, the more large weights are punished."""
+"""Values of C in scikit-learn; smaller values mean stronger regularisation."""
 FOLDS = 10
 INNER_FOLDS = 5
 MAX_ITERATIONS = 2000
 
 
 class Learner:
-    """Vectors (N, D) and classes (N,), of which some rows are learnt and others predicted."""
+    """Logistic regression on vectors (N, D) with classes (N,), fitted to some rows and applied to others."""
 
     def __init__(self, vectors: Floats, classes: Sequence[str], seed: int = 0) -> None:
         self.vectors = vectors
         self.names, self.classes = np.unique(np.asarray(classes), return_inverse=True)
         self.seed = seed
         self.n_unconverged = 0
-        """Fits that ended before they were done, so far."""
+        """Number of fits so far that did not converge."""
 
     def cross_validate(self) -> tuple[list[str], list[int], list[float]]:
-        """Return the class predicted for each row from the other folds, the row's fold, and each fold's C."""
+        """Return the class predicted for each row by the other folds, the fold of each row, and C per
+        fold."""
         predictions, fold = np.zeros(len(self.classes), np.intp), np.zeros(len(self.classes), int)
         costs = []
         all_rows = np.arange(len(self.classes))
@@ -57,13 +58,13 @@ class Learner:
         return self._class_names(predictions), fold.tolist(), costs
 
     def predict_test(self, train: Ints, dev: Ints, test: Ints) -> tuple[list[str], float]:
-        """Return the class predicted for each test row, and C: chosen on dev rows, or else by inner folds."""
+        """Return the class predicted for each test row, and C, selected on dev rows or by inner folds."""
         splits = [(train, dev)] if len(dev) else self.folds(train, INNER_FOLDS)
         cost = self.choose_cost(splits)
         return self._class_names(self.predict(train, test, cost)), cost
 
     def folds(self, rows: Ints, n: int) -> list[Split]:
-        """Return `n` stratified folds of rows, fewer where a class has fewer."""
+        """Return `n` stratified folds of rows, or fewer if a class has fewer rows."""
         from sklearn.model_selection import StratifiedKFold
 
         n = min(n, *np.bincount(self.classes[rows])[np.unique(self.classes[rows])].tolist())
@@ -73,7 +74,7 @@ class Learner:
         ]
 
     def choose_cost(self, splits: Sequence[Split]) -> float:
-        """Return the C with most right answers over all splits, the smallest of such."""
+        """Return the C with the most correct predictions over all splits; the smallest in case of a tie."""
         n_correct = np.zeros(len(COSTS), int)
         for train, check in splits:
             n_correct += [
@@ -83,13 +84,13 @@ class Learner:
         return COSTS[int(np.argmax(n_correct))]
 
     def predict(self, train: Ints, test: Ints, cost: float) -> Ints:
-        """Return the classes of `test` after learning `train`."""
+        """Return the predicted classes of `test` after fitting to `train`."""
         scale, model = _fit_scaler(self.vectors[train]), _make_regression(cost)
         self._fit(model, scale(self.vectors[train]), train)
         return np.asarray(model.predict(scale(self.vectors[test])))
 
     def _predict_per_cost(self, train: Ints, check: Ints) -> Iterator[Ints]:
-        """Yield the answers under each C; each fit begins where the one before ended."""
+        """Yield the predictions for each C; each fit starts from the previous solution."""
         scale, model = _fit_scaler(self.vectors[train]), _make_regression(COSTS[0])
         model.set_params(warm_start=True)
         train_vectors, check_vectors = scale(self.vectors[train]), scale(self.vectors[check])
@@ -98,7 +99,7 @@ class Learner:
             yield np.asarray(model.predict(check_vectors))
 
     def _fit(self, model: Any, vectors: Floats, train: Ints) -> None:
-        """Fit, and count where scikit-learn warns that it did not get to the end."""
+        """Fit the model and count convergence warnings of scikit-learn."""
         from sklearn.exceptions import ConvergenceWarning
 
         with warnings.catch_warnings(record=True) as caught_warnings:
@@ -110,29 +111,31 @@ class Learner:
             if issubclass(warning.category, ConvergenceWarning)
         ]
         self.n_unconverged += len(convergence_warnings)
-        for one in caught_warnings:
-            if one not in convergence_warnings:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        for caught in caught_warnings:
+            if caught not in convergence_warnings:
+                warnings.warn_explicit(
+                    caught.message, caught.category, caught.filename, caught.lineno
+                )
 
     def _class_names(self, classes: Ints) -> list[str]:
         return [str(name) for name in self.names[classes]]
 
 
 def too_few_reason(classes: Sequence[str], *, folds: bool = True) -> str:
-    """Return why nothing can be learnt from rows of these classes; empty where something can.
+    """Return why no classifier can be fitted to rows of these classes, or an empty string.
 
-    folds: whether they are divided into folds, and these again.
+    folds: whether nested cross-validation is used.
 
     >>> too_few_reason(["a", "a", "a", "b"])
-    'class b has 1 rows to learn from; cross-validation needs three'
+    'class b has 1 training rows; cross-validation requires 3'
     """
     names, counts = np.unique(np.asarray(classes), return_counts=True)
     if len(names) < 2:
-        return f"{len(names)} classes to learn; there must be two"
+        return f"{len(names)} classes in the training rows; expected at least 2"
     rarest = int(np.argmin(counts))
     if counts[rarest] >= 3 or not folds:
         return ""
-    return f"class {names[rarest]} has {counts[rarest]} rows to learn from; cross-validation needs three"
+    return f"class {names[rarest]} has {counts[rarest]} training rows; cross-validation requires 3"
 
 
 def _fit_scaler(vectors: Floats) -> Any:

@@ -1,7 +1,7 @@
-"""How were the published sets of EvalRank built, and how close does a build come to them?
+"""Presets that rebuild the published ranking data of EvalRank, and comparison with the published files.
 
-Both presets read a folder in which things lie as in the authors' release: ``word_similarity`` and
-``word_evalrank``, ``sent_similarity`` and ``sent_evalrank``.
+Both presets read a folder with the layout of the authors' release: ``word_similarity`` and ``word_evalrank``,
+``sent_similarity`` and ``sent_evalrank``.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ WORD_SETS = (
     "WS-353-ALL", "WS-353-SIM", "WS-353-REL", "MC-30", "RG-65", "RW-STANFORD", "MEN-TR-3k", "MTurk-287",
     "MTurk-771", "YP-130", "SIMLEX-999", "VERB-143", "SimVerb-3500",
 )  # fmt: skip
-"""In the order that the published background shows; MC-30 may stand anywhere after the first."""
+"""Word sets in the order of the published background; MC-30 may have any position after the first."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """How one published set was built."""
+    """Rules and sources of a published set."""
 
     rules: BuildRules
     sources: tuple[str, ...]
-    """Files or folders of rated pairs, a set each, in order."""
+    """Files or folders of rated pairs, one per set, in order."""
     frequent: str
-    """File of frequent words; empty where there is none."""
+    """File of frequent words; empty if there is none."""
     published: str
-    """Folder with what was published."""
+    """Folder of the published files."""
 
 
 PRESETS: Mapping[str, Preset] = {
@@ -55,9 +55,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def read_sources(preset: Preset, folder: str) -> tuple[list[SimilaritySet], list[Problem]]:
-    """Return the sets of a preset that are in the folder, and a warning for each that is not.
+    """Return the sets of a preset that exist in the folder, and a warning for each missing set.
 
-    Raises InputError where none is there, or one cannot be read.
+    Raises InputError if all sets are missing or a set is invalid.
     """
     sets: list[SimilaritySet] = []
     missing: list[Problem] = []
@@ -66,18 +66,20 @@ def read_sources(preset: Preset, folder: str) -> tuple[list[SimilaritySet], list
         if path.exists():
             sets += read_similarity(path).sets
         else:
-            message = "is not there; the set is built without it, and is not the published one"
+            message = (
+                "missing; the data are built without this source and differ from the published data"
+            )
             missing.append(Problem(str(path), None, message))
     if not sets:
         names = ", ".join(preset.sources)
-        raise InputError(Problem(folder, None, f"holds none of {names}"))
+        raise InputError(Problem(folder, None, f"no sources; expected at least one of {names}"))
     return sets, missing
 
 
 def compare_with_published(
     built: RankingFiles, preset: Preset, folder: str
 ) -> dict[str, dict[str, Any]]:
-    """Compare each file with the published one, where that is in the folder: lines as sets, and the bytes."""
+    """Compare the lines and bytes of each file with the published file, if that exists in the folder."""
     published_folder = Path(folder, preset.published)
     differences = {}
     for name, lines in built.files.items():

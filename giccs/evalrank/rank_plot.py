@@ -1,4 +1,4 @@
-"""Do models stand in the same order on other scores as on one? The plot of EvalRank's Figure 4."""
+"""Plot of the ranks of models by several scores (EvalRank's Figure 4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
-from giccs.evalrank.correlating import keep_complete_models
+from giccs.evalrank.score_correlations import keep_complete_models
 from giccs.evalrank.scores import ScoreColumn
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "rank_plot", "rank_rows"]
 
 COLOURS = (BLACK, VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, YELLOW)
-"""The pivot's first; shapes tell the scores apart as well."""
+"""Colours of scores, the pivot first; scores are also distinguished by shape."""
 
 
 def rank_rows(columns: Sequence[ScoreColumn]) -> list[dict[str, Any]]:
-    """Return a row a model and score: ``model``, ``score`` and ``rank``, 1 for the best.
+    """Return one row per model and score, with the keys ``model``, ``score`` and ``rank`` (1 is the best).
 
-    Only models that have all the scores take part. The first column is the pivot: rows go by its rank.
-    Models with the same score share the mean of their ranks.
+    Only models with all scores are included. Rows are ordered by the rank in the first column, the pivot.
+    Tied models have their average rank.
     """
     shared = keep_complete_models(columns)
     ranks = {_column_name(column): _rank_models(column) for column in shared}
@@ -38,7 +38,7 @@ def rank_rows(columns: Sequence[ScoreColumn]) -> list[dict[str, Any]]:
 
 
 def rank_plot(columns: Sequence[ScoreColumn]) -> alt.Chart:
-    """Return the plot: models by their rank on the first column, a dot for their rank on each."""
+    """Return a plot of the models, ordered by rank in the first column, with one point per column."""
     import altair as alt
 
     rows = rank_rows(columns)

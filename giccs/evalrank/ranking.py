@@ -1,15 +1,15 @@
-"""At which rank is a positive among the background (EvalRank, section 4.2)?
+"""Exact ranks of positives among the background (EvalRank, section 4.2).
 
-rank = 1 + the number of candidates that are nearer to the anchor than the positive is. The anchor itself, by
-its place, is no candidate; another text with the same vector is one. Ties: a candidate whose closeness
-differs from the positive's by at most `spaces.TIE` is not nearer (optimistic, as the formula has it); the
-pessimistic rank counts all of them before the positive.
+The rank is 1 + the number of candidates closer to the anchor than the positive. The anchor itself is excluded
+by its index; other texts with the same vector are candidates. Candidates whose closeness differs from that of
+the positive by at most `spaces.TIE` are ties: they do not count as closer (optimistic rank, as in the paper's
+formula), and all of them count as closer in the pessimistic rank.
 
-The result is that of comparing all pairs in float64, and costs less than one float32 matrix product: a
-candidate whose score there, or a bound on it, is farther from the positive's than both can be off is
-settled by it (see `coarse`); all others are settled in float64. So it does not matter which routine
-computed what, how wide a block was, or how many threads there were. Of products no more than a block of
-queries by a block of candidates is held at a time; anchors with more than one positive are multiplied once.
+The result equals that of comparing all pairs in float64, at less than the cost of one float32 matrix product.
+A float32 score, or a bound on it, decides a comparison if its distance from the score of the positive exceeds
+the error bounds (see `prefilter`); the remaining comparisons are made in float64. Ranks therefore do not
+depend on the BLAS routine, the block size or the number of threads. Memory is limited to the product of one
+block of queries and one block of candidates; anchors with several positives are multiplied once.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.evalrank.coarse import ProductRows, fit_prefilter
+from giccs.evalrank.prefilter import ProductRows, fit_prefilter
 from giccs.evalrank.spaces import Similarity, Space, make_space
 from giccs.progress import Progress, silent
 
 __all__ = ["QUERY_BLOCK_SIZE", "Ranks", "compute_ranks"]
 
 QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE = 1024, 16_384
-"""Rows and columns of a block: 64 MiB of float32."""
+"""Rows and columns of a block; 64 MiB in float32."""
 MAX_EXACT_CANDIDATES = 128
-"""Candidates of a block that are settled in float64 rather than by a product of whole rows."""
+"""Maximum number of candidates per pair and block that are compared in float64 without a full product."""
 EXACT_BLOCK_SIZE = 8192
-"""Comparisons in float64 at a time."""
+"""Number of float64 comparisons at a time."""
 MAX_PENDING_COMPARISONS = 2**18
-"""Comparisons that wait for that, at most and those of one pair."""
+"""Number of pending float64 comparisons above which they are executed."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,20 +43,20 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where M positives stand."""
+    """Ranks of M positives."""
 
     rank: Ints
-    """(M,) from 1, ties in favour of the positive; 0 where a text of the pair has no vector."""
+    """(M,) ranks from 1, ties in favour of the positive; 0 if a text of the pair has no vector."""
     pessimistic: Ints
-    """(M,) likewise, ties against it."""
+    """(M,) ranks with ties against the positive."""
     similarity: Floats
-    """(M,) of anchor and positive; NaN where there is none."""
+    """(M,) similarities of anchor and positive; NaN if undefined."""
     candidates: int
-    """Background samples with a vector, the anchor included."""
+    """Number of background samples with a vector, including the anchor."""
     n_exact_comparisons: int = 0
-    """Comparisons made in float64."""
+    """Number of comparisons in float64."""
     depth: int | None = None
-    """Where only so many nearest were looked at: a rank beyond stands as the number of candidates."""
+    """Number of nearest texts in an approximate search, or None; ranks beyond it equal `candidates`."""
 
 
 def compute_ranks(
@@ -69,9 +69,10 @@ def compute_ranks(
 ) -> Ranks:
     """Return the rank of each positive.
 
-    vectors: (N, D) float32, the background. A row with a number that is not finite has no vector, nor, under
-    the cosine, has a row of zeros: it is no candidate, and a pair with it has no rank.
-    pairs: (M, 2) places of anchors and positives in it. block: queries and candidates at a time.
+    vectors: (N, D) float32 vectors of the background. Rows with a non-finite value and, with the cosine, rows
+        of zeros are excluded from the candidates, and pairs with such a row have no rank.
+    pairs: (M, 2) row indices of anchors and positives.
+    block: numbers of queries and candidates per block.
 
     >>> vectors = np.array([[1, 0], [4, 3], [3, 4], [8, 6]], np.float32)
     >>> ranks = compute_ranks(vectors, np.array([[0, 1], [0, 2], [1, 0]]))
@@ -94,7 +95,7 @@ def compute_ranks(
 
 
 class _Search:
-    """Counts for each pair which candidates are nearer and which tie, block by block."""
+    """Blockwise search that counts the closer and the tied candidates of each pair."""
 
     def __init__(self, space: Space, pairs: Indices) -> None:
         self._space = space
@@ -103,7 +104,7 @@ class _Search:
         self._by_query = np.argsort(query, kind="stable")
         self._query = query[self._by_query]
         usable = np.flatnonzero(space.usable)
-        # candidates of like length share a block, so that its bound is not that of the longest of all
+        # sorted by norm: the error bound of a block depends on the largest norm in it
         self.background = usable[np.argsort(space.lengths[usable], kind="stable")]
         self._column = np.full(len(space.usable), -1)
         self._column[self.background] = np.arange(len(self.background))
@@ -119,11 +120,11 @@ class _Search:
         self._n_pending = 0
 
     def n_jobs(self, rows: int, columns: int) -> int:
-        """Return how many jobs there are."""
+        """Return the number of blocks."""
         return -(-len(self._anchors) // rows) * -(-len(self.background) // columns)
 
     def jobs(self, rows: int, columns: int) -> Iterator[tuple[slice, int, ProductRows]]:
-        """Yield each block: its anchors, its first candidate, and the candidates' rows."""
+        """Yield the anchors, the first candidate and the candidate rows of each block."""
         for start in range(0, len(self.background), columns):
             candidates = self._prefilter.candidates(self.background[start : start + columns])
             for query_start in range(0, len(self._anchors), rows):
@@ -134,7 +135,7 @@ class _Search:
                 )
 
     def count_block(self, block: slice, start: int, candidates: ProductRows) -> None:
-        """Add what a block of anchors finds in a block of candidates."""
+        """Add the counts of a block of anchors and a block of candidates."""
         positions = slice(*np.searchsorted(self._query, [block.start, block.stop]))
         pairs, rows = self._by_query[positions], self._query[positions]
         longest = self._space.lengths[self.background[start + len(candidates.full) - 1]]
@@ -159,10 +160,10 @@ class _Search:
     def _scores(
         self, queries: Matrix, rows: Indices, candidates: Matrix, start: int
     ) -> Iterator[Matrix]:
-        """Return the scores of a pair's candidates for each pair; that of the anchor itself is -inf."""
+        """Yield the candidate scores of each pair; the score of the anchor itself is -inf."""
         distinct, at = np.unique(rows, return_inverse=True)
         size = len(distinct) * len(candidates)
-        if len(self._buffer) < size:  # one piece of memory for all blocks
+        if len(self._buffer) < size:  # one buffer for all blocks
             self._buffer = np.empty(size, np.float32)
         scores = self._buffer[:size].reshape(len(distinct), len(candidates))
         np.matmul(queries[distinct], candidates.T, out=scores)
@@ -172,10 +173,10 @@ class _Search:
         return (scores[row] for row in at)
 
     def _limits(self, pairs: Indices, relative: float, longest: float) -> tuple[Matrix, Matrix]:
-        """Return the scores below and above which a candidate is farther and nearer for sure."""
+        """Return the scores below and above which a candidate is certainly farther and closer."""
         lengths = self._space.lengths[self._anchor[pairs]]
         error = self._prefilter.error(relative, lengths, longest)
-        with np.errstate(over="ignore"):  # then every score lies between them
+        with np.errstate(over="ignore"):  # infinite limits decide no comparison
             low = (self._low[pairs] - error).astype(np.float32)
             high = (self._high[pairs] + error).astype(np.float32)
         return np.nextafter(low, np.float32(-np.inf)), np.nextafter(high, np.float32(np.inf))
@@ -183,7 +184,8 @@ class _Search:
     def _rule_out(
         self, pairs: Indices, scores: Iterator[Matrix], low: Matrix, start: int
     ) -> NDArray[np.bool_]:
-        """Leave open what a bound does not rule out; return (n,) for which pairs that is too much."""
+        """Defer the candidates that a bound does not exclude; return (n,) whether a pair has too many of
+        them."""
         unresolved = np.zeros(len(pairs), np.bool_)
         for index, (pair, pair_scores, min_score) in enumerate(
             zip(pairs, scores, low, strict=True)
@@ -203,7 +205,7 @@ class _Search:
         high: Matrix,
         start: int,
     ) -> None:
-        """Count who is nearer for sure; leave open who may be, or may tie."""
+        """Count the candidates that are certainly closer; defer undecided ones."""
         for pair, pair_scores, min_score, max_score in zip(pairs, scores, low, high, strict=True):
             n_nearer = np.count_nonzero(pair_scores > max_score)
             self.nearer[pair] += n_nearer
@@ -218,7 +220,7 @@ class _Search:
             self._compare_pending()
 
     def _compare_pending(self) -> None:
-        """Compare in float64 what the scores left open."""
+        """Execute the deferred comparisons in float64."""
         if not self._pending:
             return
         pair = np.repeat(
@@ -236,7 +238,7 @@ class _Search:
         self.n_exact_comparisons += len(pair)
 
     def _tie_bounds(self) -> tuple[Floats, Floats]:
-        """Return between which scores a candidate ties, with what float64 itself may be off."""
+        """Return the scores between which a candidate may tie, extended by the float64 error."""
         slack = self._space.tie_tolerance(self._anchor)
         low, high = (
             self._space.score(self.closeness + tie, self._anchor) for tie in (-slack, slack)

@@ -1,4 +1,4 @@
-"""What is ranked: positive pairs among background samples (EvalRank, section 4.2)."""
+"""Ranking data: positive pairs and background samples (EvalRank, section 4.2)."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Level = Literal["sentence", "word"]
 
 @dataclass(frozen=True, eq=False)
 class RankingData:
-    """Texts, and which of them are to be found from which."""
+    """Background texts, with pairs of an anchor and the positive to be ranked."""
 
     name: str
-    """How it was called: a folder, a benchmark."""
+    """Name of the folder or benchmark as given by the user."""
     level: Level
     texts: tuple[str, ...]
-    """The background; each text once."""
+    """Distinct background texts."""
     pairs: NDArray[np.intp]
-    """(M, 2) an anchor and its positive a row, as places in `texts`."""
+    """(M, 2) indices of anchors and positives in `texts`."""
     warnings: tuple[Problem, ...] = ()
-    """What is odd but does not make it unusable."""
+    """Non-fatal problems of the data."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over pairs and background, in their order."""
+        """SHA-256 of pairs and background, including their order."""
         content = json.dumps([self.texts, self.pairs.tolist()], ensure_ascii=False)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
     def first(self, n: int, /) -> RankingData:
-        """Return the first `n` pairs among the whole background."""
+        """Return the data with the first `n` pairs and the whole background."""
         return replace(self, pairs=self.pairs[:n])
 
     def described(self) -> str:
-        """Return how much it holds: ``6,989 pairs among 24,957 sentences``."""
+        """Return the size as text, such as ``6,989 pairs among 24,957 sentences``."""
         return f"{len(self.pairs):,} pairs among {len(self.texts):,} {self.level}s"

@@ -1,20 +1,23 @@
-"""Which ranks does the published program of EvalRank give, and why are they not those of its definition?
+"""Ranks as computed by the published program of EvalRank, which differ from those of the paper's definition.
 
-Written from what that program does (github.com/BinWang28/EvalRank-Embedding-Evaluation), to show the
-difference; no result of ours rests on it. It differs from section 4.2 of the paper in this:
+This module reproduces the behaviour of github.com/BinWang28/EvalRank-Embedding-Evaluation for comparison; no
+other result depends on it. The program differs from section 4.2 of the paper as follows:
 
-- It scores a positive by one routine (an inner product of two rows; the norm of a difference) and the
-  background by another (a matrix by a vector; norms along an axis), and the positive is in the background.
-  The last bits differ, so that the positive's own copy often ranks above it: a rank too many.
-- The anchor stays among the candidates and makes up for ranks that are not counted from 1. Where it does not
-  score above the positive, because their vectors are the same, a rank of 0 becomes 1.
-- It subtracts the mean vector: of the background from sentences, of the model's vocabulary from words.
-  Cosines change with that, distances do not; `cos-centred` is that cosine, by the definition.
-- A sentence of unknown words only is 1e-9 in each dimension. Every unknown word is the mean vector, so that
-  two unknown words are as near as can be: under l2 such a pair counts as found at rank 1.
-- A vector of zeros has NaN for a cosine; as a positive it counts as found, as a candidate as nearer.
+- It computes the similarity of a positive (inner product of two rows, norm of a difference) and those of the
+  background (matrix-vector product, norms along an axis) by different routines, and the background contains
+  the positive. The last bits differ, so the copy of the positive often ranks above it, which adds 1 to the
+  rank.
+- The anchor is a candidate, which compensates for ranks that start at 0. If it does not score above the
+  positive because their vectors are equal, a rank of 0 is replaced with 1.
+- It subtracts the mean vector: that of the background from sentences, that of the model's vocabulary from
+  words. This changes cosines but not distances; `cos-centred` is this cosine with ranks by the definition.
+- Sentences of unknown words only have the value 1e-9 in each dimension. Unknown words are represented by the
+  mean vector, so two unknown words have distance 0, and with l2 such a pair has rank 1.
+- Zero vectors have the cosine NaN. A positive with a zero vector has rank 1; a candidate with a zero vector
+  counts as closer.
 
-The mean over words is here that of the known words of the background: a model does not tell its vocabulary.
+The mean over words is computed here over the known words of the background, since models do not expose their
+vocabulary.
 """
 
 from __future__ import annotations
@@ -41,10 +44,13 @@ def reference_ranks(
     level: Level,
     progress: Progress = silent,
 ) -> tuple[Ranks, int]:
-    """Return the ranks (M,) of positives, and for how many their own copy ranks above them.
+    """Return the ranks (M,) of positives, and the number of positives whose own copy ranks above them.
 
-    vectors: (N, D) with NaN where nothing is known; pairs: (M, 2) places. There are no ties: the last bit of
-    a float32 decides. It takes a product of the whole background by one vector a pair.
+    vectors: (N, D) vectors of the background, NaN if unknown.
+    pairs: (M, 2) row indices of anchors and positives.
+
+    There are no ties, since the last bit of a float32 decides. Each pair requires a product of the whole
+    background and a vector.
 
     >>> vectors = np.array([[2, 0], [4, 3], [3, 4], [8, 7]], np.float32)
     >>> reference_ranks(vectors, np.array([[0, 3]]), "l2", "sentence")[0].rank.tolist()
@@ -56,7 +62,7 @@ def reference_ranks(
     n_copies_above = 0
     for index, (x, y) in enumerate(progress(pairs, "ranking as published", len(pairs))):
         positive[index], background = score(prepared, x, y)
-        # n less the place of the positive in the sorted scores, NaN last, to the right of what equals it
+        # n minus the insertion index of the positive in the sorted scores (side="right", NaN last)
         above = ~(background <= positive[index]) & ~np.isnan(positive[index])
         rank[index] = max(1, int(np.count_nonzero(above)))
         n_copies_above += int(background[y] > positive[index])
@@ -66,11 +72,11 @@ def reference_ranks(
 def _prepare_vectors(vectors: NDArray[np.float32], similarity: Similarity, level: Level) -> Vectors:
     has_vector = np.asarray(np.isfinite(vectors).all(axis=1))
     if not has_vector.any():
-        has_vector[:] = True  # nothing to fill with: every score is NaN
+        has_vector[:] = True  # there is no mean to fill with: every score is NaN
     filled: Vectors = vectors
     if level == "sentence":
         if not has_vector.all():
-            # where one sentence is unknown all vectors become float64 there
+            # the program converts all vectors to float64 if any sentence is unknown
             filled = np.where(has_vector[:, None], vectors.astype(np.float64), 1e-9)
         filled = filled - filled.mean(axis=0)
     else:

@@ -1,11 +1,11 @@
-"""Which scores do the stored results of many models have? A column a score, of all models that have it.
+"""Scores of stored results, one column per score with all models that have it.
 
-Results of one task that were asked differently stand in columns of their own: their ``setting``, or the
-content of their data, differs. What differs otherwise (the seed of an interval, a version) makes no column;
-of such results of one model the newest counts, and the others are counted as set aside.
+Results of a task with different settings (``setting``) or different data have separate columns. Other
+differences, such as the seed of an interval or the version, do not: the newest result of a model is used, and
+older ones are counted as superseded.
 
-A word-similarity score of a model that knows fewer than 200 pairs of the set is left out, as the paper leaves
-out such sets (5.1), unless the set is named.
+Word-similarity scores of models with fewer than 200 known pairs of a set are excluded, as the paper excludes
+such sets (5.1), unless the set is requested by name.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
     "evalrank-word": (("mrr", "hits@1", "hits@3"), False),
     "evalrank-sentence": (("mrr", "hits@1", "hits@3"), False),
 }
-"""Intrinsic task -> the metrics that are taken where none is named, and whether of each of its sets."""
+"""Default metrics by intrinsic task, and whether they are taken per set."""
 DOWNSTREAM = "classification"
 DOWNSTREAM_METRIC = "accuracy"
 SET_KEY = "set"
 
 GroupKey = tuple[tuple[str, str], ...]
-"""What the items of a group have in common, as names and values; empty for all of the data."""
+"""Names and values that define a group of items; empty for all data."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreSelector:
-    """Which columns are wanted."""
+    """Selector of score columns by task, metric and group."""
 
     task: str
     metric: str | None = None
-    """None: those of `INTRINSIC`."""
+    """Name of the metric; None for the default metrics in `INTRINSIC`."""
     group: str | None = None
-    """None: each set, or all of the data, as `INTRINSIC` says; empty: all of the data."""
+    """Name of the group; empty for all data; None for each set or all data, as specified in `INTRINSIC`."""
 
     def matches(self, result: Result, metric: str, by: GroupKey) -> bool:
-        """Tell whether a number of a result is wanted."""
+        """Return whether the selector includes a metric of a result."""
         metrics, of_sets = INTRINSIC.get(self.task, ((), False))
         if result.task != self.task or metric not in ((self.metric,) if self.metric else metrics):
             return False
@@ -73,19 +73,19 @@ class ScoreSelector:
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """A score, and the models that have it."""
+    """A score of several models."""
 
     task: str
     metric: str
     by: GroupKey
     setting: str
-    """How it was asked, where that differs between columns of its task; and of which data."""
+    """Setting and data, if these differ between columns of the task."""
     scores: Mapping[str, float]
-    """Model -> score, turned so that more is better."""
+    """Score by model, with the sign changed if lower values are better."""
 
     @property
     def label(self) -> str:
-        """Return how tables call it, beside the task."""
+        """Name of the score in tables, next to the task."""
         default, _ = INTRINSIC.get(self.task, ((DOWNSTREAM_METRIC,), True))
         sign = "-" if self.metric in LOWER_IS_BETTER_METRICS else ""
         of_set = ", ".join(value for _, value in self.by)
@@ -95,21 +95,21 @@ class ScoreColumn:
 
     @property
     def address(self) -> str:
-        """Return how an option names it: ``TASK:METRIC:GROUP``."""
+        """Name of the score in options: ``TASK:METRIC:GROUP``."""
         return f"{self.task}:{self.metric}:{','.join(value for _, value in self.by)}".rstrip(":")
 
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The columns that were asked for, and what was left out of them."""
+    """Selected columns, with excluded and missing scores."""
 
     columns: tuple[ScoreColumn, ...]
     n_superseded: int
-    """Results in place of which a newer one counts."""
+    """Number of results for which a newer one was used."""
     undefined: tuple[str, ...]
-    """``COLUMN: REASON: MODELS`` for scores that are NaN or left out."""
+    """Scores that are NaN or excluded, as ``COLUMN: REASON: MODELS``."""
     unmatched: tuple[ScoreSelector, ...]
-    """What no result has."""
+    """Selectors without a matching result."""
 
 
 def _has_sets(result: Result) -> bool:
@@ -117,7 +117,7 @@ def _has_sets(result: Result) -> bool:
 
 
 def parse_selector(text: str) -> ScoreSelector:
-    """Return what ``TASK[:METRIC[:GROUP]]`` asks for.
+    """Parse a selector ``TASK[:METRIC[:GROUP]]``.
 
     >>> parse_selector("word-similarity:spearman:SIMLEX-999").group
     'SIMLEX-999'
@@ -131,7 +131,7 @@ ResultKind = tuple[str, str, str]
 
 
 def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]) -> ScoreTable:
-    """Return a column for each number that is wanted, in the order of `wanted`, then of the results."""
+    """Return a column for each selected score, in the order of the selectors, then of the results."""
     of_task = [
         result for result in results if any(result.task == selector.task for selector in selectors)
     ]
@@ -160,7 +160,7 @@ def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]
     columns = [
         ScoreColumn(kind[0], metric, by, names[kind], values)
         for (_, kind, metric, by), values in sorted(
-            scores_by_column.items(), key=lambda one: one[0][0]
+            scores_by_column.items(), key=lambda entry: entry[0][0]
         )
     ]
     matched = {index for index, *_ in scores_by_column}
@@ -173,7 +173,7 @@ def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]
 
 
 def shorten_list(models: Sequence[str]) -> str:
-    """Return the first three names, and how many there are where that is more.
+    """Return the first three names, followed by the total number if there are more.
 
     >>> shorten_list(["a", "b", "c", "d"])
     'a, b, c, ... (4 models)'
@@ -183,9 +183,9 @@ def shorten_list(models: Sequence[str]) -> str:
 
 
 def _newest_results(results: Sequence[Result]) -> list[Result]:
-    """Return the newest result of each model and kind, by kind and model."""
+    """Return the newest result of each kind and model, sorted by kind and model."""
     newest_by_key: dict[tuple[ResultKind, str], Result] = {}
-    for result in sorted(results, key=lambda one: str(one.environment.get("when", ""))):
+    for result in sorted(results, key=lambda result: str(result.environment.get("when", ""))):
         newest_by_key[_result_kind(result), result.model] = result
     return [newest_by_key[key] for key in sorted(newest_by_key)]
 
@@ -207,19 +207,20 @@ def _estimates(result: Result) -> Iterator[tuple[str, GroupKey, Estimate]]:
 def _exclusion_reason(
     result: Result, by: GroupKey, estimate: Estimate, selector: ScoreSelector
 ) -> str:
-    """Return why a word-similarity score does not count; empty where it does, and for a set that is named."""
+    """Return why a word-similarity score is excluded, or an empty string; sets requested by name are
+    included."""
     if result.task != WORD_SIMILARITY:
         return ""
     is_mean = not by and _has_sets(result)
     if is_mean and "mean" not in result.signature:
-        return "a mean over all sets, by an earlier version; evaluate again"
+        return "mean over all sets by an earlier version; evaluate again"
     if is_mean or selector.group is not None or estimate.n >= MIN_KNOWN_PAIRS:
         return ""
     return f"fewer than {MIN_KNOWN_PAIRS} known pairs"
 
 
 def _setting_labels(results: Sequence[Result]) -> dict[ResultKind, str]:
-    """Return for each kind of result what of setting and data tells it from others of its task."""
+    """Return the setting and data that distinguish each kind of result from others of the same task."""
     kinds = {_result_kind(result): str(result.environment.get("data", "")) for result in results}
     names = {}
     for kind, data in kinds.items():

@@ -29,12 +29,12 @@ class GoldRows:
     """The rated rows of a pair of files."""
 
     rows: Sequence[tuple[int, str, str, str]]
-    """(line, text, text, score as it is written)."""
+    """(line, first text, second text, unparsed score)."""
     problems: Sequence[Problem]
     n_unrated: int
     """Rows whose gold score is blank."""
     gold_bytes: bytes
-    """The file of gold scores."""
+    """Content of the file of gold scores."""
 
 
 def set_name(path: Path) -> str:
@@ -53,12 +53,14 @@ def _kind(path: Path) -> str:
 
 
 def gold_path(path: Path) -> Path | None:
-    """Return the file with the gold scores of an input file; None where `path` is no input file.
+    """Return the file with the gold scores of an input file; None if `path` is not an input file.
 
-    Raises InputError where `path` itself is a file of gold scores.
+    Raises InputError if `path` itself is a file of gold scores.
     """
     if _kind(path) == "gs":
-        message = "holds gold scores without texts; name STS.input.NAME.txt or the folder of both"
+        message = (
+            "gold scores without texts; expected STS.input.NAME.txt or the folder of both files"
+        )
         raise InputError(Problem(str(path), None, message))
     if _kind(path) != "input":
         return None
@@ -66,22 +68,22 @@ def gold_path(path: Path) -> Path | None:
 
 
 def input_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the input files among the files of a folder; the joint file only where it is the only one."""
+    """Return the input files among the files of a folder; the joint file only if it is the only one."""
     inputs = [path for path in paths if _kind(path) == "input"]
     return [path for path in inputs if set_name(path) != ALL] or inputs
 
 
 def read_gold_rows(path: Path, data: bytes, gold: Path) -> GoldRows:
-    """Read the rated rows of an input file, whose bytes are `data`, and its gold scores.
+    """Read the rated rows of an input file with the content `data`, and their gold scores.
 
-    Raises InputError where there are no gold scores, or not as many lines in both files.
+    Raises InputError if the gold scores are missing, or the numbers of lines differ.
     """
     if not gold.is_file():
-        raise InputError(Problem(str(path), None, f"has no gold scores: {gold.name} is missing"))
+        raise InputError(Problem(str(path), None, f"no gold scores; expected a file {gold.name}"))
     gold_bytes = read_bytes(gold)
     texts, scores = _lines(data, path), _lines(gold_bytes, gold)
     if len(texts) != len(scores):
-        message = f"{len(scores)} lines; expected {len(texts)}, as many as {path.name} has"
+        message = f"{len(scores)} lines; expected {len(texts)}, the number of lines of {path.name}"
         raise InputError(Problem(str(gold), None, message))
     rows, problems = [], []
     for number, (text, score) in enumerate(zip(texts, scores, strict=True), 1):
@@ -98,6 +100,6 @@ def read_gold_rows(path: Path, data: bytes, gold: Path) -> GoldRows:
 
 
 def _lines(data: bytes, path: Path) -> list[str]:
-    """Return the lines, blank ones included; a line feed ends a line and starts none."""
+    """Return the lines, including blank lines; a final line feed does not start a line."""
     text = text_bytes(data, str(path)).decode("utf-8")
     return text.removesuffix("\n").split("\n") if text else []

@@ -1,9 +1,8 @@
-"""Which pairs of texts did people rate, and how similar did they find them?
+"""Similarity data: sets of text pairs with human similarity ratings, read from a file or a folder.
 
-Data is a file, or a folder. In a folder, the files of STS-Benchmark (sts-train, sts-dev, sts-test) are one
-set and so are those of SICK; a file STS.input.NAME and its STS.gs.NAME are a set each, and the only ones of
-their folder; other files are a set each, named after the file. How a file is read is in
-`giccs.evalrank.similarity_formats`.
+In a folder, the files of STS-Benchmark (sts-train, sts-dev, sts-test) form one set, as do those of SICK. In a
+folder with SemEval files, each STS.input.NAME with its STS.gs.NAME is a set, and other files are skipped.
+Otherwise each file is a set, named after the file. For file formats see `giccs.evalrank.similarity_formats`.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ MULTI_FILE_SETS: Mapping[str, tuple[str, ...]] = {
     "STS-Benchmark": ("sts-train.csv", "sts-dev.csv", "sts-test.csv"),
     "SICK": ("SICK_train.txt", "SICK_trial.txt", "SICK_test_annotated.txt"),
 }
-"""Name of a set -> the files it comes in, in the order in which they are joined."""
+"""Files by set name, in the order in which they are joined."""
 NON_DATA_PREFIXES = ("readme", "license", "licence")
-"""How files begin that lie beside data and hold none."""
+"""Prefixes of names of files that contain no data."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +40,26 @@ class SimilaritySet:
     pairs: tuple[RatedPair, ...]
     """In the order of the files."""
     scale: tuple[float, float] | None
-    """The least and the most similar a pair can be; None where the files do not tell."""
+    """Minimum and maximum of the rating scale; None if unknown."""
     files: tuple[tuple[str, str], ...]
-    """(file, SHA-256 of its bytes)."""
+    """Names and SHA-256 digests of the files."""
     n_unrated: int = 0
-    """Rows without a score, which are not among the pairs."""
+    """Number of rows without a score, which are excluded from `pairs`."""
 
 
 @dataclass(frozen=True)
 class SimilarityData:
-    """One set or more."""
+    """One or more similarity sets."""
 
     name: str
-    """How it was called."""
+    """Name of the file or folder as given by the user."""
     sets: tuple[SimilaritySet, ...]
     warnings: tuple[Problem, ...] = ()
-    """What is odd but does not make the data unusable."""
+    """Non-fatal problems of the data."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the content, whatever the order of the rows and the form of the files."""
+        """SHA-256 of the content, independent of the order of rows and the file format."""
         lines = sorted(
             json.dumps(
                 [similarity_set.name if len(self.sets) > 1 else "", *pair], ensure_ascii=False
@@ -71,7 +70,7 @@ class SimilarityData:
         return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
 
     def first(self, pairs: int) -> SimilarityData:
-        """Return the data of the first `pairs` pairs of every set."""
+        """Return the data with the first `pairs` pairs of each set."""
         return replace(
             self,
             sets=tuple(
@@ -81,16 +80,17 @@ class SimilarityData:
         )
 
     def described(self) -> str:
-        """Return how many pairs of how many sets there are."""
+        """Return the numbers of pairs and sets as text."""
         pairs = f"{sum(len(similarity_set.pairs) for similarity_set in self.sets)} pairs"
         return pairs if len(self.sets) == 1 else f"{pairs} in {len(self.sets)} sets"
 
 
 def read_similarity(data: str | os.PathLike[str], columns: Columns | None = None) -> SimilarityData:
-    """Read rated pairs from a file or a folder; raise InputError with every problem of every file.
+    """Read rated pairs from a file or a folder; raise InputError with all problems of all files.
 
-    columns: what the two texts and the score are called in a table; None tries the names that are known.
-    Pairs that repeat an earlier one of their set, in either order, are kept: a warning counts them.
+    columns: names of the columns of the two texts and the score in a table; None tries the known names.
+
+    Repeated pairs of a set, in either order, are kept and counted in a warning.
     """
     name = os.fspath(data)
     files_by_set: dict[str, list[RatedFile]] = {}
@@ -120,7 +120,7 @@ def read_similarity(data: str | os.PathLike[str], columns: Columns | None = None
 
 
 def _find_sets(location: Path) -> Iterator[tuple[str, Sequence[Path]]]:
-    """Yield the name and the files of every set."""
+    """Yield the name and the files of each set."""
     if not location.is_dir():
         yield _set_stem(location), [location]
         return
@@ -129,7 +129,7 @@ def _find_sets(location: Path) -> Iterator[tuple[str, Sequence[Path]]]:
             yield name, [location / part for part in parts if (location / part).is_file()]
             return
     if is_ranking_folder(location):
-        message = "holds ranking data (for evalrank-* and uniformity); rated pairs are expected"
+        message = "ranking data (for evalrank-* and uniformity); expected rated pairs"
         raise InputError(Problem(str(location), None, message))
     files = [path for path in sorted(location.iterdir()) if _is_data(path)]
     if any(map(set_name, files)):
@@ -138,8 +138,8 @@ def _find_sets(location: Path) -> Iterator[tuple[str, Sequence[Path]]]:
     if not files:
         inside = ", ".join(sorted(path.name for path in location.iterdir() if path.is_dir()))
         endings = ", ".join(DATA_SUFFIXES)
-        message = f"holds no file that ends with {endings}; name a file or a folder that does"
-        hint = f" (in it are the folders {inside})" if inside else ""
+        message = f"no data files; expected a file or folder with files that end with {endings}"
+        hint = f" (subfolders: {inside})" if inside else ""
         raise InputError(Problem(str(location), None, message + hint))
     for path in files:
         yield _set_stem(path), [path]
@@ -148,14 +148,14 @@ def _find_sets(location: Path) -> Iterator[tuple[str, Sequence[Path]]]:
 def _semeval_sets(location: Path, files: Sequence[Path]) -> Iterator[tuple[str, Sequence[Path]]]:
     inputs = input_files(files)
     if not inputs:
-        message = "holds gold scores (STS.gs.*) without their texts; copy STS.input.* into it"
+        message = "gold scores (STS.gs.*) without texts; expected STS.input.* in the same folder"
         raise InputError(Problem(str(location), None, message))
     for path in inputs:
         yield set_name(path), [path]
 
 
 def _unused_file_warnings(location: Path, sets: Sequence[SimilaritySet]) -> Iterator[str]:
-    """Yield a warning for the data files of a folder that belong to no set."""
+    """Yield a warning if data files of a folder belong to no set."""
     used = {file for similarity_set in sets for file, _ in similarity_set.files}
     files = sorted(location.iterdir()) if location.is_dir() else []
     if unused := [path.name for path in files if _is_data(path) and str(path) not in used]:
@@ -193,7 +193,7 @@ def _missing_file_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
     ]
     if missing_files:
         names = ", ".join(missing_files)
-        yield f"{similarity_set.name}: {names} is not there; the set is what the other files hold"
+        yield f"{similarity_set.name}: {names} missing; the set contains the other files only"
 
 
 def _unrated_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
@@ -206,4 +206,4 @@ def _repeated_pair_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
     n_repeated = len(similarity_set.pairs) - len({pair.texts for pair in similarity_set.pairs})
     if n_repeated:
         share = f"{n_repeated} of {len(similarity_set.pairs)} pairs"
-        yield f"{similarity_set.name}: {share} repeat an earlier one, and stay"
+        yield f"{similarity_set.name}: {share} repeat an earlier one and are kept"

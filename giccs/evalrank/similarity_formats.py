@@ -1,9 +1,9 @@
-"""How does a file tell which pairs of texts were rated, and with what score?
+"""Readers for files of rated text pairs.
 
-Known forms, by what is in the file: a benchmark of giccs (``.jsonl``); STS-Benchmark (seven or more fields
-between tabs, no header, the fifth is the score, nothing is quoted); a table with a header (SICK, STR and
-SemRel, or columns that the user names); three fields without a header (``word word score``, or texts between
-tabs with the score first or last). By its name: ``STS.input.*``, whose scores are in ``STS.gs.*`` (see
+Formats are recognised by content: benchmarks of giccs (``.jsonl``); STS-Benchmark (seven or more
+tab-separated fields without header and quoting, the fifth is the score); tables with a header (SICK, STR and
+SemRel, or columns given by the user); three fields without a header (``word word score``, or tab-separated
+texts with the score first or last). Files named ``STS.input.*`` have their scores in ``STS.gs.*`` (see
 `giccs.evalrank.semeval_sts`).
 """
 
@@ -28,13 +28,13 @@ Scale = tuple[float, float]
 STS_SCALE: Scale = (0.0, 5.0)
 STS_MIN_FIELDS, STS_SCORE_INDEX = 7, 4
 KNOWN_FORMATS = (
-    "known are: a header with text1, text2, score; word, word, score without a header; the files of "
-    "STS-Benchmark, SemEval's STS (STS.input.* with STS.gs.*), SICK and STR; a benchmark of giccs (.jsonl)"
+    "expected a header with text1, text2, score; word, word, score without a header; a file of "
+    "STS-Benchmark, SemEval's STS (STS.input.* with STS.gs.*), SICK or STR; or a benchmark of giccs (.jsonl)"
 )
 
 
 class Columns(NamedTuple):
-    """Names of a table's columns; `second` is empty where `first` holds both texts, a line each."""
+    """Column names of a table; `second` is empty if `first` contains both texts, one per line."""
 
     first: str
     second: str
@@ -49,11 +49,11 @@ KNOWN_HEADERS: tuple[tuple[Columns, Scale | None], ...] = (
     (Columns("sentence_A", "sentence_B", "relatedness_score"), (1.0, 5.0)),
     (Columns("Text", "", "Score"), (0.0, 1.0)),
 )
-"""Headers that are known, and the scale where the header tells it: SICK; STR and SemRel."""
+"""Known headers with their rating scale, or None if the header does not imply a scale."""
 
 
 class RatedPair(NamedTuple):
-    """Two texts and how similar people found them."""
+    """Two texts and their human similarity rating."""
 
     text1: str
     text2: str
@@ -61,39 +61,39 @@ class RatedPair(NamedTuple):
 
     @property
     def texts(self) -> frozenset[str]:
-        """Return the texts without their order; one where they are the same."""
+        """Unordered texts; a single element if they are identical."""
         return frozenset((self.text1, self.text2))
 
 
 @dataclass(frozen=True)
 class RatedFile:
-    """What one file holds, or a file of texts and its file of scores."""
+    """Rated pairs of a file, or of a file of texts and its file of scores."""
 
     files: tuple[tuple[str, str], ...]
-    """(file, SHA-256 of its bytes)."""
+    """Names and SHA-256 digests of the files."""
     pairs: tuple[RatedPair, ...]
     scale: Scale | None
-    """The least and the most similar a pair can be; None where the file does not tell."""
+    """Minimum and maximum of the rating scale; None if unknown."""
     n_unrated: int = 0
-    """Rows without a score, which are not among the pairs."""
+    """Number of rows without a score, which are excluded from `pairs`."""
 
 
 @dataclass(frozen=True)
 class _FileContent:
-    """What stands in a file: (line, text, text, score as it is written), and which lines are wrong."""
+    """Rows of a file as (line, first text, second text, unparsed score), with the problems of other lines."""
 
     rows: Sequence[tuple[int, str, str, str]]
     problems: Sequence[Problem] = ()
     scale: Scale | None = None
     scores: tuple[str, bytes] | None = None
-    """Name and bytes of the file with the scores, where it is another file."""
+    """Name and content of the file with the scores, if it is a separate file."""
     n_unrated: int = 0
 
 
 def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> RatedFile:
-    """Read a file of rated pairs (``-``, ``.gz`` as usual); raise InputError with every problem it has.
+    """Read a file of rated pairs (``-`` and ``.gz`` are supported); raise InputError with all problems.
 
-    Texts lose white space at their ends. A score must be a number, and inside the scale where there is one.
+    Leading and trailing white space of texts is removed. Scores must be numbers within the scale, if known.
     """
     name = display_name(path)
     data = read_bytes(path)
@@ -114,9 +114,9 @@ def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> 
         ]
         pairs.append(pair)
     if not pairs and not problems:
-        problems.append(Problem(name, None, "holds no pairs"))
+        problems.append(Problem(name, None, "no pairs; expected at least one"))
     if problems:
-        raise InputError(sorted(problems, key=lambda one: one.line or 0))
+        raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     files = [(name, data), *([found.scores] if found.scores else [])]
     hashes = tuple((file, hashlib.sha256(content).hexdigest()) for file, content in files)
     return RatedFile(hashes, tuple(pairs), found.scale, found.n_unrated)
@@ -124,18 +124,18 @@ def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> 
 
 def _text_faults(pair: RatedPair) -> Iterator[str]:
     if not pair.text1 or not pair.text2:
-        yield "a text is empty; a pair needs two"
+        yield "empty text; expected two texts per pair"
 
 
 def _score_faults(pair: RatedPair, score_text: str, scale: Scale | None) -> Iterator[str]:
     if not math.isfinite(pair.score):
-        yield f"the score is {score_text!r}; it must be a number"
+        yield f"the score is {score_text!r}; expected a number"
     elif scale and not scale[0] <= pair.score <= scale[1]:
-        yield f"the score is {score_text}; it must be from {scale[0]:g} to {scale[1]:g}"
+        yield f"the score is {score_text}; expected a number from {scale[0]:g} to {scale[1]:g}"
 
 
 def _parse_number(text: str) -> float:
-    """Return the number, NaN where it is none.
+    """Return the number, or NaN if the text is not a number.
 
     >>> _parse_number(" 3.5\\r"), _parse_number("high"), _parse_number("1_0")
     (3.5, nan, nan)
@@ -180,7 +180,7 @@ def _is_sts_benchmark(fields: Sequence[str]) -> bool:
 
 
 def _three_field_layout(line: str) -> tuple[tuple[int, int, int], str | None] | None:
-    """Return where a line of three fields has its texts and its score, and what is between; None for others.
+    """Return the indices of texts and score in a three-field line, and the separator; None for other lines.
 
     >>> _three_field_layout("sun sunlight 50.0"), _three_field_layout("text1,text2,score")
     (((0, 1, 2), None), None)
@@ -200,7 +200,7 @@ def _parse_fields(
     text: str, name: str, min_fields: int, indices: tuple[int, int, int], separator: str | None,
     scale: Scale | None,
 ) -> _FileContent:  # fmt: skip
-    """Return rows of fields that are not quoted; `least` fields, and exactly so many where it is three."""
+    """Parse rows of unquoted fields: at least `min_fields` per row, or exactly three if it is three."""
     rows: list[tuple[int, str, str, str]] = []
     problems = []
     for number, line in enumerate(text.split("\n"), 1):
@@ -210,8 +210,8 @@ def _parse_fields(
         if len(fields) < min_fields or (min_fields == 3 and len(fields) > 3):
             expected = "3" if min_fields == 3 else f"{min_fields} or more"
             if separator is None and len(fields) > 3:
-                expected += ", or tabs between where a text has spaces"
-            problems.append(Problem(name, number, f"{len(fields)} fields; a row has {expected}"))
+                expected += ", separated by tabs if a text contains spaces"
+            problems.append(Problem(name, number, f"{len(fields)} fields; expected {expected}"))
         else:
             first, second, score = (fields[index] for index in indices)
             rows.append((number, first, second, score))
@@ -224,9 +224,8 @@ def _known_columns(table: Table) -> tuple[Columns, Scale | None]:
         if column_names >= {name for name in columns if name}:
             return columns, scale
     first_columns = ", ".join(table.frame.columns[:8])
-    message = (
-        f"is in no known form of rated pairs (first line: {first_columns[:80]}); {KNOWN_FORMATS}"
-    )
+    first_line = f"first line: {first_columns[:80]}"
+    message = f"unknown format of rated pairs ({first_line}); {KNOWN_FORMATS}"
     raise InputError(Problem(table.file, None, message))
 
 
@@ -234,7 +233,7 @@ def _table_rows(table: Table, columns: Columns, scale: Scale | None) -> _FileCon
     missing = [name for name in columns if name and name not in table.frame.columns]
     if missing:
         available = ", ".join(table.frame.columns)
-        message = f"has no column {', '.join(missing)}; its columns are {available}"
+        message = f"no column {', '.join(missing)}; existing columns are {available}"
         raise InputError(Problem(table.file, None, message))
     lines = table.lines.tolist()
     firsts, scores = (table.frame[name].to_list() for name in (columns.first, columns.score))
@@ -250,10 +249,10 @@ def _two_line_rows(
     table: Table, lines: Sequence[int], cells: Sequence[str], scores: Sequence[str],
     scale: Scale | None,
 ) -> _FileContent:  # fmt: skip
-    """Return rows whose two texts are the lines of one cell; quotes around every text of the file go."""
+    """Return rows whose two texts are the lines of a cell; quotes are removed if all texts are quoted."""
     cell_lines = [cell.strip().split("\n") for cell in cells]
     problems = [
-        Problem(table.file, line, f"{len(texts)} lines of text; a pair has two, a line each")
+        Problem(table.file, line, f"{len(texts)} lines of text; expected two texts, one per line")
         for line, texts in zip(lines, cell_lines, strict=True)
         if len(texts) != 2
     ]

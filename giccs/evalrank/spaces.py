@@ -1,14 +1,14 @@
-"""How near are two vectors, and as which inner product can that be had?
+"""Similarities of vectors, expressed as inner products.
 
-Under both similarities of section 4.2, who is nearer to x is who has the larger score x · j + o(j), with
-rows and an offset o that depend on the similarity. That score is for matrix products (see `coarse`); what
-is compared in the end is the closeness, in float64.
+For both similarities of section 4.2, the candidate closer to x is the one with the larger score x · j + o(j),
+where rows and the offset o depend on the similarity. Scores are computed by matrix products (see
+`prefilter`); the final comparison uses the closeness, in float64.
 
-cos: rows of length 1, no offset. cos-centred: the same, less the mean of all rows, as the published program
-has it for sentences.
-l2: S = 1 / (1 + d) falls as the distance d grows, and so does -d², so that the ranks are the same. With
-rows c centred and scaled to at most 1, c_x · c_j - |c_j|² / 2 = (|c_x|² - d²) / 2. Digits cancel in it; the
-closeness comes from differences, in which none do.
+cos: rows have norm 1, and there is no offset. cos-centred: the mean of all rows is subtracted first, as the
+published program does for sentences.
+l2: S = 1 / (1 + d) decreases with the distance d, as does -d², so both yield the same ranks. For centred rows
+c, scaled to norms of at most 1, c_x · c_j - |c_j|² / 2 = (|c_x|² - d²) / 2. This formula suffers from
+cancellation, so the closeness is computed from differences.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = [
 Similarity = Literal["cos", "cos-centred", "l2"]
 SIMILARITIES = ("cos", "cos-centred", "l2")
 TIE = 1e-6
-"""Closeness within which two candidates are equally near: some ten roundings of a float32.
+"""Maximum difference in closeness of tied candidates, about ten float32 rounding errors.
 
-An encoder gives the same sentence other last bits in another batch: without a tolerance those decide.
+The last bits of an encoder's vectors depend on the batch; without a tolerance they would decide ties.
 """
 BLOCK_ROWS = 4096
-"""Rows that are turned into float64 at a time."""
+"""Number of rows converted to float64 at a time."""
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
@@ -44,40 +44,40 @@ Indices = NDArray[np.intp]
 
 
 class Space(Protocol):
-    """Vectors (N, D) under a similarity; places are rows."""
+    """Vectors (N, D) with a similarity; arguments are row indices."""
 
     lengths: Floats
-    """(N,) norms of the rows of scores."""
+    """(N,) norms of the rows used for scores."""
     usable: NDArray[np.bool_]
-    """(N,) whether a row has similarities at all."""
+    """(N,) whether the similarities of a row are defined."""
 
     def rows(self, indices: Indices) -> Floats:
-        """Return (n, D) rows whose inner products, with the offset, are scores."""
+        """Return (n, D) rows whose inner products plus offsets are scores."""
         ...
 
     def offsets(self, indices: Indices) -> Floats:
-        """Return (n,) what a candidate's score has beside the inner product."""
+        """Return (n,) offsets of the scores of candidates."""
         ...
 
     def closeness(self, anchors: Indices, candidates: Indices) -> Floats:
-        """Return (n,) what is compared, in float64: larger is nearer."""
+        """Return (n,) closeness of anchors and candidates in float64; larger is closer."""
         ...
 
     def tie_tolerance(self, anchors: Indices) -> Floats:
-        """Return (n,) how much closeness may differ and still be a tie."""
+        """Return (n,) maximum differences in closeness of tied candidates."""
         ...
 
     def score(self, closeness: Floats, anchors: Indices) -> Floats:
-        """Return (n,) the score that belongs to a closeness."""
+        """Return (n,) scores equivalent to the given closeness."""
         ...
 
     def similarity(self, closeness: Floats) -> Floats:
-        """Return (n,) S of section 4.2."""
+        """Return (n,) similarities S of section 4.2."""
         ...
 
 
 class CosineSpace:
-    """Cosine similarity; a vector of length 0 has none."""
+    """Cosine similarity, undefined for zero vectors."""
 
     def __init__(self, vectors: Matrix) -> None:
         self._vectors = vectors
@@ -86,7 +86,7 @@ class CosineSpace:
         self.lengths = np.ones(len(vectors))
 
     def rows(self, indices: Indices) -> Floats:
-        """Return (n, D) rows of length 1."""
+        """Return (n, D) rows of norm 1."""
         return np.divide(self._vectors[indices], self._norms[indices, None], dtype=np.float64)
 
     def offsets(self, indices: Indices) -> Floats:
@@ -113,7 +113,7 @@ class CosineSpace:
 
 
 class DistanceSpace:
-    """Similarity 1 / (1 + Euclidean distance); ties are relative to the anchor's length."""
+    """Similarity 1 / (1 + Euclidean distance), with a tie tolerance relative to the anchor's norm."""
 
     def __init__(self, vectors: Matrix) -> None:
         self._vectors = vectors
@@ -126,27 +126,27 @@ class DistanceSpace:
         self.lengths *= self._scale
 
     def rows(self, indices: Indices) -> Floats:
-        """Return (n, D) rows less their mean, scaled by a power of 2."""
+        """Return (n, D) centred rows, scaled by a power of 2."""
         rows = self._vectors[indices] - self._centre
         rows *= self._scale
         return rows
 
     def offsets(self, indices: Indices) -> Floats:
-        """Return minus half the squared length."""
+        """Return half the squared norms, negated."""
         return np.asarray(-(self.lengths[indices] ** 2) / 2, dtype=np.float64)
 
     def closeness(self, anchors: Indices, candidates: Indices) -> Floats:
-        """Return (n,) negative distances, from the differences themselves: nothing cancels."""
+        """Return (n,) negative distances, computed from differences to avoid cancellation."""
         a, b = (self._vectors[rows].astype(np.float64) for rows in (anchors, candidates))
         a -= b
         return np.asarray(-np.sqrt(np.einsum("nd,nd->n", a, a)), dtype=np.float64)
 
     def tie_tolerance(self, anchors: Indices) -> Floats:
-        """Return `TIE` times the anchor's length."""
+        """Return `TIE` times the anchor's norm."""
         return TIE * self._norms[anchors]
 
     def score(self, closeness: Floats, anchors: Indices) -> Floats:
-        """Return (|c|² - d²) / 2; a closeness above 0 is taken for 0."""
+        """Return (|c|² - d²) / 2, with closeness clipped to at most 0."""
         distances = np.minimum(closeness, 0.0) * self._scale
         return np.asarray((self.lengths[anchors] ** 2 - distances**2) / 2, dtype=np.float64)
 
@@ -156,12 +156,13 @@ class DistanceSpace:
 
 
 def make_space(vectors: Matrix, similarity: Similarity) -> Space:
-    """Return the space of (N, D) float32 vectors; ValueError for another shape, type or similarity."""
+    """Return the space of (N, D) float32 vectors; raise ValueError for invalid shapes, types or
+    similarities."""
     if vectors.ndim != 2 or vectors.dtype != np.float32:
         actual = f"{vectors.dtype} of shape {vectors.shape}"
-        raise ValueError(f"vectors are {actual}; float32 of shape (N, D) is allowed")
+        raise ValueError(f"vectors are {actual}; expected float32 of shape (N, D)")
     if similarity not in SIMILARITIES:
-        raise ValueError(f"similarity is {similarity!r}; allowed: {', '.join(SIMILARITIES)}")
+        raise ValueError(f"unknown similarity {similarity!r}; expected {', '.join(SIMILARITIES)}")
     if similarity == "l2":
         return DistanceSpace(vectors)
     return CosineSpace(vectors if similarity == "cos" else _center(vectors))
@@ -176,7 +177,7 @@ def _center(vectors: Matrix) -> Matrix:
 
 
 def _mean_row(vectors: Matrix, usable: NDArray[np.bool_]) -> Floats:
-    """Return (D,) the float64 mean of the usable rows; zeros where there is none."""
+    """Return (D,) the float64 mean of the usable rows; zeros if there are none."""
     if not usable.any():
         return np.zeros(vectors.shape[1])
     mean: Floats = np.mean(vectors, axis=0, dtype=np.float64, where=usable[:, None])
@@ -188,7 +189,7 @@ def _row_blocks(n: int) -> list[slice]:
 
 
 def _norms(vectors: Matrix, centre: Floats | None = None) -> Floats:
-    """Return (N,) float64 norms of rows, less the centre; not finite where a number is not."""
+    """Return (N,) float64 norms of rows after subtracting the centre; not finite if a value is not."""
     norms = np.empty(len(vectors))
     for block in _row_blocks(len(vectors)):
         rows = vectors[block].astype(np.float64)

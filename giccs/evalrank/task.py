@@ -1,4 +1,4 @@
-"""EvalRank (section 4): does a model put what means the same side by side?"""
+"""The tasks evalrank-sentence and evalrank-word (EvalRank, section 4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.approximate import EXACT_UP_TO, approximate_ranks
 from giccs.evalrank.data import read_sentences, read_words
-from giccs.evalrank.measures import estimate_metrics
+from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import CANDIDATE_BLOCK_SIZE, QUERY_BLOCK_SIZE, Ranks, compute_ranks
 from giccs.evalrank.records import Level, RankingData
 from giccs.evalrank.reference import reference_ranks
@@ -38,40 +38,40 @@ DEFAULT_DATA: dict[Level, str] = {"sentence": "giccs-sample", "word": ""}
 
 @dataclass(frozen=True, slots=True)
 class EvalRank:
-    """Rank each positive among the background, by cosine or by distance."""
+    """Ranking of each positive among the background, by cosine or distance."""
 
     level: Level
     similarity: Similarity = "cos"
     reference: bool = False
-    """As the published program ranks (see `giccs.evalrank.reference`)."""
+    """Whether to compute ranks like the published program (see `giccs.evalrank.reference`)."""
     seed: int = 0
     resamples: int = 1000
     exact_up_to: int = EXACT_UP_TO
-    """Background samples; among more of them positives are searched for with an index."""
+    """Maximum number of background samples for an exact search; an index is used for larger backgrounds."""
 
     @property
     def name(self) -> str:
-        """As the user asks for it."""
+        """Name of the task in options and results."""
         return f"evalrank-{self.level}"
 
     @property
     def default_data(self) -> str:
-        """What is read where the user names nothing."""
+        """Default data set; empty if data must be given."""
         return DEFAULT_DATA[self.level]
 
     @property
     def read(self) -> Callable[[str], RankingData]:
-        """From the name of data to what is ranked."""
+        """Reader of data sets."""
         return READERS[self.level]
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return missing_ability_reason(model, VectorModel, self.name)
 
     def parameters(self, model: Any, data: RankingData) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that the metrics depend on, besides model, data and version."""
         return {
-            "similarity": self.similarity,  # and not what the model compares pairs with
+            "similarity": self.similarity,  # not the model's own pair similarity
             "asked": {"similarity": self.similarity, "reference": self.reference},
             "setting": f"{self.similarity}, published program"
             if self.reference
@@ -83,10 +83,10 @@ class EvalRank:
         }
 
     def measure(self, model: Any, data: RankingData, progress: Progress = silent) -> TaskOutput:
-        """Take the vectors of all texts, and measure at which rank positives stand.
+        """Compute the vectors of all texts, rank the positives and compute the metrics.
 
-        In the environment stand the block of products, how many comparisons needed float64, and how many
-        texts have no vector.
+        The environment contains the block size, the number of float64 comparisons and the number of texts
+        without a vector.
         """
         vectors = cached_vectors(model, data.texts, progress)
         pairs = len(data.pairs)
@@ -112,7 +112,7 @@ class EvalRank:
     def _ranks(
         self, vectors: NDArray[np.float32], data: RankingData, progress: Progress
     ) -> tuple[Ranks, dict[str, Any]]:
-        """Return the ranks, and what of how they were found belongs in the environment."""
+        """Return the ranks, and details of the search for the environment."""
         if self.reference:
             ranks, n_copies_above = reference_ranks(
                 vectors, data.pairs, self.similarity, self.level, progress

@@ -1,14 +1,14 @@
 """Alignment and uniformity of vectors (Wang and Isola 2020; EvalRank, sections 4.4 and C.2).
 
-Of vectors f of length 1, with alpha = 2 and t = 2:
+For vectors f of norm 1, with alpha = 2 and t = 2:
 
-alignment   the mean over positive pairs of |f(x) - f(y)|², from 0 to 4
-uniformity  the log of the mean over any two background samples of exp(-2 |f(x) - f(y)|²), from -8 to 0
+alignment   mean of |f(x) - f(y)|² over positive pairs, from 0 to 4
+uniformity  log of the mean of exp(-2 |f(x) - f(y)|²) over pairs of background samples, from -8 to 0
 
-Less is better in both. A pair that stands in the data in both directions counts once; pairs of a text with
-itself and texts without a vector, or with one of length 0, are left out. The interval of alignment lets pairs
-that share a text be dependent; that of uniformity, a U-statistic, takes the texts as drawn independently
-(Hoeffding 1948), on the logarithm's scale.
+Lower is better for both. A pair that occurs in both directions is used once. Pairs of a text with itself, and
+texts without a vector or with a zero vector, are excluded. The interval of alignment accounts for pairs that
+share a text. Uniformity is a U-statistic; its interval treats the texts as independent (Hoeffding 1948) and
+is computed on the log scale.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ Indices = NDArray[np.intp]
 
 ALPHA, TEMPERATURE = 2, 2
 NORMAL_QUANTILE = 1.959963984540054
-"""The 97.5 percentile of the normal distribution."""
+"""97.5th percentile of the standard normal distribution."""
 BLOCK_SIZE = 2048
-"""Rows and columns of products at a time: 16 MiB."""
+"""Rows and columns of a block of products; 16 MiB in float32."""
 
 
 def read(data: str) -> RankingData:
-    """Read a folder of word pairs, or of sentence pairs, or a GiCCS benchmark."""
+    """Read a folder of word pairs or sentence pairs, or a GiCCS benchmark."""
     words = Path(data, BACKGROUND["word"][0]).exists()
     return read_words(data) if words else read_sentences(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Uniformity:
-    """Both measures, of the vectors of a ranking task."""
+    """Alignment and uniformity of the vectors of ranking data."""
 
     name: str = field(default="uniformity", init=False)
     default_data: ClassVar[str] = "giccs-sample"
     read: ClassVar = staticmethod(read)
 
     def refuses(self, model: Any) -> str:
-        """Return why the model cannot do it and what could be done; empty where it can."""
+        """Return why the model is unsuitable, with a remedy, or an empty string."""
         return missing_ability_reason(model, VectorModel, self.name)
 
     def parameters(self, model: VectorModel, data: RankingData) -> dict[str, Any]:
-        """Return what the metrics depend on besides model, data and version."""
+        """Return the settings that the metrics depend on, besides model, data and version."""
         return {
             "setting": data.level,
             "alpha": ALPHA,
@@ -73,7 +73,7 @@ class Uniformity:
         }
 
     def measure(self, model: Any, data: RankingData, progress: Progress = silent) -> TaskOutput:
-        """Take the vectors of all texts and measure."""
+        """Compute the vectors of all texts, and their alignment and uniformity."""
         units, has_vector = normalize_vectors(cached_vectors(model, data.texts, progress))
         missing = len(has_vector) - int(np.count_nonzero(has_vector))
         metrics = {
@@ -81,7 +81,7 @@ class Uniformity:
             "uniformity": uniformity(units[has_vector], progress),
         }
         if missing:
-            note = f"{missing} of {len(has_vector)} texts left out: they have no vector"
+            note = f"{missing} of {len(has_vector)} texts excluded: no vector"
             reasons = filter(None, [metrics["uniformity"].reason, note])
             metrics["uniformity"] = replace(metrics["uniformity"], reason="; ".join(reasons))
         return TaskOutput(
@@ -93,7 +93,7 @@ class Uniformity:
 
 
 def open_tasks(options: TaskOptions) -> list[Uniformity]:
-    """Return the task."""
+    """Return the uniformity task."""
     return [Uniformity()]
 
 
@@ -101,7 +101,7 @@ TASK = TaskKind(open_tasks)
 
 
 def normalize_vectors(vectors: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
-    """Return (N, D) the vectors scaled to length 1, and (N,) which of them can be: not NaN, not all zeros."""
+    """Return (N, D) vectors scaled to norm 1, and (N,) whether a vector is finite and non-zero."""
     norms = np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64))
     has_vector = np.isfinite(norms) & (norms > 0)
     scale = np.where(has_vector, norms, 1.0)[:, None]
@@ -111,9 +111,10 @@ def normalize_vectors(vectors: Matrix) -> tuple[Matrix, NDArray[np.bool_]]:
 def alignment(
     units: Matrix, pairs: Indices, has_vector: NDArray[np.bool_] | None = None
 ) -> Estimate:
-    """Return the mean squared distance of positives, (M, 2) places in (N, D) vectors of length 1.
+    """Return the mean squared distance of positive pairs, (M, 2) indices of (N, D) vectors of norm 1.
 
-    known: (N,) which vectors there are; pairs of others are left out and counted in the reason.
+    has_vector: (N,) whether a text has a vector; pairs with other texts are excluded and counted in the
+    reason.
 
     >>> units = np.eye(2, dtype=np.float32)
     >>> alignment(units, np.array([[0, 1], [1, 0]])).value, alignment(units, np.array([[0, 1]])).n
@@ -124,12 +125,12 @@ def alignment(
     usable_pairs = distinct if has_vector is None else distinct[has_vector[distinct].all(axis=1)]
     n_left_out = len(distinct) - len(usable_pairs)
     note = (
-        f"{n_left_out} of {len(distinct)} pairs left out: a text has no vector"
+        f"{n_left_out} of {len(distinct)} pairs excluded: a text has no vector"
         if n_left_out
         else ""
     )
     if not len(usable_pairs):
-        return Estimate(math.nan, math.nan, math.nan, 0, note or "there are no pairs")
+        return Estimate(math.nan, math.nan, math.nan, 0, note or "no pairs")
     differences = units[usable_pairs[:, 0]].astype(np.float64) - units[usable_pairs[:, 1]]
     distances = np.einsum("nd,nd->n", differences, differences)
     mean, deviations = float(distances.mean()), distances - distances.mean()
@@ -148,11 +149,11 @@ def alignment(
 
 
 def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
-    """Return the log mean Gaussian potential of all pairs of (N, D) vectors of length 1.
+    """Return the log mean Gaussian potential of all pairs of (N, D) vectors of norm 1.
 
-    Products are float32, block by block, sums are float64.
+    Products are computed in float32 blocks, sums in float64.
 
-    >>> round(uniformity(np.array([[1, 0], [-1, 0]], dtype=np.float32)).value, 6)  # 2 apart
+    >>> round(uniformity(np.array([[1, 0], [-1, 0]], dtype=np.float32)).value, 6)  # distance 2
     -8.0
     """
     n = len(units)
@@ -161,7 +162,7 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
     means = _potential_sums(units, progress) / (n - 1)
     mean = float(means.mean())
     standard_error = 2 * float(means.std()) / (math.sqrt(n) * mean)
-    value = min(0.0, max(-4.0 * TEMPERATURE, math.log(mean)))  # never rounded out of its range
+    value = min(0.0, max(-4.0 * TEMPERATURE, math.log(mean)))  # rounding must not leave the range
     low, high = (
         max(-4.0 * TEMPERATURE, value - NORMAL_QUANTILE * standard_error),
         min(0.0, value + NORMAL_QUANTILE * standard_error),
@@ -172,7 +173,7 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
 
 
 def _potential_sums(units: Matrix, progress: Progress) -> Floats:
-    """Return (N,) the sum over all others of exp(-t · distance²); each pair is computed once."""
+    """Return (N,) sums of exp(-t · distance²) over all other vectors; each pair is computed once."""
     n = len(units)
     starts = range(0, n, BLOCK_SIZE)
     sums = np.zeros(n)

@@ -1,8 +1,8 @@
-"""Which vectors has a model already given? They are kept on disk: another similarity costs no encoding.
+"""Disk cache of text vectors, which avoids encoding the same texts again for another task or similarity.
 
-A file a model and list of texts, in the folder ``vectors`` of giccs's cache: NumPy's own format with a
-checksum (.npz, not packed), single precision, about 4 · D bytes a text. A damaged file is made again. Whoever
-wants the room back deletes the folder.
+The folder ``vectors`` of the giccs cache contains one file per model and list of texts, in NumPy's format
+with checksums (.npz, uncompressed, single precision), about 4 · D bytes per text. Damaged files are replaced.
+The folder can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ Floats = NDArray[np.float32]
 
 
 def cached_vectors(model: VectorModel, texts: Sequence[str], progress: Progress) -> Floats:
-    """Return (N, D) the vectors of N texts; each distinct text is encoded once, and never again.
+    """Return (N, D) vectors of N texts, from the cache if possible; each distinct text is encoded once.
 
-    All distinct texts are taken together, in the order in which they first come: a step behind a model is
-    fitted to them. What is kept is what the model gave before its steps, so that models which differ in
-    steps only share it, and the model can tell of every fit.
+    Post-processing steps are fitted to the distinct texts, in order of first occurrence. Vectors are cached
+    before post-processing, so models that differ in their steps only share them, and every fit is reported.
     """
     index = {text: n for n, text in enumerate(dict.fromkeys(texts))}
     vectors = _distinct_vectors(model, list(index), progress)
@@ -51,7 +50,7 @@ def _distinct_vectors(model: VectorModel, texts: Sequence[str], progress: Progre
     vectors = _load(path, len(texts))
     log.debug(
         "vectors of %d texts by %s: %s %s",
-        len(texts), model.name, "none at" if vectors is None else "kept at", path,
+        len(texts), model.name, "not cached at" if vectors is None else "cached at", path,
     )  # fmt: skip
     if vectors is None:
         with counted_tokens() as counts:
@@ -67,15 +66,17 @@ def _key(model: VectorModel, texts: Sequence[str]) -> str:
 
 
 def _load(path: Path, n: int) -> Floats | None:
-    """Return what is kept; None where nothing is, or nothing that can be used.
+    """Return the cached vectors, or None if they are missing or unusable.
 
-    The tokens of the texts count as if they were read again.
+    Cached token counts are added to the current ones, as if the texts were encoded again.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:  # reading to the end checks the checksum
+        with np.load(
+            path, allow_pickle=False
+        ) as archive:  # reading the arrays verifies the checksums
             vectors: Floats = archive["vectors"]
             tokens, unknown = map(int, archive["tokens"])
-    except Exception:  # there is none, or whatever a damaged one leads to: it is made again
+    except Exception:  # missing, or any error caused by a damaged file, which is replaced
         return None
     if vectors.ndim != 2 or len(vectors) != n or vectors.dtype != np.float32:
         return None

@@ -1,4 +1,4 @@
-"""giccs-evalrank: data for EvalRank and what it predicts. A command's module is loaded when asked for."""
+"""giccs-evalrank: ranking data, and correlation of intrinsic and downstream scores; commands load lazily."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMANDS = {
     "correlate": "giccs.evalrank.cli.correlate:correlate",
     "levels": "giccs.evalrank.cli.levels:levels",
 }
-"""Name of a command -> where it is."""
+"""Import path by command name."""
 
 EXAMPLE = """
 giccs-evalrank build ratings.csv -o ranking
@@ -27,4 +27,4 @@ giccs-evalrank correlate results
 
 @group(COMMANDS, EXAMPLE)
 def main() -> None:
-    """EvalRank: build ranking data from similarity data, see which measure predicts downstream work."""
+    """EvalRank: build ranking data, and correlate intrinsic scores with downstream accuracy."""

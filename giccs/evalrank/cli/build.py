@@ -1,4 +1,4 @@
-"""giccs-evalrank build: ranking data out of similarity data."""
+"""giccs-evalrank build: build ranking data from similarity data."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ FREQUENT_COUNT = 20_000
 )
 @click.argument("data", metavar="DATA...", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="A new folder, or an empty one."
+    "-o", "--output", required=True, metavar="FOLDER", help="Output folder; must be new or empty."
 )
 @click.option(
     "--preset",
     type=click.Choice(["words", "sentences"]),
-    help="Rebuild what was published; DATA is one folder with word_similarity/ and word_evalrank/, or"
+    help="Rebuild published data. DATA is one folder with word_similarity/ and word_evalrank/, or"
     " sent_similarity/STS/STSBenchmark/ and sent_similarity/STR/.",
 )
 @click.option(
     "--top",
     type=Number(0, 1, min_open=True),
     metavar="SHARE",
-    help="Share of the pairs of each set that are positive.  [default: 0.25]",
+    help="Share of the pairs of each set used as positives.  [default: 0.25]",
 )
 @click.option("--lowercase", is_flag=True, help="Write all texts in lower case.")
 @click.option(
     "--columns",
     metavar="TEXT1,TEXT2,SCORE",
-    help="What a table's columns are called.  [default: text1,text2,score and what is known of others]",
+    help="Column names of a table.  [default: text1,text2,score or the names of a known data set]",
 )
 @click.option(
     "--frequent",
     metavar="FILE",
-    help="More background: a text a line, the most frequent first; a tab and a count may follow.",
+    help="Additional background texts, one per line, most frequent first; text after a tab is ignored.",
 )
 @click.option(
     "--frequent-count",
@@ -62,7 +62,7 @@ FREQUENT_COUNT = 20_000
     default=FREQUENT_COUNT,
     show_default=True,
     metavar="N",
-    help="At most so many of them.",
+    help="Maximum number of texts read from the --frequent file.",
 )
 def build(
     console: Console,
@@ -75,18 +75,18 @@ def build(
     frequent: str | None,
     frequent_count: int,
 ) -> None:
-    """Make ranking data: the most similar pairs of each set, before a background of all texts.
+    """Build ranking data: the most similar pairs of each set, and a background of all texts.
 
-    DATA are files of rated pairs, or folders of them: word word score, STS-Benchmark, SICK, STR, tables
-    with a header, benchmarks of giccs. Each set gives its own top pairs; where scores tie at the cut, those
-    that stand first in the file. Each pair is there in both directions. Pairs that repeat, and pairs of a
-    text with itself, go and are counted. FOLDER is what giccs-eval --data takes, with build.json to say how
-    it was made.
+    DATA are files of rated pairs or folders of such files: word word score, STS-Benchmark, SICK, STR, tables
+    with a header, benchmarks of giccs. The top pairs are selected per set; if scores are tied at the cut, the
+    first pairs in the file are selected. Each pair is written in both directions. Repeated pairs and pairs
+    of a text with itself are removed and counted. FOLDER is suitable for giccs-eval --data; build.json
+    documents the build.
     """
     if preset:
         if len(data) != 1 or top is not None or lowercase or columns:
             raise click.UsageError(
-                "--preset takes one folder, and no --top, --lowercase or --columns"
+                "--preset requires exactly one folder, without --top, --lowercase and --columns"
             )
         _build_preset(console, data[0], output, preset, frequent, frequent_count)
         return
@@ -148,7 +148,7 @@ def _parse_columns(text: str | None) -> Columns | None:
 
     names = [name.strip() for name in text.split(",")] if text is not None else []
     if text is not None and (len(names) != 3 or not all(names)):
-        raise click.UsageError(f"--columns is {text!r}; it must be three names: TEXT1,TEXT2,SCORE")
+        raise click.UsageError(f"--columns is {text!r}; expected three names: TEXT1,TEXT2,SCORE")
     return Columns(*names) if names else None
 
 
@@ -167,7 +167,7 @@ def _write_files(
 def _format_summary(log: Mapping[str, Any], output: str) -> str:
     from tabulate import tabulate
 
-    headers = ["set", "pairs", "taken", "score of the last", "ties left out"]
+    headers = ["set", "pairs", "selected", "cut-off score", "ties excluded"]
     rows = [
         [
             source["name"],
@@ -178,12 +178,12 @@ def _format_summary(log: Mapping[str, Any], output: str) -> str:
         ]
         for source in log["sources"]
     ]
-    treatment = "kept" if log["rules"]["identical"] else "left out"
+    treatment = "kept" if log["rules"]["identical"] else "removed"
     lines = [
         tabulate(rows, headers, intfmt=","),
         "",
-        f"{log['pairs']:,} positive pairs, both directions counted; of {log['chosen']:,} that were taken, "
-        f"{log['repeated']:,} repeat another and {log['identical']:,} are of a text with itself "
+        f"{log['pairs']:,} positive pairs, counting both directions; of {log['chosen']:,} selected pairs, "
+        f"{log['repeated']:,} repeat another pair and {log['identical']:,} consist of identical texts "
         f"({treatment})",
         f"{log['all_background']:,} background texts, {log['background']:,} of them from the sets",
         *(
@@ -202,8 +202,8 @@ def _count_ties_left_out(source: Mapping[str, Any]) -> int:
 
 def _format_comparison(name: str, comparison: Mapping[str, Any]) -> str:
     if comparison["same_bytes"]:
-        return f"{name} is the published file, byte by byte"
+        return f"{name}: identical to the published file"
     return (
-        f"{name}: {comparison['equal']:,} of {comparison['there']:,} published lines, "
-        f"{comparison['only_there']:,} are not here, {comparison['only_here']:,} are only here"
+        f"{name}: {comparison['equal']:,} of {comparison['there']:,} published lines; "
+        f"{comparison['only_there']:,} lines missing, {comparison['only_here']:,} additional lines"
     )

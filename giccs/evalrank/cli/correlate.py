@@ -1,4 +1,4 @@
-"""giccs-evalrank correlate: which intrinsic score tells how models do downstream?"""
+"""giccs-evalrank correlate: correlate intrinsic scores with downstream accuracies."""
 
 from __future__ import annotations
 
@@ -36,35 +36,37 @@ SIDES = ("intrinsic score", "downstream accuracy")
     "intrinsic",
     multiple=True,
     metavar="TASK[:METRIC[:GROUP]]",
-    help="A score to judge, or all of a task; an empty GROUP is all of the data. Several may be given.  "
-    "[default: all that are there of EvalRank, similarity and uniformity]",
+    help="Intrinsic score, or all scores of a task; an empty GROUP is all data. Repeatable.  "
+    "[default: all existing scores of EvalRank, similarity and uniformity]",
 )
 @click.option(
     "--downstream",
     "downstream",
     multiple=True,
     metavar="SET",
-    help="A set of the task classification; may be given several times.  [default: all that are there]",
+    help="Set of the task classification. Repeatable.  [default: all existing sets]",
 )
 @click.option(
     "--complete",
     "only_complete",
     is_flag=True,
-    help="Only models that have every score, so that all numbers are over the same models.",
+    help="Use only models with all scores, so that all correlations are over the same models.",
 )
 @click.option(
     "--without-postprocessed",
     "without_postprocessed",
     is_flag=True,
-    help="Only models whose vectors were not changed afterwards, by +whitening, +abtt, +pcr or +flow.",
+    help="Exclude models with post-processed vectors (+whitening, +abtt, +pcr or +flow).",
 )
 @format_option()
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of intervals.")
-@click.option("--plot", metavar="FILE", help="Also draw the models' ranks (.svg, .png or .json).")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the intervals.")
+@click.option(
+    "--plot", metavar="FILE", help="Also plot the ranks of the models (.svg, .png or .json)."
+)
 @click.option(
     "--pivot",
     metavar="SCORE",
-    help="By which score the plot orders the models: a SET, or TASK:METRIC[:GROUP].  "
+    help="Score that orders the models in the plot: a SET, or TASK:METRIC[:GROUP].  "
     "[default: the first downstream set]",
 )
 def correlate(
@@ -79,33 +81,34 @@ def correlate(
     plot: str | None,
     pivot: str | None,
 ) -> None:
-    """Correlate intrinsic scores of stored results with accuracies on downstream tasks, over models.
+    """Correlate intrinsic scores of stored results with downstream accuracies, over models.
 
-    Spearman's rho, as in the paper's Tables 3 and 6, with intervals from a bootstrap over families of models,
-    and how far each score is behind the best. Differently asked results of one task are scores of their own.
-    Word-similarity sets with fewer than 200 known pairs are left out, as in the paper (5.1), unless named.
+    The output is Spearman's rho as in the paper's Tables 3 and 6, with jackknife intervals over families of
+    models, and the difference of each score to the best. Results of a task with different settings are
+    separate scores. Word-similarity sets with fewer than 200 known pairs are excluded, as in the paper
+    (5.1), unless requested by name.
     """
     from giccs.description.figures import check_chart_path
-    from giccs.evalrank import correlating
+    from giccs.evalrank import score_correlations
     from giccs.evalrank.correlation_tables import format_csv, format_tables
 
     if plot:
         check_chart_path(plot)
     elif pivot:
-        raise click.UsageError("--pivot belongs to --plot; give both")
+        raise click.UsageError("--pivot requires --plot")
     intrinsic_columns, downstream_columns, left_out = _read_columns(
         console, folder, intrinsic, downstream
     )
     columns = [*intrinsic_columns, *downstream_columns]
-    columns = correlating.drop_postprocessed(columns) if without_postprocessed else columns
-    for line in correlating.missing_score_notes(columns):
+    columns = score_correlations.drop_postprocessed(columns) if without_postprocessed else columns
+    for line in score_correlations.missing_score_notes(columns):
         console.note(line)
-    columns = correlating.keep_complete_models(columns) if only_complete else columns
+    columns = score_correlations.keep_complete_models(columns) if only_complete else columns
     intrinsic_columns, downstream_columns = (
         columns[: len(intrinsic_columns)],
         columns[len(intrinsic_columns) :],
     )
-    correlations = correlating.correlate(
+    correlations = score_correlations.correlate(
         intrinsic_columns, downstream_columns, left_out=left_out, seed=seed
     )
     if plot:
@@ -117,9 +120,9 @@ def correlate(
 def _read_columns(
     console: Console, folder: str, intrinsic: Sequence[str], downstream: Sequence[str]
 ) -> tuple[list[ScoreColumn], list[ScoreColumn], list[str]]:
-    """Return the scores to judge, those to predict, and what was left out of them.
+    """Return the intrinsic columns, the downstream columns and the excluded scores.
 
-    InputError where a named score does not exist.
+    Raises InputError if a requested score does not exist.
     """
     from giccs.evalrank.scores import (
         DOWNSTREAM,
@@ -144,18 +147,18 @@ def _read_columns(
     ]
     left_out = [line for table in score_tables for line in table.undefined]
     for line in left_out:
-        console.note(f"left out: {line}")
+        console.note(f"excluded: {line}")
     _must_be_there(folder, score_tables, [bool(intrinsic), bool(downstream)])
-    for one in score_tables:
-        if one.n_superseded:
+    for score_table in score_tables:
+        if score_table.n_superseded:
             console.note(
-                f"{one.n_superseded} results set aside: there is a newer one of the same kind"
+                f"{score_table.n_superseded} results ignored: a newer result of the same kind exists"
             )
     return list(score_tables[0].columns), list(score_tables[1].columns), left_out
 
 
 def _downstream_sets(results: Sequence[Result]) -> list[str]:
-    """Return the downstream sets of the results: the paper's in its order, then others."""
+    """Return the downstream sets of the results: those of the paper in its order, then others."""
     from giccs.evalrank.classification_data import SETS
     from giccs.evalrank.scores import DOWNSTREAM
 
@@ -170,7 +173,7 @@ def _downstream_sets(results: Sequence[Result]) -> list[str]:
 def _must_be_there(
     folder: str, _check_tables: Sequence[ScoreTable], score_tables: Sequence[bool]
 ) -> None:
-    """Raise InputError for each score that was named and is not there, and for a side without any."""
+    """Raise InputError for each requested score that is missing, and for a side without scores."""
     problems = []
     for side, table, is_requested in zip(SIDES, _check_tables, score_tables, strict=True):
         if is_requested:
@@ -179,7 +182,7 @@ def _must_be_there(
                 for selector in table.unmatched
             ]
         elif not table.columns:
-            problems.append(Problem(folder, None, f"holds no {side}; giccs-eval writes them"))
+            problems.append(Problem(folder, None, f"no {side}; expected results of giccs-eval"))
     if problems:
         raise InputError(problems)
 
@@ -188,9 +191,8 @@ def _missing_score_message(selector: ScoreSelector) -> str:
     from giccs.evalrank.scores import INTRINSIC
 
     has_metric = selector.metric or selector.task in INTRINSIC
-    return f"holds no score {selector}" + (
-        "" if has_metric else f"; name a metric of it: {selector.task}:METRIC"
-    )
+    hint = "" if has_metric else f"; expected a metric: {selector.task}:METRIC"
+    return f"no score {selector}{hint}"
 
 
 def _draw_plot(
@@ -201,13 +203,13 @@ def _draw_plot(
     pivot: str | None,
 ) -> None:
     from giccs.description.figures import write_chart
-    from giccs.evalrank.correlating import keep_complete_models
     from giccs.evalrank.rank_plot import COLOURS, rank_plot
+    from giccs.evalrank.score_correlations import keep_complete_models
 
     columns = [*downstream_columns, *intrinsic_columns]
     if len(columns) > len(COLOURS):
-        message = f"a plot shows up to {len(COLOURS)} scores, these are {len(columns)}"
-        raise click.UsageError(f"{message}; choose with --intrinsic and --downstream")
+        message = f"{len(columns)} scores; a plot shows at most {len(COLOURS)}"
+        raise click.UsageError(f"{message} (select with --intrinsic and --downstream)")
     matches = [
         column
         for column in columns
@@ -217,10 +219,10 @@ def _draw_plot(
         names = ", ".join(column.address for column in columns)
         raise click.UsageError(f"--pivot {pivot} names {len(matches)} scores; there are: {names}")
     if not keep_complete_models(columns)[0].scores:
-        raise click.UsageError("no model has all scores of the plot; choose fewer")
+        raise click.UsageError("no model has all scores of the plot; select fewer scores")
     first = matches[0]
     write_chart(rank_plot([first, *(column for column in columns if column is not first)]), path)
-    console.note(f"ranks drawn in {path}")
+    console.note(f"plot written to {path}")
 
 
 def _group_values(column: ScoreColumn) -> list[str]:

@@ -1,4 +1,4 @@
-"""giccs-evalrank levels: agreement with ratings by similarity level, as a chart."""
+"""giccs-evalrank levels: plot correlations with ratings by similarity level."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["levels"]
 )
 @click.argument("results", metavar="RESULTS")
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", help="The chart: .svg, .png or .json."
+    "-o", "--output", required=True, metavar="FILE", help="Output chart (.svg, .png or .json)."
 )
 def levels(console: Console, results: str, output: str) -> None:
-    """Draw Spearman's rho of each model at each level of similarity (EvalRank, Figure 2).
+    """Plot Spearman's rho per model and level of similarity (EvalRank, Figure 2).
 
-    RESULTS is the folder of giccs-eval --task sentence-similarity; of the pairs of a level all count.
+    RESULTS is the output folder of giccs-eval --task sentence-similarity. All pairs of a level are used.
     """
     from bws.problems import InputError, Problem
     from giccs.description.figures import check_chart_path, write_chart
@@ -34,12 +34,16 @@ def levels(console: Console, results: str, output: str) -> None:
 
     check_chart_path(output)
     if missing := [name for name in ("altair", "vl_convert") if find_spec(name) is None]:
-        message = f"a chart needs {missing[0]}; install it with: pip install 'giccs[charts]'"
+        message = (
+            f"{missing[0]} is required for charts; install it with: pip install 'giccs[charts]'"
+        )
         raise click.ClickException(message)
     rows = level_rows(Store(results).results())
     if not rows:
-        message = "holds no results of sentence-similarity with levels"
+        message = "no results of sentence-similarity with levels"
         raise InputError(Problem(results, None, message))
     write_chart(level_chart(rows), output)
     models = len({row["model"] for row in rows})
-    console.answer(f"{models} models are in {output}", {"output": output, "rows": rows})
+    console.answer(
+        f"chart of {models} models written to {output}", {"output": output, "rows": rows}
+    )

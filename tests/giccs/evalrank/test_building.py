@@ -121,13 +121,13 @@ def test_what_cannot_be_built_is_said():
     ):
         build_ranking_data([rated(*EIGHT[:3])])
     with pytest.raises(
-        InputError, match="one, two: each of the most similar pairs is of a text with"
+        InputError, match="one, two: each of the most similar pairs consists of identical"
     ):
         build_ranking_data(
             [rated(("a", "a", 2), ("a", "b", 1), name=name) for name in ("one", "two")],
             BuildRules(0.5),
         )
-    with pytest.raises(ValueError, match="top is 0; it must be above 0 and at most 1"):
+    with pytest.raises(ValueError, match="top is 0; expected a number above 0 and at most 1"):
         BuildRules(top=0)
 
 
@@ -142,7 +142,7 @@ def test_it_is_written_whole_into_a_new_folder(tmp_path):
     assert log == json.loads(json.dumps(built.log))
     assert log["sources"][0]["files"] == [{"file": "rated.txt", "sha256": "0" * 64}]
     for taken in (tmp_path / "new", tmp_path / "new" / "build.json"):
-        with pytest.raises(InputError, match="is there and not empty; name a new folder"):
+        with pytest.raises(InputError, match="already exists and is not an empty folder"):
             write_ranking_files(built, taken)
 
 
@@ -152,7 +152,7 @@ def test_frequent_words_with_and_without_counts(tmp_path):
     assert read_frequent(path, 2) == ["the", "of"]
     assert read_frequent(path, 20_000) == ["the", "of", "and"]
     path.write_text("\n \n", "utf-8")
-    with pytest.raises(InputError, match="holds no text; one a line is expected"):
+    with pytest.raises(InputError, match="no texts; expected one per line"):
         read_frequent(path, 2)
 
 
@@ -258,7 +258,10 @@ def test_the_preset_of_sentences_on_a_small_folder(tmp_path):
 
 
 def test_a_preset_tells_what_it_lacks(tmp_path):
-    with pytest.raises(InputError, match=r"holds none of word_similarity/EN-WS-353-ALL.txt, "):
+    with pytest.raises(
+        InputError,
+        match=r"no sources; expected at least one of word_similarity/EN-WS-353-ALL.txt, ",
+    ):
         read_sources(PRESETS["words"], str(tmp_path))
 
 

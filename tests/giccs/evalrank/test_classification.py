@@ -309,9 +309,9 @@ def test_a_class_that_is_too_rare_is_no_accuracy_but_a_reason(tmp_path):
     result = evaluate_task(Classification(), TableModel(word_of), data)
     found = {group.by["set"]: group.metrics["accuracy"] for group in result.groups}
     assert math.isnan(found["MR"].value)
-    assert "class neg has 2 rows" in found["MR"].reason
+    assert "class neg has 2 training rows" in found["MR"].reason
     assert result.metrics["accuracy"].value == found["SST2"].value
-    assert result.metrics["accuracy"].reason == "1 data sets left out"
+    assert result.metrics["accuracy"].reason == "1 data sets excluded"
 
 
 def test_vectors_are_computed_once_and_kept(cache, tmp_path):
@@ -406,7 +406,7 @@ def test_the_folder_above_will_do(tmp_path):
     data = read_classification(tmp_path)
     assert [one.name for one in data.sets] == ["CR"]
     assert len(data.warnings) == 9
-    assert "has no MR: left out" in str(data.warnings[1])
+    assert "MR is missing; skipped" in str(data.warnings[1])
 
 
 def test_limit_keeps_the_proportion_of_classes(folder):
@@ -426,7 +426,9 @@ def test_latin_1_is_read_where_publishers_use_it_and_said(tmp_path):
     path.write_bytes(path.read_bytes() + "a café film\n".encode("latin-1"))
     data = read_classification(tmp_path)
     assert data.sets[0].rows[24].texts == ("a café film",)
-    assert any(f"{path}:25: byte 0xe9 is not UTF-8" in str(warning) for warning in data.warnings)
+    assert any(
+        f"{path}:25: byte 0xe9 is not valid UTF-8" in str(warning) for warning in data.warnings
+    )
     fill(tmp_path, "SST2")
     path = tmp_path / "SST/binary/sentiment-dev"
     path.write_bytes(path.read_bytes() + "a café film\t1\n".encode("latin-1"))
@@ -440,19 +442,22 @@ def test_empty_lines_are_left_out_and_counted(tmp_path):
     path.write_text(path.read_text().replace("\n", "\n\n", 2) + "  \n")
     data = read_classification(tmp_path)
     assert len(data.sets[0].rows) == 48
-    assert f"{path}: empty lines left out: 3" in map(str, data.warnings)
+    assert f"{path}: 3 empty lines skipped" in map(str, data.warnings)
 
 
 def test_every_bad_line_is_named(tmp_path):
     for name in ("SCICITE", "SST2", "SST5", "TREC", "MRPC", "SICK-E"):
         fill(tmp_path, name)
     wrong = {
-        "SCICITE/dev.txt": ("{]", "is not JSON"),
-        "SCICITE/test.txt": ('{"text": 3, "label": "method"}', "is not an object with"),
-        "SST/binary/sentiment-dev": ("no tab 1", "1 cells divided by tabs; there must be 2"),
-        "SST/fine/sentiment-test": ("7 great", "'7'; it must be one of 0, 1, 2, 3, 4"),
-        "TREC/TREC_10.label": ("LOC Where?", "'LOC' is not a class; it must be as LOC:city"),
-        "MRPC/msr_paraphrase_test.txt": ("1\t1\t2\t \tx", "the text is empty"),
+        "SCICITE/dev.txt": ("{]", "invalid JSON"),
+        "SCICITE/test.txt": ('{"text": 3, "label": "method"}', "expected an object with"),
+        "SST/binary/sentiment-dev": ("no tab 1", "1 tab-separated cells; expected 2"),
+        "SST/fine/sentiment-test": ("7 great", "unknown class '7'; expected one of 0, 1, 2, 3, 4"),
+        "TREC/TREC_10.label": (
+            "LOC Where?",
+            "'LOC' is not a class; expected a class such as LOC:city",
+        ),
+        "MRPC/msr_paraphrase_test.txt": ("1\t1\t2\t \tx", "empty text"),
         "SICK/SICK_trial.txt": ("1\ta\tb\t3\tMAYBE", "one of CONTRADICTION, ENTAILMENT, NEUTRAL"),
     }
     places = {}
@@ -473,12 +478,12 @@ def test_every_bad_line_is_named(tmp_path):
 def test_half_a_set_and_no_set_are_problems(tmp_path):
     fill(tmp_path, "MR")
     (tmp_path / "MR/rt-polarity.neg").unlink()
-    with pytest.raises(InputError, match=r"rt-polarity.neg: is not there; MR needs it"):
+    with pytest.raises(InputError, match=r"rt-polarity.neg: missing; required for MR"):
         read_classification(tmp_path)
-    with pytest.raises(InputError, match="no such folder; at least one data set"):
+    with pytest.raises(InputError, match="no such folder; expected at least one of"):
         read_classification(tmp_path / "nothing")
     (tmp_path / "nothing").mkdir()
-    with pytest.raises(InputError, match="holds no data set; at least one"):
+    with pytest.raises(InputError, match="contains no data set; expected at least one"):
         read_classification(tmp_path / "nothing")
     fill(tmp_path, "MR")
     fill(tmp_path, "SICK-E")
@@ -486,8 +491,8 @@ def test_half_a_set_and_no_set_are_problems(tmp_path):
     (tmp_path / "MR/rt-polarity.neg").write_text("\n")
     with pytest.raises(InputError) as raised:
         read_classification(tmp_path)
-    assert "has no rows" in str(raised.value)
-    assert "begins not with 'pair_ID\\t'" in str(raised.value)
+    assert "no rows; expected" in str(raised.value)
+    assert "expected a line that begins with 'pair_ID\\t'" in str(raised.value)
 
 
 def test_the_published_folder_is_read_whole():
@@ -502,9 +507,9 @@ def test_the_published_folder_is_read_whole():
     }  # fmt: skip
     said = [str(warning).removeprefix(f"{published}{os.sep}") for warning in data.warnings]
     assert said == [
-        "CR/custrev.pos: empty lines left out: 2",
-        "CR/custrev.neg: empty lines left out: 2",
-        "MPQA/mpqa.pos: empty lines left out: 1",
-        "MPQA/mpqa.neg: empty lines left out: 2",
-        "TREC/train_5500.label:66: byte 0xf0 is not UTF-8: the file is read as Latin-1",
+        "CR/custrev.pos: 2 empty lines skipped",
+        "CR/custrev.neg: 2 empty lines skipped",
+        "MPQA/mpqa.pos: 1 empty lines skipped",
+        "MPQA/mpqa.neg: 2 empty lines skipped",
+        "TREC/train_5500.label:66: byte 0xf0 is not valid UTF-8; the file is read as Latin-1",
     ]

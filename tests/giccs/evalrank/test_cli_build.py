@@ -37,7 +37,7 @@ def test_words_with_frequent_words(words, tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert (
-        "2 positive pairs, both directions counted; of 1 that were taken, 0 repeat" in done.stdout
+        "2 positive pairs, counting both directions; of 1 selected pairs, 0 repeat" in done.stdout
     )
     assert "5 background texts, 3 of them from the sets" in done.stdout
     assert (new / "pos_pair.txt").read_text("utf-8") == "sun\tsky\nsky\tsun\n"
@@ -59,7 +59,7 @@ def test_several_files_with_named_columns(tmp_path):
     assert document["pairs"] == 8
     again = call(*call_, "--columns", "left,right,mean")
     assert (again.exit_code, again.stderr) == (
-        2, f"{tmp_path}/new: is there and not empty; name a new folder\n",
+        2, f"{tmp_path}/new: already exists and is not an empty folder; expected a new or empty folder\n",
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_all_faults_of_all_files(tmp_path, words):
     done = call("build", tmp_path / "b.txt", words, tmp_path / "none", "-o", tmp_path / "new")
     assert done.exit_code == 2
     assert done.stderr == (
-        f"{tmp_path}/b.txt:2: 1 fields; a row has 3\n{tmp_path}/none: no such file\n"
+        f"{tmp_path}/b.txt:2: 1 fields; expected 3\n{tmp_path}/none: no such file\n"
     )
     assert not (tmp_path / "new").exists()
 
@@ -77,12 +77,18 @@ def test_all_faults_of_all_files(tmp_path, words):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x", "y", "--preset", "words"], "--preset takes one folder, and no --top"),
-        (["x", "--preset", "words", "--top", "0.5"], "--preset takes one folder, and no --top"),
-        (["x", "--columns", "a,b"], "--columns is 'a,b'; it must be three names"),
+        (["x", "y", "--preset", "words"], "--preset requires exactly one folder, without --top"),
+        (
+            ["x", "--preset", "words", "--top", "0.5"],
+            "--preset requires exactly one folder, without --top",
+        ),
+        (["x", "--columns", "a,b"], "--columns is 'a,b'; expected three names"),
         (["x", "--top", "0"], "0 is not in the range 0<x<=1"),
         (["x"], "x: no such file"),
-        (["x", "--preset", "sentences"], "x: holds none of sent_similarity/STS/STSBenchmark"),
+        (
+            ["x", "--preset", "sentences"],
+            "x: no sources; expected at least one of sent_similarity/STS/STSBenchmark",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said(arguments, message, tmp_path):
@@ -95,7 +101,7 @@ def test_what_cannot_be_done_is_said(arguments, message, tmp_path):
 def test_the_presets_say_how_close_they_come(tmp_path):
     done = call("build", PUBLISHED, "--preset", "words", "-o", tmp_path / "words")
     assert done.exit_code == 0, done.output
-    assert done.stdout.count("is the published file, byte by byte") == 3
+    assert done.stdout.count("identical to the published file") == 3
     published = (PUBLISHED / "word_evalrank" / "pos_pair_5514.txt").read_bytes()
     assert (tmp_path / "words" / "pos_pair.txt").read_bytes() == published
     done = call("build", PUBLISHED, "--preset", "sentences", "-o", tmp_path / "sentences", "--json")
@@ -131,7 +137,7 @@ def test_levels_that_cannot_be_drawn(tmp_path):
     stored(tmp_path / "results", "one", task="word-similarity")
     done = call("levels", tmp_path / "results", "-o", tmp_path / "levels.svg")
     assert done.exit_code == 2
-    assert done.stderr.endswith("holds no results of sentence-similarity with levels\n")
+    assert done.stderr.endswith("no results of sentence-similarity with levels\n")
     assert call("levels", tmp_path / "results", "-o", "levels.gif").exit_code == 2
 
 

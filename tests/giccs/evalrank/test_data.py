@@ -62,12 +62,12 @@ def test_only_white_space_at_the_ends_is_dropped(tmp_path):
 def test_every_fault_is_named_with_its_line(tmp_path):
     data = folder(tmp_path, "a\tb\na b\na\t\na\tx\ty\n\nz\tb\n", "a\n\nb\n")
     assert refused(read_sentences, data) == [
-        "background_sent.txt:2: is empty; a sentence is expected",
-        "pos_pair.txt:2: has 1 fields; anchor and positive with a tab between are expected",
-        "pos_pair.txt:3: has an empty side; anchor and positive with a tab between are expected",
-        "pos_pair.txt:4: has 3 fields; anchor and positive with a tab between are expected",
-        "pos_pair.txt:5: is empty; anchor and positive with a tab between are expected",
-        "pos_pair.txt:6: 'z' is not in the background; both texts of a pair must be",
+        "background_sent.txt:2: empty line; expected a sentence",
+        "pos_pair.txt:2: 1 fields; expected anchor and positive, separated by a tab",
+        "pos_pair.txt:3: empty text; expected anchor and positive, separated by a tab",
+        "pos_pair.txt:4: 3 fields; expected anchor and positive, separated by a tab",
+        "pos_pair.txt:5: empty line; expected anchor and positive, separated by a tab",
+        "pos_pair.txt:6: 'z' is missing from the background; expected both texts of a pair there",
     ]
 
 
@@ -76,9 +76,9 @@ def test_repeats_count_once_and_pairs_of_one_text_stay_and_both_are_told(tmp_pat
     found = read_sentences(data)
     assert (found.texts, found.pairs.tolist()) == (("a", "b"), [[0, 1], [1, 1]])
     assert [str(warning).removeprefix(f"{data}/") for warning in found.warnings] == [
-        "background_sent.txt:3: 1 sentences stand in the file already; each counts once; this is the first",
-        "pos_pair.txt:3: 2 pairs stand in the file already; each counts once; this is the first",
-        "pos_pair.txt:2: 1 pairs are of a text with itself; their rank is 1; this is the first",
+        "background_sent.txt:3: 1 repeated sentences are used once; first occurrence here",
+        "pos_pair.txt:3: 2 repeated pairs are used once; first occurrence here",
+        "pos_pair.txt:2: 1 pairs consist of identical texts; their rank is 1; first occurrence here",
     ]
 
 
@@ -93,14 +93,16 @@ def test_what_is_no_such_folder_is_refused(tmp_path):
     assert refused(read_sentences, data) == ["background_sent.txt: no such file"]
     (tmp_path / "basic_vocab.txt").write_text("a\n")
     (problem,) = refused(read_sentences, data)
-    assert problem.endswith("has no background_sent.txt; it holds words, for --task evalrank-word")
+    assert problem.endswith(
+        "background_sent.txt is missing; the folder contains words (--task evalrank-word)"
+    )
     (tmp_path / "background_sent.txt").write_text("a\n")
     (tmp_path / "pos_pair.txt").write_text("")
-    assert refused(read_sentences, data) == ["pos_pair.txt: holds no pairs; each line must be one"]
+    assert refused(read_sentences, data) == ["pos_pair.txt: no pairs; expected one per line"]
     (tmp_path / "pos_pair.txt").rename(tmp_path / "pos_pair_1.txt")
     (tmp_path / "pos_pair_2.txt").write_text("")
     assert refused(read_sentences, data) == [
-        f"{tmp_path}: holds 2 files of pairs (pos_pair_1.txt, pos_pair_2.txt); one pos_pair.txt is expected"
+        f"{tmp_path}: 2 files of pairs (pos_pair_1.txt, pos_pair_2.txt); expected one pos_pair.txt"
     ]
 
 
@@ -125,7 +127,7 @@ def test_the_published_sentences_are_those_of_table_2():
     found = read_sentences(str(DATA / "sent_evalrank"))
     assert found.described() == "6,989 pairs among 24,957 sentences"
     (warning,) = found.warnings
-    assert "13 pairs are of a text with itself" in str(warning)
+    assert "13 pairs consist of identical texts" in str(warning)
     pairs = {*map(tuple, found.pairs.tolist())}
     assert {(y, x) for x, y in pairs} == pairs
 
@@ -164,7 +166,7 @@ def test_a_benchmark_pairs_last_turns_with_their_best_candidates(tmp_path):
     ]
     assert len(found.texts) == 7  # "Bitte." is one sample
     assert [warning.message for warning in found.warnings] == [
-        "in 1 dialogues candidates share the highest score; each is a positive"
+        "in 1 dialogues several candidates share the highest score; each is a positive"
     ]
 
 

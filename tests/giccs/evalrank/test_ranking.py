@@ -12,8 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from giccs.evalrank import approximate, ranking
 from giccs.evalrank.approximate import approximate_ranks
-from giccs.evalrank.coarse import fit_prefilter
-from giccs.evalrank.measures import estimate_metrics
+from giccs.evalrank.prefilter import fit_prefilter
+from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import Ranks, compute_ranks
 from giccs.evalrank.spaces import SIMILARITIES, TIE, make_space
 
@@ -125,9 +125,13 @@ def test_where_no_row_is_usable_there_are_no_ranks():
 @pytest.mark.parametrize(
     ("vectors", "similarity", "message"),
     [
-        (np.ones((2, 2)), "cos", "float64 of shape \\(2, 2\\); float32 of shape \\(N, D\\)"),
+        (
+            np.ones((2, 2)),
+            "cos",
+            "float64 of shape \\(2, 2\\); expected float32 of shape \\(N, D\\)",
+        ),
         (np.ones(2, np.float32), "cos", "float32 of shape \\(2,\\)"),
-        (np.ones((2, 2), np.float32), "dot", "'dot'; allowed: cos, cos-centred, l2"),
+        (np.ones((2, 2), np.float32), "dot", "'dot'; expected cos, cos-centred, l2"),
     ],
 )
 def test_other_vectors_and_similarities_are_refused(vectors, similarity, message):

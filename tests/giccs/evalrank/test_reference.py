@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from giccs.evalrank.data import read_sentences, read_words
-from giccs.evalrank.measures import estimate_metrics
+from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import compute_ranks
 from giccs.evalrank.reference import reference_ranks
 

@@ -136,7 +136,7 @@ def test_unknown_words_are_left_out_and_counted(tmp_path):
     result = asked(model, data)
     estimate = result.metrics["spearman"]
     assert (estimate.n, estimate.extra["left_out"]) == (5, 2)
-    assert estimate.reason == "2 pairs left out: the model has no vector for a text"
+    assert estimate.reason == "2 pairs excluded: the model has no vector for a text"
     found = result.predictions["prediction"].to_list()
     assert found[0] == pytest.approx(1)  # Rome is known as rome
     assert [math.isnan(one) for one in found] == [False] * 5 + [True] * 2
@@ -152,11 +152,11 @@ def test_a_set_without_known_pairs_says_so_and_the_mean_leaves_it_out(tmp_path):
     known, strange = (group.metrics["spearman"] for group in result.groups)
     assert math.isnan(strange.value)
     assert strange.reason == (
-        "0 pairs; a correlation needs two; 2 pairs left out: the model has no vector for a text"
+        "0 pairs; a correlation needs two; 2 pairs excluded: the model has no vector for a text"
     )
     mean = result.metrics["spearman"]
     assert (mean.value, mean.n) == (pytest.approx(known.value), 1)
-    assert mean.reason.startswith("1 sets left out: they have no correlation")
+    assert mean.reason.startswith("1 sets without a correlation excluded")
     assert Store(tmp_path / "results").add(result).is_file()
 
 
@@ -183,15 +183,15 @@ def test_the_mean_leaves_out_sets_with_fewer_than_200_known_pairs(tmp_path):
     assert mean.value == pytest.approx((of_set["large"].value + of_set["enough"].value) / 2)
     assert (mean.n, mean.extra["left_out"]) == (2, 1)
     assert mean.reason == (
-        "2 of 4 sets left out of the mean (fewer than 200 known pairs): known, small; "
-        "1 pairs left out: the model has no vector for a text"
+        "2 of 4 sets excluded from the mean (fewer than 200 known pairs): known, small; "
+        "1 pairs excluded: the model has no vector for a text"
     )
     assert result.signature["mean"] == "sets of at least 200 known pairs"
     stranger = drawn(names[:3])
     stranger.identity = {"kind": "dictionary", "words": 3}
     few = asked(stranger, tmp_path / "sets").metrics["spearman"]
     assert math.isnan(few.value)
-    assert "4 of 4 sets left out of the mean (fewer than 200 known pairs)" in few.reason
+    assert "4 of 4 sets excluded from the mean (fewer than 200 known pairs)" in few.reason
     alone = asked(model, tmp_path / "sets" / "small.txt")
     assert alone.metrics["spearman"].n == 20  # a single set is no mean
     assert "mean" not in alone.signature
@@ -244,7 +244,7 @@ def test_a_scale_that_the_file_does_not_tell(tmp_path):
         str(write(tmp_path / "five.csv", "text1,text2,score", "a,b,4.5", "b,c,1", "a,c,0"))
     )
     assert [warning.message for warning in five.warnings] == [
-        "five: the scale is taken to be 0 to 5"
+        "five: the scale is assumed to be 0 to 5"
     ]
     assert {group.by["level"] for group in evaluate_task(one, drawn("abc"), five).groups} == {
         "[5, 3]", "[4, 2]", "[3, 1]", "[2, 0]",
@@ -252,7 +252,7 @@ def test_a_scale_that_the_file_does_not_tell(tmp_path):
     ten = one.read(
         str(write(tmp_path / "ten.csv", "text1,text2,score", "a,b,9.5", "b,c,1", "a,c,0"))
     )
-    assert "the scale is unknown, so there are no levels" in ten.warnings[0].message
+    assert "the scale is unknown; levels are omitted" in ten.warnings[0].message
     assert evaluate_task(one, drawn("abc"), ten).groups == ()
 
 
@@ -269,16 +269,16 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
     )
     assert result.predictions["prediction"].to_list() == pytest.approx(list(expected))
     assert result.signature["setting"] == "own"
-    with pytest.raises(
-        InputError, match=r"returns no vectors, and word-similarity needs them for l2"
-    ):
+    with pytest.raises(InputError, match=r"has no vectors, which word-similarity needs for l2"):
         check_supported([model], [distance])
 
     class Causal:
         name = "causal:gpt"
 
     assert task("sentence-similarity").refuses(Causal()).startswith("does not compare texts; ")
-    with pytest.raises(InputError, match="cos-centred: is not for word-similarity; it must be cos"):
+    with pytest.raises(
+        InputError, match="cos-centred: unsupported by word-similarity; expected cos"
+    ):
         task(similarity="cos-centred")
 
 

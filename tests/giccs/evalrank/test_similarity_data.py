@@ -78,10 +78,10 @@ def test_columns_that_are_named(tmp_path):
     path = write(tmp_path / "a.csv", "id,left,right,mean\n7,sun,sea,0.5\n")
     assert read_rated(path, Columns("left", "right", "mean")).pairs[0] == ("sun", "sea", 0.5)
     assert problems_of(path, Columns("left", "wrong", "mean")) == [
-        ": has no column wrong; its columns are id, left, right, mean"
+        ": no column wrong; existing columns are id, left, right, mean"
     ]
     assert problems_of(path)[0].startswith(
-        ": is in no known form of rated pairs (first line: id, left, right, mean); known are: a header"
+        ": unknown format of rated pairs (first line: id, left, right, mean); expected a header"
     )
 
 
@@ -96,25 +96,25 @@ def test_a_benchmark_of_giccs(benchmark_file):
     ("text", "found"),
     [
         ("sun sea 3\nsun\nsun sky high\nsun sky 1 2\nsun sky nan\nsun sky 1_0", [
-            ":2: 1 fields; a row has 3",
-            ":3: the score is 'high'; it must be a number",
-            ":4: 4 fields; a row has 3, or tabs between where a text has spaces",
-            ":5: the score is 'nan'; it must be a number",
-            ":6: the score is '1_0'; it must be a number",
+            ":2: 1 fields; expected 3",
+            ":3: the score is 'high'; expected a number",
+            ":4: 4 fields; expected 3, separated by tabs if a text contains spaces",
+            ":5: the score is 'nan'; expected a number",
+            ":6: the score is '1_0'; expected a number",
         ]),
         ("a\tb\tc\td\t5.1\tsun\tsea\n\na\tb\tc\td\t5\tsun\n", [
-            ":1: the score is 5.1; it must be from 0 to 5",
-            ":3: 6 fields; a row has 7 or more",
+            ":1: the score is 5.1; expected a number from 0 to 5",
+            ":3: 6 fields; expected 7 or more",
         ]),
         ("text1,text2,score\n,sea,1\nsun,sea\n", [
-            ":2: a text is empty; a pair needs two",
+            ":2: empty text; expected two texts per pair",
             ":3: 2 fields; expected 3, as in the first row",
         ]),
         ('Text,Score\n"one\ntwo\nthree",0.5\nalone,2\n', [
-            ":2: 3 lines of text; a pair has two, a line each",
-            ":5: 1 lines of text; a pair has two, a line each",
+            ":2: 3 lines of text; expected two texts, one per line",
+            ":5: 1 lines of text; expected two texts, one per line",
         ]),
-        ("text1,text2,score\n", [": holds no pairs"]),
+        ("text1,text2,score\n", [": no pairs; expected at least one"]),
         ("", [": empty; expected rows"]),
         ("sun,sea,3\nsun,sky,4\n", None),
     ],
@@ -122,7 +122,7 @@ def test_a_benchmark_of_giccs(benchmark_file):
 def test_every_fault_is_told_with_its_line(tmp_path, text, found):
     problems = problems_of(write(tmp_path / "rated.txt", text))
     if found is None:
-        assert problems[0].startswith(": is in no known form")
+        assert problems[0].startswith(": unknown format")
     else:
         assert problems == found
 
@@ -141,7 +141,7 @@ def test_a_folder_of_sets_and_a_set_in_parts(tmp_path):
     assert (one.name, one.scale, found.described()) == ("STS-Benchmark", (0, 5), "2 pairs")
     assert [pair.text1 for pair in one.pairs] == [BUSES[0], KITES[0]]  # train before test
     assert [warning.message for warning in found.warnings] == [
-        "STS-Benchmark: sts-dev.csv is not there; the set is what the other files hold"
+        "STS-Benchmark: sts-dev.csv missing; the set contains the other files only"
     ]
 
 
@@ -149,15 +149,17 @@ def test_a_folder_tells_of_all_its_files_at_once(tmp_path):
     write(tmp_path / "a.txt", "sun sea x 3\n")
     write(tmp_path / "b.txt", "sun sea 3\nsun\n")
     problems = problems_of(tmp_path)
-    assert problems[0].startswith("/a.txt: is in no known form")
-    assert problems[1] == "/b.txt:2: 1 fields; a row has 3"
+    assert problems[0].startswith("/a.txt: unknown format")
+    assert problems[1] == "/b.txt:2: 1 fields; expected 3"
     (tmp_path / "empty" / "SICK").mkdir(parents=True)
     (problem,) = problems_of(tmp_path / "empty")
-    assert problem.startswith(": holds no file that ends with .txt")
-    assert problem.endswith("(in it are the folders SICK)")
+    assert problem.startswith(
+        ": no data files; expected a file or folder with files that end with .txt"
+    )
+    assert problem.endswith("(subfolders: SICK)")
     write(tmp_path / "empty" / "pos_pair.txt", "sun\tsea\n")
     (problem,) = problems_of(tmp_path / "empty")
-    assert problem.startswith(": holds ranking data (for evalrank-* and uniformity)")
+    assert problem.startswith(": ranking data (for evalrank-* and uniformity)")
     assert problems_of(tmp_path / "none.txt") == [": no such file"]
 
 
@@ -214,18 +216,18 @@ def test_faults_of_semeval_sts_name_the_file_that_has_them(tmp_path):
     write(tmp_path / "a" / "STS.input.z.txt", "a\tb\n")
     assert problems_of(tmp_path / "a") == [
         "/STS.input.x.txt:2: 1 field; expected two sentences, separated by a tab",
-        "/STS.input.x.txt:3: a text is empty; a pair needs two",
-        "/STS.gs.x.txt:4: the score is 5.5; it must be from 0 to 5",
-        "/STS.gs.y.txt: 1 lines; expected 2, as many as STS.input.y.txt has",
-        "/STS.input.z.txt: has no gold scores: STS.gs.z.txt is missing",
+        "/STS.input.x.txt:3: empty text; expected two texts per pair",
+        "/STS.gs.x.txt:4: the score is 5.5; expected a number from 0 to 5",
+        "/STS.gs.y.txt: 1 lines; expected 2, the number of lines of STS.input.y.txt",
+        "/STS.input.z.txt: no gold scores; expected a file STS.gs.z.txt",
     ]
     (problem,) = problems_of(tmp_path / "a" / "STS.gs.x.txt")
-    assert problem.startswith(": holds gold scores without texts; name STS.input.NAME.txt")
+    assert problem.startswith(": gold scores without texts; expected STS.input.NAME.txt")
     write(tmp_path / "b" / "STS.gs.x.txt", "1\n")
     (problem,) = problems_of(tmp_path / "b")
-    assert problem.startswith(": holds gold scores (STS.gs.*) without their texts")
+    assert problem.startswith(": gold scores (STS.gs.*) without texts")
     semeval(tmp_path / "c", "x", "a\tb\n", "\n")
-    assert problems_of(tmp_path / "c") == ["/STS.input.x.txt: holds no pairs"]
+    assert problems_of(tmp_path / "c") == ["/STS.input.x.txt: no pairs; expected at least one"]
 
 
 def test_pairs_that_repeat_stay_and_are_counted(tmp_path):
@@ -233,7 +235,7 @@ def test_pairs_that_repeat_stay_and_are_counted(tmp_path):
     found = read_similarity(path)
     assert len(found.sets[0].pairs) == 4
     assert [str(one) for one in found.warnings] == [
-        f"{path}: a: 2 of 4 pairs repeat an earlier one, and stay"
+        f"{path}: a: 2 of 4 pairs repeat an earlier one and are kept"
     ]
 
 

@@ -69,7 +69,7 @@ def test_ranks_by_hand(words):
     assert mrr.extra["known"] == pytest.approx(2 / 3)
     assert mrr.reason == (
         "1 of 4 pairs are misses: a text has no vector; "
-        "1 of the background have none and are no candidates; 3 pairs: no interval, which needs 5"
+        "1 background texts have no vector and are excluded; 3 pairs: no interval, which needs 5"
     )
     assert result.metrics["mean_rank"].value == pytest.approx(5 / 3)
     assert result.environment["background_without_vector"] == 1

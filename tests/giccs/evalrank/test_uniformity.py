@@ -80,7 +80,7 @@ def test_texts_without_a_vector_are_left_out():
     assert (found.value, found.n) == (2.0, 1)
     assert (
         found.reason
-        == "2 of 3 pairs left out: a text has no vector; 1 pairs: no interval, which needs 5"
+        == "2 of 3 pairs excluded: a text has no vector; 1 pairs: no interval, which needs 5"
     )
     assert math.isnan(alignment(units, np.array([[0, 1]]), known).value)
     assert "needs two" in uniformity(units[:1]).reason
@@ -121,4 +121,4 @@ def test_how_many_texts_are_left_out_is_said(tmp_path):
     model = open_model(f"static:{tmp_path / 'vectors.txt'}")
     found = evaluate_task(task, model, task.read(str(tmp_path))).metrics["uniformity"]
     few = "2 texts: no interval, which needs 5"
-    assert (found.n, found.reason) == (2, f"{few}; 1 of 3 texts left out: they have no vector")
+    assert (found.n, found.reason) == (2, f"{few}; 1 of 3 texts excluded: no vector")

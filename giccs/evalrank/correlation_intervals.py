@@ -1,10 +1,11 @@
-"""How sure is a correlation over pairs of texts, where pairs share their texts?
+"""Confidence intervals of correlations over pairs of texts that share texts.
 
-To draw words in place of pairs is too wide: three times the variance where no text is shared. So the
-interval is computed, not drawn. Every pair has an influence on the correlation, the first derivative in its
-weight, and the variance is that of their sum (see `dependence`). Where nothing is shared that is the usual
-variance of a correlation, without any assumption of normality. The interval is made on Fisher's z scale with
-Student's t, whose degrees of freedom are the texts, or the pairs where these are fewer, less one.
+Resampling texts instead of pairs is too conservative: it triples the variance if no text is shared. Therefore
+the interval is computed analytically. The influence of a pair on the correlation is the first derivative with
+respect to its weight, and the variance of the correlation is that of the sum of influences (see
+`dependence`). If no text is shared, this is the usual variance of a correlation, without an assumption of
+normality. The interval is computed on Fisher's z scale with Student's t; the degrees of freedom are the
+number of texts, or of pairs if smaller, minus one.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ RELATIVE_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class PairCorrelation:
-    """A correlation over N pairs, and how each pair moves it."""
+    """A correlation over N pairs, with the influence of each pair."""
 
     value: float
-    """NaN where there is none."""
+    """Correlation coefficient; NaN if undefined."""
     influence: Floats
-    """(N,) its first derivative in a pair's weight, where all weights are 1/N; their sum is 0."""
+    """(N,) first derivatives with respect to the weights of the pairs, at weights of 1/N; their sum is 0."""
     reason: str = ""
-    """Why the value is NaN."""
+    """Reason why the value is NaN."""
 
 
 def pearson(x: Floats, y: Floats) -> PairCorrelation:
-    """Return Pearson's r of (N,) values; NaN with a reason where it is not defined.
+    """Return Pearson's r of (N,) values; NaN with a reason if it is undefined.
 
     >>> round(pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])).value, 12)
     0.5
@@ -59,7 +60,9 @@ def pearson(x: Floats, y: Floats) -> PairCorrelation:
 
 
 def spearman(x: Floats, y: Floats) -> PairCorrelation:
-    """Return Spearman's rho, ties at their average rank, likewise; a pair also moves the others' ranks.
+    """Return Spearman's rho of (N,) values; NaN with a reason if it is undefined.
+
+    Ties have their average rank. The influence of a pair includes its effect on the ranks of other pairs.
 
     >>> round(spearman(np.array([1.0, 2, 90]), np.array([1.0, 3, 2])).value, 12)
     0.5
@@ -69,7 +72,7 @@ def spearman(x: Floats, y: Floats) -> PairCorrelation:
     below_x, below_y = _share_below(x), _share_below(y)
     rank_shifts = _weight_above(x, below_y) + _weight_above(y, below_x)
     mean_product = np.mean(below_x * below_y)
-    covariance = mean_product - 0.25  # the mean share below is 1/2, whatever the values
+    covariance = mean_product - 0.25  # the mean share below is always 1/2
     variance_x, variance_y = np.mean(below_x**2) - 0.25, np.mean(below_y**2) - 0.25
     rho = float(np.clip(covariance / math.sqrt(variance_x * variance_y), -1, 1))
     on_covariance = below_x * below_y + rank_shifts - 3 * mean_product
@@ -80,7 +83,7 @@ def spearman(x: Floats, y: Floats) -> PairCorrelation:
 
 
 def estimate_correlation(correlation: PairCorrelation, left: Ints, right: Ints) -> Estimate:
-    """Return a correlation with its interval; (N,) `left` and `right` number the texts of the pairs."""
+    """Return a correlation with its interval, given (N,) numbers of the left and right texts of the pairs."""
     n = len(correlation.influence)
     if correlation.reason:
         return Estimate(math.nan, math.nan, math.nan, n, correlation.reason)
@@ -90,15 +93,15 @@ def estimate_correlation(correlation: PairCorrelation, left: Ints, right: Ints) 
 def estimate_mean_correlation(
     correlations: Sequence[PairCorrelation], left: Sequence[Ints], right: Sequence[Ints]
 ) -> Estimate:
-    """Return the mean over S sets, in which the same texts and pairs may be; n is the number of sets.
+    """Return the mean correlation over sets, which may share texts and pairs; n is the number of sets.
 
-    Sets without a correlation are left out and counted in the reason.
+    Sets without a correlation are excluded and counted in the reason.
     """
     defined = [index for index, correlation in enumerate(correlations) if not correlation.reason]
     n_undefined = len(correlations) - len(defined)
-    remark = f"{n_undefined} sets left out: they have no correlation" if n_undefined else ""
+    remark = f"{n_undefined} sets without a correlation excluded" if n_undefined else ""
     if not defined:
-        return Estimate(math.nan, math.nan, math.nan, 0, remark or "there are no sets")
+        return Estimate(math.nan, math.nan, math.nan, 0, remark or "no sets")
     value = float(np.mean([correlations[index].value for index in defined]))
     contributions = [
         correlations[index].influence / len(correlations[index].influence) / len(defined)
@@ -117,13 +120,13 @@ def _estimate(
     pair_variances = variances(contributions, left, right)
     variance = max(pair_variances.same_pair, pair_variances.shared_text)
     standard_error = math.sqrt(variance * (degrees_of_freedom + 1) / max(degrees_of_freedom, 1))
-    why = too_few_clusters_note(
+    undefined_note = too_few_clusters_note(
         degrees_of_freedom + 1, "pairs" if degrees_of_freedom + 1 == len(contributions) else "texts"
     )
-    if not why and (1 - abs(value) < RELATIVE_TOLERANCE or standard_error == 0):
-        why = "the correlation is exact: no interval"
-    if why:
-        reason = "; ".join(filter(None, [remark, why]))
+    if not undefined_note and (1 - abs(value) < RELATIVE_TOLERANCE or standard_error == 0):
+        undefined_note = "the correlation is exact: no interval"
+    if undefined_note:
+        reason = "; ".join(filter(None, [remark, undefined_note]))
         return Estimate(value, math.nan, math.nan, n, reason)
     half_width = float(stdtrit(degrees_of_freedom, 0.975)) * standard_error / (1 - value * value)
     low, high = (math.tanh(math.atanh(value) + side * half_width) for side in (-1, 1))
@@ -140,12 +143,12 @@ def _undefined_reason(x: Floats, y: Floats) -> str:
 
 
 def _share_below(values: Floats) -> Floats:
-    """Return (N,) the share of values below each, equal ones by half: the average rank, less ½, over N."""
+    """Return (N,) shares of values below each value, ties counting half: (average rank − ½) / N."""
     return _weight_above(-values, np.ones(len(values)))
 
 
 def _weight_above(values: Floats, weight: Floats) -> Floats:
-    """Return (N,) for each value the weight of all that are greater, equal ones by half, over N."""
+    """Return (N,) total weights of the values above each value, ties counting half, divided by N."""
     _, value_index = np.unique(values, return_inverse=True)
     total = np.bincount(value_index, weight)
     above = total.sum() - np.cumsum(total) + total / 2

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from scipy.stats import rankdata, spearmanr
 
 from giccs.evalrank.cli.correlate import correlate as command
-from giccs.evalrank.correlating import correlate, drop_postprocessed, keep_complete_models
 from giccs.evalrank.rank_plot import rank_rows
+from giccs.evalrank.score_correlations import correlate, drop_postprocessed, keep_complete_models
 from giccs.evalrank.scores import ScoreSelector, collect_scores, parse_selector
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
@@ -252,7 +252,7 @@ def test_a_mean_over_all_sets_is_not_mixed_with_one_over_large_sets():
     table = collect_scores([new, old], [parse_selector("word-similarity:spearman:")])
     assert [column.scores for column in table.columns] == [{"new": 0.4}]
     assert table.undefined == (
-        "word-similarity spearman: a mean over all sets, by an earlier version; evaluate again: old",
+        "word-similarity spearman: mean over all sets by an earlier version; evaluate again: old",
     )
     columns = collect_scores([new, old], [parse_selector("word-similarity")]).columns
     assert [set(column.scores) for column in columns] == [{"new", "old"}, {"new", "old"}]
@@ -263,7 +263,7 @@ def test_correlate_states_which_sets_are_left_out(folder):
         Store(folder).add(word_similarity(f"made-up:{n}", large=250, small=65))
     line = "word-similarity spearman small: fewer than 200 known pairs: made-up:0, made-up:1, made-up:2, "
     done = run(folder, "--intrinsic", "word-similarity")
-    assert f"Left out: {line}... (8 models)." in done.stdout
+    assert f"Excluded: {line}... (8 models)." in done.stdout
     assert "word-similarity  large" in done.stdout
     document = json.loads(run(folder, "--intrinsic", "word-similarity", "--json").stdout)
     assert document["left_out"] == [f"{line}... (8 models)"]
@@ -311,7 +311,7 @@ def test_the_command_prints_tables(folder):
     assert "over 12 models" in done.stdout
     (mrr,) = [line for line in done.stdout.splitlines() if line.split()[1:2] == ["mrr"]][:1]
     assert mrr.split()[:3] == ["evalrank-sentence", "mrr", "«100.00»"]  # MR is a power of it
-    assert "How far behind the best" in done.stdout
+    assert "Difference to the best" in done.stdout
     assert "STS-B" not in done.stdout
 
 
@@ -379,13 +379,13 @@ def test_the_plot_is_drawn(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--intrinsic", "evalrank-word"], "holds no score evalrank-word"),
-        (["--intrinsic", "csts"], "holds no score csts; name a metric of it: csts:METRIC"),
-        (["--downstream", "TREC"], "holds no score classification:accuracy:TREC"),
+        (["--intrinsic", "evalrank-word"], "no score evalrank-word"),
+        (["--intrinsic", "csts"], "no score csts; expected a metric: csts:METRIC"),
+        (["--downstream", "TREC"], "no score classification:accuracy:TREC"),
         (["--intrinsic", "sentence-similarity:spearman:SICK"], "sentence-similarity:spearman:SICK"),
-        (["--pivot", "MR"], "--pivot belongs to --plot"),
+        (["--pivot", "MR"], "--pivot requires --plot"),
         (["--plot", "x.pdf"], ".svg, .png, .json"),
-        (["--plot", "x.svg"], "a plot shows up to 8 scores, these are 9"),
+        (["--plot", "x.svg"], "9 scores; a plot shows at most 8"),
         (["--intrinsic", "uniformity", "--plot", "x.svg", "--pivot", "CR"], "--pivot CR names 0 scores"),
     ],
 )  # fmt: skip
@@ -410,5 +410,5 @@ def test_a_folder_without_classification_says_so(tmp_path, results):
     for one in results:
         if one.task == "evalrank-sentence":
             store.add(one)
-    assert "holds no downstream accuracy" in run(tmp_path, code=2).stderr
+    assert "no downstream accuracy" in run(tmp_path, code=2).stderr
     assert "no such folder" in run(tmp_path / "nothing", code=2).stderr

@@ -1,13 +1,13 @@
-"""From ranks to MRR, Hits@k and mean rank (EvalRank, section 4.2), with intervals.
+"""MRR, Hits@k and mean rank (EvalRank, section 4.2), with intervals.
 
-A pair with a text that has no vector is a miss, 1 / rank = 0, and is left out of the mean rank.
+A pair with a text that has no vector is a miss (1 / rank = 0) and is excluded from the mean rank.
 
-The jackknife leaves out unordered pairs, both directions of one together. Pairs also share single
-texts (2,774 words in the 5,514 published pairs of words). To leave out whole components of the graph of pairs
-is no way out, as one of them holds 3,516 pairs, nor is to resample texts, which triples the variance where
-nothing is shared. So the interval is widened by the ratio of two standard errors: the one that counts all
-pairs with a text in common as dependent (see `dependence`), by that of unordered pairs. On the published sets
-that is up to 1.1 for sentences and 1.3 for words.
+The jackknife leaves out unordered pairs, that is, both directions of a pair together. Pairs also share single
+texts: the 5,514 published word pairs contain 2,774 words. Leaving out connected components of the graph of
+pairs is not feasible, because one component contains 3,516 pairs. Resampling texts would triple the variance
+where no text is shared. Therefore, the interval is widened by a ratio of standard errors: the one with all
+pairs that share a text dependent (see `dependence`), divided by the one of unordered pairs. On the published
+data the ratio is at most 1.1 for sentences and 1.3 for words.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ def estimate_metrics(
 ) -> dict[str, Estimate]:
     """Return ``mrr``, ``hits@1``, ``hits@3``, ``hits@10`` and ``mean_rank`` of M pairs (M, 2).
 
-    without: background samples that have no vector, and so are no candidates; the reason tells of them.
-    In `extra` stand ``pessimistic``, the value with all ties against the positive; ``ties``, the pairs where
-    that is another rank; and where pairs miss a vector ``known``, the value of the others. Where a search was
-    not exact, the mean rank is NaN, and MRR lies between its value and ``at_most``.
+    n_without_vector: number of background samples without a vector, which are not candidates; reported in the
+        reason.
+
+    `extra` contains ``pessimistic``, the value with all ties against the positive; ``ties``, the number of
+    pairs with a different rank in that case; and, if pairs lack a vector, ``known``, the value of the other
+    pairs. For approximate ranks, the mean rank is NaN, and MRR is between its value and ``at_most``.
 
     >>> ranks = Ranks(np.array([1, 2, 0]), np.array([2, 2, 0]), np.array([.9, .8, np.nan]), 9)
     >>> found = estimate_metrics(ranks, np.array([[0, 1], [1, 0], [2, 0]]), resamples=10)
     >>> found["mrr"].value, found["mrr"].n, found["mrr"].extra["known"], found["hits@1"].extra["ties"]
     (0.5, 3, 0.75, 1)
     >>> found["mean_rank"].value, found["mean_rank"].n, found["mean_rank"].reason
-    (1.5, 2, '1 of 3 pairs are left out: a text has no vector; 1 pairs: no interval, which needs 5')
+    (1.5, 2, '1 of 3 pairs are excluded: a text has no vector; 1 pairs: no interval, which needs 5')
     """
     has_rank = ranks.rank > 0
     best, worst = _metric_values(ranks.rank), _metric_values(ranks.pessimistic)
@@ -61,14 +63,14 @@ def estimate_metrics(
         extra = {"pessimistic": float(worst[name][included].mean()), "ties": ties}
         if missing and name != "mean_rank":
             extra["known"] = float(values[has_rank].mean())
-        treatment = "left out" if name == "mean_rank" else "misses"
+        treatment = "excluded" if name == "mean_rank" else "misses"
         notes = (
             [f"{missing} of {len(pairs)} pairs are {treatment}: a text has no vector"]
             if missing
             else []
         )
         notes += (
-            [f"{n_without_vector} of the background have none and are no candidates"]
+            [f"{n_without_vector} background texts have no vector and are excluded"]
             if n_without_vector
             else []
         )
@@ -79,7 +81,7 @@ def estimate_metrics(
 
 
 def _metric_values(rank: NDArray[np.int64]) -> dict[str, Floats]:
-    """Return what is averaged, (M,) for each measure."""
+    """Return the (M,) values that are averaged, by metric."""
     has_rank = rank > 0
     hits = {f"hits@{k}": has_rank & (rank <= k) for k in HITS}
     values = {"mrr": has_rank / np.maximum(rank, 1), **hits, "mean_rank": rank}
@@ -95,7 +97,7 @@ def _estimate_mean(
     resamples: int,
     seed: int,
 ) -> Estimate:
-    """Return the mean of the values that count; its interval is widened where pairs share texts."""
+    """Return the mean of the included values, with an interval widened for pairs that share texts."""
     mean, n = float(values[included].mean()), int(np.count_nonzero(included))
     units = _unordered_pairs(pairs)
     _, unit_index = np.unique(units[included], return_inverse=True)
@@ -114,18 +116,18 @@ def _estimate_mean(
         bounds=bounds,
         widening=_interval_widening((values - mean) * included, pairs),
     )
-    low = estimate.low if bounds else float(np.maximum(estimate.low, 1.0))  # the least rank
+    low = estimate.low if bounds else float(np.maximum(estimate.low, 1.0))  # the minimum rank
     return replace(estimate, low=low, extra=extra)
 
 
 def _unordered_pairs(pairs: Indices) -> Indices:
-    """Return (M,) the number of each pair, the same for its reverse."""
+    """Return (M,) numbers of the unordered pairs."""
     _, unit = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
     return np.asarray(unit.ravel(), dtype=np.intp)
 
 
 def _interval_widening(contributions: Floats, pairs: Indices) -> float:
-    """Return by how much the standard error grows when pairs with one text in common count as dependent."""
+    """Return the factor by which dependence of pairs that share a text increases the standard error."""
     pair_variances = variances(contributions, *pairs.T)
     return (
         math.sqrt(max(1.0, pair_variances.shared_text / pair_variances.same_pair))
@@ -135,12 +137,13 @@ def _interval_widening(contributions: Floats, pairs: Indices) -> float:
 
 
 def _depth_bounds(metrics: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:
-    """Return what a search for the nearest `depth` alone can say of MRR and mean rank."""
+    """Return the bounds of MRR, and the undefined mean rank, of a search limited to the `depth` nearest
+    texts."""
     depth = ranks.depth or 0
     n_beyond = int(np.count_nonzero(ranks.rank > depth))
     mrr, n = metrics["mrr"], metrics["mean_rank"].n
     max_gain = n_beyond / mrr.n * (1 / (depth + 1) - 1 / ranks.candidates)
-    reason = f"{n_beyond} of {n} positives are not among the {depth} nearest"
+    reason = f"{n_beyond} of {n} positives are not among the {depth} nearest texts"
     at_most = {**mrr.extra, "at_most": mrr.value + max_gain, "beyond": n_beyond}
     return {
         "mrr": Estimate(mrr.value, mrr.low, mrr.high, mrr.n, mrr.reason, at_most),

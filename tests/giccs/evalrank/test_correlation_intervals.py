@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from giccs.evalrank.sharing import (
+from giccs.evalrank.correlation_intervals import (
     estimate_correlation,
     estimate_mean_correlation,
     pearson,
@@ -134,5 +134,5 @@ def test_what_has_no_value_or_no_interval_says_why():
         [constant, good], [apart(5)[0], apart(30)[0]], [apart(5)[1], apart(30)[1]]
     )
     assert (mean.value, mean.n) == (pytest.approx(good.value), 1)
-    assert mean.reason == "1 sets left out: they have no correlation"
+    assert mean.reason == "1 sets without a correlation excluded"
     assert math.isnan(estimate_mean_correlation([constant], [apart(5)[0]], [apart(5)[1]]).value)

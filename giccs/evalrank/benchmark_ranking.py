@@ -1,4 +1,4 @@
-"""A GiCCS benchmark as a ranking task: is a last turn's best candidate found among all utterances?"""
+"""Conversion of a GiCCS benchmark to ranking data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["ranking_data_of"]
 
 
 def ranking_data_of(benchmark: Benchmark) -> RankingData:
-    """Return a pair a dialogue: its last turn, and its candidate with the highest score.
+    """Return ranking data with one pair per dialogue: its last turn and its candidate with the highest score.
 
-    The background is every last turn and every candidate of all dialogues, each text once. Where candidates
-    share the highest score each is a positive of its own, and a warning tells how many dialogues that is.
-    Two dialogues with the same two texts give one pair.
+    The background contains the distinct last turns and candidates of all dialogues. If several candidates of
+    a dialogue share the highest score, each is a positive, and a warning reports the number of such
+    dialogues. Identical pairs of different dialogues are merged.
     """
     items: dict[str, list[Item]] = {}
     for item in benchmark.items:
@@ -32,7 +32,9 @@ def ranking_data_of(benchmark: Benchmark) -> RankingData:
     ]
     pairs = dict.fromkeys((index[last], index[text]) for last, best in best_texts for text in best)
     n_tied = sum(len(best) > 1 for _, best in best_texts)
-    message = f"in {n_tied} dialogues candidates share the highest score; each is a positive"
+    message = (
+        f"in {n_tied} dialogues several candidates share the highest score; each is a positive"
+    )
     warnings = [Problem(benchmark.name, None, message)] if n_tied else []
     return RankingData(
         benchmark.name,

@@ -1,18 +1,18 @@
-"""Which candidates can a float32 matrix product rule out, and which not?
+"""Error bounds of float32 matrix products, which exclude most candidates from the exact comparison.
 
-Rows are rounded to float32 and multiplied. In whatever order n products are added, their sum is off by less
-than n u / (1 - n u) times the product of the two lengths, u = 2^-24 (Higham, Accuracy and Stability of
-Numerical Algorithms, section 3.1). Every number was rounded once itself (2 u more); another 5 u cover what
-float64 is off.
+Rows are rounded to float32 and multiplied. For any order of summation, the error of a sum of n products is
+less than n u / (1 - n u) times the product of the two norms, u = 2^-24 (Higham, Accuracy and Stability of
+Numerical Algorithms, section 3.1). Rounding the numbers to float32 adds 2 u; another 5 u cover the errors of
+float64.
 
-A quarter of the work rules most candidates out. With an orthonormal basis of h directions, that hold much
-of the rows' length, a row splits into its h coordinates and a rest, and by Cauchy and Schwarz a score is at
-most
+A product of a quarter of the size excludes most candidates. Given an orthonormal basis of h directions that
+capture much of the rows' norms, a row consists of its h coordinates (head) and a residual. By the
+Cauchy-Schwarz inequality, a score is at most
 
-    head(x) · head(j) + |rest(x)| |rest(j)| + offset(j),
+    head(x) · head(j) + |residual(x)| |residual(j)| + offset(j),
 
-which is again one inner product, of h + 2 numbers. Only where many candidates reach the positive's score by
-this bound is the product of whole rows needed.
+which is an inner product of h + 2 numbers. The product of full rows is only needed if this bound exceeds the
+positive's score for many candidates.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from giccs.evalrank.spaces import Space
 __all__ = ["Prefilter", "ProductRows", "fit_prefilter"]
 
 UNIT_ROUNDOFF = 2.0**-24
-"""Largest relative error of a rounding to float32."""
+"""Maximum relative error of rounding to float32."""
 UNDERFLOW_MARGIN = 1e-30
-"""More than what all products below the smallest float32 can lose."""
+"""Upper bound of the error caused by underflow of products in float32."""
 MAX_UNSPLIT_WIDTH = 64
-"""Numbers in a row up to which heads do not pay."""
+"""Maximum row width for which heads are not worthwhile."""
 HEAD_DIVISOR = 4
-"""A head is this part of a row."""
+"""Row width divided by head width."""
 BASIS_SAMPLE_ROWS = 4096
 BLOCK_ROWS = 4096
-"""Rows of float64 at a time."""
+"""Number of rows converted to float64 at a time."""
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
@@ -45,16 +45,16 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class ProductRows:
-    """Rows of some places, for one side of a matrix product."""
+    """Rows of one factor of a matrix product."""
 
     full: Matrix
-    """(n, D + 1)"""
+    """Full rows and offsets, shape (n, D + 1)."""
     heads: Matrix | None
-    """(n, h + 2); None where heads do not pay."""
+    """Heads, residual norms and offsets, shape (n, h + 2); None if heads are not worthwhile."""
 
 
 class Prefilter:
-    """How rows are laid out, and how far the products of such rows are off."""
+    """Layout of rows for matrix products, with the error bounds of these products."""
 
     def __init__(self, space: Space, width: int, basis: Floats | None) -> None:
         self._space = space
@@ -63,17 +63,17 @@ class Prefilter:
         self.head_error = _relative_error(0 if basis is None else basis.shape[1] + 2)
 
     def queries(self, indices: Indices) -> ProductRows:
-        """Return rows of anchors."""
+        """Return the rows of anchors."""
         return self._make_rows(indices, np.ones(len(indices)))
 
     def candidates(self, indices: Indices) -> ProductRows:
-        """Return rows of candidates."""
+        """Return the rows of candidates."""
         return self._make_rows(indices, self._space.offsets(indices))
 
     def error(self, relative: float, lengths: Floats, longest: float) -> Floats:
-        """Return (n,) how far a product is off for anchors of `lengths` and candidates up to `longest`.
+        """Return (n,) error bounds of products, for anchor norms `lengths` and candidates up to `longest`.
 
-        An offset is at most half the square of the candidate's length.
+        An offset is at most half the squared norm of the candidate.
         """
         return relative * longest * (lengths + longest / 2) + UNDERFLOW_MARGIN
 
@@ -97,13 +97,13 @@ class Prefilter:
         head = rows @ self._basis
         square = self._space.lengths[indices] ** 2
         residual = np.maximum(square - np.einsum("nh,nh->n", head, head), 0.0)
-        # a rest that is too long rules out less; so much more than float64 is off in the difference
+        # a margin for the float64 error of the difference; a larger residual only weakens the bound
         residual = np.sqrt(residual + 2.0**-36 * square)
         return rows.astype(np.float32), np.column_stack([head, residual]).astype(np.float32)
 
 
 def fit_prefilter(space: Space, background: Indices) -> Prefilter:
-    """Return the split of the rows of a background, whose basis is learned on up to 4,096 of them."""
+    """Return the prefilter of a background; the basis is fitted to up to 4,096 of its rows."""
     sample = background[:: -(-len(background) // BASIS_SAMPLE_ROWS)]
     rows = space.rows(sample)
     width = rows.shape[1]
@@ -115,7 +115,7 @@ def fit_prefilter(space: Space, background: Indices) -> Prefilter:
 
 
 def _fit_basis(rows: Floats, h: int) -> Floats:
-    """Return (D, h) orthonormal columns that hold much of the rows' length, by subspace iteration."""
+    """Return (D, h) orthonormal columns that capture much of the rows' norms, by subspace iteration."""
     basis = np.random.Generator(np.random.PCG64(0)).standard_normal((rows.shape[1], h))
     for _ in range(3):
         basis = np.linalg.qr(rows.T @ (rows @ basis))[0]

@@ -1,9 +1,10 @@
-"""Which intrinsic score tells how a model will do downstream? (EvalRank's Tables 3, 6 and 11)
+"""Correlation of intrinsic scores with downstream accuracies over models (EvalRank's Tables 3, 6 and 11).
 
-Spearman's rho over models, between each intrinsic score and the accuracy on each downstream set. Models are
-no independent draws: a model and what whitening or another step made of it are one family, and the
-bootstrap draws families. Other dependence is left in (vectors of one corpus in 50 and 300 dimensions, say),
-so that intervals are rather too narrow.
+Spearman's rho is computed over models, for each pair of an intrinsic score and a downstream set. Models are
+not
+independent: a model and its post-processed variants (whitening, for example) form a family, and the jackknife
+leaves out families. Other dependence, such as that of vectors of 50 and 300 dimensions from the same corpus,
+is not accounted for, so the intervals tend to be too narrow.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 MIN_MODELS = 4
-"""Models below which there is no correlation."""
+"""Minimum number of models for a correlation."""
 RESAMPLES = 1000
 FAMILY_UNIT = "families of models"
 
@@ -47,36 +48,37 @@ Ints = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class CorrelationCell:
-    """One intrinsic score beside one downstream set."""
+    """Correlation of an intrinsic score with the accuracy on a downstream set."""
 
     intrinsic: ScoreColumn
     downstream: ScoreColumn
     rho: Estimate
-    """n: models that have both; ``families`` of them in its extra."""
+    """Correlation over the `n` models that have both scores; ``extra`` contains the number of
+    ``families``."""
     rank: int = 0
-    """1 for the best of the downstream set, 2 for the second best, else 0."""
+    """1 for the highest correlation with the downstream set, 2 for the second highest, otherwise 0."""
     difference: Estimate | None = None
-    """By how much the best rho is larger, over the models that have all three scores; None for the best."""
+    """Difference to the highest rho, over the models with all three scores; None for the highest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """All of them."""
+    """Correlations of all intrinsic scores with all downstream sets."""
 
     intrinsic: tuple[ScoreColumn, ...]
     downstream: tuple[ScoreColumn, ...]
     cells: tuple[CorrelationCell, ...]
-    """Downstream set by downstream set."""
+    """Cells ordered by downstream set, then by intrinsic score."""
     left_out: tuple[str, ...] = ()
-    """``COLUMN: REASON: MODELS`` of the scores that do not count."""
+    """Excluded scores as ``COLUMN: REASON: MODELS``."""
 
     @property
     def models(self) -> list[str]:
-        """Return the models that have any of the scores, by name."""
+        """Models with at least one of the scores, sorted by name."""
         return models_of(self.intrinsic + self.downstream)
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON has it."""
+        """Return the correlations as a JSON-serialisable dictionary."""
         models = self.models
         return {
             "models": models,
@@ -104,11 +106,10 @@ def correlate(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Correlations:
-    """Correlate each intrinsic score with each downstream set, over the models that have both.
+    """Correlate each intrinsic score with each downstream set, over the models with both scores.
 
-    A correlation of fewer than `FEWEST` models, or of scores that are all the same, is NaN with a reason.
-    Intervals are those of `giccs.measures.metrics.correlations`, over families.
-    `left_out`: what the columns do not hold, for the record.
+    A correlation of fewer than `FEWEST` models, or of constant scores, is NaN with a reason.
+    Intervals are jackknife intervals over families. `left_out` lists scores excluded from the columns.
     """
     cells: list[CorrelationCell] = []
     for target in downstream:
@@ -121,12 +122,12 @@ def correlate(
 
 
 def models_of(columns: Sequence[ScoreColumn]) -> list[str]:
-    """Return the models that have any of the scores, by name."""
+    """Return the models with at least one of the scores, sorted by name."""
     return sorted({model for column in columns for model in column.scores})
 
 
 def missing_score_notes(columns: Sequence[ScoreColumn]) -> list[str]:
-    """Return a line for each score that not all the models have."""
+    """Return a message for each score that is missing for some of the models."""
     models = models_of(columns)
     lines = []
     for column in columns:
@@ -138,13 +139,13 @@ def missing_score_notes(columns: Sequence[ScoreColumn]) -> list[str]:
 
 
 def keep_complete_models(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """Return the columns with those models alone that have every score."""
+    """Return the columns, restricted to the models with all scores."""
     shared = set.intersection(*(set(column.scores) for column in columns)) if columns else set()
     return [_restrict_models(column, shared) for column in columns]
 
 
 def drop_postprocessed(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
-    """Return the columns without the models whose vectors were changed afterwards (Table 11)."""
+    """Return the columns without models with post-processed vectors (Table 11)."""
     return [
         _restrict_models(column, {model for model in column.scores if not is_postprocessed(model)})
         for column in columns
@@ -179,7 +180,8 @@ def _correlate_columns(
 
 
 def _shared_scores(*columns: ScoreColumn) -> tuple[list[Floats], Ints]:
-    """Return the scores of the models that have all, a row a column, and their families from 0."""
+    """Return the scores of the models in all columns, one array per column, and the models' family
+    numbers."""
     first, *other_columns = columns
     models = [
         model for model in first.scores if all(model in column.scores for column in other_columns)
@@ -197,7 +199,8 @@ def _undefined_reason(*rows: Floats) -> str:
 
 
 def _rank_cells(cells: Sequence[CorrelationCell]) -> list[CorrelationCell]:
-    """Return the cells of a downstream set, its two largest values with their place; equals share one."""
+    """Return the cells of a downstream set with ranks for the two largest values; equal values share a
+    rank."""
     values = sorted({c.rho.value for c in cells if not math.isnan(c.rho.value)}, reverse=True)
     ranks = {value: n for n, value in enumerate(values[:2], start=1)}
     return [replace(cell, rank=ranks.get(cell.rho.value, 0)) for cell in cells]

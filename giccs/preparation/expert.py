@@ -1,7 +1,7 @@
-"""Does an expert agree with the scores? Above or below the middle of the scale, item by item.
+"""Comparison of an expert's judgments with the scores: above or below the midpoint of the scale, per item.
 
-Paper section 4.3: a linguist read the items without their scores and said of each whether the similarity is
-higher or lower than 0.5; Table 4 lists the items on which judgment and score do not match.
+Paper section 4.3: a linguist read the items without their scores and judged for each item whether the
+similarity is higher or lower than 0.5. Table 4 lists the items for which judgment and score do not match.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MIDPOINT = 0.5
 CODE_DIGITS = 12
 SHEET_COLUMNS = ("code", "dialogue", "last_turn", "utterance", "judgment")
 SIDE_LABELS: Mapping[Side, str] = {"higher": "> 0.5", "lower": "< 0.5"}
-"""How Table 4 writes an expert's judgment."""
+"""Labels of judgments in Table 4."""
 MIDPOINT_PATTERN = r"(?:\s*(?:than|als)?\s*0?[.,]50*)?"
 SIDE_PATTERNS: Mapping[Side, re.Pattern[str]] = {
     "higher": re.compile(rf"(?:higher|höher|hoeher|>){MIDPOINT_PATTERN}"),
@@ -58,7 +58,7 @@ MAX_LISTED_ITEMS = 5
 
 
 def score_side(score: float) -> Side | None:
-    """Return on which side of 0.5 a score lies; None exactly there.
+    """Return the side of 0.5 of a score, or None if the score is 0.5.
 
     >>> score_side(0.65), score_side(0.35), score_side(0.5)
     ('higher', 'lower', None)
@@ -71,11 +71,11 @@ def score_side(score: float) -> Side | None:
 
 
 def make_expert_sheet(benchmark: Benchmark, seed: int = 0) -> str:
-    """Return the CSV that an expert fills in: every item once, no score, the column ``judgment`` empty.
+    """Return the CSV sheet for an expert: each item once, without scores, with an empty column ``judgment``.
 
-    The order is random and goes round the dialogues: two items of one dialogue are not neighbours (unless
-    there is hardly another dialogue), so that neither order nor comparison tells a score. Items go by a
-    code, since ids may tell the writer's level (``…-a`` to ``…-e``).
+    The order is random and alternates between dialogues. Items of a dialogue are not adjacent if there are
+    enough dialogues, so neither order nor comparison reveals a score. Items are identified by a code, because
+    ids may reveal the intended level (``…-a`` to ``…-e``).
     """
     import polars as pl
 
@@ -87,7 +87,7 @@ def make_expert_sheet(benchmark: Benchmark, seed: int = 0) -> str:
 
 
 def item_code(item: Item) -> str:
-    """Return what the sheet calls an item: the beginning of its id's SHA-256, never a number."""
+    """Return the code of an item in the sheet: ``x`` and the first digits of the SHA-256 of its id."""
     return f"x{hashlib.sha256(item.item_id.encode()).hexdigest()[:CODE_DIGITS]}"
 
 
@@ -98,7 +98,7 @@ def _format_turns(turns: Sequence[Turn]) -> str:
 
 
 def _shuffle_items(items: Sequence[Item], seed: int) -> list[Item]:
-    """Return the items in rounds, each with one item of every dialogue that has any left."""
+    """Return the items in rounds, each with one random item of every dialogue with remaining items."""
     rng = np.random.default_rng(seed)
     dialogues: dict[str, list[Item]] = {}
     for index in rng.permutation(len(items)):
@@ -114,11 +114,11 @@ def _shuffle_items(items: Sequence[Item], seed: int) -> list[Item]:
 
 
 def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str, Side | None]:
-    """Return what the expert judged of each item id; None where the sheet is still empty.
+    """Return the expert's judgment by item id; None if an item has not been judged.
 
-    The file is a filled-in sheet, or any CSV or TSV with the columns item_id and judgment. InputError with
-    every problem: columns that are missing, items that are unknown, repeated or have no row, judgments
-    that cannot be read, a sheet without any judgment.
+    The file is a completed sheet, or a CSV or TSV file with the columns item_id and judgment. Raises
+    InputError with all problems: missing columns; unknown, repeated or missing items; invalid judgments; no
+    judgments.
     """
     from bws.files.schema import LocatedRecord, Unique, table_rows
     from bws.files.table import read_table
@@ -135,11 +135,11 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     for row in table_rows(table, (key, "judgment")):
         name, judgment = normal_id(row.values[key]), _parse_judgment(row.values["judgment"])
         if name not in names:
-            problems.append(row.location.problem(f"{key} {name!r} is none of {benchmark.name}"))
+            problems.append(row.location.problem(f"{key} {name!r} is not in {benchmark.name}"))
             continue
         rows.append(LocatedRecord(name, row.location))
         if judgment == "unreadable":
-            message = f"judgment is {row.values['judgment']!r}; allowed are {EXPECTED_JUDGMENT}"
+            message = f"judgment is {row.values['judgment']!r}; expected {EXPECTED_JUDGMENT}"
             problems.append(row.location.problem(message))
         else:
             judgments[names[name]] = judgment
@@ -160,7 +160,7 @@ def _key_column(table: Table) -> str:
     key = next((name for name in ("item_id", "code") if name in columns), None)
     if key and "judgment" in columns:
         return key
-    message = f"has the columns {', '.join(columns)}; judgment and code or item_id are needed"
+    message = f"columns {', '.join(columns)}; expected judgment, and code or item_id"
     raise InputError(Problem(table.file, None, message))
 
 
@@ -181,14 +181,14 @@ def _completeness_faults(
             ", ..." if len(missing_names) > MAX_LISTED_ITEMS else ""
         )
         rows = f"{len(missing_names)} items have no row ({key} {listed_names})"
-        yield f"{rows}; leave judgment empty where it is open"
+        yield f"{rows}; expected a row per item, with an empty judgment if it is open"
     if judgments and not any(judgments.values()):
-        yield "no judgment is filled in"
+        yield "no judgments; expected at least one"
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """An item that the expert puts on the other side of 0.5 than its score does."""
+    """An item whose score and expert judgment are on different sides of 0.5."""
 
     item: Item
     expert: Side
@@ -206,37 +206,37 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class ExpertGroup:
-    """How often expert and scores agree on some of the items."""
+    """Agreement of expert and scores for a group of items."""
 
     by: Mapping[str, Any]
-    """What the items have in common: ``{"n_turns": 3}``; empty for the whole."""
+    """Property that defines the group, such as ``{"n_turns": 3}``; empty for all items."""
     items: int
     open: int
-    """Items not judged yet."""
+    """Number of items without a judgment."""
     middle: int
-    """Items judged whose score is exactly 0.5: it has no side to agree with."""
+    """Number of judged items with a score of exactly 0.5, which is on neither side."""
     agree: int
-    """Items judged on the side of their score."""
+    """Number of items judged on the side of their score."""
     share: Estimate
-    """`agree` of the judged items with a side, which are its `n`."""
+    """`agree` divided by the number `n` of judged items with a score other than 0.5."""
 
     def document(self) -> dict[str, Any]:
-        """Return the group as JSON has it."""
+        """Return the group as a JSON-serialisable dictionary."""
         counts = {name: getattr(self, name) for name in ("items", "open", "middle", "agree")}
         return {"by": dict(self.by), **counts, "share": self.share.document()}
 
 
 @dataclass(frozen=True, slots=True)
 class ExpertCheck:
-    """An expert's judgments beside the scores."""
+    """Comparison of an expert's judgments with the scores."""
 
     groups: tuple[ExpertGroup, ...]
-    """The whole first, then by n_turns and by source."""
+    """All items, followed by the groups by n_turns and by source."""
     mismatches: tuple[Mismatch, ...]
-    """In the order of the benchmark."""
+    """Mismatches in the order of the benchmark."""
 
     def document(self) -> dict[str, Any]:
-        """Return the check as JSON has it."""
+        """Return the comparison as a JSON-serialisable dictionary."""
         return {
             "groups": [group.document() for group in self.groups],
             "mismatches": [mismatch.row() for mismatch in self.mismatches],
@@ -244,10 +244,10 @@ class ExpertCheck:
 
 
 def compare_with_expert(benchmark: Benchmark, judgments: Mapping[str, Side | None]) -> ExpertCheck:
-    """Compare judgments, by item id, with the scores: paper section 4.3 and Table 4.
+    """Compare judgments by item id with the scores (paper section 4.3 and Table 4).
 
-    An item whose score is exactly 0.5 is never a mismatch; it is counted apart. An item without a judgment is
-    open. For the interval see `agreement_share`.
+    Items with a score of exactly 0.5 are never mismatches and are counted separately. Items without a
+    judgment are open. For the interval see `agreement_share`.
     """
     items_by_value: dict[tuple[str, Any], list[Item]] = {}
     for name in ("n_turns", "source"):
@@ -288,11 +288,11 @@ def _compare_group(
 def agreement_share(agree: int, n: int, dialogues: int) -> Estimate:
     """Return agree / n in [0, 1] with a 95 % interval that counts each dialogue as one judgment.
 
-    Items of a dialogue share its last turn. How alike that makes an expert's judgments cannot be estimated
-    from the handful of mismatches there are, and not at all where there is none; so the effective number of
-    judgments is taken to be the number of dialogues, the least it can be with equally many items in each. The
-    interval is Clopper and Pearson's with that number (Korn and Graubard 1998, Survey Methodology 24): wide
-    rather than narrow, and with a width also where all agree; NaN for fewer dialogues than `MIN_CLUSTERS`.
+    Items of a dialogue share its last turn, so judgments of them are dependent. The dependence cannot be
+    estimated from a few mismatches. Therefore the effective number of judgments is set to the number of
+    dialogues, its minimum for dialogues of equal size. The interval is Clopper and Pearson's with this number
+    (Korn and Graubard 1998, Survey Methodology 24). It is conservative and has a width even if all judgments
+    agree. It is NaN for fewer dialogues than `MIN_CLUSTERS`.
 
     >>> share = agreement_share(298, 300, 60)
     >>> f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
@@ -301,7 +301,9 @@ def agreement_share(agree: int, n: int, dialogues: int) -> Estimate:
     from scipy.special import betaincinv
 
     if not n:
-        return Estimate(math.nan, math.nan, math.nan, 0, "no judged item has a side")
+        return Estimate(
+            math.nan, math.nan, math.nan, 0, "no judged item with a score other than 0.5"
+        )
     if few := too_few_clusters_note(dialogues, "dialogues"):
         return Estimate(agree / n, math.nan, math.nan, n, few)
     yes = agree / n * dialogues

@@ -1,4 +1,4 @@
-"""The sheet in which writers put candidates: a row a candidate to be written, and back again."""
+"""The sheet for writers of candidates, with one row per candidate: export and import."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SheetTexts:
-    """The sheet's own texts in one language."""
+    """Instructions and speaker names of the sheet in one language."""
 
     criteria: Mapping[int, str]
-    """What to write at each level, 5 to 1."""
+    """Criterion of each level, 5 to 1."""
     speakers: Mapping[str, str]
-    """What ``user`` and ``system`` are called."""
+    """Names of ``user`` and ``system``."""
 
 
 CRITERIA: Mapping[str, Mapping[int, str]] = {
@@ -56,7 +56,7 @@ CRITERIA: Mapping[str, Mapping[int, str]] = {
         1: "Ohne Bezug: hat mit der letzten Äußerung nichts zu tun.",
     },
 }
-"""What to write at each level (paper, section 3.1, after Cer et al. 2017)."""
+"""Criteria by language and level (paper, section 3.1, after Cer et al. 2017)."""
 SPEAKERS = {
     "de": {"user": "Nutzer", "system": "System"},
     "en": {"user": "User", "system": "System"},
@@ -65,7 +65,7 @@ COLUMNS = ("dialogue_id", "level", "criterion", "text", "last_turn", "dialogue")
 
 
 def default_sheet_texts(language: str) -> SheetTexts:
-    """Return the texts that ship in a language (a tag's region is ignored); ValueError where none do.
+    """Return the built-in texts of a language, ignoring the region of the tag; ValueError if there are none.
 
     >>> default_sheet_texts("de-AT").speakers["user"]
     'Nutzer'
@@ -80,8 +80,8 @@ def default_sheet_texts(language: str) -> SheetTexts:
 def read_sheet_texts(path: str | os.PathLike[str], language: str) -> SheetTexts:
     """Read the tables ``criteria`` (levels 5 to 1) and ``speakers`` (user, system) of a TOML file.
 
-    Other keys are ignored: the texts of the worker page may be in the same file. Raises InputError with every
-    missing text, and where the key ``language`` of the file is not `language`.
+    Other keys are ignored, so the file may contain the texts of the worker page as well. Raises InputError
+    with all missing texts, and if the key ``language`` of the file is not `language`.
     """
     table = read_toml(path)
     texts: dict[str, Mapping[str, str]] = {}
@@ -104,7 +104,7 @@ def read_sheet_texts(path: str | os.PathLike[str], language: str) -> SheetTexts:
 
 
 def make_sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
-    """Return the sheet as CSV: five rows a dialogue, the column ``text`` empty.
+    """Return the sheet as CSV: five rows per dialogue, with an empty column ``text``.
 
     >>> from giccs.benchmark.items import Turn
     >>> dialogue = Dialogue("d1", "", "", (Turn("user", "Wann?"), Turn("system", "Um 9.")), ())
@@ -126,7 +126,7 @@ def make_sheet(dialogues: Sequence[Dialogue], texts: SheetTexts) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One row that a writer has filled in."""
+    """A row of a completed sheet."""
 
     line: int
     dialogue_id: str
@@ -141,7 +141,7 @@ SHEET_SCHEMA = Schema(
 
 
 def read_sheet(path: str | os.PathLike[str]) -> tuple[str, list[SheetRow]]:
-    """Return how messages call the sheet, and its rows; columns that are not needed are not looked at."""
+    """Return the display name and the rows of a sheet; additional columns are ignored."""
     records = SHEET_SCHEMA.read(read_table(path))
     return records.file, list(records.checked())
 
@@ -151,10 +151,10 @@ def add_candidates(
 ) -> tuple[list[Dialogue], list[Problem]]:
     """Return the dialogues with the candidates of the sheet, and warnings.
 
-    The candidates of a dialogue are put in an order drawn with `seed`, and called by the dialogue and the
-    letter of their place, so that neither tells the level. Raises InputError with every problem: rows of
-    unknown dialogues, levels that are none, empty and repeated texts, dialogues with a `number` of
-    candidates other than asked for.
+    The candidates of a dialogue are shuffled with `seed`, and their ids consist of the dialogue id and a
+    letter for the position, so neither reveals the level. Raises InputError with all problems: rows of
+    unknown dialogues, invalid levels, empty and repeated texts, numbers of candidates other than
+    `n_candidates`.
     """
     by_dialogue: dict[str, list[SheetRow]] = defaultdict(list)
     for row in rows:
@@ -186,34 +186,34 @@ def _row_problems(
     first: dict[tuple[str, str], int] = {}
     for row in rows:
         if row.dialogue_id not in dialogue_by_id:
-            yield Problem(file, row.line, f"there is no dialogue {row.dialogue_id!r}")
+            yield Problem(file, row.line, f"unknown dialogue {row.dialogue_id!r}")
             continue
         if row.level not in map(str, LEVELS):
-            message = f"level is {row.level!r}; a whole number from 1 to 5 is allowed"
+            message = f"level is {row.level!r}; expected an integer from 1 to 5"
             yield Problem(file, row.line, message)
         if not row.text:
-            yield Problem(file, row.line, f"the text of level {row.level} is empty")
+            yield Problem(file, row.line, f"the text of level {row.level} is missing")
             continue
         if comparable_text(row.text) == comparable_text(
             dialogue_by_id[row.dialogue_id].turns[-1].text
         ):
-            yield Problem(file, row.line, "the text is the last turn itself; it must differ")
+            yield Problem(
+                file, row.line, "the text is identical to the last turn; expected another text"
+            )
         earlier = first.setdefault((row.dialogue_id, comparable_text(row.text)), row.line)
         if earlier != row.line:
-            yield Problem(file, row.line, f"the text repeats that of line {earlier}")
+            yield Problem(file, row.line, f"the text repeats the text of line {earlier}")
 
 
 def _dialogue_problems(
     dialogue: Dialogue, file: str, rows: Sequence[SheetRow], n_candidates: int
 ) -> Iterator[Problem]:
     if dialogue.candidates:
-        message = f"dialogue {dialogue.dialogue_id} has candidates already; none are allowed here"
+        message = f"dialogue {dialogue.dialogue_id} already has candidates; expected none"
         yield Problem(file, None, message)
     if len(rows) != n_candidates:
         line = rows[-1].line if rows else None
-        message = (
-            f"dialogue {dialogue.dialogue_id} has {len(rows)} rows; {n_candidates} are asked for"
-        )
+        message = f"dialogue {dialogue.dialogue_id} has {len(rows)} rows; expected {n_candidates}"
         yield Problem(file, line, message)
 
 

@@ -1,4 +1,4 @@
-"""Which dialogues go into a benchmark, cut to which length, under which label (paper, sections 3.1, 3.4)."""
+"""Selection, truncation and labelling of dialogues for a benchmark (paper, sections 3.1, 3.4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Selection", "select"]
 
 @dataclass(frozen=True)
 class Selection:
-    """The dialogues that were taken, in the order in which they came, and every decision."""
+    """Selected dialogues in input order, with all decisions."""
 
     dialogues: tuple[Dialogue, ...]
     decisions: tuple[Decision, ...]
@@ -27,7 +27,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class _TrimmedDialogue:
-    """A dialogue from the turn on at which it is to start."""
+    """A dialogue without the turns before its selected start."""
 
     dialogue: Dialogue
     dropped: int
@@ -35,15 +35,15 @@ class _TrimmedDialogue:
 
 
 def select(dialogues: Sequence[Dialogue], rules: SelectionRules) -> Selection:
-    """Draw dialogues at random by `rules`, cut them to their first turns, and label them.
+    """Sample dialogues according to `rules`, truncate them to their first turns, and label them.
 
-    Dialogues of one source and domain are drawn together; the draw depends on the seed, on their source
-    and domain and on their order, not on other dialogues. Raises ValueError, a line a fault, where a number
-    that is asked for cannot be had, or where the rules name what is not there.
+    Dialogues are sampled per source and domain. The sample depends on the seed, the source and domain, and
+    the order of their dialogues, but not on other dialogues. Raises ValueError, with one line per problem, if
+    a requested number of dialogues is not available or the rules refer to unknown dialogues or domains.
     """
     faults = _unknown_reference_faults(dialogues, rules)
     faults += [
-        f"dialogue {dialogue.dialogue_id} has candidates; they are written after the selection"
+        f"dialogue {dialogue.dialogue_id} has candidates; expected dialogues without candidates"
         for dialogue in dialogues
         if dialogue.candidates
     ]
@@ -69,7 +69,7 @@ def select(dialogues: Sequence[Dialogue], rules: SelectionRules) -> Selection:
 def _choose_dialogues(
     dialogues: Sequence[Dialogue], rules: SelectionRules, reasons: dict[str, str], faults: list[str]
 ) -> dict[str, tuple[_TrimmedDialogue, int]]:
-    """Return the dialogues that are drawn, each with its length; what cannot be had goes to `faults`."""
+    """Return the sampled dialogues with their lengths; shortages are added to `faults`."""
     groups: dict[tuple[str, str], list[Dialogue]] = defaultdict(list)
     for dialogue in dialogues:
         groups[dialogue.source, dialogue.domain].append(dialogue)
@@ -100,19 +100,16 @@ def _choose_dialogues(
 
 
 def _unknown_reference_faults(dialogues: Sequence[Dialogue], rules: SelectionRules) -> list[str]:
-    """Return what the rules name and no dialogue has."""
+    """Return a message for each dialogue, domain or turn in the rules that does not exist."""
     ids = {dialogue.dialogue_id for dialogue in dialogues}
     pairs = {(dialogue.source, dialogue.domain) for dialogue in dialogues}
     available = ", ".join(sorted(" / ".join(pair) for pair in pairs))
-    faults = [
-        f"there is no dialogue {name}, as the rules have it"
-        for name in rules.dialogue_rules.keys() - ids
-    ]
+    faults = [f"unknown dialogue {name} in the rules" for name in rules.dialogue_rules.keys() - ids]
     for rule in rules.sampling:
         domains = rule.domains or (None,)
         faults += [
-            f"no dialogue has the source {rule.source or 'any'} and the domain {domain or 'any'}, as the "
-            f"rules have it; there are {available}"
+            f"no dialogue has the source {rule.source or 'any'} and the domain {domain or 'any'} in the "
+            f"rules; existing pairs are {available}"
             for domain in domains
             if not any(rule.fits(*pair) and domain in (None, pair[1]) for pair in pairs)
         ]
@@ -140,7 +137,8 @@ def _usable_dialogues(
     earlier: dict[tuple[str, ...], str],
     reasons: dict[str, str],
 ) -> list[_TrimmedDialogue]:
-    """Return the dialogues that can be cut to one of the lengths; why the others cannot goes to `reasons`."""
+    """Return the dialogues that can be truncated to one of the lengths; other dialogues are added to
+    `reasons`."""
     usable = []
     for dialogue in members:
         name = dialogue.dialogue_id
@@ -148,13 +146,13 @@ def _usable_dialogues(
         if name in dialogue_rules and dialogue_rules[name].leave_out:
             reasons[name] = dialogue_rules[name].leave_out
         elif rule is None:
-            reasons[name] = "no rule takes its source and domain"
+            reasons[name] = "no rule for its source and domain"
         elif trimmed is None:
-            reasons[name] = f"no {rule.start} turn to start at"
+            reasons[name] = f"no {rule.start} turn"
         elif len(trimmed.turns) < min(rule.lengths):
-            reasons[name] = f"too short: {len(trimmed.turns)} turns, {min(rule.lengths)} are needed"
+            reasons[name] = f"too short: {len(trimmed.turns)} turns, {min(rule.lengths)} required"
         elif not _possible_lengths(trimmed, rule):
-            reasons[name] = f"the last turn is no {rule.last} turn at any of the lengths"
+            reasons[name] = f"no {rule.last} turn at the end for any of the lengths"
         else:
             first = tuple(" ".join(t.text.split()) for t in trimmed.turns[: min(rule.lengths)])
             first_name = earlier.setdefault(first, name)
@@ -166,7 +164,7 @@ def _usable_dialogues(
 
 
 def _trim(dialogue: Dialogue, start: str) -> _TrimmedDialogue | None:
-    """Return the dialogue from the first turn of the speaker `start` on; None where there is none."""
+    """Return the dialogue from the first turn of the speaker `start`, or None if there is no such turn."""
     speakers = [turn.speaker for turn in dialogue.turns]
     if start == "any":
         return _TrimmedDialogue(dialogue, 0, dialogue.turns)
@@ -177,7 +175,7 @@ def _trim(dialogue: Dialogue, start: str) -> _TrimmedDialogue | None:
 
 
 def _possible_lengths(trimmed: _TrimmedDialogue, rule: SamplingRule) -> list[int]:
-    """Return the lengths to which it can be cut."""
+    """Return the lengths to which the dialogue can be truncated."""
     return [
         length
         for length in rule.lengths
@@ -188,10 +186,10 @@ def _possible_lengths(trimmed: _TrimmedDialogue, rule: SamplingRule) -> list[int
 def _draw_dialogues(
     order: Sequence[_TrimmedDialogue], rule: SamplingRule
 ) -> tuple[list[tuple[_TrimmedDialogue, int]], Mapping[int, int]]:
-    """Return dialogues with the length of each, and how many of which length are missing.
+    """Return dialogues with their lengths, and the number of missing dialogues by length.
 
-    A dialogue that was drawn for one length is moved to another where that lets more be drawn, so that
-    nothing is missing that could be had.
+    A dialogue sampled for one length is reassigned to another if this increases the total, so the number of
+    dialogues is maximal.
     """
     possible = [set(_possible_lengths(trimmed, rule)) for trimmed in order]
     length_by_index: dict[int, int] = {}
@@ -212,7 +210,7 @@ def _draw_dialogues(
 def _draw_one(
     length: int, possible: Sequence[set[int]], length_by_index: dict[int, int], tried: set[int]
 ) -> bool:
-    """Draw one more dialogue for a length, if need be one that another length can replace."""
+    """Sample another dialogue for a length, reassigning sampled dialogues if necessary; return success."""
     tried.add(length)
     for n, lengths in enumerate(possible):
         if n not in length_by_index and length in lengths:
@@ -237,14 +235,14 @@ def _shortage_message(
     condition_text = f" that {' and '.join(conditions)}" if conditions else ""
     return (
         f"{source or 'no source'} / {domain or 'no domain'}: {missing} of the dialogues of {length} "
-        f"turns{condition_text} are missing; {rule.dialogues} are asked for, there are {members} to draw from"
+        f"turns{condition_text} are missing; {rule.dialogues} requested, {members} available"
     )
 
 
 def _finish_dialogue(
     trimmed: _TrimmedDialogue, length: int, rules: SelectionRules
 ) -> tuple[Dialogue, list[Decision]]:
-    """Cut, edit and label a dialogue; return it with what was decided about it."""
+    """Truncate, edit and label a dialogue; return it with the decisions."""
     dialogue = trimmed.dialogue
     name = dialogue.dialogue_id
     dialogue_rule = rules.dialogue_rules.get(name, DialogueRule())
@@ -282,7 +280,8 @@ def _finish_dialogue(
 def _label_warnings(
     selected_pairs: Sequence[tuple[Dialogue, Dialogue]], rules: SelectionRules
 ) -> Iterator[str]:
-    """Yield what is odd about the labels of dialogues before and after they were labelled."""
+    """Yield warnings about unlabelled domains and unused labels, given dialogues before and after
+    labelling."""
     if not rules.has_labels:
         return
     labels = set(rules.relabel.values()) | {
@@ -290,6 +289,6 @@ def _label_warnings(
     }
     unlabelled = Counter(after.domain for _, after in selected_pairs if after.domain not in labels)
     for domain, times in sorted(unlabelled.items()):
-        yield f"{times} dialogues keep the domain {domain!r}; the rules have no label for it"
+        yield f"{times} dialogues keep the domain {domain!r}; no label in the rules"
     for name in sorted(rules.relabel.keys() - {before.domain for before, _ in selected_pairs}):
-        yield f"relabel: no dialogue that was taken has the domain {name!r}"
+        yield f"relabel: no selected dialogue has the domain {name!r}"

@@ -1,4 +1,4 @@
-"""The log of what was decided about dialogues: JSON Lines, the settings first, then a line a decision."""
+"""Log of decisions about dialogues in JSON Lines: the settings, followed by one decision per line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Decision", "write_log"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was decided about one dialogue."""
+    """A decision about a dialogue."""
 
     dialogue_id: str
     decision: str
@@ -30,9 +30,9 @@ def write_log(
     settings: Mapping[str, Any],
     decisions: Iterable[Decision],
 ) -> None:
-    """Write the log, whole or not at all.
+    """Write the log atomically.
 
-    files: what was read; the first line has their SHA-256, so that the log belongs to exactly these.
+    files: input files; the first line contains their SHA-256 digests.
     """
     digests = {
         display_name(file): hashlib.sha256(read_bytes(file)).hexdigest()

@@ -1,26 +1,26 @@
-"""Which dialogues are to be selected, and what they are to be labelled: a TOML file, checked.
+"""Rules for the selection and labelling of dialogues, read from a TOML file.
 
 ::
 
     seed = 0
-    dialogues = 6           # of each source and domain; without it as many as can be had
-    lengths = [3, 5]        # as many dialogues cut to each
-    start = "any"           # or "user", "system": turns before the first of that speaker are dropped
-    last = "any"            # or "user", "system": who speaks the last turn, the target
+    dialogues = 6           # per source and domain; default: as many as possible
+    lengths = [3, 5]        # numbers of turns, with equally many dialogues per length
+    start = "any"           # or "user", "system": turns before the first of this speaker are dropped
+    last = "any"            # or "user", "system": speaker of the last turn, the target
 
-    [[take]]                # rules of their own; what no rule takes is left out
-    source = "CROWDSS"      # without it every source
-    domain = "restaurant"   # or a list; without it every domain
+    [[take]]                # a rule for some dialogues; dialogues without a rule are skipped
+    source = "CROWDSS"      # default: every source
+    domain = "restaurant"   # or a list; default: every domain
     dialogues = 24
     start = "system"
 
-    [relabel]               # the source's label = the consistent one
+    [relabel]               # original label = consistent label
     cinema = "find_cinema"
 
-    [dialogue.w001_pk]      # one dialogue
+    [dialogue.w001_pk]      # settings of a single dialogue
     domain = "find_hotel"
     leave_out = "reason"
-    edit = {2 = "What turn 2 is to say."}
+    edit = {2 = "New text of turn 2."}
 """
 
 from __future__ import annotations
@@ -41,23 +41,24 @@ SPEAKERS = ("any", "user", "system")
 
 @dataclass(frozen=True, slots=True)
 class SamplingRule:
-    """How many dialogues of every source and domain that it fits, and how they are cut."""
+    """Number and truncation of the dialogues of matching sources and domains."""
 
     source: str | None = None
-    """None fits every source."""
+    """Source of matching dialogues; None matches every source."""
     domains: tuple[str, ...] = ()
-    """Empty fits every domain."""
+    """Domains of matching dialogues; empty matches every domain."""
     dialogues: int | None = None
-    """Of each source and domain; None is as many as can be had, the same number of each length."""
+    """Number per source and domain; None is the maximum with the same number of each length."""
     lengths: tuple[int, ...] = (3, 5)
-    """Turns to cut to; the dialogues are shared out evenly, the first lengths take what is over."""
+    """Numbers of turns after truncation; dialogues are distributed evenly, the remainder to the first
+    lengths."""
     start: str = "any"
-    """Whose turn comes first: any, user or system."""
+    """Speaker of the first turn: any, user or system."""
     last: str = "any"
-    """Whose turn is the last one, the target: any, user or system."""
+    """Speaker of the last turn, the target: any, user or system."""
 
     def fits(self, source: str, domain: str) -> bool:
-        """Tell whether it is about dialogues of this source and domain.
+        """Return whether the rule applies to dialogues of this source and domain.
 
         >>> SamplingRule("CROWDSS").fits("CROWDSS", "restaurant")
         True
@@ -69,37 +70,38 @@ class SamplingRule:
 
 @dataclass(frozen=True, slots=True)
 class DialogueRule:
-    """What is to be done with one dialogue."""
+    """Settings of a single dialogue."""
 
     domain: str = ""
-    """Its label; empty for that of the table ``relabel``."""
+    """New label; empty to use the table ``relabel``."""
     leave_out: str = ""
-    """Why it is left out; empty where it is not."""
+    """Reason for excluding the dialogue; empty if it is not excluded."""
     edit: Mapping[int, str] = field(default_factory=dict)
-    """New texts of turns, counted from 1 in the dialogue before it is cut."""
+    """New texts by turn number, counted from 1 before truncation."""
 
 
 @dataclass(frozen=True)
 class SelectionRules:
-    """What is selected, and how it is labelled."""
+    """Rules for the selection and labelling of dialogues."""
 
     seed: int = 0
     sampling: tuple[SamplingRule, ...] = (SamplingRule(),)
-    """The first one that fits is followed."""
+    """Sampling rules; the first matching rule applies."""
     relabel: Mapping[str, str] = field(default_factory=dict)
     dialogue_rules: Mapping[str, DialogueRule] = field(default_factory=dict)
-    """By dialogue id."""
+    """Settings of single dialogues, by dialogue id."""
 
     @property
     def has_labels(self) -> bool:
-        """Whether labels are given at all."""
+        """Whether the rules assign labels."""
         return bool(self.relabel) or any(
             dialogue_rule.domain for dialogue_rule in self.dialogue_rules.values()
         )
 
 
 def read_rules(path: str | os.PathLike[str]) -> SelectionRules:
-    """Read a TOML file as the module shows it; InputError with every fault and, where known, its line."""
+    """Read rules from a TOML file in the format of the module docstring; raise InputError with all
+    problems."""
     name = display_name(path)
     faults: list[str] = []
     settings = _check_settings(read_toml(path), TOP_LEVEL_CHECKS, "", faults)
@@ -130,13 +132,15 @@ def _check_settings(
     values = {}
     for key, value in table.items():
         if key not in checks:
-            faults.append(f"{prefix}{key} is no setting; allowed: {', '.join(checks)}")
+            faults.append(
+                f"{prefix}{key} is an unknown setting; expected one of {', '.join(checks)}"
+            )
             continue
         is_valid, expected, convert = checks[key]
         if is_valid(value):
             values["domains" if key == "domain" and prefix == "take: " else key] = convert(value)
         else:
-            faults.append(f"{prefix}{key} is {value!r}; {expected} is allowed")
+            faults.append(f"{prefix}{key} is {value!r}; expected {expected}")
     return values
 
 
@@ -145,7 +149,7 @@ def _identity(value: Any) -> Any:
 
 
 def _integer_check(low: int, high: int) -> Check:
-    expected = f"a whole number from {low} to {high}"
+    expected = f"an integer from {low} to {high}"
     return lambda v: type(v) is int and low <= v <= high, expected, _identity
 
 
@@ -164,7 +168,7 @@ SAMPLING_CHECKS: dict[str, Check] = {
     "lengths": (
         lambda v: isinstance(v, list) and bool(v) and len(set(v)) == len(v)
         and all(type(item) is int and item >= 2 for item in v),
-        "a list of different whole numbers from 2",
+        "a list of different integers of at least 2",
         tuple,
     ),
     "start": SPEAKER,

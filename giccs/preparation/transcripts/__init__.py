@@ -1,1 +1,1 @@
-"""From transcripts in other people's forms to dialogues: a module a form, and one that puts them together."""
+"""Import of transcripts in various formats as dialogues."""

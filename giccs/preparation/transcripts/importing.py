@@ -1,4 +1,4 @@
-"""From files of transcripts to dialogues, with everything said that is not taken over."""
+"""Import of transcript files as dialogues, with warnings about all content that is not imported."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = ["ImportResult", "import_transcripts"]
 
 @dataclass(frozen=True)
 class ImportResult:
-    """Imported dialogues, and what became of the rest."""
+    """Imported dialogues, with warnings, notes and counts."""
 
     dialogues: tuple[Dialogue, ...]
     warnings: tuple[Problem, ...]
-    """What was left out, a problem each with its place."""
+    """Excluded content, with file and line."""
     notes: tuple[str, ...]
-    """What was done to what was taken over."""
+    """Changes to imported content."""
     stripped: Mapping[str, int]
-    """Markers taken out of the text, by kind."""
+    """Number of markers removed from the text, by kind."""
     roles: Mapping[str, str]
-    """The speakers' names that became ``user`` or ``system``."""
+    """Role (``user`` or ``system``) by speaker name."""
     counts: Mapping[str, int]
-    """Files, dialogues, turns and candidates, and the dialogues left out."""
+    """Numbers of files, dialogues, turns, candidates and excluded dialogues."""
     unused: Mapping[str, int] = field(default_factory=dict)
-    """Columns and keys that were not imported, and how many values each has."""
+    """Number of values of columns and keys that were not imported."""
 
 
 def import_transcripts(
@@ -54,19 +54,19 @@ def import_transcripts(
 ) -> ImportResult:
     """Read transcripts as dialogues.
 
-    form: one of `giccs.preparation.transcripts.names.FORMATS`; ``auto`` is each file's own.
-    columns: names of columns or keys that are not found by themselves, by part.
-    source, domain: of dialogues whose transcript tells none.
-    language: BCP 47 tag of dialogues whose transcript states none; a transcript in another one is a problem.
-    user, system: names of speakers, in addition to the usual ones.
+    form: one of `giccs.preparation.transcripts.names.FORMATS`; ``auto`` detects the format of each file.
+    columns: names of columns or keys with non-standard names, by part.
+    source, domain: defaults for dialogues whose transcript does not state them.
+    language: BCP 47 tag of dialogues whose transcript does not state a language; other languages are a
+    problem. user, system: names of speakers, in addition to the usual ones.
     layout: columns of files (tables or JSON Lines) with one row or object per dialogue; None: a row of a
         table is a turn, and a JSON object with ``turns`` is a dialogue with its candidates.
 
-    Turns without text, dialogues of a single turn, and dialogues that repeat another are left out and
-    named in `warnings`. Raises InputError with every problem of every file.
+    Turns without text, dialogues with a single turn, and dialogues that repeat another are excluded and
+    listed in `warnings`. Raises InputError with all problems of all files.
     """
     if layout and form not in ("auto", "table", "jsonl"):
-        raise ValueError(f"format {form} has no columns for whole dialogues; table and jsonl have")
+        raise ValueError(f"format {form} has no columns for dialogues; expected table or jsonl")
     layout = replace(layout, user=tuple(user), system=tuple(system)) if layout else None
     transcripts = _read_files(paths, form, columns or {}, (source, domain, language), layout)
     grouped = _group_lines(transcripts)
@@ -120,7 +120,7 @@ def _read_files(
     metadata: tuple[str | None, str | None, str | None],
     layout: DialogueColumns | None,
 ) -> list[Transcript]:
-    """Return every file's turns; `given` is the source, domain and language where a file states none."""
+    """Return the turns of each file; `metadata` is the default source, domain and language."""
     transcripts: list[Transcript] = []
     problems: list[Problem] = []
     for path in paths:
@@ -143,14 +143,15 @@ def _read_files(
 
 
 def _format_defaults(form: str, transcript: Transcript) -> tuple[str, str, str]:
-    """Return the source, domain and language of a form; a transliteration without SMA is not of SmartKom."""
+    """Return the source, domain and language of a format; transliterations without SMA are not from
+    SmartKom."""
     if form == "crowdss":
         return "CROWDSS", "restaurant", "de"
     return ("BAS SmartKom", "", "de") if form == "smartkom" and transcript.roles else ("", "", "")
 
 
 def _language_problems(transcript: Transcript, option: str | None) -> Iterator[Problem]:
-    """Yield stated languages that are no BCP 47 tag, or not the one of the option; each value once."""
+    """Yield a problem for each stated language that is not a BCP 47 tag or differs from the option."""
     first = {line.language: line for line in reversed(transcript.lines) if line.language}
     for value, line in first.items():
         try:
@@ -165,7 +166,7 @@ def _language_problems(transcript: Transcript, option: str | None) -> Iterator[P
 
 
 def _fill_metadata(transcript: Transcript, source: str, domain: str, language: str) -> Transcript:
-    """Give source, domain and language to the dialogues of which no line tells them."""
+    """Set source, domain and language of the dialogues that do not state them in any line."""
     sources = {line.dialogue for line in transcript.lines if line.source}
     domains = {line.dialogue for line in transcript.lines if line.domain}
     languages = {line.dialogue for line in transcript.lines if line.language}
@@ -188,7 +189,9 @@ def _read_file(
     layout: DialogueColumns | None,
 ) -> Transcript:
     if form == "smartkom" and layout:
-        message = "is a transliteration; --context, --target and --candidates read other files"
+        message = (
+            "a transliteration; --context, --target and --candidates require a table or JSON Lines"
+        )
         raise InputError(Problem(display_name(path), None, message))
     if form == "smartkom":
         return read_smartkom(path)
@@ -197,7 +200,7 @@ def _read_file(
 
 
 def _detect_format(path: str | os.PathLike[str]) -> str:
-    """Return the form of a file by its ending, or else by how it begins."""
+    """Return the format of a file, detected by its suffix or by its first line."""
     name = os.fspath(path).lower().removesuffix(".gz")
     for endings, form in (
         ((".jsonl", ".ndjson"), "jsonl"),
@@ -216,7 +219,7 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
 
 
 def _group_lines(transcripts: Iterable[Transcript]) -> dict[str, list[Line]]:
-    """Return the lines of each dialogue; one that is in several files is a problem."""
+    """Return the lines of each dialogue; raise InputError for dialogues in several files."""
     grouped: dict[str, list[Line]] = defaultdict(list)
     problems = []
     for transcript in transcripts:
@@ -229,7 +232,8 @@ def _group_lines(transcripts: Iterable[Transcript]) -> dict[str, list[Line]]:
                 and line.dialogue not in reported_dialogues
             ):
                 reported_dialogues.add(line.dialogue)
-                message = f"dialogue {line.dialogue} is also in {dialogue_lines[0].file}; one file has it all"
+                other_file = dialogue_lines[0].file
+                message = f"dialogue {line.dialogue} is also in {other_file}; expected in one file"
                 problems.append(_line_problem(line, message))
             dialogue_lines.append(line)
     if problems:
@@ -240,7 +244,7 @@ def _group_lines(transcripts: Iterable[Transcript]) -> dict[str, list[Line]]:
 def _collect_roles(
     transcripts: Iterable[Transcript], user: Sequence[str], system: Sequence[str]
 ) -> dict[str, str]:
-    """Return the role of each speaker: as the form tells, by the usual names, or as the caller says."""
+    """Return the role of each speaker, by the format, the usual names or the arguments."""
     role_by_speaker: dict[str, str] = {}
     for transcript in transcripts:
         role_by_speaker |= transcript.roles
@@ -253,7 +257,7 @@ def _collect_roles(
 def _line_warnings(lines: Sequence[Line]) -> Iterator[Problem]:
     for line in lines:
         if not line.text:
-            yield _line_problem(line, "the turn has no text and is left out")
+            yield _line_problem(line, "turn without text skipped")
     for field_name, values in (
         ("sources", [line.source for line in lines]),
         ("domains", [line.domain for line in lines]),
@@ -262,18 +266,18 @@ def _line_warnings(lines: Sequence[Line]) -> Iterator[Problem]:
         stated_values = list(dict.fromkeys(filter(None, values)))
         if len(stated_values) > 1:
             message = f"dialogue {lines[0].dialogue} has several {field_name} ({', '.join(stated_values)})"
-            yield _line_problem(lines[0], f"{message}; the first is taken")
+            yield _line_problem(lines[0], f"{message}; the first is used")
 
 
 def _order_turns(
     lines: Sequence[Line], notes: Counter[str], order_problems: list[Problem]
 ) -> list[Line]:
-    """Return the turns of a dialogue in order; rows of one turn that do not stand together go to `apart`."""
+    """Return the turns of a dialogue in order; non-adjacent rows of a turn are added to `order_problems`."""
     ordered = list(enumerate(lines))
     if all(line.number.isdecimal() for line in lines):
         ordered.sort(key=lambda pair: int(pair[1].number))
         if ordered != list(enumerate(lines)):
-            notes["dialogues put into the order of their turn numbers"] += 1
+            notes["dialogues sorted by turn number"] += 1
     turns = []
     for _, parts in groupby(ordered, key=lambda pair: (pair[1].number or pair[0], pair[1].speaker)):
         rows = list(parts)
@@ -290,12 +294,12 @@ def _order_turns(
                 replace(rows_with_text[0], text=" ".join(row.text for row in rows_with_text))
             )
         if len(rows_with_text) > 1:
-            notes["turns joined of several rows"] += 1
+            notes["turns joined from several rows"] += 1
     n_same_speaker = sum(
         turn.speaker == next_turn.speaker != "" for turn, next_turn in pairwise(turns)
     )
     if n_same_speaker:
-        notes["turns of the speaker of the turn before"] += n_same_speaker
+        notes["turns with the same speaker as the previous turn"] += n_same_speaker
     return turns
 
 
@@ -327,7 +331,8 @@ def _repeated_candidate_warnings(
 def _split_usable(
     located_dialogues: Iterable[tuple[Line, Dialogue]],
 ) -> tuple[list[Dialogue], list[Problem]]:
-    """Return the dialogues with two turns or more that repeat none before them, and the rest."""
+    """Return the dialogues with at least two turns that repeat no earlier dialogue, and warnings for the
+    others."""
     dialogues = []
     left_out = []
     first: dict[tuple[str, ...], str] = {}
@@ -342,14 +347,12 @@ def _split_usable(
             left_out.append(
                 _line_problem(
                     line,
-                    f"dialogue {name} has fewer than two turns and is left out{candidate_note}",
+                    f"dialogue {name} has fewer than two turns; skipped{candidate_note}",
                 )
             )
         elif earlier != name:
             left_out.append(
-                _line_problem(
-                    line, f"dialogue {name} repeats {earlier} and is left out{candidate_note}"
-                )
+                _line_problem(line, f"dialogue {name} repeats {earlier}; skipped{candidate_note}")
             )
         else:
             dialogues.append(dialogue)
@@ -369,7 +372,7 @@ def _unknown_speaker_warnings(
             lines_by_speaker[line.speaker].append(line)
     for speaker, lines in lines_by_speaker.items():
         message = (
-            f"{speaker!r} (turns: {len(lines)}) is neither user nor system and stays as it is; "
-            "--user or --system tells which"
+            f"{speaker!r} (turns: {len(lines)}) has no known role and is kept as the speaker name; "
+            "expected --user or --system with this name"
         )
         yield _line_problem(lines[0], message)

@@ -1,4 +1,4 @@
-"""Names of forms, columns and speakers of transcripts, and which column or key holds which part of a turn."""
+"""Known names of formats, columns and speakers of transcripts, and their assignment to parts of a turn."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ PART_NAMES: Mapping[str, tuple[str, ...]] = {
     "source": ("source", "corpus", "quelle"),
     "language": ("language", "lang", "sprache"),
 }  # fmt: skip
-"""The names under which each part is looked for, the first found is taken."""
+"""Known column names by part; the first match is used."""
 ACT_COLUMN = re.compile(r"acts?$|akte?$|^(da|intents?|slots?|labels?)$")
-"""Names of columns of dialogue acts and the like, which no benchmark needs."""
+"""Names of columns with dialogue acts or labels, which benchmarks do not use."""
 
 
 def assign_columns(
     columns: Iterable[str], named_columns: Mapping[str, str], *, row_is_dialogue: bool = False
 ) -> dict[str, str]:
-    """Return the column of each part that there is; `wanted` names columns that are called otherwise.
+    """Return the column of each existing part; `named_columns` are columns with non-standard names, by part.
 
-    row: whether a row is a whole dialogue, so that a column ``id`` is the dialogue's; else it is the row's.
+    row_is_dialogue: whether a row is a dialogue, so that a column ``id`` contains the dialogue id.
 
     >>> assign_columns(["Dialog-ID", "Rolle", "Text", "Dialogakt"], {})
     {'dialogue': 'Dialog-ID', 'speaker': 'Rolle', 'text': 'Text'}
     >>> assign_columns(["nr", "wer", "was"], {"dialogue": "nr", "text": "was"})
     {'dialogue': 'nr', 'text': 'was'}
 
-    Raises ValueError where a column that is wanted is not there.
+    Raises ValueError if a named column is missing.
     """
     column_by_plain_name = _columns_by_plain_name(columns)
     missing = [
@@ -50,7 +50,7 @@ def assign_columns(
     ]
     if missing:
         available = ", ".join(reversed(column_by_plain_name.values()))
-        raise ValueError(f"no column for {', '.join(missing)}; there are {available}")
+        raise ValueError(f"no column for {', '.join(missing)}; existing columns are {available}")
     column_by_part = {
         part: column_by_plain_name[_plain_name(name)] for part, name in named_columns.items()
     }
@@ -68,20 +68,22 @@ def assign_columns(
 
 
 def find_columns(columns: Iterable[str], requested: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns with the names in `wanted`, whatever their case and punctuation.
+    """Return the columns with the requested names, ignoring case and punctuation.
 
     >>> find_columns(["Turn 1", "Turn 2", "note"], ["turn_2", "turn_1"])
     ('Turn 2', 'Turn 1')
 
-    Raises ValueError where a column is missing or is named twice.
+    Raises ValueError if a column is missing or requested twice.
     """
     column_by_plain_name = _columns_by_plain_name(columns)
     if missing := [name for name in requested if _plain_name(name) not in column_by_plain_name]:
         available = ", ".join(reversed(column_by_plain_name.values()))
-        raise ValueError(f"no column {', '.join(missing)}; there are {available}")
+        raise ValueError(f"no column {', '.join(missing)}; existing columns are {available}")
     matches = tuple(column_by_plain_name[_plain_name(name)] for name in requested)
     if repeated := sorted({name for name in matches if matches.count(name) > 1}):
-        raise ValueError(f"column {', '.join(repeated)} is named twice; each has one part")
+        raise ValueError(
+            f"column {', '.join(repeated)} is requested twice; expected different columns"
+        )
     return matches
 
 
@@ -106,22 +108,20 @@ SYSTEM_NAMES = (
 def speaker_roles(
     speakers: Iterable[str], user: Sequence[str] = (), system: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """Return ``user`` or ``system`` for each speaker's name that is one of them; others are not in it.
+    """Return ``user`` or ``system`` for each known speaker name; other names are omitted.
 
-    Names in `user` and `system` come first, then the usual ones, whatever their case.
+    Names in `user` and `system` have priority over the usual ones. Case is ignored.
 
     >>> speaker_roles(["Nutzerin", "SMA", "Herr Hoff"])
     {'Nutzerin': 'user', 'SMA': 'system'}
     >>> speaker_roles(["AAA", "BBB"], user=["aaa"], system=["bbb"])
     {'AAA': 'user', 'BBB': 'system'}
 
-    Raises ValueError where a name is given for both.
+    Raises ValueError if a name is given for both.
     """
     ambiguous = {name.casefold() for name in user} & {name.casefold() for name in system}
     if ambiguous:
-        raise ValueError(
-            f"{', '.join(sorted(ambiguous))}: a speaker is the user or the system, not both"
-        )
+        raise ValueError(f"{', '.join(sorted(ambiguous))}: a speaker must be either user or system")
     role_by_name = dict.fromkeys(USER_NAMES, "user") | dict.fromkeys(SYSTEM_NAMES, "system")
     role_by_name |= {name.casefold(): "user" for name in user}
     role_by_name |= {name.casefold(): "system" for name in system}

@@ -1,4 +1,4 @@
-"""Turns as every form of transcript is read, and those of objects that hold a whole dialogue each.
+"""Common representation of transcripts, and a reader for rows and objects that contain a dialogue.
 
 A spreadsheet with one row per dialogue has a column for the context or one column per turn, often one for
 the target utterance, and one column per candidate. A JSON object has the same parts, some of them lists.
@@ -26,13 +26,13 @@ __all__ = ["DialogueColumns", "Line", "ObjectReader", "Transcript", "stem"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One turn, or a part of one, as a transcript has it."""
+    """A turn or a part of a turn in a transcript."""
 
     file: str
     line: int
     dialogue: str
     number: str
-    """Of the turn in its dialogue; empty where the transcript does not count."""
+    """Number of the turn in its dialogue; empty if turns are not numbered."""
     speaker: str
     text: str
     source: str = ""
@@ -42,25 +42,25 @@ class Line:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The turns of one file in its order."""
+    """Turns of a file in file order."""
 
     lines: tuple[Line, ...]
     warnings: tuple[Problem, ...] = ()
-    """What was left out, and what is odd."""
+    """Skipped and suspicious content."""
     stripped: Counter[str] = field(default_factory=Counter)
-    """How many markers of each kind were taken out of the text."""
+    """Number of markers removed from the text, by kind."""
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Which speakers are ``user`` and ``system``, where the form itself tells."""
+    """Role by speaker name, if the format determines it."""
     candidates: Mapping[str, tuple[Candidate, ...]] = field(default_factory=dict)
-    """The candidates of each dialogue that has some."""
+    """Candidates by dialogue."""
     unused: Counter[str] = field(default_factory=Counter)
-    """Columns or keys that are not imported, and how many values each has."""
+    """Number of values of columns and keys that are not imported."""
     notes: Counter[str] = field(default_factory=Counter)
-    """How often the text was changed, by kind of change."""
+    """Number of changes to the text, by kind."""
 
 
 def stem(file: str) -> str:
-    """Return a file's name without folder and endings, for dialogues that have no name of their own.
+    """Return the name of a file without folder and suffixes, for dialogues without an id.
 
     >>> stem("corpus/w001_pk.trl.gz")
     'w001_pk'
@@ -77,12 +77,12 @@ CANDIDATE_KEYS: Mapping[str, tuple[str, ...]] = {
 SPEAKER_LABEL = re.compile(r"([^\W\d_][\w .'-]{0,30}?)\s*:\s+(?=\S)")
 """The name of a speaker before a turn, as in ``User: When?``."""
 LIKELY_SEPARATORS = ("[SEP]", "</s>", "<br>", "\\n", "||", " | ", " // ")
-"""What other programs write between the turns of one cell; reported, never split at unless requested."""
+"""Separators of turns used by other programs; reported, but only split at if requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class DialogueColumns:
-    """Which columns (or keys) hold the parts of a dialogue."""
+    """Columns or keys of the parts of a dialogue."""
 
     context: tuple[str, ...] = ("turns",)
     """One column with all turns, or one column per turn."""
@@ -103,7 +103,7 @@ class DialogueColumns:
 
 
 class ObjectReader:
-    """Collects the turns and candidates of the objects of one file, and counts what is not used."""
+    """Reader of the turns and candidates of the objects of a file, with counts of unused keys."""
 
     def __init__(
         self, file: str, columns: Mapping[str, str], layout: DialogueColumns | None = None
@@ -121,31 +121,31 @@ class ObjectReader:
         self._unknown_labels: Counter[str] = Counter()
 
     def _found_warnings(self) -> list[Problem]:
-        """Return what may have been misread."""
+        """Return warnings about content that may have been misinterpreted."""
         warnings = list(self._warnings)
         for separator, times in self._unsplit.items():
             message = (
-                f"{times} cells hold {separator!r} and are not split there; "
-                f"--separator '{separator}' splits them"
+                f"{times} cells contain {separator!r} and are not split; "
+                f"use --separator '{separator}' to split them"
             )
             warnings.append(Problem(self.file, None, message))
         if self._unknown_labels:
             labels = ", ".join(self._unknown_labels)
             message = (
-                f"turns begin with labels that are not known speakers ({labels}) and keep them; "
-                "--user and --system name the speakers"
+                f"labels of unknown speakers before turns are kept ({labels}); "
+                "use --user and --system to name the speakers"
             )
             warnings.append(Problem(self.file, None, message))
         return warnings
 
     def add_turn(self, row: Row, name: str) -> None:
-        """Read an object that is a turn; `name` is its dialogue where it has no key for one."""
+        """Add an object that represents a turn; `name` is the default dialogue id."""
         self._check_id_key(row)
         self.lines.append(self._line(row, row.values, name, {}))
         self._problems += row.problems
 
     def add_dialogue(self, row: Row, name: str) -> None:
-        """Read an object that is a dialogue, with its candidates; `name` is used where it has no id."""
+        """Add an object that represents a dialogue with its candidates; `name` is the default dialogue id."""
         self._check_id_key(row)
         layout_keys = {*self.layout.names, *([] if self.layout.candidates else ["candidates"])}
         metadata = self._parts(
@@ -155,7 +155,7 @@ class ObjectReader:
             is_dialogue=True,
         )
         if "dialogue" in metadata and not metadata["dialogue"].strip():
-            row.wrong("the id of the dialogue is empty; each dialogue needs one")
+            row.wrong("empty dialogue id; expected one per dialogue")
         dialogue = normal_id(metadata.pop("dialogue", "")) or name
         self._dialogues.append(LocatedRecord(dialogue, row.location))
         turns = self._turns(row)
@@ -169,10 +169,10 @@ class ObjectReader:
     def transcript(
         self, left_out: Iterable[Problem], unused: Counter[str], broken: Iterable[Problem] = ()
     ) -> Transcript:
-        """Return what was read; InputError with every problem.
+        """Return the transcript; raise InputError with all problems.
 
-        left_out, unused: what is said of keys that are not used, and how many values each has.
-        broken: problems of rows that are no objects.
+        left_out, unused: warnings about unused keys, and their number of values.
+        broken: problems of rows that are not objects.
         """
         unique = Unique[str]("dialogue", lambda name: name)
         if problems := [*broken, *self._problems, *unique.problems(self._dialogues)]:
@@ -188,7 +188,7 @@ class ObjectReader:
     def _check_id_key(self, row: Row) -> None:
         name = self.columns.get("dialogue")
         if name is not None and name not in row.values:
-            row.wrong(f"no key {name}; there are {', '.join(row.values)}")
+            row.wrong(f"no key {name}; existing keys are {', '.join(row.values)}")
 
     def _turns(self, row: Row) -> list[Any]:
         context = self._entries(row, self.layout.context)
@@ -202,14 +202,15 @@ class ObjectReader:
         if _is_blank(target):
             row.wrong(f"{self.layout.target} is empty; expected the target utterance")
         elif context and context[-1] == target:
-            message = "the last turn of the context is the target utterance as well"
+            message = "the last turn of the context is identical to the target utterance"
             self._warnings.append(row.location.problem(message))
         return self._without_labels([*context, target])
 
     def _entries(self, row: Row, keys: Sequence[str]) -> list[Any]:
-        """Return the values of several keys, or the parts of the value of a single one."""
+        """Return the values of several keys, or the elements of the value of a single key."""
         if missing := [key for key in keys if key not in row.values]:
-            row.wrong(f"no key {', '.join(missing)}; there are {', '.join(row.values)}")
+            existing_keys = ", ".join(row.values)
+            row.wrong(f"no key {', '.join(missing)}; existing keys are {existing_keys}")
             return []
         if len(keys) != 1:
             return [row.values[key] for key in keys]
@@ -218,7 +219,7 @@ class ObjectReader:
             return self._split(value)
         if value is None or isinstance(value, list):
             return list(value or ())
-        row.wrong(f"{keys[0]} is not a list; it must be one of strings or of objects with text")
+        row.wrong(f"{keys[0]} is not a list; expected a list of strings or of objects with text")
         return []
 
     def _split(self, cell: str) -> list[str]:
@@ -228,7 +229,7 @@ class ObjectReader:
         return [part for part in parts if part]
 
     def _without_labels(self, turns: list[Any]) -> list[Any]:
-        """Return the turns; where each has the label of a known speaker, the label becomes the speaker."""
+        """Return the turns, converting labels to speakers if each turn has the label of a known speaker."""
         labels = [SPEAKER_LABEL.match(turn) for turn in turns if isinstance(turn, str)]
         names = [label[1] for label in labels if label]
         if not names or len(names) < max(2, len(turns) - bool(self.layout.target)):
@@ -256,7 +257,9 @@ class ObjectReader:
         elif isinstance(turn, dict):
             fields = self._parts(row, turn)
         if "text" not in fields:
-            row.wrong(f"turn {number or 'here'} has no text; it must be a string or have one")
+            row.wrong(
+                f"turn {number or 'here'} has no text; expected a string or an object with text"
+            )
         return Line(
             row.location.file,
             row.location.line or 0,
@@ -277,7 +280,7 @@ class ObjectReader:
         *,
         is_dialogue: bool = False,
     ) -> dict[str, str]:
-        """Return the parts that an object has as text; other keys with a value are counted as unused."""
+        """Return the known parts of an object as text; other keys with a value are counted as unused."""
         named_columns = {part: name for part, name in self.columns.items() if name in values}
         keys = {
             part: key
@@ -292,7 +295,7 @@ class ObjectReader:
         parts = {part: values[key] for part, key in keys.items() if values[key] is not None}
         for part, value in parts.items():
             if not isinstance(value, str | int):
-                row.wrong(f"{keys[part]} is {type(value).__name__}; it must be a string")
+                row.wrong(f"{keys[part]} is {type(value).__name__}; expected a string")
         return {part: str(value) for part, value in parts.items()}
 
     def _candidates(self, row: Row, dialogue: str) -> tuple[Candidate, ...]:
@@ -314,16 +317,18 @@ class ObjectReader:
             for key in (("text", candidate.text), ("id", candidate.utterance_id)):
                 earlier = first.setdefault(key, name)
                 if earlier != name:
-                    row.wrong(f"{name} repeats the {key[0]} of {earlier}; each must differ")
+                    row.wrong(
+                        f"{name} repeats the {key[0]} of {earlier}; expected different values"
+                    )
             candidates.append(candidate)
         return tuple(candidates)
 
     def _candidate(self, row: Row, entry: Any, name: str, identity: str) -> Candidate:
-        """Return a candidate that is a string or an object; `identity` is its id where it has none."""
+        """Return the candidate of a string or an object; `identity` is the default id."""
         if isinstance(entry, str):
             return Candidate(identity, entry.strip())
         if not isinstance(entry, dict):
-            row.wrong(f"{name} is {type(entry).__name__}; it must be a string or an object")
+            row.wrong(f"{name} is {type(entry).__name__}; expected a string or an object")
             return Candidate(identity, "")
         keys = {
             part: next((key for key in usual if entry.get(key) is not None), "")
@@ -331,7 +336,7 @@ class ObjectReader:
         }
         self.unused.update(f"candidates.{key}" for key in entry if key not in keys.values())
         if not keys["text"]:
-            row.wrong(f"{name} has no text; it must be a string or have one")
+            row.wrong(f"{name} has no text; expected a string or an object with text")
             return Candidate(identity, "")
         inner = Row(row.location, entry)
         text = inner.get(keys["text"], TEXT).strip()
@@ -340,9 +345,7 @@ class ObjectReader:
         if utterance_id is not None and (
             not isinstance(utterance_id, str | int) or not str(utterance_id).strip()
         ):
-            inner.wrong(
-                f"{keys['utterance_id']} of {name} is {utterance_id!r}; it must be a string"
-            )
+            inner.wrong(f"{keys['utterance_id']} of {name} is {utterance_id!r}; expected a string")
         row.problems += inner.problems
         return Candidate(
             identity if utterance_id is None else normal_id(str(utterance_id)), text, level
@@ -351,7 +354,7 @@ class ObjectReader:
 
 @dataclass(frozen=True, slots=True)
 class _LabelledTurn:
-    """A turn whose speaker was written before it."""
+    """A turn whose text began with the speaker's name."""
 
     speaker: str
     text: str

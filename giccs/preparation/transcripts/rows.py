@@ -1,9 +1,9 @@
-"""Transcripts in rows: tables (comma, semicolon or tab) and JSON Lines, a turn or a dialogue per row.
+"""Readers for tables (comma, semicolon or tab) and JSON Lines with one turn or one dialogue per row.
 
-CROWDSS (Frommherz and Zarcone 2021) and its like are tables with dialogue acts beside the text. Where one
-turn has several rows, one for each act, the rows have the turn's number and speaker in common. Tables with
-one row per dialogue are spreadsheets with a column for the context and one per candidate. JSON Lines have one
-dialogue (``turns`` of strings or objects) or one turn per line.
+Corpora such as CROWDSS (Frommherz and Zarcone 2021) are tables with text and dialogue acts. If a turn has
+several rows, one per act, the rows have the same turn number and speaker. Tables with one row per dialogue
+are spreadsheets with a column for the context and one per candidate. JSON Lines have one dialogue (``turns``
+of strings or objects) or one turn per line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_json_lines(
     columns: Mapping[str, str],
     layout: DialogueColumns | None = None,
 ) -> Transcript:
-    """Read a file; a dialogue without an id is named after the file and its position in it.
+    """Read a JSON Lines file; dialogues without an id are named after the file and their position.
 
     columns: names of keys that differ from the usual ones, by part ("text", "speaker", ...).
     layout: the keys of a dialogue's parts; None: an object with ``turns`` is a dialogue, its candidates
@@ -52,7 +52,7 @@ def read_json_lines(
         else:
             reader.add_turn(row, stem(file))
     unused = [
-        Problem(file, None, f"key {key!r} left out of {times} objects")
+        Problem(file, None, f"key {key!r} ignored in {times} objects")
         for key, times in sorted(reader.unused.items())
     ]
     return reader.transcript(unused, reader.unused, broken)
@@ -63,13 +63,13 @@ def read_dialogue_table(
     columns: Mapping[str, str],
     layout: DialogueColumns | None = None,
 ) -> Transcript:
-    """Read a table; a file without a column for the dialogue is one dialogue, called like the file.
+    """Read a table; a file without a dialogue column is a single dialogue named after the file.
 
-    columns: the names of columns that are not found by themselves, by part ("text", "speaker", ...).
-    layout: the columns of a table with one row per dialogue, in which a row without an id is named after
-        the file and its position; None: a row is a turn.
+    columns: names of columns with non-standard names, by part ("text", "speaker", ...).
+    layout: columns of a table with one row per dialogue, in which rows without an id are named after the
+        file and their position; None: a row is a turn.
 
-    Raises InputError where a column is missing, or rows have the wrong number of fields.
+    Raises InputError if a column is missing or rows have the wrong number of fields.
     """
     table = read_table(path, separator="\t" if str(path).endswith((".tsv", ".tsv.gz")) else None)
     if layout:
@@ -81,8 +81,8 @@ def read_dialogue_table(
     if "text" not in column_by_part:
         available = ", ".join(table.frame.columns)
         message = (
-            "no column for the text; name it: --columns text=NAME, or, where a row is a whole dialogue, "
-            f"--context, --target and --candidates; there are {available}"
+            "no text column; expected --columns text=NAME or, for one dialogue per row, --context, --target "
+            f"and --candidates; existing columns are {available}"
         )
         raise InputError([Problem(table.file, 1, message), *table.problems])
     if table.problems:
@@ -102,7 +102,7 @@ def read_dialogue_table(
     warnings = _unused_column_warnings(table.file, unused)
     if unused and "dialogue" not in column_by_part:
         message = (
-            f"no column for the dialogue: all {len(lines)} rows are one; --id names the column"
+            f"no dialogue column; all {len(lines)} rows are one dialogue (--id sets the column)"
         )
         warnings.append(Problem(table.file, 1, message))
     return Transcript(lines, tuple(warnings), unused=unused)
@@ -113,7 +113,7 @@ _FIELDS = {"number" if part == "turn" else part: part for part in PART_NAMES}
 
 def _check_dialogues(lines: Sequence[Line]) -> None:
     unnamed = [line for line in lines if not line.dialogue]
-    message = "the dialogue is empty; each row names the one it belongs to"
+    message = "empty dialogue id; expected one per row"
     if unnamed:
         raise InputError(Problem(line.file, line.line, message) for line in unnamed)
 
@@ -143,7 +143,7 @@ def _read_dialogue_rows(
 
 
 def _unused_columns(table: Table, used: Collection[str]) -> Counter[str]:
-    """Return the columns that are not used, and how many cells of each are not empty."""
+    """Return the number of non-empty cells of each unused column."""
     return Counter(
         {
             name: int((table.frame[name].str.strip_chars() != "").sum())
@@ -158,7 +158,7 @@ def _unused_column_warnings(file: str, unused: Mapping[str, int]) -> list[Proble
     other_columns = [column for column in unused if column not in acts]
     kinds = [(acts, "columns of dialogue acts or labels"), (other_columns, "columns")]
     return [
-        Problem(file, None, f"{kind} left out: {_with_counts(unused, names)}")
+        Problem(file, None, f"{kind} ignored: {_with_counts(unused, names)}")
         for names, kind in kinds
         if names
     ]

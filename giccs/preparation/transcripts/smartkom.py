@@ -1,13 +1,12 @@
-"""Transliterations of the Bavarian Archive for Speech Signals: SmartKom, and Verbmobil with it.
+"""Reader for transliterations of the Bavarian Archive for Speech Signals (SmartKom and Verbmobil).
 
-A turn begins with its name, ``w001_pkd_001_AAA:`` (session, microphone, number, speaker), and goes on over
-the lines after it; a line with ``;`` at its beginning is a comment. The system's speaker is ``SMA``, whoever
-speaks with it is the user.
+A turn begins with its name, such as ``w001_pkd_001_AAA:`` (session, microphone, number, speaker), and may
+span several lines; lines that begin with ``;`` are comments. The speaker ``SMA`` is the system, other
+speakers are users.
 
-`strip` returns what is said within a turn, without its markers. The conventions are those of the lexicon for
-Verbmobil II (Burger 1997) and the SmartKom manual (Rabold and Biersack 2002). Of repetitions, corrections and
-false starts the part that the speaker took back goes; what was said instead stays. A word that breaks off
-goes; a word that a pause interrupts is joined again.
+`strip_markers` returns the words of a turn without markers. The conventions are those of the lexicon for
+Verbmobil II (Burger 1997) and the SmartKom manual (Rabold and Biersack 2002). Retracted parts of repetitions,
+corrections and false starts are removed, as are broken-off words. Words interrupted by a pause are joined.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ CHANNEL = re.compile(r"([a-z]\d{3}[a-z]{3})\d")
 
 
 def read_smartkom(path: str | os.PathLike[str]) -> Transcript:
-    """Read a file; raise InputError where it has no turns, or text before the first."""
+    """Read a transliteration; raise InputError if it has no turns, or text before the first turn."""
     file = display_name(path)
     stripped: Counter[str] = Counter()
     turns: list[tuple[int, re.Match[str], list[str]]] = []
@@ -45,10 +44,10 @@ def read_smartkom(path: str | os.PathLike[str]) -> Transcript:
         elif turns:
             turns[-1][2].append(text_line)
         elif text_line.strip():
-            message = "text before the first turn; a turn begins like w001_pkd_001_AAA:"
+            message = "text before the first turn; expected a turn such as w001_pkd_001_AAA:"
             problems.append(Problem(file, number, message))
     if not turns:
-        problems.append(Problem(file, None, "holds no turns; one begins like w001_pkd_001_AAA:"))
+        problems.append(Problem(file, None, "no turns; expected a turn such as w001_pkd_001_AAA:"))
     if problems:
         raise InputError(problems)
     lines = []
@@ -58,9 +57,7 @@ def read_smartkom(path: str | os.PathLike[str]) -> Transcript:
         stripped += marker_counts
         lines.append(Line(file, number, _dialogue_name(head[1]), head[2], head[3], text))
         if leftovers := find_leftovers(text):
-            message = (
-                f"{' '.join(leftovers)} may be markers that are not known; they stay in the text"
-            )
+            message = f"{' '.join(leftovers)} may be unknown markers; kept in the text"
             warnings.append(Problem(file, number, message))
     speakers = {line.speaker for line in lines}
     user_roles = dict.fromkeys(speakers - {SYSTEM_SPEAKER}, "user")
@@ -69,7 +66,7 @@ def read_smartkom(path: str | os.PathLike[str]) -> Transcript:
 
 
 def _dialogue_name(session: str) -> str:
-    """Return the name that all speakers of a dialogue share.
+    """Return the dialogue name, which is shared by the sessions of all speakers.
 
     >>> _dialogue_name("w001_pkd"), _dialogue_name("w001_pkw"), _dialogue_name("g223acn2")
     ('w001_pk', 'w001_pk', 'g223acn')
@@ -88,7 +85,7 @@ LETTERS = {"a": "ä", "o": "ö", "u": "ü", "A": "Ä", "O": "Ö", "U": "Ü", "s"
 MARKERS = tuple(
     _Marker(kind, re.compile(pattern), replacement)
     for kind, pattern, replacement in (
-        # what stands within other markers comes first
+        # markers within other markers come first
         ("comment", r"<;[^<>]*>", " "),
         ("pronunciation", r"<![^<>]*>", " "),
         ("prosodic label", r"\[(?:PA|NA|EK|B\d)(?: ?(?:rise|fall|cont))?\]", " "),
@@ -119,9 +116,9 @@ LEFTOVER_MARKER = re.compile(r"[<>\[\]{}@=_/\\+*%~#$\"]+")
 
 
 def strip_markers(text: str) -> tuple[str, Counter[str]]:
-    """Return the words and punctuation of a turn, and how many markers of each kind were taken away.
+    """Return the words and punctuation of a turn, and the number of removed markers by kind.
 
-    Stripping again changes nothing.
+    The function is idempotent.
 
     >>> text, counts = strip_markers('<"ahm> ich m"ochte +/in den/+ ins Kino<Z> , <P> #zwanzig Uhr . <A>')
     >>> text
@@ -133,7 +130,7 @@ def strip_markers(text: str) -> tuple[str, Counter[str]]:
     """
     marker_counts: Counter[str] = Counter()
     before = None
-    while text != before:  # what one marker hid may be another
+    while text != before:  # removing a marker may reveal another
         before = text
         text = SPACE.sub(" ", text)
         for marker in MARKERS:
@@ -149,7 +146,7 @@ def strip_markers(text: str) -> tuple[str, Counter[str]]:
 
 
 def find_leftovers(text: str) -> list[str]:
-    """Return what still looks like a marker in a stripped text.
+    """Return the character sequences of a stripped text that look like markers.
 
     >>> find_leftovers("wie {bitte} ?")
     ['{', '}']
@@ -165,7 +162,7 @@ def _replace_marker(
     marker_counts: Counter[str],
 ) -> str:
     text, times = pattern.subn(replacement, text)
-    while times:  # one marker may stand within another of its kind
+    while times:  # markers may be nested
         marker_counts[kind] += times
         text, times = pattern.subn(replacement, text)
     return text

@@ -100,14 +100,14 @@ def test_every_fault_of_a_sheet_is_told_with_its_line(tmp_path):
     with pytest.raises(InputError) as caught:
         back(path, dialogues(3))
     assert [str(problem).removeprefix(f"{path}") for problem in caught.value.problems] == [
-        ":2: the text is the last turn itself; it must differ",
-        ":4: the text of level 3 is empty",
-        ":5: level is '7'; a whole number from 1 to 5 is allowed",
-        ":5: the text repeats that of line 3",
-        ":5: dialogue d0 has 4 rows; 5 are asked for",
-        ":6: there is no dialogue 'd9'",
-        ":7: dialogue d1 has 1 rows; 5 are asked for",
-        ": dialogue d2 has 0 rows; 5 are asked for",
+        ":2: the text is identical to the last turn; expected another text",
+        ":4: the text of level 3 is missing",
+        ":5: level is '7'; expected an integer from 1 to 5",
+        ":5: the text repeats the text of line 3",
+        ":5: dialogue d0 has 4 rows; expected 5",
+        ":6: unknown dialogue 'd9'",
+        ":7: dialogue d1 has 1 rows; expected 5",
+        ": dialogue d2 has 0 rows; expected 5",
     ]
 
 
@@ -131,7 +131,7 @@ def test_a_sheet_of_another_shape(tmp_path):
 def test_dialogues_that_have_candidates_keep_them(tmp_path):
     given = dialogues(1)
     found, _ = back(filled(tmp_path, given, lambda d, level: f"{level}"), given)
-    with pytest.raises(InputError, match="dialogue d0 has candidates already"):
+    with pytest.raises(InputError, match="dialogue d0 already has candidates"):
         back(tmp_path / "writers.csv", found)
 
 

@@ -180,7 +180,7 @@ def test_the_log_tells_every_decision_and_can_be_made_again(corpus, tmp_path):
 def test_what_cannot_be_filled_is_an_error_and_nothing_is_written(corpus, tmp_path):
     (tmp_path / "selection.toml").write_text(RULES.replace("= 6", "= 60"), "utf-8")
     done = call(build, "select", *corpus, "--config", "selection.toml", "-o", "s.jsonl", code=2)
-    assert done.stderr.count("are missing; 60 are asked for, there are 12 to draw from") == 12
+    assert done.stderr.count("are missing; 60 requested, 12 available") == 12
     assert done.stderr.startswith("selection.toml: BAS SmartKom / cinema: ")
     assert not (tmp_path / "s.jsonl").exists()
 
@@ -194,7 +194,7 @@ def test_import_says_what_it_did(corpus):
     assert found["roles"] == {"Nutzer": "user", "System": "system"}
     assert found["counts"]["dialogues"] == 40
     assert found["warnings"] == [
-        "crowdss.csv: columns of dialogue acts or labels left out: Dialogakt (cells: 293)"
+        "crowdss.csv: columns of dialogue acts or labels ignored: Dialogakt (cells: 293)"
     ]
     assert found["unused"] == {"Dialogakt": 293}
 
@@ -233,7 +233,7 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
     ("arguments", "said"),
     [
         (["import", "x.csv", "--columns", "words=a", "-o", "o"], "unknown column 'words=a' of a turn"),
-        (["import", "x.csv", "--user", "A", "--system", "a", "-o", "o"], "the user or the system, not both"),
+        (["import", "x.csv", "--user", "A", "--system", "a", "-o", "o"], "must be either user or system"),
         (["import", "x.csv", "-o", "-", "--json"], "both write to standard output"),
         (["import", "nowhere.csv", "-o", "o"], "nowhere.csv: no such file"),
         (["import", "-", "-o", "o"], "<stdin>: standard input needs --format"),

@@ -137,5 +137,5 @@ def test_problems_are_a_line_each(tmp_path):
     path.write_text("item_id,judgment\nnobody,higher\n", "utf-8")
     done = call("giccs-sample", "--expert", path)
     assert done.exit_code == 2
-    assert done.stderr.splitlines()[0] == f"{path}:2: item_id 'nobody' is none of giccs-sample"
+    assert done.stderr.splitlines()[0] == f"{path}:2: item_id 'nobody' is not in giccs-sample"
     assert "300 items have no row" in done.stderr.splitlines()[1]

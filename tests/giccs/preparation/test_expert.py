@@ -121,7 +121,7 @@ def test_every_problem_is_told_with_its_line(tmp_path):
     said = [str(problem).removeprefix(str(path)) for problem in caught.value.problems]
     assert [line.split(" ", 1)[0] for line in said] == [":2:", ":3:", ":4:", ":5:", ":"]
     for part, line in zip(
-        ["'maybe'; allowed are higher", "'i9' is none of b.jsonl", "repeats the item_id 'i1' of line 2",
+        ["'maybe'; expected higher", "'i9' is not in b.jsonl", "repeats the item_id 'i1' of line 2",
          "'= 0.5'", "1 items have no row (item_id i3)"],
         said, strict=True,
     ):  # fmt: skip
@@ -129,10 +129,10 @@ def test_every_problem_is_told_with_its_line(tmp_path):
 
 
 def test_a_file_without_judgments_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no judgment is filled in"):
+    with pytest.raises(InputError, match="no judgments; expected at least one"):
         read_expert(write(tmp_path, "item_id,judgment\ni1,\ni2,\ni3,\n"), three())
     with pytest.raises(
-        InputError, match="has the columns item_id, score; judgment and code or item_id"
+        InputError, match="columns item_id, score; expected judgment, and code or item_id"
     ):
         read_expert(write(tmp_path, "item_id,score\ni1,1\n"), three())
 
@@ -151,7 +151,7 @@ def test_no_item_with_a_side_leaves_the_share_undefined_with_a_reason():
     check = compare_with_expert(Benchmark("b", (item(1, 0.5),)), {"i1": "higher"})
     share = check.groups[0].share
     assert math.isnan(share.value)
-    assert share.reason == "no judged item has a side"
+    assert share.reason == "no judged item with a score other than 0.5"
 
 
 def table_4():

@@ -49,7 +49,7 @@ def test_a_transliteration_becomes_a_dialogue(tmp_path):
         ("system", "im Gloria läuft um acht ein Krimi."),
         ("user", "reservier mir zwei Plätze."),
     ]
-    assert said(found.warnings) == ["6: the turn has no text and is left out"]
+    assert said(found.warnings) == ["6: turn without text skipped"]
     assert found.stripped["comment line"] == 3
     assert found.stripped["hesitation"] == 2
     assert found.stripped["umlaut"] == 3
@@ -73,7 +73,7 @@ def test_two_people_are_not_taken_for_user_and_system(tmp_path):
         ("g223acn", [("AHV", "guten Tag."), ("BMW", "Tag.")])
     ]
     assert [w.line for w in found.warnings] == [1, 2]
-    assert "'AHV' (turns: 1) is neither user nor system" in found.warnings[0].message
+    assert "'AHV' (turns: 1) has no known role" in found.warnings[0].message
     assert found.dialogues[0].source == ""
     told = import_transcripts([path], user=["AHV"], system=["bmw"])
     assert [speaker for speaker, _ in turns(told.dialogues[0])] == ["user", "system"]
@@ -83,9 +83,7 @@ def test_two_people_are_not_taken_for_user_and_system(tmp_path):
 def test_markers_that_are_not_known_are_said(tmp_path):
     path = file(tmp_path, "a.trl", "w001_pkd_001_AAA: ja {laut}\nw001_pkw_002_SMA: gut\n")
     found = import_transcripts([path])
-    assert said(found.warnings) == [
-        "1: { } may be markers that are not known; they stay in the text"
-    ]
+    assert said(found.warnings) == ["1: { } may be unknown markers; kept in the text"]
 
 
 CROWDSS = """\
@@ -111,12 +109,12 @@ def test_a_table_with_dialogue_acts(tmp_path):
     assert turns(second) == [("system", "Erste."), ("user", "Zweite.")]
     assert (first.source, first.domain) == ("CROWDSS", "restaurant")
     assert said(found.warnings) == [
-        "None: columns of dialogue acts or labels left out: Dialogakt (cells: 6)"
+        "None: columns of dialogue acts or labels ignored: Dialogakt (cells: 6)"
     ]
     assert found.unused == {"Dialogakt": 6}
     assert set(found.notes) == {
-        "1 turns joined of several rows",
-        "1 dialogues put into the order of their turn numbers",
+        "1 turns joined from several rows",
+        "1 dialogues sorted by turn number",
     }
 
 
@@ -147,7 +145,7 @@ def test_json_lines_of_dialogues_and_of_turns(tmp_path):
         ("x", "tv", [("user", "hi"), ("system", "ho")]),
         ("7", "", [("user", "drei"), ("system", "vier")]),
     ]
-    assert said(found.warnings) == ["None: key 'act' left out of 1 objects"]
+    assert said(found.warnings) == ["None: key 'act' ignored in 1 objects"]
 
 
 def test_lone_turns_and_copies_are_left_out_and_named(tmp_path):
@@ -155,10 +153,10 @@ def test_lone_turns_and_copies_are_left_out_and_named(tmp_path):
     found = import_transcripts([file(tmp_path, "t.csv", f"dialogue,speaker,text\n{rows}")])
     assert [d.dialogue_id for d in found.dialogues] == ["a"]
     assert said(found.warnings) == [
-        "7: the turn has no text and is left out",
-        "4: dialogue b has fewer than two turns and is left out",
-        "5: dialogue c repeats a and is left out",
-        "7: dialogue d has fewer than two turns and is left out",
+        "7: turn without text skipped",
+        "4: dialogue b has fewer than two turns; skipped",
+        "5: dialogue c repeats a; skipped",
+        "7: dialogue d has fewer than two turns; skipped",
     ]
     assert found.counts["dialogues_left_out"] == 3
 
@@ -166,16 +164,16 @@ def test_lone_turns_and_copies_are_left_out_and_named(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("t.csv", "dialogue,speaker\na,user\n", "t.csv:1: no column for the text; name it"),
+        ("t.csv", "dialogue,speaker\na,user\n", "t.csv:1: no text column; expected"),
         ("t.csv", "dialogue,text\na,x,y\n", "t.csv:2: "),
-        ("t.csv", "dialogue,text\n,x\n", "t.csv:2: the dialogue is empty"),
+        ("t.csv", "dialogue,text\n,x\n", "t.csv:2: empty dialogue id"),
         ("t.csv", "dialogue,turn,speaker,text\na,1,u,x\na,2,s,y\na,1,u,z\n",
          "t.csv:4: turn 1 of dialogue a is also in line 2"),
         ("t.trl", "Kein Turn.\n", "t.trl:1: text before the first turn"),
-        ("t.trl", "; nur Kommentar\n", "t.trl: holds no turns"),
+        ("t.trl", "; nur Kommentar\n", "t.trl: no turns"),
         ("t.jsonl", '{"turns": "x"}\n', "t.jsonl:1: turns is not a list"),
         ("t.jsonl", '{"turns": [{"speaker": "u"}]}\n', "t.jsonl:1: turn 1 has no text"),
-        ("t.jsonl", '{"turns": [{"text": 1.5}]}\n', "t.jsonl:1: text is float; it must be a string"),
+        ("t.jsonl", '{"turns": [{"text": 1.5}]}\n', "t.jsonl:1: text is float; expected a string"),
         ("t.jsonl", '{"dialogue_id": "a", "turns": ["x", "y"]}\n' * 2,
          "t.jsonl:2: repeats the dialogue 'a' of line 1"),
         ("t.jsonl", "[1]\n", "t.jsonl:1: not a JSON object"),
@@ -247,11 +245,11 @@ def test_a_dialogue_of_two_domains_takes_the_first(tmp_path):
     found = import_transcripts([path], domain="phone")
     assert [one.domain for one in found.dialogues] == ["tv", "phone"]
     assert said(found.warnings) == [
-        "2: dialogue a has several domains (tv, fax); the first is taken"
+        "2: dialogue a has several domains (tv, fax); the first is used"
     ]
 
 
 def test_a_speaker_is_not_both(tmp_path):
     path = file(tmp_path, "t.csv", "dialogue,text\na,x\na,y\n")
-    with pytest.raises(ValueError, match="anna: a speaker is the user or the system, not both"):
+    with pytest.raises(ValueError, match="anna: a speaker must be either user or system"):
         import_transcripts([path], user=["Anna"], system=["anna"])

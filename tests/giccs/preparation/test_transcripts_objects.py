@@ -67,7 +67,7 @@ def test_a_spreadsheet_goes_to_tuples_hits_and_a_benchmark(tmp_path, monkeypatch
         "files": 1, "dialogues": 6, "turns": 18, "candidates": 18, "dialogues_left_out": 0,
     }  # fmt: skip
     assert document["unused"] == {"remarks": 1}
-    assert document["warnings"] == ["sheet.csv: columns left out: remarks (cells: 1)"]
+    assert document["warnings"] == ["sheet.csv: columns ignored: remarks (cells: 1)"]
     assert document["notes"] == ["18 speakers taken from the labels before turns"]
     first = read_dialogues("dialogues.jsonl")[0]
     assert turns(first) == [("user", "Hi 0."), ("system", "Yes?"), ("user", "Film 0?")]
@@ -105,8 +105,8 @@ def test_turn_columns_may_be_padded_but_a_gap_is_reported(tmp_path):
         [("a-a", "x"), ("a-b", "y"), ("a-c", "z")], [("b-a", "x")], [("c-a", "x | y")],
     ]  # fmt: skip
     assert messages(found.warnings) == [
-        "None: 1 cells hold ' | ' and are not split there; --separator ' | ' splits them",
-        "7: the turn has no text and is left out",
+        "None: 1 cells contain ' | ' and are not split; use --separator ' | ' to split them",
+        "7: turn without text skipped",
     ]
 
 
@@ -126,8 +126,8 @@ def test_json_lines_keep_ids_and_candidates(tmp_path):
     assert found.dialogues[1].candidates[0].intended == 5
     assert found.unused == {"note": 1, "candidates.writer": 1}
     assert messages(found.warnings) == [
-        "None: key 'candidates.writer' left out of 1 objects",
-        "None: key 'note' left out of 1 objects",
+        "None: key 'candidates.writer' ignored in 1 objects",
+        "None: key 'note' ignored in 1 objects",
     ]
 
 
@@ -155,12 +155,12 @@ def test_what_may_have_been_misread_is_reported(tmp_path):
     found = import_transcripts([path], layout=SHEET)
     assert messages(found.warnings) == [
         "2: dialogue a: no text for cand1",
-        "4: the last turn of the context is the target utterance as well",
-        "6: the last turn of the context is the target utterance as well",
-        "None: turns begin with labels that are not known speakers (Anna, Ben) and keep them; "
-        "--user and --system name the speakers",
+        "4: the last turn of the context is identical to the target utterance",
+        "6: the last turn of the context is identical to the target utterance",
+        "None: labels of unknown speakers before turns are kept (Anna, Ben); "
+        "use --user and --system to name the speakers",
         "4: dialogue b: candidate b-a has the same text as the last turn",
-        "6: dialogue c repeats b and is left out with 2 candidates",
+        "6: dialogue c repeats b; skipped with 2 candidates",
     ]
     assert candidates(found.dialogues[0]) == [("a-b", "Bye.")]
     named = import_transcripts([path], layout=SHEET, user=["Anna"], system=["Ben"])
@@ -170,15 +170,15 @@ def test_what_may_have_been_misread_is_reported(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([["id", "context", "target"], ["a", "x", "y"]], "1: no column cand1, cand2; there are id,"),
+        ([["id", "context", "target"], ["a", "x", "y"]], "1: no column cand1, cand2; existing"),
         ([["id", "context", "target", "cand1", "cand2"], ["a", "x", "", "y", "z"]],
          "2: target is empty; expected the target utterance"),
         ([["id", "context", "target", "cand1", "cand2"], ["", "x", "y", "z", "w"]],
-         "2: the id of the dialogue is empty"),
+         "2: empty dialogue id"),
         ([["id", "context", "target", "cand1", "cand2"], ["a", "x", "y", "z", "w"],
           ["a", "x", "y", "v", "u"]], "3: repeats the dialogue 'a' of line 2"),
         ([["id", "context", "target", "cand1", "cand2"], ["a", "x", "y", "z", " z"]],
-         "2: cand2 repeats the text of cand1; each must differ"),
+         "2: cand2 repeats the text of cand1; expected different values"),
     ],
 )  # fmt: skip
 def test_a_wrong_row_is_an_error_with_its_line(tmp_path, rows, expected):
@@ -190,14 +190,14 @@ def test_a_wrong_row_is_an_error_with_its_line(tmp_path, rows, expected):
 
 def test_an_id_that_was_named_must_exist(tmp_path):
     path = objects(tmp_path / "d.jsonl", [{"turns": ["x", "y"]}])
-    with pytest.raises(InputError, match=r"d\.jsonl:1: no key nr; there are turns"):
+    with pytest.raises(InputError, match=r"d\.jsonl:1: no key nr; existing keys are turns"):
         import_transcripts([path], columns={"dialogue": "nr"})
 
 
 def test_a_table_of_turns_without_dialogues_is_reported(tmp_path):
     path = table(tmp_path / "t.csv", [["id", "text"], ["a", "x"], ["b", "y"]])
     found = import_transcripts([path])
-    assert "1: no column for the dialogue: all 2 rows are one; --id names the column" in messages(
+    assert "1: no dialogue column; all 2 rows are one dialogue (--id sets the column)" in messages(
         found.warnings
     )
 
@@ -209,4 +209,4 @@ def test_options_that_do_not_fit(tmp_path):
     result = call(
         build, "import", path, "--format", "crowdss", "--context", "text", "-o", "-", code=2
     )
-    assert "format crowdss has no columns for whole dialogues" in result.stderr
+    assert "format crowdss has no columns for dialogues" in result.stderr

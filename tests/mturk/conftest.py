@@ -1,4 +1,4 @@
-"""A service that listens, with a clock moved by hand and faults in front of its API; and a study there."""
+"""Fixtures: a running service with a manual clock and injectable faults, and a published study."""
 
 import asyncio
 import json
@@ -22,11 +22,11 @@ REFUSED = {
 
 
 class Faults:
-    """In front of the API: `choose(operation, number)` says what happens to the number-th call from 1.
+    """ASGI middleware that injects faults; `choose(operation, number)` returns the fault of a call.
 
-    None: it is answered. "throttled" and "error": refused before it is carried out. "error after",
-    "drop after", "hang after": carried out, but the answer is a 500, breaks off, or never comes;
-    "drop before" and "hang before" likewise, but not carried out.
+    number: number of the call, from 1. None: no fault. "throttled" and "error": refused before execution.
+    "error after", "drop after", "hang after": executed, but the response is a 500, truncated, or missing.
+    "drop before" and "hang before": the same without execution.
     """
 
     def __init__(self, app):
@@ -54,7 +54,9 @@ class Faults:
             return
         status, document = REFUSED.get(fault, (200, {}))
         body = json.dumps(document).encode()[: None if fault in REFUSED else 1]
-        length = len(body) if fault in REFUSED else 1000  # more than there will be: it breaks off
+        length = (
+            len(body) if fault in REFUSED else 1000
+        )  # longer than the body, so that the response is truncated
         headers = [
             (b"content-type", b"application/x-amz-json-1.1"),
             (b"content-length", str(length).encode()),
@@ -68,7 +70,7 @@ async def _swallow(message):
 
 
 class Running:
-    """A service that listens on this machine; `url` is its address."""
+    """A service running on this machine at `url`."""
 
     def __init__(self, folder, balance=10_000_000):
         from mturk.service.clock import ManualClock
@@ -94,14 +96,14 @@ class Running:
             yield self
 
     def rows(self, statement, **values):
-        """Look into the service's own database."""
+        """Query the database of the service."""
         from sqlalchemy import text
 
         with self.database.read() as connection:
             return connection.execute(text(statement), values).all()
 
     def annotations(self):
-        """The annotation of every HIT there is."""
+        """Return the annotations of all HITs."""
         return [row[0] for row in self.rows("SELECT annotation FROM hit")]
 
 
@@ -149,7 +151,7 @@ def _serving(app, listening):
 
 @pytest.fixture
 def running(tmp_path):
-    """A service of its own for a test."""
+    """A running service per test."""
     pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
     service = Running(tmp_path)
     with service.listening():
@@ -219,7 +221,7 @@ def files(tmp_path):
 
 @pytest.fixture(autouse=True)
 def no_keys_of_this_machine(monkeypatch, tmp_path):
-    """Tests see no AWS settings but their own."""
+    """Hide the AWS settings of this machine."""
     import os
 
     for name in [name for name in os.environ if name.startswith("AWS_")]:
@@ -230,7 +232,7 @@ def no_keys_of_this_machine(monkeypatch, tmp_path):
 
 
 class StudyAtService:
-    """Two HITs of two tuples each; its ledger is `path`."""
+    """A published study with two HITs of two tuples each; `path` is its ledger."""
 
     def __init__(self, running, files, folder, name="ledger", **settings):
         from mturk.service.rules.work import WorkerService
@@ -255,7 +257,7 @@ class StudyAtService:
         return [hit.hit_id for hit in self.book.hits()]
 
     def fields(self, hit_id, best=0, worst=2, comment="", seconds="7.5"):
-        """The fields of a form that is filled in; best and worst are places in the tuple."""
+        """Return the fields of a completed form; best and worst are positions in the tuple."""
         from mturk.answers import seconds_field
         from mturk.kinds.tuples.form import best_field, join_shown, shown_field, worst_field
         from mturk.study.valid_answers import expected_tuples
@@ -271,7 +273,7 @@ class StudyAtService:
         return [*filled, ("comment", comment)]
 
     def submit(self, worker, hit_id, fields=None, after=60.0, **said):
-        """Let a worker accept and, some seconds later, submit; return the assignment's id."""
+        """Accept and, after some seconds, submit a HIT; return the assignment id."""
         self.work.register(worker, country="DE")
         taken = self.work.accept(worker, hit_id)
         self.running.clock.advance(after)
@@ -292,8 +294,8 @@ class StudyAtService:
 
         return collect(self.client, self.book, worker_namer(self.book), clock=self.now)
 
-    def there(self, assignment_id):
-        """An assignment as the service has it."""
+    def assignment(self, assignment_id):
+        """Return an assignment from the service."""
         return self.client.get_assignment(AssignmentId=assignment_id)["Assignment"]
 
     def hit(self, hit_id):
@@ -304,14 +306,14 @@ class StudyAtService:
         return [one for page in pages for one in page["BonusPayments"]]
 
     def run(self, *arguments, code=0, typed=None):
-        """Run a command on the study; return what it says on standard output."""
+        """Run a command on the study; return its standard output."""
         from click.testing import CliRunner
 
         from mturk.cli import main
 
         done = CliRunner().invoke(main, [*arguments, "--ledger", self.path], input=typed)
         assert done.exit_code == code, (done.output, done.exception)
-        self.said = done.stderr
+        self.stderr = done.stderr
         return done.stdout
 
     def json(self, *arguments, code=0):
@@ -320,7 +322,7 @@ class StudyAtService:
 
 @pytest.fixture
 def make_study(running, files, tmp_path):
-    """Publish a study with settings of the test's own."""
+    """Factory of published studies with custom settings."""
     pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
     made = []
 

@@ -1,4 +1,4 @@
-"""Answers: XML out and in, what a question expects, and what is no answer to it."""
+"""Answers: XML round trip, expected tuples of a question, and invalid answers."""
 
 from xml.dom import minidom
 

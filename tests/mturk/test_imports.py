@@ -1,4 +1,4 @@
-"""Which modules of mturk import which: also those imported in functions and for types."""
+"""Imports between the modules of mturk, including those in functions and for types."""
 
 import ast
 from graphlib import TopologicalSorter

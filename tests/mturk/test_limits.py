@@ -1,4 +1,4 @@
-"""Limits: at the edge, just beyond it, and in the unit that the service counts."""
+"""Limits: values at and beyond the bounds, in the units of the service."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Money: the service's own examples, the minimum fee, rounding, and the wage."""
+"""Money: examples of the service, minimum fee, rounding, and hourly wage."""
 
 from decimal import Decimal
 

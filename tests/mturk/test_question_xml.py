@@ -1,4 +1,4 @@
-"""Question XML: what is written comes back, and what is refused is named."""
+"""Question XML: round trip, and messages for invalid XML."""
 
 import html
 from xml.dom import minidom

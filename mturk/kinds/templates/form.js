@@ -1,4 +1,4 @@
-  // Of every page of questions: where its form goes, and its preview.
+  // Shared by all pages: submit address and preview.
   const form = document.getElementById("answers");
   const button = document.getElementById("submit");
   const query = new URLSearchParams(location.search);
@@ -6,10 +6,10 @@
   const address = submitAddress(query.get("turkSubmitTo"));
   const preview = assignment === "ASSIGNMENT_ID_NOT_AVAILABLE" || !address;
 
-  form.noValidate = true; // our own messages, in the language of the page
+  form.noValidate = true; // messages of the page, in its language
   if (preview) showPreview(); else form.action = address;
   form.elements.namedItem("assignmentId").value = assignment;
-  addEventListener("pageshow", function () { button.disabled = preview; }); // also on coming back
+  addEventListener("pageshow", function () { button.disabled = preview; }); // also when navigating back
 
   function submitAddress(base) {
     try {
@@ -26,6 +26,6 @@
     button.disabled = true;
   }
 
-  function say(place, text) {
-    if (place.textContent !== text) place.textContent = text;
+  function show(element, text) {
+    if (element.textContent !== text) element.textContent = text;
   }

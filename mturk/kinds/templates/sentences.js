@@ -1,41 +1,41 @@
-  // What both pages of sentence pairs do. Each brings fault(section) and remark(section), which return
-  // {text, field} or null, say it, and adapt(section), called after every change.
+  // Shared by the pages of sentence pairs. Each page defines fault(section) and remark(section), which return
+  // {text, field} or null, and adapt(section), which is called after every change.
   const sections = Array.from(form.querySelectorAll("[data-role=part]"));
-  const spent = new Map();
-  const accepted = new Set(); // remarks with which a worker sent once
+  const milliseconds = new Map();
+  const accepted = new Set(); // remarks that were shown at an earlier submission
 
   let lastAnswer = performance.now();
-  sections.forEach(adapt); // a browser may bring old answers back
+  sections.forEach(adapt); // the browser may restore old answers
   form.addEventListener("input", changed);
   form.addEventListener("change", changed);
   form.addEventListener("submit", send);
 
-  // Time counts for the part in which the next answer is given or changed.
+  // Time is added to the part of the next new or changed answer.
   function changed(event) {
-    const section = sections.find(function (one) { return one.contains(event.target); });
+    const section = sections.find(function (section) { return section.contains(event.target); });
     if (!section) return;
-    spent.set(section, (spent.get(section) || 0) + performance.now() - lastAnswer);
+    milliseconds.set(section, (milliseconds.get(section) || 0) + performance.now() - lastAnswer);
     lastAnswer = performance.now();
-    section.querySelector("[data-role=seconds]").value = (spent.get(section) / 1000).toFixed(1);
+    section.querySelector("[data-role=seconds]").value = (milliseconds.get(section) / 1000).toFixed(1);
     adapt(section);
     if (event.type === "change") remark(section);
-    if (!fault(section)) say(section.querySelector(".problem"), "");
+    if (!fault(section)) show(section.querySelector(".problem"), "");
   }
 
   function send(event) {
-    const wrong = sections.map(function (section) {
-      const found = fault(section);
-      say(section.querySelector(".problem"), found ? found.text : "");
-      return found;
+    const faults = sections.map(function (section) {
+      const problem = fault(section);
+      show(section.querySelector(".problem"), problem ? problem.text : "");
+      return problem;
     }).filter(Boolean);
-    const remarks = sections.map(remark).filter(function (found) {
-      return found && !accepted.has(found.text + "\n" + found.field.value);
+    const remarks = sections.map(remark).filter(function (item) {
+      return item && !accepted.has(item.text + "\n" + item.field.value);
     });
-    if (!preview && !wrong.length && !remarks.length) {
-      button.disabled = true; // a second click sends nothing
+    if (!preview && !faults.length && !remarks.length) {
+      button.disabled = true; // prevents a second submission
       return;
     }
     event.preventDefault();
-    remarks.forEach(function (found) { accepted.add(found.text + "\n" + found.field.value); });
-    if (wrong.length || remarks.length) (wrong[0] || remarks[0]).field.focus();
+    remarks.forEach(function (item) { accepted.add(item.text + "\n" + item.field.value); });
+    if (faults.length || remarks.length) (faults[0] || remarks[0]).field.focus();
   }

@@ -18,24 +18,24 @@
       problem: section.querySelector(".problem"),
       shown: section.querySelector("[data-role=shown]"),
       seconds: section.querySelector("[data-role=seconds]"),
-      spent: 0
+      milliseconds: 0
     };
   }
 
-  // The same assignment sees the same order whenever the page is loaded, and in both questions.
+  // The order depends on the assignment only; it is the same in both questions and after reloading.
   function shuffle(part) {
     const order = permutation(part.tuple.items.length, generator(assignment + "\n" + part.tuple.tuple_id));
     part.questions.forEach(function (question) {
       const options = Array.from(question.querySelectorAll(".option"));
-      order.forEach(function (place) { question.append(options[place]); });
+      order.forEach(function (index) { question.append(options[index]); });
     });
-    part.shown.value = order.map(function (place) {
-      return part.tuple.items[place].replace(/%/g, "%25").replace(/;/g, "%3B");
+    part.shown.value = order.map(function (index) {
+      return part.tuple.items[index].replace(/%/g, "%25").replace(/;/g, "%3B");
     }).join(";");
   }
 
   function permutation(length, random) { // Fisher and Yates
-    const order = Array.from({ length: length }, function (_, place) { return place; });
+    const order = Array.from({ length: length }, function (_, index) { return index; });
     for (let last = length - 1; last; last -= 1) {
       const other = Math.floor(random() * (last + 1));
       [order[last], order[other]] = [order[other], order[last]];
@@ -43,7 +43,7 @@
     return order;
   }
 
-  function generator(text) { // FNV-1a of the text seeds mulberry32
+  function generator(text) { // mulberry32, seeded with FNV-1a of the text
     let state = 0x811c9dc5;
     for (const byte of new TextEncoder().encode(text)) state = Math.imul(state ^ byte, 0x01000193);
     return function () {
@@ -54,52 +54,52 @@
     };
   }
 
-  function chosen(part) {
+  function selected(part) {
     return part.questions.map(function (question) { return question.querySelector("input:checked"); });
   }
 
   function isSame(part) {
-    const [best, worst] = chosen(part);
+    const [best, worst] = selected(part);
     return Boolean(best && worst && best.value === worst.value);
   }
 
-  // Time counts for the part in which the next answer is given or changed.
+  // Time is added to the part of the next new or changed answer.
   function changed(event) {
-    const part = parts.find(function (one) {
-      return one.questions.some(function (question) { return question.contains(event.target); });
+    const part = parts.find(function (part) {
+      return part.questions.some(function (question) { return question.contains(event.target); });
     });
     if (!part) {
-      if (check && check.contains(event.target)) noWord();
+      if (check && check.contains(event.target)) checkWord();
       return;
     }
-    part.spent += performance.now() - lastAnswer;
+    part.milliseconds += performance.now() - lastAnswer;
     lastAnswer = performance.now();
-    part.seconds.value = (part.spent / 1000).toFixed(1);
-    say(part.problem, isSame(part) ? form.dataset.same : "");
+    part.seconds.value = (part.milliseconds / 1000).toFixed(1);
+    show(part.problem, isSame(part) ? form.dataset.same : "");
   }
 
   function send(event) {
-    const wrong = [...parts.map(firstWrong), noWord()].filter(Boolean);
-    if (!preview && !wrong.length) {
-      button.disabled = true; // a second click sends nothing
+    const invalid = [...parts.map(firstInvalid), checkWord()].filter(Boolean);
+    if (!preview && !invalid.length) {
+      button.disabled = true; // prevents a second submission
       return;
     }
     event.preventDefault();
-    if (wrong.length) wrong[0].focus();
+    if (invalid.length) invalid[0].focus();
   }
 
-  // Says what is wrong and returns the radio button to go to, or null.
-  function firstWrong(part) {
-    const answers = chosen(part);
-    const open = answers.indexOf(null);
-    say(part.problem, open >= 0 ? form.dataset.missing : isSame(part) ? form.dataset.same : "");
-    if (open >= 0) return part.questions[open].querySelector("input");
+  // Show the problem and return the radio button to focus, or null.
+  function firstInvalid(part) {
+    const answers = selected(part);
+    const missing = answers.indexOf(null);
+    show(part.problem, missing >= 0 ? form.dataset.missing : isSame(part) ? form.dataset.same : "");
+    if (missing >= 0) return part.questions[missing].querySelector("input");
     return isSame(part) ? answers[1] : null;
   }
 
-  function noWord() {
+  function checkWord() {
     const missing = check && !check.querySelector("input:checked");
-    if (check) say(check.querySelector(".problem"), missing ? form.dataset.noWord : "");
+    if (check) show(check.querySelector(".problem"), missing ? form.dataset.noWord : "");
     return missing ? check.querySelector("input") : null;
   }
 })();

@@ -8,14 +8,14 @@
 
   function fault(section) {
     if (box(section).checked || levels(section).querySelector("input:checked")) return null;
-    return { text: said.missing, field: levels(section).querySelector("input") };
+    return { text: messages.missing, field: levels(section).querySelector("input") };
   }
 
   function remark() { return null; }
 
-  // A level and the box exclude each other; a radio button alone could not be taken back.
+  // A level and the box are mutually exclusive; radio buttons alone cannot be cleared.
   function adapt(section) {
-    const off = box(section).checked;
-    if (off) levels(section).querySelectorAll("input").forEach(function (input) { input.checked = false; });
-    levels(section).disabled = off;
+    const disabled = box(section).checked;
+    if (disabled) levels(section).querySelectorAll("input").forEach(function (input) { input.checked = false; });
+    levels(section).disabled = disabled;
   }

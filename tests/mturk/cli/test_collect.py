@@ -54,7 +54,7 @@ def test_judgments_can_be_written_without_the_service(answered, tmp_path):
     assert answered.running.faults.calls == []
     assert first.read_bytes() == second.read_bytes()
     answered.run("collect", "-o", str(second), "--offline", "--worker-ids", "real", code=2)
-    assert "requires the service" in answered.said
+    assert "requires the service" in answered.stderr
 
 
 def test_judgments_go_to_standard_output_alone(answered):
@@ -96,9 +96,13 @@ def test_review_lists_what_waits_and_decides_nothing(answered, tmp_path):
     assert len(document["annotators"]["annotators"]) == 2
     output = tmp_path / "d.csv"
     answered.run("review", "-o", str(output))
-    assert {answered.there(its_id)["AssignmentStatus"] for its_id in answered.ids} == {"Submitted"}
+    assert {answered.assignment(its_id)["AssignmentStatus"] for its_id in answered.ids} == {
+        "Submitted"
+    }
     assert answered.json("review", str(output))["without_mark"] == 4
-    assert {answered.there(its_id)["AssignmentStatus"] for its_id in answered.ids} == {"Submitted"}
+    assert {answered.assignment(its_id)["AssignmentStatus"] for its_id in answered.ids} == {
+        "Submitted"
+    }
 
 
 def test_a_marked_sheet_is_carried_out_once(answered, tmp_path):
@@ -126,15 +130,17 @@ def test_a_marked_sheet_is_carried_out_once(answered, tmp_path):
 def test_decisions_by_options(answered):
     first, second = answered.ids[:2]
     answered.run("review", "--reject", first, code=2)
-    assert "--reject requires --feedback" in answered.said
+    assert "--reject requires --feedback" in answered.stderr
     answered.run("review", "--approve", first, "--reject", first, "--feedback", "x", code=2)
     answered.run("review", "--reject", first, "--feedback", "nein")
-    assert answered.there(first)["RequesterFeedback"] == "nein"
+    assert answered.assignment(first)["RequesterFeedback"] == "nein"
     answered.run("review", "--approve", first, code=2)
     answered.run("review", "--approve", first, "--override-rejections")
     assert answered.json("review", "--approve-submitted")["approved"] == 3
-    assert {answered.there(its_id)["AssignmentStatus"] for its_id in answered.ids} == {"Approved"}
-    assert "RequesterFeedback" not in answered.there(second)
+    assert {answered.assignment(its_id)["AssignmentStatus"] for its_id in answered.ids} == {
+        "Approved"
+    }
+    assert "RequesterFeedback" not in answered.assignment(second)
     assert answered.run("review", "--approve-submitted") == "assignments: nothing to do\n"
     answered.run("review", "--feedback", "x", code=2)
 
@@ -151,13 +157,13 @@ def test_unfinished_decisions_are_carried_out_unless_something_else_is_decided(a
     first, second, third = answered.ids[:3]
     answered.book.plan_actions([make_action("approve", one) for one in (first, second)], 0.0)
     answered.run("review")
-    assert "2 decisions are unfinished" in answered.said
+    assert "2 decisions are unfinished" in answered.stderr
     document = answered.json("review", "--reject", first, "--feedback", "no")
     assert (document["approved"], document["rejected"], document["refused"]) == (1, 1, 0)
-    statuses = [answered.there(one)["AssignmentStatus"] for one in (first, second, third)]
+    statuses = [answered.assignment(one)["AssignmentStatus"] for one in (first, second, third)]
     assert statuses == ["Rejected", "Approved", "Submitted"]
     answered.run("review")
-    assert "unfinished" not in answered.said
+    assert "unfinished" not in answered.stderr
 
 
 def test_what_was_refused_is_said_and_ends_with_an_error(answered):
@@ -177,7 +183,7 @@ def test_what_was_refused_is_said_and_ends_with_an_error(answered):
 
     answered.running.faults.choose = choose
     answered.run("review", "--reject", first, "--feedback", "no", code=1)
-    assert f"{first}: reject was refused" in answered.said
+    assert f"{first}: reject was refused" in answered.stderr
 
 
 def test_while_another_command_decides_nothing_is_decided(answered):
@@ -191,9 +197,9 @@ def test_while_another_command_decides_nothing_is_decided(answered):
             ["top-up"],
         ):
             answered.run(*arguments, code=2)
-            assert "another mturk-hits process uses this ledger" in answered.said
+            assert "another mturk-hits process uses this ledger" in answered.stderr
     assert answered.book.actions() == ()
-    assert answered.bonuses(answered.there(answered.ids[0])["HITId"]) == []
+    assert answered.bonuses(answered.assignment(answered.ids[0])["HITId"]) == []
 
 
 def bonus_file(study, *rows):
@@ -205,7 +211,7 @@ def bonus_file(study, *rows):
 def test_bonuses_are_priced_and_paid_once(answered):
     path = bonus_file(answered, f"{answered.ids[0]},0.50,gut", f"{answered.ids[1]},0.05,auch")
     document = answered.json("bonus", path)
-    assert "2 bonuses: $0.66 including fees" in answered.said  # 0.50 + 0.10 and 0.05 + 0.01
+    assert "2 bonuses: $0.66 including fees" in answered.stderr  # 0.50 + 0.10 and 0.05 + 0.01
     assert (document["paid"], document["total"], document["fees"]) == (2, "0.66", "0.11")
     again = answered.json("bonus", path)
     assert (again["paid"], again["paid_before"], again["total"]) == (0, 2, "0.00")
@@ -228,7 +234,7 @@ def test_beyond_this_machine_the_amount_is_typed(answered, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
     path = bonus_file(answered, f"{answered.ids[0]},0.50,gut")
     answered.run("bonus", path, typed="0.5\n", code=2)
-    assert "'0.5' is not 0.60; nothing was done" in answered.said
+    assert "'0.5' is not 0.60; nothing was done" in answered.stderr
     assert answered.book.actions() == ()
     answered.run("bonus", path, typed="0.60\n")
     assert answered.json("bonus", path)["paid_before"] == 1
@@ -237,7 +243,7 @@ def test_beyond_this_machine_the_amount_is_typed(answered, monkeypatch):
 def test_too_small_a_balance_is_said_before_anything_is_paid(answered):
     path = bonus_file(answered, *(f"{its_id},99999.99,gut" for its_id in answered.ids))
     answered.run("bonus", path, code=1)
-    assert "$479999.96 including fees is required, but the balance is $" in answered.said
+    assert "$479999.96 including fees is required, but the balance is $" in answered.stderr
     assert answered.book.actions() == ()
 
 
@@ -249,11 +255,11 @@ def test_hits_are_offered_longer_and_to_more_workers(answered):
     again = answered.json("extend", "--assignments", "7")
     assert (again["raised"], again["had_as_many"]) == (1, 1)
     answered.run("extend", "--assignments", "10", code=2)
-    assert answered.said.count("cannot be extended to 10 or more") == 2
+    assert answered.stderr.count("cannot be extended to 10 or more") == 2
     answered.run("extend", code=2)
     answered.run("extend", "--hours", "99999", code=2)
     answered.run("extend", "3NONE", "--hours", "1", code=2)
-    assert "3NONE: unknown HIT; expected a HIT in" in answered.said
+    assert "3NONE: unknown HIT; expected a HIT in" in answered.stderr
 
 
 def test_closed_hits_are_offered_no_more_until_they_are_extended(answered):
@@ -278,7 +284,7 @@ def test_a_hit_that_was_deleted_stops_neither_closing_nor_extending(answered):
     assert (document["extended"], document["deleted_there"]) == (1, 1)
     assert answered.hit(second)["HITStatus"] == "Assignable"
     answered.run("extend", "--assignments", "6", code=1)
-    assert f"{first}: extend was refused" in answered.said
+    assert f"{first}: extend was refused" in answered.stderr
     assert answered.hit(second)["MaxAssignments"] == 6
 
 
@@ -287,7 +293,7 @@ def test_top_up_asks_for_what_is_lacking(answered):
     first = answered.hit_ids()[0]
     for n in range(3, 6):
         answered.submit(f"A{n}", first)
-    mine = next(one for one in answered.ids if answered.there(one)["HITId"] == first)
+    mine = next(one for one in answered.ids if answered.assignment(one)["HITId"] == first)
     answered.run("review", "--reject", mine, "--feedback", "no")
     out = answered.run("top-up", "--dry-run")
     assert "2 judgments of 2 tuples are missing; planned HITs: 1 with more" in out
@@ -319,7 +325,7 @@ def bytes_of(study):
 
 
 def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
-    mine = [one for one in answered.ids if answered.there(one)["WorkerId"] == "A1"]
+    mine = [one for one in answered.ids if answered.assignment(one)["WorkerId"] == "A1"]
     answered.run("review", "--reject", mine[0], "--feedback", "Herr Purgemann, das war geraten")
     answered.run("bonus", bonus_file(answered, f"{mine[1]},0.10,Danke Purgemann"))
     (worker,) = {a.worker for a in answered.book.assignments() if a.assignment_id in mine}
@@ -339,13 +345,13 @@ def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
         ("reject", "", ""), ("bonus", "0.10", "")
     ]  # fmt: skip
     answered.run("purge", "--worker", "A1", "--yes", code=2)
-    assert "A1: no assignments in" in answered.said
+    assert "A1: no assignments in" in answered.stderr
 
 
 def test_what_was_not_yet_paid_to_a_purged_worker_is_given_up(answered):
     answered.collect()
     mine, other = (
-        next(one for one in answered.ids if answered.there(one)["WorkerId"] == worker)
+        next(one for one in answered.ids if answered.assignment(one)["WorkerId"] == worker)
         for worker in ("A1", "A2")
     )
     answered.book.plan_actions([make_action("bonus", mine, "0.10", "x")], 0.0)
@@ -361,7 +367,7 @@ def test_where_a_reader_keeps_what_was_deleted_in_the_file_it_is_said(answered, 
         reader.connection.execute("BEGIN")
         reader.assignments()
         answered.run("purge", "--worker", "A1", "--yes", code=2)
-        assert "remain in the file until other processes close it" in answered.said
+        assert "remain in the file until other processes close it" in answered.stderr
         reader.connection.execute("COMMIT")
     worker = pseudonym(bytes.fromhex(key_path(answered.book).read_text()), "A1")
     answered.book.close()
@@ -392,7 +398,7 @@ def test_without_the_key_nothing_is_collected_but_the_judgments_stay(answered):
     assert answered.json("purge", "--key", "--yes")["key"] is True
     assert not os.path.exists(key_path(answered.book))
     answered.run("collect", "-o", output, code=2)
-    assert "the key is missing, so pseudonyms cannot be computed" in answered.said
+    assert "the key is missing, so pseudonyms cannot be computed" in answered.stderr
     assert answered.json("collect", "-o", output, "--offline")["judgments"] == 8
     answered.run("purge", code=2)
 
@@ -401,4 +407,4 @@ def test_a_ledger_that_is_none_is_refused(study, tmp_path):
     study.path = str(tmp_path / "none.db")
     for arguments in (["status"], ["review"], ["collect"], ["close"], ["purge", "--key"]):
         study.run(*arguments, code=2)
-        assert "none.db: ledger not found" in study.said
+        assert "none.db: ledger not found" in study.stderr

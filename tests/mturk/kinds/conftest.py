@@ -1,4 +1,4 @@
-"""Studies of sentence pairs at a real service, published and collected by the commands."""
+"""Fixtures: studies of sentence pairs at a running service, published and collected by the commands."""
 
 import json
 
@@ -22,7 +22,7 @@ u4,"A <b>red</b> kite, ""high"".",A red bus ${B} ]]> stops 🙂.,what <i>moves</
 
 
 class Study:
-    """What a requester of sentence pairs does, in a folder of its own."""
+    """A requester of sentence pairs with a directory."""
 
     def __init__(self, running, folder):
         self.running, self.folder, self.url = running, folder, running.url
@@ -39,14 +39,14 @@ class Study:
         return self.file(f"{kind}.toml", f'kind = "{kind}"\n{"".join(lines)}')
 
     def run(self, *arguments, code=0):
-        """Run a command; return what it says on standard output."""
+        """Run a command; return its standard output."""
         from click.testing import CliRunner
 
         from mturk.cli import main
 
         done = CliRunner().invoke(main, list(map(str, arguments)))
         assert done.exit_code == code, (done.output, done.exception)
-        self.said = done.stderr
+        self.stderr = done.stderr
         return done.stdout
 
     def publish(self, kind, table, **settings):
@@ -63,7 +63,7 @@ class Study:
         return path
 
     def answers(self):
-        """Return the fields of every answer that the service has."""
+        """Return the fields of all answers at the service."""
         from mturk.answers import from_xml
 
         rows = self.running.rows("SELECT answer FROM assignment WHERE status = 'Submitted'")

@@ -1,4 +1,4 @@
-"""The worker page follows the language of the dialogues: texts, title, language check."""
+"""Language of the worker page: texts, title and language check depend on the dialogues."""
 
 import json
 import re
@@ -23,7 +23,7 @@ GERMAN = re.compile(r"[äöüÄÖÜß]|\b(?:und|Sie|Äußerung|Dialog)\b")
 
 
 class Study:
-    """Two English dialogues, as files of a folder."""
+    """Files with two English dialogues in a directory."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -167,7 +167,7 @@ def test_default_file_with_language(kind, key):
 
 
 def french(kind="tuples", **changes):
-    """The English texts as if they had been translated."""
+    """Return the English texts declared as French."""
     text = CliRunner().invoke(main, ["estimate", "--default-texts", kind]).stdout
     assert text == read_built_in_file(f"mturk.kinds.{kind}", "en")
     text = text.replace('language = "en"', 'language = "fr"', 1)

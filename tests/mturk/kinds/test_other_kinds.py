@@ -1,4 +1,4 @@
-"""A kind of HIT that another distribution registers by an entry point, from plan to collected file."""
+"""A kind of HIT registered by the entry point of another distribution, end to end."""
 
 import csv
 import json

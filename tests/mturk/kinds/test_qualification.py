@@ -1,4 +1,4 @@
-"""Tests of qualification: their file, their XML, and at a real service who may work after them."""
+"""Qualification tests: file, XML, and qualified workers at a running service."""
 
 import re
 
@@ -148,7 +148,7 @@ def test_different_test_with_same_name_is_refused(study, own):
     made(study, "--test", own(), "--endpoint", study.url)
     changed = own(OWN.replace("scores = [0, 3]", "scores = [3, 0]"))
     study.run("qualify", "--test", changed, "--endpoint", study.url, code=1)
-    assert "has a different test named 'Own test'" in study.said
+    assert "has a different test named 'Own test'" in study.stderr
 
 
 def test_writers_can_be_excluded_from_verification(study, pairs_csv, triplets_csv):

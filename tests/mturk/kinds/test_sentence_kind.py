@@ -1,4 +1,4 @@
-"""Which pairs share a page, that the pages are what they should be, and that nothing in them breaks out."""
+"""Pages of sentence pairs: assignment of pairs to pages, content, and escaping."""
 
 import re
 from dataclasses import replace

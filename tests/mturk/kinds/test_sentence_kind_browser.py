@@ -1,4 +1,4 @@
-"""The pages of sentence pairs in a real chromium, at the worker site: keyboard, refusals, accessibility."""
+"""Pages of sentence pairs in Chromium at the worker website: keyboard, validation, accessibility."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def page(chromium):
 
 
 def accepted(page, study):
-    """Enter, accept the first HIT there is, and return the frame with its question."""
+    """Enter, accept the first HIT, and return the frame with its question."""
     page.goto(f"{study.url}/work/")
     page.get_by_label("Worker ID").fill("AALICE1")
     page.get_by_role("button", name="Continue").click()
@@ -51,7 +51,7 @@ def focused(frame):
 
 
 def sent_past_the_page(page, frame):
-    """Send the form without the page's own check; return what the server says of it."""
+    """Submit the form without the validation of the page; return the server's response."""
     frame.locator("#answers").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
     frame.locator("li").first.wait_for()
     return frame.locator("li").all_inner_texts()
@@ -154,8 +154,8 @@ def test_box_clears_level_and_server_refuses_both(page, study, triplets_csv):
     box.evaluate("box => { box.checked = true; }")
     levels.nth(4).evaluate("level => { level.checked = true; }")
     found = sent_past_the_page(page, frame)
-    assert sum("has label 5 and does not apply; one of the two" in one for one in found) == 1
-    assert sum("an answer is missing" in one for one in found) == 3
+    assert sum("has label 5 and does not apply; expected only one" in one for one in found) == 1
+    assert sum("missing answer" in one for one in found) == 3
     assert study.answers() == []
 
 

@@ -1,4 +1,4 @@
-"""Sentence pairs and triplets as files have them, and the truth of simulated workers."""
+"""Files of sentence pairs and triplets, and the truth of simulated workers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""From sentence pairs to a C-STS file, by the commands, at a real service."""
+"""Studies of sentence pairs end to end, by the commands at a running service."""
 
 import csv
 import json
@@ -92,7 +92,7 @@ def test_republication_and_other_kind(study, pairs_csv, triplets_csv):
     config = study.config("verification")
     given = triplets_csv, "--config", config, "--endpoint", study.url, "--ledger", study.ledger
     study.run("publish", *given, code=2)
-    assert "was created with kind 'conditions', not 'verification'" in study.said
+    assert "was created with kind 'conditions', not 'verification'" in study.stderr
 
 
 def test_worker_without_valid_answers_is_excluded(study, triplets_csv):
@@ -152,16 +152,16 @@ def test_dialogue_settings_are_refused_for_sentence_pairs(study, pairs_csv):
         "c.toml", 'kind = "conditions"\ndialogues_per_hit = 2\nlanguage_check = true\n'
     )
     study.run("estimate", pairs_csv, "--config", config, code=2)
-    assert "c.toml:2: unknown option dialogues_per_hit; expected one of" in study.said
-    assert "c.toml:3: unknown option language_check; expected" in study.said
+    assert "c.toml:2: unknown option dialogues_per_hit; expected one of" in study.stderr
+    assert "c.toml:3: unknown option language_check; expected" in study.stderr
 
 
 def test_dialogues_required_for_tuples_only(study, pairs_csv):
     study.run("estimate", pairs_csv, code=2)
-    assert "missing --dialogues, required for kind 'tuples'" in study.said
+    assert "missing --dialogues, required for kind 'tuples'" in study.stderr
     config = study.config("conditions")
     study.run("estimate", pairs_csv, "--config", config, "--dialogues", "d.jsonl", code=2)
-    assert "which has no dialogues" in study.said
+    assert "which has no dialogues" in study.stderr
 
 
 def test_preview_writes_the_page(study, triplets_csv):

@@ -1,4 +1,4 @@
-"""The texts of the pages: both languages say the same things, the examples obey their own rules."""
+"""Texts of the pages: both languages have the same structure; examples follow the rules."""
 
 import pytest
 

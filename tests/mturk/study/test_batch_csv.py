@@ -45,7 +45,7 @@ def test_one_row_per_assignment(study):
     its_id = study.submit("A1", first, comment='a "b",\nc; =1', after=61.6)
     study.client.approve_assignment(AssignmentId=its_id, RequesterFeedback="gut")
     (row,) = rows_of(exported(study)[0])
-    there, hit = study.there(its_id), study.hit(first)
+    there, hit = study.assignment(its_id), study.hit(first)
     assert (row["HITId"], row["AssignmentId"], row["HITTypeId"]) == (
         first,
         its_id,

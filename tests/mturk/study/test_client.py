@@ -87,7 +87,7 @@ def test_missing_service_is_reported_immediately():
 
 
 def test_boto3_without_mturk_is_reported(running, monkeypatch):
-    """botocore drops services that are gone; the loader here lists what it has, less this one."""
+    """botocore removes discontinued services; this loader lists all services except mturk."""
     from botocore.loaders import Loader
 
     listed = Loader.list_available_services
@@ -120,7 +120,7 @@ def test_refusals_and_timeouts_are_reported(running):
 
 
 def test_truncated_response_is_an_error(running):
-    """botocore itself takes it for an empty answer."""
+    """botocore itself parses it as an empty response."""
     client = connect(resolve(running.url), max_attempts=1)
     running.faults.choose = lambda operation, number: "drop after"
     with pytest.raises(ServiceError, match="GetAccountBalance: the response was truncated"):

@@ -94,7 +94,7 @@ def test_answers_are_stored_unchanged(study):
     one = study.submit("A1", study.hit_ids()[0], comment="<b>&amp; \r\n🙂")
     study.collect()
     (kept,) = study.book.assignments()
-    assert kept.answer_xml == study.there(one)["Answer"]
+    assert kept.answer_xml == study.assignment(one)["Answer"]
     assert (kept.accept_time, kept.submit_time) == (study.now() - 60, study.now())
     assert kept.auto_approval_time == study.now() + study.settings.auto_approval_delay
 

@@ -1,4 +1,4 @@
-"""Killed at any step and run again: every answer is there once, every decision and payment made once."""
+"""Processes killed at any step and restarted: each answer is stored once, each action executed once."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from mturk.study.ledger import Ledger
 HERE = Path(__file__)
 ROOT = HERE.parents[3]
 YEAR = 31_536_000  # the service's clock is ahead of this machine's
-VICTIM = HERE.with_name("victim.py")
-LOADED_BEFORE = """
+SCRIPT = HERE.with_name("killable_process.py")
+PRELOAD_CODE = """
 import runpy, sys
 import polars, scipy.stats, tqdm
 import mturk.cli.review, mturk.study.valid_answers
@@ -26,12 +26,12 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-class Victim:
-    """A process that runs mturk-hits and kills itself at a chosen step; see publishing/victim.py."""
+class KillableProcess:
+    """A process that runs mturk-hits and kills itself at a given step; see killable_process.py."""
 
     def __init__(self, url):
         self.process = subprocess.Popen(
-            [sys.executable, "-c", LOADED_BEFORE, str(VICTIM), url],
+            [sys.executable, "-c", PRELOAD_CODE, str(SCRIPT), url],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
@@ -49,8 +49,8 @@ class Victim:
 
 
 @pytest.fixture
-def victim(running):
-    made = Victim(running.url)
+def killable(running):
+    made = KillableProcess(running.url)
     yield made
     made.close()
 
@@ -60,12 +60,12 @@ def kept(path):
         return {(one.assignment_id, one.status, one.answer_xml) for one in book.assignments()}
 
 
-def test_collecting(study, victim, tmp_path):
+def test_collecting(study, killable, tmp_path):
     study.submit_all(["A1", "A2"], comment="ü")
     study.book.close()
     whole = tmp_path / "whole.db"
     shutil.copy(study.path, whole)
-    steps = victim.run("collect", "--ledger", whole, "-o", tmp_path / "whole.csv")
+    steps = killable.run("collect", "--ledger", whole, "-o", tmp_path / "whole.csv")
     assert Counter(steps)["before ListAssignmentsForHIT"] == 2
     expected = (tmp_path / "whole.csv").read_text("utf-8")
     assert len(kept(whole)) == 4
@@ -75,15 +75,15 @@ def test_collecting(study, victim, tmp_path):
         if kill > 1:  # the pseudonyms are to be the same
             shutil.copy(f"{whole}.key", f"{path}.key")
             os.chmod(f"{path}.key", 0o600)
-        victim.run("collect", "--ledger", path, "-o", output, kill=kill)
+        killable.run("collect", "--ledger", path, "-o", output, kill=kill)
         assert not output.exists()
-        victim.run("collect", "--ledger", path, "-o", output)
+        killable.run("collect", "--ledger", path, "-o", output)
         assert kept(path) == kept(whole), steps[:kill]
         if kill > 1:
             assert output.read_text("utf-8") == expected
 
 
-def test_bonuses(study, victim, tmp_path):
+def test_bonuses(study, killable, tmp_path):
     ids = [study.submit("A1", study.hit_ids()[0])]
 
     def file(number):
@@ -92,14 +92,14 @@ def test_bonuses(study, victim, tmp_path):
         path.write_text("\n".join(["assignment_id,amount,reason", *rows, ""]))
         return path
 
-    steps = victim.run("bonus", file(0), "--ledger", study.path)
+    steps = killable.run("bonus", file(0), "--ledger", study.path)
     assert Counter(steps)["before SendBonus"] == 1
     # from the second command on nothing is new to collect, so that there are fewer steps
-    steps = victim.run("bonus", file(999), "--ledger", study.path)
+    steps = killable.run("bonus", file(999), "--ledger", study.path)
     for kill in range(1, len(steps) + 1):
-        victim.run("bonus", file(kill), "--ledger", study.path, kill=kill)
+        killable.run("bonus", file(kill), "--ledger", study.path, kill=kill)
         study.running.clock.advance((kill % 2) * 90_000)  # every other time the token is forgotten
-        victim.run("bonus", file(kill), "--ledger", study.path)
+        killable.run("bonus", file(kill), "--ledger", study.path)
     paid = Counter(
         (one["AssignmentId"], one["BonusAmount"], one["Reason"])
         for hit_id in study.hit_ids()
@@ -113,7 +113,7 @@ def test_bonuses(study, victim, tmp_path):
     assert {one.state for one in study.book.actions()} == {"done"}
 
 
-def test_decisions(make_study, victim, tmp_path):
+def test_decisions(make_study, killable, tmp_path):
     study = make_study(assignments=100)
     ids = list(study.submit_all([f"A{n}" for n in range(45)]).values())
 
@@ -123,26 +123,25 @@ def test_decisions(make_study, victim, tmp_path):
         path.write_text("\n".join(["AssignmentId,Approve,Reject,RequesterFeedback", *rows, ""]))
         return path
 
-    victim.run("review", file(0), "--ledger", study.path)
-    steps = victim.run("review", file(1), "--ledger", study.path)
+    killable.run("review", file(0), "--ledger", study.path)
+    steps = killable.run("review", file(1), "--ledger", study.path)
     assert steps.count("before ApproveAssignment") == steps.count("before RejectAssignment") == 1
     assert len(steps) + 2 <= len(ids) // 2
     for kill in range(1, len(steps) + 1):
-        victim.run("review", file(kill + 1), "--ledger", study.path, kill=kill)
-        victim.run("review", file(kill + 1), "--ledger", study.path)
-        approved, rejected = (study.there(one) for one in ids[2 * kill + 2 : 2 * kill + 4])
+        killable.run("review", file(kill + 1), "--ledger", study.path, kill=kill)
+        killable.run("review", file(kill + 1), "--ledger", study.path)
+        approved, rejected = (study.assignment(one) for one in ids[2 * kill + 2 : 2 * kill + 4])
         assert approved["AssignmentStatus"] == "Approved"
         assert rejected["AssignmentStatus"] == "Rejected"
         assert rejected["RequesterFeedback"] == f"nein {kill + 1}"
     here = {one.assignment_id: one.status for one in study.book.assignments()}
-    assert here == {one: study.there(one)["AssignmentStatus"] for one in ids}
+    assert here == {one: study.assignment(one)["AssignmentStatus"] for one in ids}
     assert {one.state for one in study.book.actions()} == {"done"}
 
 
 @pytest.mark.parametrize("assignments", [1, 9])
-def test_topping_up(make_study, victim, assignments):
-    """With 1 the HIT takes another one, and the one that expired is opened again; with 9 the page is
-    published once more."""
+def test_topping_up(make_study, killable, assignments):
+    """With 1 assignment, a HIT is extended and the expired one reopened; with 9, the page is republished."""
 
     def lacking(seed):
         study = make_study(name=f"s{seed}", seed=seed, assignments=assignments, lifetime=YEAR)
@@ -162,9 +161,9 @@ def test_topping_up(make_study, victim, assignments):
         assert most == ([1, 2] if assignments == 1 else [1, 9, 9])
         assert {hit["HITStatus"] for hit in there} == {"Assignable"}
 
-    steps = victim.run("top-up", "--ledger", lacking(1000).path)
+    steps = killable.run("top-up", "--ledger", lacking(1000).path)
     for kill in range(1, len(steps) + 1):
         study = lacking(kill)
-        victim.run("top-up", "--ledger", study.path, kill=kill)
-        victim.run("top-up", "--ledger", study.path)
+        killable.run("top-up", "--ledger", study.path, kill=kill)
+        killable.run("top-up", "--ledger", study.path)
         check(study)

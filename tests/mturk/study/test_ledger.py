@@ -256,7 +256,7 @@ def other_process(code, path):
     )  # fmt: skip
 
 
-ALONE = """
+HOLD_LOCK = """
 import sys
 with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
     print("in")
@@ -265,10 +265,10 @@ with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
 
 def test_second_process_is_refused_by_lock(ledger, path):
     with ledger.exclusive_lock():
-        done = other_process(ALONE, path)
+        done = other_process(HOLD_LOCK, path)
         assert "another mturk-hits process uses this ledger; wait until it has ended" in done.stderr
         assert not done.stdout
-    assert other_process(ALONE, path).stdout == "in\n"
+    assert other_process(HOLD_LOCK, path).stdout == "in\n"
 
 
 def test_reading_and_collecting_are_possible_during_lock(ledger, path):
@@ -325,7 +325,7 @@ def filled(path):
 
 
 def test_inconsistent_ledger_is_refused(path):
-    """Without a look at all of it rows are missing and nobody says so."""
+    """Without an integrity check, rows would be missing without notice."""
     filled(path)
     content = bytearray(Path(path).read_bytes())
     refused = []
@@ -365,7 +365,7 @@ def test_unreadable_settings_are_damage(path):
 
 
 def test_full_disk_is_os_error_and_nothing_is_written(path):
-    """SQLite's own limit on a file's size stands for the disk's."""
+    """SQLite's limit on the file size simulates a full disk."""
     filled(path)
 
     def keep():

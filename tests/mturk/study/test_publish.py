@@ -19,7 +19,7 @@ from mturk.study.settings import Settings
 
 
 class Publisher:
-    """A study, its ledger and a boto3 client of the running service."""
+    """A study, its ledger and a boto3 client of the service."""
 
     def __init__(self, running, files, folder):
         self.running, self.plans, self.folder = running, files.plans(Settings()), folder
@@ -38,7 +38,7 @@ class Publisher:
         return found, create_hits(self.client, book, clock=self.now)
 
     def listed(self):
-        """What the service lists, by annotation."""
+        """Return annotation -> HIT as listed by the service."""
         return {
             hit["RequesterAnnotation"]: hit for hit in self.client.list_hits(MaxResults=100)["HITs"]
         }
@@ -165,8 +165,8 @@ def test_oldest_of_duplicate_hits_is_adopted(publisher):
         assert book.hits()[0].hit_id == made[0]
 
 
-def lose_the_answer(publisher, book):
-    """Send the first HIT; the service makes it, the answer is lost, and the publisher gives up."""
+def lose_response(publisher, book):
+    """Send the first HIT; the service creates it, but the response is lost and the publisher stops."""
     adopt_hits(publisher.client, book, clock=publisher.now)
     publisher.running.faults.choose = lambda operation, number: (
         "drop after" if operation == "CreateHITWithHITType" else None
@@ -181,7 +181,7 @@ def lose_the_answer(publisher, book):
 
 def test_hit_is_found_after_token_expired(publisher):
     with publisher.ledger() as book:
-        lose_the_answer(publisher, book)
+        lose_response(publisher, book)
         publisher.running.clock.advance(25 * 3600)
         found, made = publisher.publish(book)
         assert (found.n_adopted, made) == (1, 1)
@@ -189,18 +189,18 @@ def test_hit_is_found_after_token_expired(publisher):
 
 
 def test_expired_token_without_search_makes_duplicate(publisher):
-    """That is what the test before would see if nothing protected the study."""
+    """The preceding test without the search."""
     with publisher.ledger() as book:
-        lose_the_answer(publisher, book)
+        lose_response(publisher, book)
         publisher.running.clock.advance(25 * 3600)
         create_hits(publisher.client, book, clock=publisher.now)
     assert len(publisher.running.annotations()) == 3
 
 
 def test_token_prevents_duplicate_with_stale_list(publisher):
-    """Right after a crash the list may not show the HIT yet; sending it again must not make another."""
+    """After a crash, the list may lack the HIT; sending it again must not create a duplicate."""
     with publisher.ledger() as book:
-        lose_the_answer(publisher, book)
+        lose_response(publisher, book)
         create_hits(publisher.client, book, clock=publisher.now)  # nothing was searched
         assert unpublished_hits(book) == []
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
@@ -256,7 +256,7 @@ def test_added_hits_are_published_with_their_size(publisher, files):
 
 
 def test_hits_are_marked_sent_before_calls(publisher, monkeypatch):
-    """In batches, because each commit waits for the disk."""
+    """HITs are marked in batches, because each commit waits for the disk."""
     monkeypatch.setattr("mturk.study.publish.COMMIT_BATCH_SIZE", 1)
     seen = []
     with publisher.ledger() as book:

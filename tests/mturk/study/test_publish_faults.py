@@ -1,4 +1,4 @@
-"""Whatever breaks, at whatever step: in the end there is exactly one HIT for each that was meant."""
+"""Faults at any step of publication: in the end, each planned HIT exists exactly once."""
 
 import json
 import os
@@ -21,22 +21,22 @@ from mturk.study.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 HITS = 2
-PATIENT = 20.0
+TIMEOUT_SECONDS = 20.0
 IMPATIENT = 3.0
-"""Seconds: where the service hangs nobody waits for long, yet longer than a busy machine stalls."""
+"""Timeout in seconds: short for a hanging service, but longer than a busy machine stalls."""
 
 
-def patience(fault):
-    return IMPATIENT if "hang" in fault else PATIENT
+def timeout_for(fault):
+    return IMPATIENT if "hang" in fault else TIMEOUT_SECONDS
 
 
-class Victim:
-    """A process that runs `mturk-hits publish` for a study of its own a seed, and may be killed."""
+class KillableProcess:
+    """A process that runs `mturk-hits publish` for one study per seed and may be killed."""
 
     def __init__(self, running, files, folder):
         self.running, self.files, self.folder = running, files, folder
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("victim.py")), running.url],
+            [sys.executable, str(Path(__file__).with_name("killable_process.py")), running.url],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
@@ -62,43 +62,43 @@ class Victim:
 
 
 @pytest.fixture
-def victim(running, files, tmp_path):
-    made = Victim(running, files, tmp_path)
+def killable(running, files, tmp_path):
+    made = KillableProcess(running, files, tmp_path)
     yield made
     made.close()
 
 
-def test_killed_at_any_step_creates_each_hit_once(victim):
-    whole = victim.publish(0)
+def test_killed_at_any_step_creates_each_hit_once(killable):
+    whole = killable.publish(0)
     assert whole["status"] == 0
     steps = whole["steps"]
     assert {"before commit", "after commit"} < set(steps)
     assert steps.count("before CreateHITWithHITType") == HITS
     assert steps.count("after commit") >= 3 + HITS  # the study, the type, all sent, each created
     for kill in range(1, len(steps) + 1):
-        dead = victim.publish(kill, kill)
+        dead = killable.publish(kill, kill)
         assert (dead["status"], dead["steps"]) == (-9, steps[:kill])
-        assert victim.publish(kill)["status"] == 0, steps[:kill]
-        found = Counter(victim.running.annotations())
-        assert [found[name] for name in victim.meant(kill)] == [1] * HITS, steps[:kill]
-        with Ledger.open(victim.folder / f"{kill}.db") as book:
+        assert killable.publish(kill)["status"] == 0, steps[:kill]
+        found = Counter(killable.running.annotations())
+        assert [found[name] for name in killable.meant(kill)] == [1] * HITS, steps[:kill]
+        with Ledger.open(killable.folder / f"{kill}.db") as book:
             assert unpublished_hits(book) == []
 
 
-def test_repeatedly_killed_publication_completes(victim):
-    """Each run gets further in what is left."""
+def test_repeatedly_killed_publication_completes(killable):
+    """Each run progresses further."""
     runs = 0
     for kill in range(2, 200, 2):
         runs += 1
-        if victim.publish(7, kill)["status"] == 0:
+        if killable.publish(7, kill)["status"] == 0:
             break
     assert runs > 5
-    found = Counter(victim.running.annotations())
-    assert [found[name] for name in victim.meant(7)] == [1] * HITS
+    found = Counter(killable.running.annotations())
+    assert [found[name] for name in killable.meant(7)] == [1] * HITS
 
 
 class Publisher:
-    """A publisher in this process, whose service has faults."""
+    """A publisher in this process with a faulty service."""
 
     def __init__(self, running, files, folder):
         self.running, self.files, self.folder = running, files, folder
@@ -108,7 +108,7 @@ class Publisher:
             )
         )
 
-    def publish(self, seed, attempts=1, timeout=PATIENT):
+    def publish(self, seed, attempts=1, timeout=TIMEOUT_SECONDS):
         settings = Settings(seed=seed)
         client = self.connect(timeout, attempts)
         with Ledger.open(self.folder / f"{seed}.db", create=True) as book:
@@ -144,7 +144,7 @@ def test_resumed_publication_after_failed_call_creates_each_hit_once(publisher, 
         first = len(faults.calls)
         faults.choose = lambda operation, number: fault if number == first + step else None  # noqa: B023
         with pytest.raises(ServiceError):
-            publisher.publish(step, timeout=patience(fault))
+            publisher.publish(step, timeout=timeout_for(fault))
         assert len(faults.calls) == first + step
         faults.choose = lambda operation, number: None
         publisher.connect.cache_clear()  # a client that was throttled is slow for a while
@@ -158,7 +158,7 @@ def test_failed_call_is_retried_without_duplicate(publisher, fault):
     for step in range(1, 4 + HITS):
         first = len(faults.calls)
         faults.choose = lambda operation, number: fault if number == first + step else None  # noqa: B023
-        publisher.publish(step, attempts=3, timeout=patience(fault))
+        publisher.publish(step, attempts=3, timeout=timeout_for(fault))
         assert len(faults.calls) >= first + 4 + HITS
         assert publisher.hits(step) == [1] * HITS
 

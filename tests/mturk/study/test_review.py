@@ -29,7 +29,7 @@ from mturk.study.valid_answers import read_valid_answers
 
 @pytest.fixture
 def answered(study):
-    """The study with four submitted assignments; `ids` are theirs."""
+    """The study with four submitted assignments; `ids` are their ids."""
     study.ids = list(study.submit_all(["A1", "A2"]).values())
     study.collect()
     return study
@@ -57,7 +57,7 @@ def test_decisions_are_executed_and_recorded(answered):
     assert statuses(answered) == {
         first: "Approved", second: "Rejected", **dict.fromkeys(others, "Submitted")
     }  # fmt: skip
-    assert answered.there(second)["RequesterFeedback"] == "geraten; „nein“"
+    assert answered.assignment(second)["RequesterFeedback"] == "geraten; „nein“"
 
 
 def test_repeated_decisions_make_no_calls(answered):
@@ -78,7 +78,7 @@ def test_override_requires_option(answered):
         plan_reviews(answered.book, [Decision(first, "approve", "")])
     done, _ = decide(answered, [Decision(first, "approve", "sorry")], override=True)
     assert len(done.done) == 1
-    there = answered.there(first)
+    there = answered.assignment(first)
     assert (there["AssignmentStatus"], there["RequesterFeedback"]) == ("Approved", "sorry")
 
 

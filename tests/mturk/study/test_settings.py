@@ -1,4 +1,4 @@
-"""Settings: the default file, every wrong value with its line, and what goes to the service."""
+"""Settings: default file, invalid values with their lines, and arguments for the service."""
 
 import tomllib
 from dataclasses import fields

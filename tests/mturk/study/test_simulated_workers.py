@@ -127,7 +127,7 @@ def test_links_from_list_or_table(tmp_path):
 
 @pytest.fixture
 def study(running, files, tmp_path):
-    """The small study, published for anybody, three assignments a HIT."""
+    """The small study, published without qualifications, with three assignments per HIT."""
     settings = Settings(assignments=3, approval_rate_above=-1)
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:
         book.start_study(running.url, settings, files.plans(settings), 0.0)

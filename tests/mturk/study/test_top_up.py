@@ -11,7 +11,7 @@ def planned(study):
     return plan_top_up(study.book, hits, read_valid_answers(study.book))
 
 
-def carried_out(study):
+def execute(study):
     plan = planned(study)
     done = execute_top_up(study.client, study.book, plan, study.now() + 3600)
     assert done.refused == ()
@@ -41,7 +41,7 @@ def test_rejected_answers_extend_hit(study):
     assert [(one.target, one.amount) for one in plan.extensions] == [(first, "7")]
     assert (plan.reopen, plan.republish) == ((), ())
     assert plan.cost == Decimal("0.72")  # 2 x (0.30 + 0.06)
-    carried_out(study)
+    execute(study)
     assert study.hit(first)["MaxAssignments"] == 7
     assert study.hit(first)["HITStatus"] == "Assignable"
     assert study.book.hits()[0].max_assignments == 7
@@ -55,7 +55,7 @@ def test_expired_assignments_are_reopened(study):
     first = study.hit_ids()[0]
     study.submit("A1", first)
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
-    plan = carried_out(study)
+    plan = execute(study)
     assert sorted(plan.missing_judgments.values()) == [4, 4]
     assert ([hit.hit_id for hit in plan.reopen], plan.extensions, plan.republish) == (
         [first],
@@ -72,7 +72,7 @@ def test_expired_hit_with_rejection_is_reopened_and_extended(study):
     for n in range(4):
         reject(study, study.submit(f"A{n}", first))
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
-    plan = carried_out(study)
+    plan = execute(study)
     assert [hit.hit_id for hit in plan.reopen] == [first]
     assert [one.amount for one in plan.extensions] == ["9"]  # 1 place is left, 4 more are needed
     assert study.hit(first)["NumberOfAssignmentsAvailable"] == 5
@@ -84,7 +84,7 @@ def test_extended_expired_hit_is_offered_again(study):
     ids = [study.submit(f"A{n}", first) for n in range(5)]
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     reject(study, ids[0])
-    plan = carried_out(study)
+    plan = execute(study)
     assert (plan.reopen, [one.amount for one in plan.extensions]) == ((), ["6"])
     there = study.hit(first)
     assert (there["HITStatus"], there["NumberOfAssignmentsAvailable"]) == ("Assignable", 1)
@@ -98,7 +98,7 @@ def test_hit_that_cannot_be_extended_is_republished(study):
     plan = planned(study)  # 5 more would make 10
     assert ([one[1] for one in plan.republish], plan.extensions) == ([5], ())
     assert plan.cost == Decimal("1.80")
-    carried_out(study)
+    execute(study)
     *_, new = study.book.hits()
     assert new.max_assignments == 5
     there, before = study.hit(new.hit_id), study.hit(first)
@@ -122,7 +122,7 @@ def test_deleted_hit_is_republished(study):
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     study.collect()
     study.client.delete_hit(HITId=first)
-    plan = carried_out(study)
+    plan = execute(study)
     assert ([number for _, number in plan.republish], plan.reopen, plan.extensions) == ([5], (), ())
     assert planned(study).is_empty
 
@@ -135,7 +135,7 @@ def test_worker_counts_once_over_rounds(study):
     study.client.create_additional_assignments_for_hit(HITId=first, NumberOfAdditionalAssignments=4)
     for n in range(5, 9):
         reject(study, study.submit(f"A{n}", first))
-    carried_out(study)  # the HIT has 9 assignments, so there is a second one of 4
+    execute(study)  # the HIT has 9 assignments, so there is a second one of 4
     new = study.book.hits()[-1]
     study.submit("A4", new.hit_id)
     study.collect()
@@ -165,7 +165,7 @@ def test_unpublished_hits_count_as_expected(study):
     plan = planned(study)
     ((new, assignments),) = plan_republished_hits(study.book, plan.republish)
     study.book.add_hits([new], assignments)  # and here it was interrupted
-    left = carried_out(study)
+    left = execute(study)
     assert (left.missing_judgments, left.n_unpublished, left.cost) == ({}, 1, Decimal("1.80"))
     assert planned(study).is_empty
     assert len(study.running.annotations()) == 3
@@ -181,6 +181,6 @@ def test_extension_with_lost_response_is_executed_once(study, fault):
     study.running.faults.choose = lambda operation, number: (
         lost.pop() if lost and operation == "CreateAdditionalAssignmentsForHIT" else None
     )
-    carried_out(study)
+    execute(study)
     assert study.hit(first)["MaxAssignments"] == 6
     assert [one.state for one in study.book.actions()] == ["done"]

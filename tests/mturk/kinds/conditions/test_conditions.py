@@ -1,4 +1,4 @@
-"""What an answer of two conditions must be, and what is remarked on."""
+"""Validation of two conditions, and remarks on them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a form of tuples must say to be an answer, and what it says then."""
+"""Validation and parsing of forms of tuples."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The question page: hostile texts appear as written, ids come back exact, both languages say the same."""
+"""Page of tuples: hostile texts are literal, ids round-trip, both languages have the same texts."""
 
 import tomllib
 from html.parser import HTMLParser
@@ -37,7 +37,7 @@ IDENTITY = st.text(characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: texts by class, inputs, and all tag names."""
+    """Parsed page: texts by class, inputs, and all tag names."""
 
     def __init__(self, html):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The question page in a real chromium: keyboard, refusals, order, preview, what is sent, accessibility."""
+"""Page of tuples in Chromium: keyboard, validation, order, preview, submitted fields, accessibility."""
 
 import os
 import threading
@@ -36,7 +36,7 @@ EXPECTED = answers.expected_tuples(QUESTION)
 
 
 class Service(BaseHTTPRequestHandler):
-    """Shows the page, alone or in a sandboxed frame as the service does, and keeps what is sent."""
+    """Server of the page, directly or in a sandboxed frame like the service; stores submissions."""
 
     def do_GET(self):
         if self.path.startswith("/frame"):
@@ -181,7 +181,7 @@ def test_language_check_is_required(page, service):
     answer(page, [("b", "c%"), ("x", "y")])
     page.locator(WORD).nth(1).evaluate("box => { box.checked = false; }")
     page.locator("#submit").click()
-    assert problem(page, "check") == "Bitte wählen Sie ein Wort für die Lücke."
+    assert problem(page, "check") == "Bitte wählen Sie ein Wort für die Lücke aus."
     assert page.evaluate("document.activeElement.name").startswith("german-")
     page.locator(WORD).nth(0).check()
     assert problem(page, "check") == ""

@@ -1,4 +1,4 @@
-"""Plans: every tuple once, short with long, the same in every run, and all problems at once."""
+"""Plans: each tuple once, short with long dialogues, deterministic, all problems reported."""
 
 from collections import Counter
 from dataclasses import replace

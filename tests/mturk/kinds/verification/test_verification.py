@@ -1,4 +1,4 @@
-"""What an answer to a triplet must be, and what simulated workers say."""
+"""Validation of answers to triplets, and simulated workers."""
 
 import statistics
 

@@ -1,4 +1,4 @@
-"""A kind of HIT from another distribution: how acceptable a sentence is, from 1 to 5."""
+"""Example of a kind of HIT in another distribution: acceptability of a sentence, from 1 to 5."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEVELS = ("1", "2", "3", "4", "5")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One question of a HIT."""
+    """A sentence of a HIT."""
 
     tuple_id: str
     item_ids: tuple[str, ...]
@@ -38,7 +38,7 @@ class Sentence:
 
 
 class Acceptability(HitKind):
-    """How acceptable a sentence is."""
+    """HITs with the acceptability of sentences."""
 
     part = "sentence"
     answer = "rating"
@@ -49,46 +49,50 @@ class Acceptability(HitKind):
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
     ) -> PlannedStudy:
-        """Return the study of a table with the columns id and sentence."""
+        """Plan the study of a table with the columns id and sentence."""
         table = read_table(file)
         table.need(["id", "sentence"])
         rows = table.frame.select("id", "sentence").iter_rows()
-        chosen = settings.settings(language)
-        parts = shuffle_parts([Sentence(name, (text,)) for name, text in rows], chosen.seed)
-        size = chosen.dialogues_per_hit
+        study_settings = settings.settings(language)
+        parts = shuffle_parts([Sentence(name, (text,)) for name, text in rows], study_settings.seed)
+        size = study_settings.dialogues_per_hit
         pages = [parts[start : start + size] for start in range(0, len(parts), size)]
-        asked = [[[one.tuple_id, *one.item_ids] for one in page] for page in pages]
-        digest = study_digest(asked, chosen, [chosen.kind, chosen.language, chosen.consent])
-        hits = plan_hits(pages, chosen, digest, self.question, display_name(file))
-        return PlannedStudy(chosen, tuple(hits), ())
+        page_contents = [[[part.tuple_id, *part.item_ids] for part in page] for page in pages]
+        digest = study_digest(
+            page_contents,
+            study_settings,
+            [study_settings.kind, study_settings.language, study_settings.consent],
+        )
+        hits = plan_hits(pages, study_settings, digest, self.question, display_name(file))
+        return PlannedStudy(study_settings, tuple(hits), ())
 
     def question(self, page: Sequence[Sentence], settings: Settings) -> str:
         """Return the XML of a page."""
-        asked = [
-            ExpectedTuple(one.tuple_id, one.group, one.item_ids, settings.kind) for one in page
+        expected_tuples = [
+            ExpectedTuple(part.tuple_id, part.group, part.item_ids, settings.kind) for part in page
         ]
-        fields = [self.columns(one.tuple_id) for one in page]
+        fields = [self.columns(part.tuple_id) for part in page]
         parts = list(zip(page, fields, strict=True))
         return build_question(
-            render_page(self.package, settings, asked, parts=parts, levels=LEVELS)
+            render_page(self.package, settings, expected_tuples, parts=parts, levels=LEVELS)
         )
 
     def columns(self, part_id: str) -> Mapping[str, str]:
-        """Return the columns of the answer in a batch file -> the names of the form's fields."""
+        """Return column of the answer in a batch file -> name of the form field."""
         return {"rating": f"rating-{part_id}", "seconds": answers.seconds_field(part_id)}
 
-    def problems(self, one: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return all that keeps the fields from being a rating."""
-        rating = dict(fields).get(f"rating-{one.tuple_id}", "")
-        allowed = ", ".join(LEVELS)
-        wrong = f"{one.tuple_id}: the rating is {rating!r}; expected one of {allowed}"
-        return [] if rating in LEVELS else [wrong]
+    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
+        """Return the problems of the fields as a rating."""
+        rating = dict(fields).get(f"rating-{expected.tuple_id}", "")
+        levels = ", ".join(LEVELS)
+        problem = f"{expected.tuple_id}: the rating is {rating!r}; expected one of {levels}"
+        return [] if rating in LEVELS else [problem]
 
     def simulate(
-        self, one: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
+        self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return the true score, -1 to 1, as a level."""
-        return [(f"rating-{one.tuple_id}", str(round(3 + 2 * truth["", one.tuple_id])))]
+        """Return the true score, from -1 to 1, as a level."""
+        return [(f"rating-{expected.tuple_id}", str(round(3 + 2 * truth["", expected.tuple_id])))]
 
     def write(
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int

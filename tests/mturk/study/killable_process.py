@@ -1,8 +1,8 @@
-"""Runs `mturk-hits` in processes that kill themselves at a chosen step.
+"""Run `mturk-hits` in processes that kill themselves at a given step.
 
-Reads one JSON object a line, {"arguments": [...], "kill": n}, runs the command in a forked process and
-answers with one, {"status": exit status, or minus the signal, "steps": [the steps it reached]}. A step is
-the moment before or after a commit of the ledger or a call of the service; kill 0 is never.
+Reads one JSON object per line, {"arguments": [...], "kill": n}, runs the command in a forked process and
+writes one, {"status": exit status or minus the signal, "steps": [reached steps]}. Steps are before and after
+each commit of the ledger and each call of the service; kill 0 means never.
 """
 
 import json
@@ -50,7 +50,7 @@ def _call(request):
 
 
 def run(arguments, kill, made):
-    """Run the command in a process of its own and return what became of it."""
+    """Run the command in a forked process; return its status and steps."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

@@ -1,7 +1,7 @@
 """Rewards, fees and hourly wages. Amounts are US dollars as Decimal, never float.
 
-The fee is 20 % of the reward or bonus, plus 20 % of the reward for HITs with ten or more assignments, plus
-5 % if Masters are required. It is rounded half up to the cent and at least one cent.
+The fee is 20 % of the reward or bonus. HITs with ten or more assignments cost another 20 % of the reward,
+and HITs that require Masters another 5 %. The fee is rounded half up to the cent and at least one cent.
 """
 
 from __future__ import annotations

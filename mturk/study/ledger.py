@@ -197,8 +197,8 @@ class Ledger:
     def open(cls, path: str | os.PathLike[str], *, create: bool = False) -> Ledger:
         """Open a ledger; with `create`, create a missing file with mode 0600.
 
-        Raises InputError if the file is missing, damaged, not a ledger or of another version, and OSError if
-        the disk is full or the directory is not writable.
+        Raises InputError if the file is missing, damaged, not a ledger or of another version. Raises OSError
+        if the disk is full or the directory is not writable.
         """
         name = os.fspath(path)
         if create:

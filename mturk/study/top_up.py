@@ -1,8 +1,8 @@
 """Top-up of tuples with missing judgments by extended or republished HITs.
 
-Additional assignments of a HIT are preferred to a new HIT, because no worker gets the same HIT twice. If a
-HIT cannot be extended (one created with fewer than ten assignments cannot get ten), its page is published
-again as a HIT of a further round.
+Additional assignments of a HIT are preferred to a new HIT, because no worker gets the same HIT twice. HITs
+created with fewer than ten assignments cannot be extended to ten. Their pages are published again as HITs of
+a further round.
 """
 
 from __future__ import annotations

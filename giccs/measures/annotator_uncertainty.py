@@ -1,10 +1,10 @@
-"""Correlations with scores that other annotators would have made somewhat different.
+"""Correlations with intervals that also generalise to other annotators.
 
-An interval over dialogues says what other dialogues would give with the same annotators. What an annotator
-does differently in one dialogue only, such as an opinion on one candidate, differs between dialogues as
-well and is in it. What an annotator does alike in all dialogues is not: judging without care, or preferring
-short candidates that the model prefers too. That part of the variance is added here, as for two-way
-clusters (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29).
+An interval over dialogues generalises to other dialogues with the same annotators. Effects of an annotator in
+a single dialogue, such as an opinion on one candidate, also vary between dialogues and are included. Effects
+of an annotator in all dialogues are not: careless judgments, or a preference for short candidates that the
+model shares. Their variance is added here, as for two-way clusters (Cameron, Gelbach and Miller 2011, J. Bus.
+Econ. Stat. 29).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ STATISTICS = {
     "rank_spearman": weighted_rank_spearman,
 }
 MAX_DIALOGUE_BLOCKS = 50
-"""Groups of dialogues that are left out to tell annotators from dialogues."""
-NEEDS_COUNTING = "no interval, which needs those of counting"
-UNDEFINED = "not defined or at its bound without some of the annotators: no interval"
+"""Number of groups of dialogues in the jackknife that separates annotators from dialogues."""
+NEEDS_COUNTING = "no interval, which requires counting scores"
+UNDEFINED = "undefined or at its bound without some of the annotators: no interval"
 
 
 def correlations_over_annotators(
@@ -57,33 +57,33 @@ def correlations_over_annotators(
     resamples: int = 1000,
     seed: int = 0,
 ) -> list[dict[str, Estimate]]:
-    """Return per model what `correlations` returns, with intervals over dialogues and annotators.
+    """Return per model the result of `correlations`, with intervals over dialogues and annotators.
 
     predictions: per model (N,), in the order of the benchmark's items. The interval is for the mean
-    correlation with the scores that as many other annotators would give, over other dialogues of the same
-    population; where all tuples have items of one dialogue, it covers other tuples too. ``extra`` has the
+    correlation with the scores of the same number of other annotators, over other dialogues of the same
+    population. If all tuples have items of one dialogue, it also covers other tuples. ``extra`` contains the
     number of ``annotators``.
 
-    To the variance of Fisher's z over dialogues (`correlations`; `resamples` and `seed` are those) that
-    between annotators is added: (A-1)/A times the sum over A annotators of the squared change without the
-    annotator (less the mean change), less the variance that this change has over dialogues, by a jackknife;
-    0 where it is below. Each variance has a t quantile of its own, with A-1 degrees of freedom for the
-    added one (`jackknife_interval`). An annotator may have judged part of the items.
+    The variance between annotators is added to the variance of Fisher's z over dialogues (`correlations`,
+    with the same `resamples` and `seed`). It is (A-1)/A times the sum over A annotators of the squared change
+    without the annotator (relative to the mean change), minus the variance of this change over dialogues, by
+    a jackknife, and at least 0. Each variance has its own t quantile, with A-1 degrees of freedom for the
+    added one (`jackknife_interval`). Annotators need not have judged all items.
 
-    No interval, with a reason: as in `correlations`; scores that are not those of counting; fewer than five
-    annotators; an item that one annotator alone judged; correlations without an annotator that are not
-    defined or at a bound. The reason warns of fewer than 20 annotators, of judgments that name none and of
-    tuples with items of several dialogues.
-    InputError: the judgments are not those behind the scores (`judged_items`).
+    No interval, with a reason: as in `correlations`; scores other than counting scores; fewer than five
+    annotators; an item judged by a single annotator; correlations that are undefined or at a bound without an
+    annotator. The reason warns of fewer than 20 annotators, judgments without annotator, and tuples with
+    items of several dialogues. Raises InputError if the scores were not computed from the judgments
+    (`judged_items`).
 
     >>> from giccs.benchmark import read_benchmark
     >>> from giccs.measures.ceiling import load_judgments
     >>> sample = read_benchmark("giccs-sample")
     >>> lengths = np.array([float(len(item.utterance)) for item in sample.items])
-    >>> (found,) = correlations_over_annotators(load_judgments(sample), sample, [lengths])
-    >>> found["pearson"].low < found["pearson"].value < found["pearson"].high
+    >>> (metrics,) = correlations_over_annotators(load_judgments(sample), sample, [lengths])
+    >>> metrics["pearson"].low < metrics["pearson"].value < metrics["pearson"].high
     True
-    >>> found["pearson"].reason
+    >>> metrics["pearson"].reason
     '5 annotators: the interval is approximate below 20'
     """
     judged_data = judged_items(judgments, benchmark)
@@ -129,8 +129,8 @@ def results_over_annotators(
 ) -> list[Result]:
     """Return results of pairwise STS on the benchmark with the metrics of `correlations_over_annotators`.
 
-    Results on other data and those without predictions are left out; groups are empty. InputError as of
-    `correlations_over_annotators`, and where predictions are of other items than the benchmark's.
+    Results on other data and those without predictions are skipped; groups are empty. Raises InputError as in
+    `correlations_over_annotators`, and for predictions of items that are not in the benchmark.
     """
     usable = [
         result
@@ -151,7 +151,7 @@ def _predictions(result: Result, benchmark: Benchmark) -> Floats:
     prediction_of_item = dict(zip(*result.predictions["item_id", "prediction"], strict=True))
     ids = [item.item_id for item in benchmark.items]
     if prediction_of_item.keys() != set(ids):
-        message = f"its predictions are of other items than those of {benchmark.name}"
+        message = f"the items of its predictions differ from those of {benchmark.name}"
         raise InputError(Problem(result.model, None, message))
     return np.array([prediction_of_item[item_id] for item_id in ids], dtype=np.float64)
 
@@ -159,7 +159,7 @@ def _predictions(result: Result, benchmark: Benchmark) -> Floats:
 def _with_remarks(
     estimate: Estimate, judged_data: JudgedItems, no_interval_reason: str
 ) -> Estimate:
-    """Return an estimate with what its interval rests on; no interval where `why` says so."""
+    """Return an estimate with remarks on its interval; without interval if `no_interval_reason` is given."""
     estimate = replace(estimate, extra={"annotators": len(judged_data.canonical.annotators)})
     if math.isnan(estimate.low):
         return estimate
@@ -171,7 +171,8 @@ def _with_remarks(
 
 
 def _scores_without_annotator(judged_data: JudgedItems) -> Floats:
-    """Return (A, N) the counting scores of the items without each annotator; NaN where no other judged."""
+    """Return (A, N) counting scores of the items without each annotator; NaN for items without other
+    judgments."""
     scores = np.empty((len(judged_data.canonical.annotators), len(judged_data.index)))
     for annotator in range(len(scores)):
         other_rows = np.flatnonzero(judged_data.canonical.annotator_of != annotator)
@@ -184,13 +185,13 @@ def _scores_without_annotator(judged_data: JudgedItems) -> Floats:
 
 def _single_annotator_reason(without: Floats) -> str:
     n_items = int(np.count_nonzero(np.isnan(without).any(axis=0)))
-    return f"{n_items} items were judged by one annotator only: no interval" if n_items else ""
+    return f"{n_items} items were judged by a single annotator: no interval" if n_items else ""
 
 
 def _variances_between_annotators(
     prediction: Floats, without: Floats, dialogue: Ints
 ) -> dict[str, float]:
-    """Return by coefficient the variance of z between annotators; NaN where it is not defined."""
+    """Return by coefficient the variance of z between annotators; NaN if undefined."""
     n_dialogues = int(dialogue.max()) + 1
     weights = np.concatenate(
         [np.ones((1, n_dialogues)), *leave_out_weights(n_dialogues, MAX_DIALOGUE_BLOCKS)]
@@ -205,7 +206,7 @@ def _variances_between_annotators(
 def _variance_between(z: Floats) -> float:
     """Return the variance between annotators from (A, 1 + B).
 
-    A row has the z without an annotator, of all dialogues and without each of B blocks of them.
+    A row contains z without an annotator, for all dialogues and without each of B blocks of dialogues.
     """
     n, blocks = len(z), z.shape[1] - 1
     if not blocks or not np.isfinite(z).all():
@@ -216,13 +217,13 @@ def _variance_between(z: Floats) -> float:
 
 
 def _remarks(judged_data: JudgedItems) -> Iterator[str]:
-    """Yield what a reader of the intervals must know of the annotators and the design."""
+    """Yield remarks on the annotators and the design for readers of the intervals."""
     if few := few_clusters_note(len(judged_data.canonical.annotators), "annotators"):
         yield few
     if judged_data.n_anonymous:
         yield (
-            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments name no annotator: "
-            "how these annotators differ is not in the interval"
+            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments have no annotator: the "
+            "interval excludes differences between these annotators"
         )
     if not judged_data.has_tuples_within_dialogues:
         yield ACROSS_DIALOGUES_REMARK

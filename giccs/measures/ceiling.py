@@ -1,11 +1,11 @@
-"""The noise ceiling: how well can a model agree with scores that are themselves uncertain?
+"""The noise ceiling: the maximum expected agreement of a model with scores that are uncertain.
 
-Other annotators, and other tuples where not all were judged, would have given somewhat other scores.
-Classical test theory (Spearman 1904, Am. J. Psychol. 15; Lord and Novick 1968) calls an item's expected
-score its true score; observed scores correlate with true ones by the square root of the observed scores'
-reliability. A model that predicted every true score would reach that correlation, and none can be expected
-to reach more. The reliability of counting scores is that of `bws.components`, whose error contains the
-annotators, the choice of tuples and single answers. `giccs.measures.judged_items` has both kinds of scores.
+Other annotators, and other tuples if not all were judged, would have produced somewhat different scores. In
+classical test theory (Spearman 1904, Am. J. Psychol. 15; Lord and Novick 1968), the expected score of an item
+is its true score, and observed scores correlate with true ones by the square root of the observed scores'
+reliability. A model that predicts every true score reaches this correlation, and no model is expected to
+exceed it. The reliability of counting scores is that of `bws.components`, whose error includes annotators,
+the choice of tuples and single answers. `giccs.measures.judged_items` supports both kinds of scores.
 
 A ceiling is computed once and stored with the results on its benchmark.
 """
@@ -65,29 +65,26 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 SEED = 0
-"""Of stored ceilings."""
+"""Seed of stored ceilings."""
 
 METHOD = "components 1"
-"""Name and version of how a ceiling is computed; a change of numbers changes it."""
+"""Name and version of the method, changed whenever its numbers change."""
 CEILING_NOTE = (
-    "The noise ceiling is what a model that knew the true scores would reach: the scores contain errors "
-    "of annotators and single answers, and of the choice of tuples where not all were judged."
+    "The noise ceiling is the correlation of a model that predicts the true scores: the scores contain "
+    "errors of annotators and single answers, and of the choice of tuples if not all were judged."
 )
 EQUAL_MEANS_NOTE = (
-    "The {values} of every dialogue have the same mean, as they compare its items only with each other. "
-    "A model that knew how similar items are in absolute terms would therefore stay below the ceiling "
-    "over all items, even without noise; the within-dialogue ρ is the fair measure of such a model."
+    "The {values} of every dialogue have the same mean, because its items are only compared with each "
+    "other. A model that predicts absolute similarity would therefore stay below the ceiling over all "
+    "items, even without noise; use the within-dialogue ρ for such a model."
 )
 TOO_MANY_CONNECTED = (
     f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors "
     "of a choice model"
 )
-CHOICE_MODEL_NOTE = (
-    "The scores are those of {method}, whose ceiling takes the model for true in what it says of other "
-    "tuples."
-)
+CHOICE_MODEL_NOTE = "The scores are those of {method}, whose ceiling assumes that its model is correct for other tuples."
 MIN_JUDGMENTS_PER_ITEM = 8
-"""Of an item, in the mean, below which the ceiling of a choice model has a warning."""
+"""Mean number of judgments per item below which the ceiling of a choice model has a warning."""
 MIN_ITEMS = 3
 MAX_DIALOGUE_BLOCKS = 50
 MAX_ANNOTATOR_BLOCKS = 20
@@ -100,11 +97,11 @@ def load_judgments(
     *,
     merge_variants: bool = False,
 ) -> Judgments | None:
-    """Return the judgments in a file of any format; without one those of giccs-sample, or None.
+    """Return the judgments in a file of any format; without a file those of giccs-sample, or None.
 
-    merge_variants: as in `bws.read_judgments`; as it was for the scores.
+    merge_variants: as in `bws.read_judgments`, with the same value as for the scores.
 
-    Whether they are those behind the benchmark's scores is for `noise_ceiling` to find out.
+    `noise_ceiling` verifies that the benchmark's scores were computed from them.
 
     >>> from giccs.benchmark import read_benchmark
     >>> len(load_judgments(read_benchmark("giccs-sample")))
@@ -121,42 +118,40 @@ def load_judgments(
 def noise_ceiling(
     judgments: Judgments, benchmark: Benchmark, *, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Return ``pearson`` and ``spearman``: what a model that knew the true scores would reach, in [0, 1].
+    """Return ``pearson`` and ``spearman`` of a model that predicts the true scores, in [0, 1].
 
-    A true score is what the method of the scores would give for very many annotators, judgments and, where
-    a design is incomplete, random tuples of a group.
+    A true score is the limit of the scores for very many annotators, judgments and, in an incomplete design,
+    random tuples of a group.
 
     Counting: the ceiling of Pearson's r is the square root of the scores' reliability, 1 - mean error
-    variance / variance of the scores. That of Spearman's rho is its mean over draws (from `seed`) of true
-    scores given the scores: normal, with the mean and variance of the regression of true on observed
-    scores.
+    variance / variance of the scores. That of Spearman's rho is its mean over samples (from `seed`) of true
+    scores given the scores: normal, with the mean and variance of the regression of true on observed scores.
 
     Best-worst logit and MaxDiff, as ``unit`` scores or on counting's scale: the mean correlation of the
-    scores with draws of the true scores given the judgments, by the model and with the tastes of other
-    annotators (`bws.scoring.true_utilities`). That other tuples may ask something that the model does not
-    know, as an effect of the company in which an item is shown, is not in it.
+    scores with samples of the true scores given the judgments, under the model and with the preferences of
+    other annotators (`bws.scoring.true_utilities`). Effects of other tuples that the model does not include,
+    such as context effects of the other items, are not included.
 
-    On simulated judgments both are within 0.005 of what true scores reach (docs/coverage.md), but for the few
-    judgments of which ``reason`` warns. ``extra`` has the ``reliability``, which is the ceiling squared, the
-    fingerprint of the ``data``, the number of ``annotators`` (0 where the judgments name none), whether the
-    scores (of a model, its utilities) of every dialogue have the same mean (``equal_dialogue_means``; see
-    `explain_ceiling`), and the ``method`` and ``scale`` of the scores: the first of `SCORES` that gives all
-    of them.
+    In simulations, both are within 0.005 of the correlation of true scores (docs/coverage.md), except for few
+    judgments, of which ``reason`` warns. ``extra`` contains the ``reliability`` (the squared ceiling), the
+    fingerprint of the ``data``, the number of ``annotators`` (0 if unknown), whether the scores (for a model,
+    its utilities) of every dialogue have the same mean (``equal_dialogue_means``; see `explain_ceiling`), and
+    ``method`` and ``scale`` of the scores: the first of `SCORES` that reproduces all of them.
 
-    The interval is symmetric in log(1 - ceiling^2), by a t quantile and a jackknife over dialogues, to
-    whose variance the variance between annotators is added: that of the mean error when one annotator is
-    left out, as far as it is the same in all dialogues (Cameron, Gelbach and Miller 2011, J. Bus. Econ.
-    Stat. 29, for two-way clusters). With more than 50 dialogues or 20 annotators, blocks of them are left
-    out. ``reason`` warns of fewer than 20 annotators; of judgments that name no annotator, as lasting
-    differences between annotators are then no part of the error; of tuples with items of several dialogues,
-    which are then not independent; and of a choice model's scores from fewer than eight judgments of an
-    item in the mean, whose ceiling may be too low by more than 0.005.
+    The interval is symmetric in log(1 - ceiling^2), with a t quantile and a jackknife over dialogues. The
+    variance between annotators is added: that of the mean error when an annotator is omitted, as far as it is
+    the same in all dialogues (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29, for two-way
+    clusters). With more than 50 dialogues or 20 annotators, blocks of them are omitted. ``reason`` warns of
+    fewer than 20 annotators; of judgments without annotator, because persistent differences between
+    annotators are then not part of the error; of tuples with items of several dialogues, which are then not
+    independent; and of choice model scores from fewer than eight judgments per item on average, whose ceiling
+    may be too low by more than 0.005.
 
-    NaN with a reason: no tuple was judged by two annotators; scores that are all the same; errors as large
-    as the scores' variance; for a choice model more than 2000 items that judgments connect. InputError: an
-    item of the benchmark was not judged, or no method with its default options gives all scores within
-    0.005. Judgments of other dialogues are left out; a choice model estimates its prior from them too, as
-    it did for the scores.
+    NaN with a reason: no tuple was judged by two annotators; constant scores; errors as large as the scores'
+    variance; for a choice model, more than 2000 items connected by judgments. Raises InputError if an item of
+    the benchmark was not judged, or if no method with its default options reproduces all scores within 0.005.
+    Judgments of other dialogues are ignored, except in the estimation of a choice model's prior, as for the
+    scores.
 
     >>> from giccs.benchmark import read_benchmark
     >>> sample = read_benchmark("giccs-sample")
@@ -186,7 +181,7 @@ def noise_ceiling(
     if not reason and method == "counting":
         used_judgments, items = canonical, CountedItems.of(canonical, index, dialogue, seed)
     elif not reason:
-        used_judgments = judgments.canonical  # the prior is estimated from all of them
+        used_judgments = judgments.canonical  # The prior is estimated from all of them.
         used_index = canonical_index(used_judgments, judgments, judged_data.original_index)
         blocks = _annotator_blocks(used_judgments)
         items = ModelledItems.of(
@@ -211,7 +206,7 @@ COEFFICIENTS = ("pearson", "spearman")
 
 
 def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> dict[str, Estimate]:
-    """Return the ceilings with their intervals. between: as `_variance_between_annotators`."""
+    """Return the ceilings with their intervals. between: the result of `_variance_between_annotators`."""
     ceilings = items.ceilings()
     n, n_dialogues = len(items.score), int(items.dialogue.max()) + 1
     changes = np.empty((0, 2))
@@ -222,7 +217,7 @@ def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> d
         changes, df = _changes_without_dialogues(items)
         if not np.isfinite(changes).all():
             undefined_reason = (
-                "without some dialogues the scores show no errors, or nothing else: no interval"
+                "without some dialogues, the scores have no errors or only errors: no interval"
             )
             remark, changes = "; ".join(filter(None, [remark, undefined_reason])), changes[:0]
     return {
@@ -236,10 +231,10 @@ def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> d
 
 
 def _changes_without_dialogues(items: Items) -> tuple[Floats, int]:
-    """Return the changes (B, 2) of log(1 - ceiling^2) without each block of dialogues, and their freedom.
+    """Return changes (B, 2) of log(1 - ceiling^2) without each block of dialogues, and degrees of freedom.
 
-    Over all items some means are constants, however the items of different blocks compete in tuples; what a
-    block changes by changing these means is left out, by least squares.
+    Over all items some means are constant by design. The effects of blocks on these means are removed by
+    least squares.
     """
     block = items.dialogue % MAX_DIALOGUE_BLOCKS
     resamples = [items.select(block != b) for b in range(int(block.max()) + 1)]
@@ -260,7 +255,7 @@ def _interval(
 ) -> tuple[float, float]:
     """Return the 95 % interval of a ceiling.
 
-    changes, df: as `_changes_without_dialogues`; between: as `_variance_between_annotators`.
+    changes, df: the result of `_changes_without_dialogues`; between: that of `_variance_between_annotators`.
     """
     from scipy.stats import t
 
@@ -299,16 +294,16 @@ def _variance_between_annotators(items: Items, block_of: Ints) -> tuple[Floats, 
 
 
 def _annotator_blocks(judgments: CanonicalJudgments) -> Ints:
-    """Return (A,) the block of each annotator, whatever they are called."""
+    """Return (A,) the block of each annotator, independent of their names."""
     return np.argsort(np.argsort(_annotator_digests(judgments))) % MAX_ANNOTATOR_BLOCKS
 
 
 def _remarks(judged_data: JudgedItems) -> Iterator[str]:
-    """Yield what a reader of the ceiling must know of the annotators and the design."""
+    """Yield remarks on the annotators and the design for readers of the ceiling."""
     if judged_data.n_anonymous:
         yield (
-            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments name no annotator: "
-            "the error excludes persistent differences between annotators, and the ceiling may be too high"
+            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments have no annotator: the "
+            "error excludes persistent differences between annotators, and the ceiling may be too high"
         )
     elif few := few_clusters_note(len(judged_data.canonical.annotators), "annotators"):
         yield few
@@ -317,7 +312,7 @@ def _remarks(judged_data: JudgedItems) -> Iterator[str]:
     per_item = float(judged_data.canonical.counts.appearances[judged_data.index].mean())
     if judged_data.method != "counting" and per_item < MIN_JUDGMENTS_PER_ITEM:
         yield (
-            f"{per_item:.1f} judgments of an item: below {MIN_JUDGMENTS_PER_ITEM} the ceiling of a choice "
+            f"{per_item:.1f} judgments per item: below {MIN_JUDGMENTS_PER_ITEM}, the ceiling of a choice "
             "model may be too low by more than 0.005"
         )
 
@@ -328,16 +323,16 @@ def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark) -> st
     )
     pairs = np.unique(np.stack([judgments.tuple_of, annotators]), axis=1)
     if np.bincount(pairs[0]).max() < 2:
-        return "no tuple was judged by two annotators, so the errors of the scores are not known"
+        return "no tuple was judged by two annotators, so the errors of the scores are unknown"
     if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
-        return "the scores are all the same, or there are fewer than three"
+        return "the scores are constant, or there are fewer than three"
     return ""
 
 
 def _has_equal_means(judged_data: JudgedItems, benchmark: Benchmark) -> bool:
-    """Tell whether the scores of all dialogues, of two items or more, have the same mean.
+    """Return whether the scores of all dialogues with two or more items have the same mean.
 
-    Of a choice model it is the utilities; they do where all tuples have items of one dialogue.
+    For a choice model, the utilities are compared; they do if all tuples have items of one dialogue.
     """
     sizes = np.bincount(judged_data.dialogue)
     if len(sizes) < 2 or sizes.min() < 2:
@@ -349,10 +344,10 @@ def _has_equal_means(judged_data: JudgedItems, benchmark: Benchmark) -> bool:
 
 
 def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
-    """Return sentences on what a ceiling means; none where no coefficient has one.
+    """Return sentences that explain a ceiling; empty if no coefficient has one.
 
-    >>> known = Estimate(0.9, 0.8, 0.95, 30, extra={"reliability": 0.81, "equal_dialogue_means": True})
-    >>> len(explain_ceiling({"pearson": known}))
+    >>> estimate = Estimate(0.9, 0.8, 0.95, 30, extra={"reliability": 0.81, "equal_dialogue_means": True})
+    >>> len(explain_ceiling({"pearson": estimate}))
     2
     """
     extras = [estimate.extra for estimate in ceiling.values() if not math.isnan(estimate.value)]
@@ -372,7 +367,7 @@ def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
 
 
 def judgments_digest(judgments: Judgments) -> str:
-    """Return SHA-256 over who judged what how, whatever the annotators are called."""
+    """Return the SHA-256 of the judgments, independent of the annotators' names."""
     canonical = judgments.canonical
     texts = repr([canonical.k, canonical.groups, canonical.items, canonical.group_of.tolist()])
     state = hashlib.sha256(texts.encode("utf-8"))
@@ -407,10 +402,10 @@ def read_ceiling(
     judgments_sha256: str | None,
     note: Note = log.debug,
 ) -> Ceiling | None:
-    """Return the ceiling of a benchmark that a results folder stores; None where it stores no such.
+    """Return the stored ceiling of a benchmark in a results folder, or None.
 
-    judged: `judgments_digest` of the judgments behind the scores; None where they are not at hand. A file
-    that is damaged, of another benchmark, of other judgments or of another version of the method is
+    judgments_sha256: `judgments_digest` of the judgments behind the scores; None if they are unavailable. A
+    file that is damaged, or of another benchmark, other judgments or another version of the method, is
     ignored with a note.
     """
     path = ceiling_path(folder, fingerprint)
@@ -423,14 +418,14 @@ def read_ceiling(
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_intact = False
     if not is_intact:
-        note(f"{path} is ignored: it is damaged")
+        note(f"{path} is damaged and ignored")
         return None
     expected = _signature(
         fingerprint, signature["judgments"] if judgments_sha256 is None else judgments_sha256
     )
     differing = [key for key in expected if signature.get(key) != expected[key]]
     if differing:
-        note(f"{path} is ignored: it is of another {', '.join(differing)}")
+        note(f"{path} is ignored: different {', '.join(differing)}")
         return None
     return estimates
 
@@ -440,7 +435,7 @@ def cached_ceiling(
 ) -> Ceiling:
     """Return the stored noise ceiling of these judgments, or compute and store it.
 
-    InputError as of `noise_ceiling`. Where the folder cannot be written to, a note says so.
+    Raises InputError as in `noise_ceiling`. If the folder is not writable, a note is added.
     """
     judgments_sha256 = judgments_digest(judgments)
     stored = read_ceiling(folder, benchmark.fingerprint, judgments_sha256, note)

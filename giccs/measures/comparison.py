@@ -1,4 +1,4 @@
-"""Do two conditions differ? Shares and correlations, their paired differences, the exact McNemar test."""
+"""Comparison of two conditions: shares, correlations, paired differences, and the exact McNemar test."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 Z = 1.959963984540054
-"""The 97.5 percentile of the normal distribution: intervals are at 95 %."""
+"""The 97.5 percentile of the normal distribution, for 95 % intervals."""
 UNDEFINED_RHO_REASON = (
-    "predictions of one of the two, or scores, are all the same, or there is one item"
+    "predictions of one of the two, or scores, are constant, or there is one item"
 )
 
 
 def share(correct: Bools) -> Estimate:
-    """Return the share of independent questions answered rightly (n,), with Wilson's interval.
+    """Return the share of correct answers to independent questions (n,), with Wilson's interval.
 
-    ``stderr`` is sqrt(p(1-p)/(n-1)), the ± of the paper's Table 6 and of lm-evaluation-harness; NaN for
-    one question.
+    ``stderr`` is sqrt(p(1-p)/(n-1)), the ± of the paper's Table 6 and of lm-evaluation-harness; NaN for one
+    question.
 
-    >>> found = share(np.array([True] * 4 + [False] * 26))
-    >>> print(f"{found.value:.3f} ± {found.extra['stderr']:.3f} [{found.low:.3f}, {found.high:.3f}]")
-    0.133 ± 0.063 [0.053, 0.297]
+    >>> estimate = share(np.array([True] * 4 + [False] * 26))
+    >>> f"{estimate.value:.3f} ± {estimate.extra['stderr']:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    '0.133 ± 0.063 [0.053, 0.297]'
     """
     n = len(correct)
     if not n:
@@ -61,15 +61,15 @@ def share(correct: Bools) -> Estimate:
 def clustered_share(
     correct: Floats, answers: Ints, remark: str = "", unit: str = "dialogues"
 ) -> Estimate:
-    """Return the share of right answers where answers come in clusters, with Wilson's interval.
+    """Return the share of correct answers that occur in clusters, with Wilson's interval.
 
-    right, answers: (C,) right answers of each cluster, halves allowed, and all its answers, at least 1. The
-    interval is Wilson's for the effective number of independent answers, p(1-p) / stderr² and at most
-    all answers; where no cluster differs from another, the number of clusters (Franco, Little, Louis and Slud
-    2019, J. Surv. Stat. Methodol. 7). ``stderr`` is the linearised one of the ratio over clusters (C-1).
+    correct, answers: (C,) number of correct answers per cluster, halves allowed, and of all answers, at least
+    1. The interval is Wilson's for the effective number of independent answers, p(1-p) / stderr² and at most
+    all answers; if the clusters do not differ, the number of clusters (Franco, Little, Louis and Slud 2019,
+    J. Surv. Stat. Methodol. 7). ``stderr`` is the linearised one of the ratio over clusters (C-1).
 
-    >>> found = clustered_share(np.array([1.0, 2, 0, 2, 2]), np.array([1, 2, 2, 2, 2]))
-    >>> f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", found.n
+    >>> estimate = clustered_share(np.array([1.0, 2, 0, 2, 2]), np.array([1, 2, 2, 2, 2]))
+    >>> f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]", estimate.n
     ('0.778 [0.306, 0.965]', 5)
     """
     clusters, total = len(correct), float(np.sum(answers))
@@ -90,9 +90,9 @@ def clustered_share(
 
 
 def wilson(correct: float, n: float) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share `right` / n (Wilson 1927, J. Am. Stat. Assoc. 22).
+    """Return Wilson's 95 % interval of a share `correct` / n (Wilson 1927, J. Am. Stat. Assoc. 22).
 
-    It keeps inside [0, 1], and has a width also where none or all are right.
+    It is within [0, 1], and has a positive width also for shares of 0 and 1.
 
     >>> [round(limit, 3) for limit in wilson(0, 10)]
     [0.0, 0.278]
@@ -104,11 +104,11 @@ def wilson(correct: float, n: float) -> tuple[float, float]:
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the two-sided p of the exact McNemar test.
+    """Return the two-sided p-value of the exact McNemar test.
 
-    `only_first` questions are right under the first condition alone, `only_second` under the second
-    alone. Where the conditions do not differ, each is a toss of a fair coin: p is twice the smaller
-    tail of Binomial(only_first + only_second, 1/2), at most 1; 1 where there is no such question.
+    `only_first` questions are correct only under the first condition, `only_second` only under the second.
+    Under the null hypothesis, p is twice the smaller tail of Binomial(only_first + only_second, 1/2), at most
+    1; it is 1 without such questions.
 
     >>> round(mcnemar(1, 5), 5)  # 2 · (1 + 6) / 2⁶
     0.21875
@@ -120,15 +120,15 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 
 def paired_shares(first: Bools, second: Bools) -> Estimate:
-    """Return the share of `first` less that of `second`, (n,) each, question by question.
+    """Return the share of `first` minus that of `second`, paired by question, (n,) each.
 
-    The interval is that of Agresti and Min (2005, Stat. Med. 24): half a question is added to each
-    cell of the 2 × 2 table, so that it has a width also where no answer differs. ``stderr`` is that of
-    the mean of the n differences (n-1), ``p`` the exact McNemar test's, ``only_first`` and
-    ``only_second`` the counts that it rests on.
+    The interval is that of Agresti and Min (2005, Stat. Med. 24): half a question is added to each cell of
+    the 2 × 2 table, so that its width is positive even if no answer differs. ``stderr`` is that of the mean
+    of the n differences (n-1), ``p`` is from the exact McNemar test, and ``only_first`` and ``only_second``
+    are its counts.
 
-    >>> found = paired_shares(np.array([True, True, False]), np.array([True, False, False]))
-    >>> found.extra["only_first"], found.extra["only_second"], found.extra["p"]
+    >>> estimate = paired_shares(np.array([True, True, False]), np.array([True, False, False]))
+    >>> estimate.extra["only_first"], estimate.extra["only_second"], estimate.extra["p"]
     (1, 0, 1.0)
     """
     n = len(first)
@@ -152,22 +152,22 @@ def paired_correlations(
     resamples: int = 1000,
     seed: int = 0,
 ) -> dict[str, Estimate]:
-    """Return how much better `first` correlates with the scores than `second`, item by item.
+    """Return the differences between the correlations of `first` and `second` with the scores.
 
-    All arrays are (N,); `dialogue` holds indices 0 … D-1, each used. ``pearson`` and ``spearman`` are
+    All arrays are (N,); `dialogue` contains indices 0 … D-1, each used. ``pearson`` and ``spearman`` are
     differences of the correlations over all items, ``rank_spearman`` the mean over dialogues of the
-    difference of the correlations inside them; dialogues where one of the two is not defined are left out
-    and counted in the reason. Intervals are those of `giccs.measures.metrics.jackknife_interval`,
-    difference ± t · ``stderr``; each resample leaves the same dialogues out for both, and stderr is
-    corrected by `giccs.measures.metrics.quadratic_excess`. `resamples`, `seed`: as in
+    difference of within-dialogue correlations. Dialogues where one of the two is undefined are excluded and
+    counted in the reason. Intervals are those of `giccs.measures.metrics.jackknife_interval`, difference ± t
+    · ``stderr``. Each replicate omits the same dialogues for both, and stderr is corrected by
+    `giccs.measures.metrics.quadratic_excess`. `resamples`, `seed`: as in
     `giccs.measures.metrics.correlations`.
 
-    NaN with a reason where a correlation is not defined, and an interval of few dialogues, or where the two
-    models differ in few dialogues.
+    NaN with a reason for undefined correlations; intervals are NaN for few dialogues, or if the two models
+    differ in few dialogues.
 
     >>> score, dialogue = np.array([0.1, 0.4, 0.5, 0.8]), np.array([0, 0, 1, 1])
-    >>> found = paired_correlations(score, -score, score, dialogue, resamples=10)
-    >>> found["spearman"].value, found["rank_spearman"].value  # 1 - (-1)
+    >>> differences = paired_correlations(score, -score, score, dialogue, resamples=10)
+    >>> differences["spearman"].value, differences["rank_spearman"].value  # 1 - (-1)
     (2.0, 2.0)
     """
     model_correlations = [

@@ -1,6 +1,6 @@
-"""Which difference between two models can a test detect, and how many dialogues does it need?
+"""Power analysis: detectable differences between two models, and required numbers of dialogues.
 
-Power is the probability that the test finds a difference of this size and direction; `alpha` is the
+Power is the probability that the test detects a difference of this size and direction; `alpha` is the
 two-sided level of one test.
 """
 
@@ -29,7 +29,7 @@ MAX_QUESTIONS = 1_000_000
 PRECISION = 0.001
 """Relative precision of large numbers of questions."""
 TAIL = 6.0
-"""Standard deviations of a binomial beyond which its probability is neglected."""
+"""Number of standard deviations of a binomial beyond which its probability is neglected."""
 
 
 def t_detectable(
@@ -38,7 +38,7 @@ def t_detectable(
     """Return the minimum detectable difference of a paired t-test over dialogues.
 
     It is `stderr` times the noncentrality of t, with ``dialogues - 1`` degrees of freedom, at which the
-    quantile 1 - `power` is the critical value (Cohen 1988, Statistical Power Analysis, section 2.4).
+    quantile 1 - `power` equals the critical value (Cohen 1988, Statistical Power Analysis, section 2.4).
 
     >>> round(t_detectable(0.02, 60), 3)
     0.057
@@ -57,9 +57,9 @@ def dialogues_needed(
     alpha: float = ALPHA,
     power: float = POWER,
 ) -> int:
-    """Return the fewest dialogues with which a paired t-test detects a difference.
+    """Return the minimum number of dialogues with which a paired t-test detects a difference.
 
-    stderr: of the difference over `dialogues`; it falls with the root of their number.
+    stderr: that of the difference over `dialogues`; it decreases with the square root of their number.
 
     >>> dialogues_needed(0.02, 60, 0.057), dialogues_needed(0.02, 60, 0.02)
     (60, 473)
@@ -69,7 +69,7 @@ def dialogues_needed(
     per_dialogue = stderr * math.sqrt(dialogues)
     critical = float(ndtri(1 - alpha / 2))
     normal = ((critical + float(ndtri(power))) * per_dialogue / difference) ** 2
-    needed = max(MIN_CLUSTERS, math.floor(normal + critical**2 / 2) - 1)  # Guenther 1981, less 1
+    needed = max(MIN_CLUSTERS, math.floor(normal + critical**2 / 2) - 1)  # Guenther 1981, minus 1.
     while _detectable_with(per_dialogue, needed, alpha, power) > difference:
         needed += 1
     return needed
@@ -86,9 +86,9 @@ def mcnemar_power(
 ) -> float:
     """Return the power of the exact McNemar test.
 
-    discordant: expected share of the questions that only one of the two models answers correctly; at
-    least `difference`, the expected difference of the accuracies. Of k such questions, the better
-    model's are Binomial(k, (1 + difference / discordant) / 2), and k is Binomial(questions, discordant).
+    discordant: expected share of the questions that only one of the two models answers correctly; at least
+    `difference`, the expected difference of the accuracies. Of k such questions, the better model's are
+    Binomial(k, (1 + difference / discordant) / 2), and k is Binomial(questions, discordant).
 
     >>> round(mcnemar_power(100, 0.3, 0.15), 3)
     0.747
@@ -107,14 +107,15 @@ def mcnemar_power(
 
 
 def _likely_counts(n: int, p: float) -> np.ndarray:
-    """Return the values of Binomial(n, p) whose probability is not negligible."""
+    """Return the values of Binomial(n, p) with non-negligible probability."""
     spread = TAIL * math.sqrt(n * p * (1 - p)) + TAIL
     return np.arange(max(0, math.floor(n * p - spread)), min(n, math.ceil(n * p + spread)) + 1)
 
 
 @cache
 def _critical(size: int, alpha: float) -> np.ndarray:
-    """Return (size,) the largest count of the rarer outcome at which k tosses reject a fair coin, or -1."""
+    """Return (size,) the largest count of the rarer outcome at which k coin tosses reject a fair coin, or
+    -1."""
     from scipy.special import bdtr, ndtri
 
     k = np.arange(size)
@@ -125,7 +126,7 @@ def _critical(size: int, alpha: float) -> np.ndarray:
         normal - 1,
         normal,
         normal + 1,
-    ):  # the approximation is off by one at most
+    ):  # The approximation is off by at most one.
         rejects = (count >= 0) & (bdtr(np.maximum(count, 0), k, 0.5) <= alpha / 2)
         critical = np.where(rejects, count, critical)
     return critical
@@ -135,9 +136,9 @@ def _critical(size: int, alpha: float) -> np.ndarray:
 def mcnemar_detectable(
     questions: int, discordant: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> float:
-    """Return the minimum detectable difference of two accuracies; NaN where not even 1 is detected.
+    """Return the minimum detectable difference of two accuracies; NaN if even 1 is not detected.
 
-    discordant: as in `mcnemar_power`; a difference that is larger raises it.
+    discordant: as in `mcnemar_power`; it is increased to a larger difference.
     """
     if _mcnemar_power(questions, discordant, 1.0, alpha) < power:
         return math.nan
@@ -157,8 +158,8 @@ def questions_needed(
 ) -> float:
     """Return the number of questions with which the exact McNemar test detects a difference.
 
-    It is the least, or one within `PRECISION` of it; NaN for more than about `MAX_QUESTIONS`. discordant: as
-    in `mcnemar_detectable`.
+    It is the minimum, or within `PRECISION` of it; NaN for more than about `MAX_QUESTIONS`. discordant: as in
+    `mcnemar_detectable`.
     """
     low, high = _normal_bracket(max(discordant, difference), difference, alpha, power)
     if high > MAX_QUESTIONS:
@@ -179,7 +180,7 @@ def questions_needed(
 def _normal_bracket(
     discordant: float, difference: float, alpha: float, power: float
 ) -> tuple[int, int]:
-    """Return questions between which the number of Connor (1987, Biometrics 43) and a bit more lies."""
+    """Return numbers of questions that bracket that of Connor (1987, Biometrics 43) with a margin."""
     from scipy.special import ndtri
 
     null, alternative = math.sqrt(discordant), math.sqrt(discordant - difference**2)

@@ -1,4 +1,4 @@
-"""How an estimate is written as text: value, interval, standard error, and what its reason says."""
+"""Text of estimates: value, interval, standard error, and remarks from the reason."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = [
     "SELECTED_REMARK", "few_clusters_note", "interval", "limits", "number", "other_reasons", "plus_minus",
 ]  # fmt: skip
 
-SELECTED_REMARK = "* selected by this score: too high for new data"
-"""Explains the mark of `interval`."""
+SELECTED_REMARK = "* selected by this score: optimistic for new data"
+"""Explanation of the mark of `interval`."""
 
 
 def interval(estimate: Estimate, decimals: int = 3) -> str:
-    """Return ``value [low, high]``; a dash for the limits where there is no interval.
+    """Return ``value [low, high]``; with a dash for missing limits.
 
-    A number by which something was selected has a ``*`` behind it.
+    A metric used for selection is marked with ``*``.
 
     >>> interval(Estimate(0.5, 0.25, 0.75, 10), decimals=2)
     '0.50 [0.25, 0.75]'
@@ -28,24 +28,24 @@ def interval(estimate: Estimate, decimals: int = 3) -> str:
     '0.500 [–]'
     """
     if math.isnan(estimate.value):
-        return "not defined"
+        return "undefined"
     mark = "*" if SELECTED_KEY in estimate.extra else ""
     return f"{estimate.value:.{decimals}f} {limits(estimate, decimals)}{mark}"
 
 
 def limits(estimate: Estimate, decimals: int = 3) -> str:
-    """Return ``[low, high]``, or a dash in brackets where there is no interval."""
+    """Return ``[low, high]``, or a dash in brackets without an interval."""
     return limits_text(estimate, f".{decimals}f")
 
 
 def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
-    """Return why intervals of too few clusters are dashes, and a warning of those of few clusters.
+    """Return the reason for intervals missing due to too few clusters, and a warning about few clusters.
 
-    A line for each of the two, none where all intervals rest on enough clusters.
+    One line for each of the two; empty if all intervals are from enough clusters.
 
-    >>> few = Estimate(0.5, math.nan, math.nan, 9, "1 left out; 2 dialogues: no interval, which needs 5")
+    >>> few = Estimate(0.5, math.nan, math.nan, 9, "1 excluded; 2 dialogues: no interval, which needs 5")
     >>> few_clusters_note([few, few]), other_reasons(few)
-    (['[–]: 2 dialogues: no interval, which needs 5'], '1 left out')
+    (['[–]: 2 dialogues: no interval, which needs 5'], '1 excluded')
     """
     parts = [part for e in estimates if e is not None for part in e.reason.split("; ")]
     lines = []
@@ -57,7 +57,7 @@ def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
 
 
 def other_reasons(estimate: Estimate) -> str:
-    """Return the reason of an estimate without what `few_clusters_note` says."""
+    """Return the reason of an estimate without the part reported by `few_clusters_note`."""
     parts = estimate.reason.split("; ")
     return "; ".join(
         part
@@ -67,14 +67,14 @@ def other_reasons(estimate: Estimate) -> str:
 
 
 def plus_minus(estimate: Estimate | None, decimals: int = 3) -> str:
-    """Return ``value ± stderr``; empty where there is no estimate."""
+    """Return ``value ± stderr``; empty without an estimate."""
     if estimate is None:
         return ""
     stderr = estimate.extra.get("stderr", math.nan)
     error = "" if math.isnan(stderr) else f" ± {stderr:.{decimals}f}"
-    return "not defined" if math.isnan(estimate.value) else f"{estimate.value:.{decimals}f}{error}"
+    return "undefined" if math.isnan(estimate.value) else f"{estimate.value:.{decimals}f}{error}"
 
 
 def number(value: float) -> str:
-    """Return a number for CSV: all its digits, nothing for NaN."""
+    """Return a number for CSV with full precision; empty for NaN."""
     return "" if math.isnan(value) else repr(value)

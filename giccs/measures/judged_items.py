@@ -1,9 +1,9 @@
-"""Judgments joined with the benchmark whose scores they are behind, and the ceilings of its items.
+"""Judgments joined with the benchmark whose scores they produced, and the ceilings of its items.
 
-Counting scores have errors, of which `bws.components` knows the variance, and a reliability. The scores of
-a choice model are shrunk by a prior, so that their error is no such part of their variance; their ceiling
-comes from draws of the true utilities (`bws.scoring.true_utilities`). Both kinds give the ceilings of
-Pearson's r and Spearman's rho of any part of the items, for the jackknife of `giccs.measures.ceiling`.
+Counting scores have an error variance, estimated by `bws.components`, and a reliability. The scores of a
+choice model are shrunk by a prior, so their error is not an additive part of their variance; their ceiling is
+computed from samples of the true utilities (`bws.scoring.true_utilities`). Both kinds provide the ceilings of
+Pearson's r and Spearman's rho for any subset of the items, for the jackknife of `giccs.measures.ceiling`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.bool_]
 
 ROUNDING = 0.005 + 1e-9
-"""Scores may have been written with two decimals."""
+"""Tolerance for scores rounded to two decimals."""
 SCORES: tuple[tuple[str, Scale], ...] = (
     ("counting", "unit"),
     ("best-worst-logit", "unit"),
@@ -49,20 +49,21 @@ SCORES: tuple[tuple[str, Scale], ...] = (
     ("maxdiff", "unit"),
     ("maxdiff", "counting"),
 )
-"""Methods and scales of scores, in the order in which they are tried. A benchmark holds those on counting's
-scale as (score + 1) / 2. Plackett-Luce of triples is the best-worst logit."""
+"""Methods and scales of scores, in the order in which they are tried. A benchmark stores scores on counting's
+scale as (score + 1) / 2. Plackett-Luce of triples equals the best-worst logit.
+"""
 MAX_NAMED_ITEMS = 3
 ACROSS_DIALOGUES_REMARK = (
     "tuples have items of several dialogues: the interval may be too narrow or too wide"
 )
 """Remark on intervals over dialogues, which are then not independent."""
 MAX_DRAWN_VALUES = 30_000
-"""True scores drawn, over all draws."""
+"""Maximum number of sampled true scores, over all samples."""
 MIN_MAX_DRAWS = (4, 100)
 JACKKNIFE_DRAWS = 20
-"""Draws in the jackknife of counting scores."""
+"""Number of samples in the jackknife of counting scores."""
 MIN_ERROR_SHARE = 0.05
-"""Of the mean error variance, the least that an item is given."""
+"""Minimum error variance of an item, as a share of the mean error variance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,25 +71,25 @@ class JudgedItems:
     """The N items of a benchmark and the judgments about them."""
 
     canonical: CanonicalJudgments
-    """Those about any item of the benchmark; they may be about others too."""
+    """Judgments of any item of the benchmark, possibly with other items."""
     index: Ints
-    """(N,) each item's index in the answers."""
+    """(N,) index of each item in the answers."""
     dialogue: Ints
     """(N,) index of each item's dialogue."""
     original_index: Ints
-    """(N,) each item's index in the items of the judgments."""
+    """(N,) index of each item in the items of the judgments."""
     method: str
     scale: str
-    """Those of `SCORES` that give the benchmark's scores."""
+    """Method and scale of `SCORES` that reproduce the benchmark's scores."""
 
     @property
     def n_anonymous(self) -> int:
-        """Judgments that name no annotator."""
+        """Number of judgments without annotator."""
         return int(np.count_nonzero(self.canonical.annotator_of < 0))
 
     @property
     def has_tuples_within_dialogues(self) -> bool:
-        """Whether all tuples have items of one dialogue of the benchmark."""
+        """Whether each tuple has items of a single dialogue of the benchmark."""
         dialogue_of_item = np.full(len(self.canonical.items), -1)
         dialogue_of_item[self.index] = self.dialogue
         dialogue_of_member = dialogue_of_item[self.canonical.members]
@@ -98,9 +99,9 @@ class JudgedItems:
 def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     """Join the items of a benchmark with the judgments behind their scores.
 
-    Judgments of other items are left out. Dialogues are the groups of judgments that name none, where no
-    tuple has items of two. InputError: an item was not judged, or no method and scale of `SCORES` gives all
-    scores within 0.005.
+    Judgments of other items are ignored. Dialogues are used as groups for judgments without groups, if no
+    tuple has items of two dialogues. Raises InputError if an item was not judged, or if no method and scale
+    of `SCORES` reproduces all scores within 0.005.
     """
     tuples = judgments.tuples
     keys = _item_keys(benchmark, grouped=any(tuples.groups))
@@ -124,14 +125,15 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
 def canonical_index(
     canonical: CanonicalJudgments, judgments: Judgments, original_index: Ints
 ) -> Ints:
-    """Return (N,) the index in the answers of the items at `place` in the judgments' items."""
+    """Return (N,) the index in the answers of the items at `original_index` in the judgments' items."""
     canonical_of_original = np.full(len(judgments.tuples.items), -1)
     canonical_of_original[canonical.origin] = np.arange(len(canonical.origin))
     return canonical_of_original[original_index]
 
 
 def _with_dialogue_groups(judged_data: JudgedItems) -> JudgedItems:
-    """Return them with dialogues as groups where they name none and no tuple has items of two."""
+    """Return the data with dialogues as groups, if there are no groups and no tuple has items of two
+    dialogues."""
     canonical = judged_data.canonical
     if any(canonical.groups) or not judged_data.has_tuples_within_dialogues:
         return judged_data
@@ -144,15 +146,15 @@ def _with_dialogue_groups(judged_data: JudgedItems) -> JudgedItems:
 
 
 def _item_keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
-    """Return how judgments call the items: by group and item; by item alone where they have no groups."""
+    """Return the keys of the items in the judgments: group and item, or the item alone without groups."""
     keys = [
         (normal_id(item.dialogue_id) if grouped else "", normal_id(item.utterance_id))
         for item in benchmark.items
     ]
     if len(set(keys)) < len(keys):
         message = (
-            f"{len(keys) - len(set(keys))} utterance ids occur in more than one dialogue, and the judgments "
-            "name no groups; judgments with a column group are needed"
+            f"{len(keys) - len(set(keys))} utterance ids occur in more than one dialogue, and the "
+            "judgments have no groups; expected judgments with a column group"
         )
         raise InputError(Problem(benchmark.name, None, message))
     return keys
@@ -161,7 +163,8 @@ def _item_keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
 def _scoring_method(
     judgments: Judgments, benchmark: Benchmark, original_index: Ints
 ) -> tuple[str, str]:
-    """Return the method and scale that give the benchmark's scores; InputError where there are none."""
+    """Return the method and scale that reproduce the benchmark's scores; raise InputError if there are
+    none."""
     benchmark_scores = np.array([item.score for item in benchmark.items])
     expected = f"expected the judgments behind the scores of {benchmark.name}"
     is_unjudged = (original_index < 0) | ~np.isin(
@@ -187,9 +190,9 @@ def _scoring_method(
         differing.append(differs)
     tried = ", ".join(f"{method} ({scale})" for method, scale in SCORES[1:])
     message = (
-        f"{differing[0].sum()} of {len(benchmark_scores)} items have another score than counting gives "
-        f"({_list_item_ids(benchmark, differing[0])}), and the choice models with --scale do not give "
-        f"all scores either: {tried}; {expected}"
+        f"{differing[0].sum()} of {len(benchmark_scores)} items have another score than that of counting "
+        f"({_list_item_ids(benchmark, differing[0])}), and the choice models with --scale do not "
+        f"reproduce all scores either: {tried}; {expected}"
     )
     raise InputError(Problem(judgments.source or "judgments", None, message))
 
@@ -200,7 +203,7 @@ def _list_item_ids(benchmark: Benchmark, is_named: NDArray[np.bool_]) -> str:
 
 
 class Items(Protocol):
-    """N scores, and what their ceilings are."""
+    """N scores and their ceilings."""
 
     @property
     def score(self) -> Floats:
@@ -212,45 +215,46 @@ class Items(Protocol):
 
     @property
     def constants(self) -> tuple[float, float]:
-        """Means that are the same in every study, over all items that were judged together.
+        """Means that are constant in every study, over all items that were judged together.
 
-        The judgments of a tuple have one best and one worst item, so that the means of counting scores and
-        of the shares of being chosen are constants; and utilities have the mean 0.
+        Each judgment of a tuple has one best and one worst item, so the means of counting scores and of the
+        shares of being selected are constant; utilities have the mean 0.
         """
 
     @property
     def feedback(self) -> Floats:
-        """(2,) by what changes of log(1 - ceiling^2) without some items are too small."""
+        """(2,) correction factor of changes of log(1 - ceiling^2) when items are omitted."""
 
     @property
     def no_ceiling(self) -> str:
-        """Why there is no ceiling; empty where there is one."""
+        """Reason for a missing ceiling; empty otherwise."""
 
     def select(self, rows: Rows) -> Items:
-        """Return the items of `rows`, with as many draws as the jackknife needs."""
+        """Return the items of `rows`, with the number of samples for the jackknife."""
 
     def ceilings(self) -> Floats:
-        """Return Pearson's and Spearman's (2,); NaN where errors are as large as the scores'."""
+        """Return the ceilings of Pearson's r and Spearman's rho (2,); NaN if errors are as large as the
+        scores' variance."""
 
     def without_annotators(self, block_of: Ints) -> Floats:
-        """Return (B, N, 2) what log(1 - ceiling^2) changes by through each item without each block."""
+        """Return (B, N, 2) contributions of the items to changes of log(1 - ceiling^2) without each block."""
 
 
 @dataclass(frozen=True, eq=False)
 class CountedItems:
-    """Scores by counting, with the variances of their errors."""
+    """Counting scores with the variances of their errors."""
 
     score: Floats
     n_chosen: Floats
     """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
     error: Floats
-    """(N,) NaN where it is not known."""
+    """(N,) error variances; NaN if unknown."""
     normal: Floats
     """(R, N) standard normal numbers."""
     canonical: CanonicalJudgments
     index: Ints
-    """(N,) place of each item in the answers."""
+    """(N,) index of each item in the answers."""
 
     @classmethod
     def of(
@@ -265,23 +269,23 @@ class CountedItems:
 
     @property
     def constants(self) -> tuple[float, float]:
-        """Means that are the same in every study."""
+        """Means that are constant in every study."""
         return float(self.score.mean()), float(self.n_chosen.mean())
 
     @property
     def feedback(self) -> Floats:
-        """(2,) of 1."""
+        """(2,) ones."""
         return np.ones(2)
 
     @property
     def no_ceiling(self) -> str:
-        """Why there is no ceiling; empty where there is one."""
+        """Reason for a missing ceiling; empty otherwise."""
         if np.isnan(self.error).all():
             return "no item has judgments from which the error of its score can be estimated"
         variance, mean = float(np.var(self.score, ddof=1)), float(np.nanmean(self.error))
         if mean < variance:
             return ""
-        return f"the errors of the scores (variance {mean:.3f}) are as large as the scores' ({variance:.3f})"
+        return f"the error variance of the scores ({mean:.3f}) is as large as their variance ({variance:.3f})"
 
     @property
     def reliability(self) -> float:
@@ -289,7 +293,7 @@ class CountedItems:
         return 1 - float(np.nanmean(self.error)) / float(np.var(self.score, ddof=1))
 
     def select(self, rows: Rows) -> CountedItems:
-        """Return the items of `rows`, with as many draws as the jackknife needs."""
+        """Return the items of `rows`, with the number of samples for the jackknife."""
         return replace(
             self,
             score=self.score[rows],
@@ -301,7 +305,8 @@ class CountedItems:
         )
 
     def ceilings(self) -> Floats:
-        """Return Pearson's and Spearman's (2,); at most 1, NaN where the reliability is below 0."""
+        """Return the ceilings of Pearson's r and Spearman's rho (2,); at most 1, NaN for a negative
+        reliability."""
         share = min(self.reliability, 1.0)
         if share <= 0:
             return np.full(2, math.nan)
@@ -309,7 +314,7 @@ class CountedItems:
         return np.array([math.sqrt(share), _spearman(true, self.score).mean()])
 
     def without_annotators(self, block_of: Ints) -> Floats:
-        """Return (B, N, 2) what log(1 - ceiling^2) changes by through each item without each block."""
+        """Return (B, N, 2) contributions of the items to changes of log(1 - ceiling^2) without each block."""
         total = float(np.nansum(self.error))
         blocks = int(block_of.max(initial=-1)) + 1 if total > 0 else 0
         changes = np.zeros((blocks, len(self.score), 2))
@@ -323,7 +328,7 @@ class CountedItems:
         return changes
 
     def _smoothed_errors(self) -> Floats:
-        """Return (N,) error variances that depend on the score only, with the mean of `error`.
+        """Return (N,) error variances as a function of the score, with the mean of `error`.
 
         They are smaller near the ends of the scale: least squares on the second and fourth power.
         """
@@ -340,10 +345,10 @@ class CountedItems:
 
 @dataclass(frozen=True, eq=False)
 class ModelledItems:
-    """Scores by a choice model, with draws of the true scores (`bws.scoring.true_utilities`).
+    """Scores of a choice model, with samples of the true scores (`bws.scoring.true_utilities`).
 
-    A ceiling is the mean correlation of scores and draws. log(1 - ceiling^2) is taken as linear in the
-    variance t of the annotators' tastes, from 0 and the t of `draws_with_tastes`.
+    A ceiling is the mean correlation of scores and samples. log(1 - ceiling^2) is treated as linear in the
+    variance t of the annotators' preferences, from 0 to the t of `draws_with_tastes`.
     """
 
     score: Floats
@@ -353,12 +358,12 @@ class ModelledItems:
     """(N,) share of its judgments in which an item is best or worst."""
     dialogue: Ints
     draws_without_tastes: Floats
-    """(R, N) true scores for annotators without tastes."""
+    """(R, N) true scores for annotators without individual preferences."""
     draws_with_tastes: Floats
-    """(R, N) for annotators whose tastes have the variance `true.assumed`."""
+    """(R, N) true scores for annotators whose preferences have the variance `true.assumed`."""
     true: TrueUtilities
     index: Ints
-    """(N,) place of each item in `true`."""
+    """(N,) index of each item in `true`."""
 
     @classmethod
     def of(
@@ -371,7 +376,7 @@ class ModelledItems:
         block_of: Ints,
         seed: int,
     ) -> ModelledItems | None:
-        """Return the items at `index` in the answers; None as `true_utilities`."""
+        """Return the items at `index` in the answers; None like `true_utilities`."""
         model = METHODS[method]
         assert model.stages is not None
         fitted = model.fit(answers, clusters=None, seed=seed)
@@ -404,26 +409,26 @@ class ModelledItems:
 
     @property
     def constants(self) -> tuple[float, float]:
-        """Means that are the same in every study."""
+        """Means that are constant in every study."""
         return float(self.utility.mean()), float(self.n_chosen.mean())
 
     @property
     def feedback(self) -> Floats:
-        """(2,) by what changes of log(1 - ceiling^2) without some items are too small: 1 / ceiling^2.
+        """(2,) correction factor of changes of log(1 - ceiling^2) when items are omitted: 1 / ceiling^2.
 
         Let utilities without shrinkage have the variance U, of which v is error. The prior is estimated from
-        both, so that log(1 - c^2) = log(v / U) falls by y when U grows by the share y. Without some items
-        the prior stays: the shrunk utilities have the variance c^2 U and their draws c^2 v more, so that
-        log(v / (U + v)) falls by c^2 y only.
+        both, so log(1 - c^2) = log(v / U) decreases by y when U grows by the share y. When items are omitted,
+        the prior is unchanged: the shrunk utilities have the variance c^2 U and their samples c^2 v more, so
+        log(v / (U + v)) decreases by c^2 y only.
         """
         start, _ = self._error_line()
         return np.asarray(1 / (1 - np.exp(start)))
 
     @property
     def no_ceiling(self) -> str:
-        """Why there is no ceiling; empty where there is one."""
+        """Reason for a missing ceiling; empty otherwise."""
         if np.isnan(self.true.taste_variance):
-            return "no item was judged by two annotators, so the errors of the scores are not known"
+            return "no item was judged by two annotators, so the errors of the scores are unknown"
         is_error_dominated = (
             self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
         )
@@ -445,7 +450,8 @@ class ModelledItems:
         )
 
     def ceilings(self) -> Floats:
-        """Return Pearson's and Spearman's (2,); NaN where the draws do not agree with the scores."""
+        """Return the ceilings of Pearson's r and Spearman's rho (2,); NaN if samples and scores do not
+        agree."""
         tastes = estimate_taste_variance(
             self.true.excess[self.index], self.true.excess_per_unit[self.index]
         )
@@ -453,7 +459,7 @@ class ModelledItems:
         return np.sqrt(np.where((left := np.exp(start + slope * tastes)) < 1, 1 - left, math.nan))
 
     def without_annotators(self, block_of: Ints) -> Floats:
-        """Return (B, N, 2) what log(1 - ceiling^2) changes by through each item without each block."""
+        """Return (B, N, 2) contributions of the items to changes of log(1 - ceiling^2) without each block."""
         true, (_, slope) = self.true, self._error_line()
         changes = np.nan_to_num(true.excess_without_block - true.excess)[:, self.index]
         return changes[..., np.newaxis] * slope / np.nansum(true.excess_per_unit[self.index])
@@ -468,14 +474,14 @@ class ModelledItems:
 
 
 def _log_error_share(draws: Floats, score: Floats) -> Floats:
-    """Return log(1 - r^2) of the mean r and rho (2,) of draws (R, N) with scores (N,); NaN below 0."""
+    """Return log(1 - r^2) of the mean r and rho (2,) of samples (R, N) with scores (N,); NaN below 0."""
     means = np.array([_pearson(draws, score).mean(), _spearman(draws, score).mean()])
     log_error_share: Floats = np.log(1 - np.where(means > 0, means, math.nan) ** 2)
     return log_error_share
 
 
 def _scores(utility: Floats, canonical: CanonicalJudgments, model: Method, scale: str) -> Floats:
-    """Return (R, N) the scores in [-1, 1] of R draws of utilities."""
+    """Return (R, N) scores in [-1, 1] of R samples of utilities."""
     if scale != "counting" or model.stages is None:
         return model.to_score(utility)
     if len(utility) == 1:
@@ -485,7 +491,7 @@ def _scores(utility: Floats, canonical: CanonicalJudgments, model: Method, scale
 
 
 def _counting_scores(canonical: CanonicalJudgments, index: Ints) -> tuple[Floats, Floats]:
-    """Return (N,) each the counting scores of some items and the shares of being chosen."""
+    """Return (N,) each: the counting scores of the items and their shares of being selected."""
     counts = canonical.counts
     scores = ((counts.best - counts.worst) / counts.appearances)[index]
     return scores, ((counts.best + counts.worst) / counts.appearances)[index]
@@ -496,7 +502,7 @@ def _draw_count(n_items: int) -> int:
 
 
 def _pearson(draws: Floats, score: Floats) -> Floats:
-    """Return (R,) Pearson's r of draws (R, N) and scores (N,)."""
+    """Return (R,) Pearson's r of samples (R, N) and scores (N,)."""
     centred_score, centred_draws = score - score.mean(), draws - draws.mean(axis=1, keepdims=True)
     products: Floats = centred_draws @ centred_score
     r: Floats = products / np.sqrt((centred_draws**2).sum(axis=1) * (centred_score @ centred_score))
@@ -504,7 +510,7 @@ def _pearson(draws: Floats, score: Floats) -> Floats:
 
 
 def _spearman(draws: Floats, score: Floats) -> Floats:
-    """Return (R,) Spearman's rho of draws (R, N) and scores (N,); only the scores have ties."""
+    """Return (R,) Spearman's rho of samples (R, N) and scores (N,); only the scores have ties."""
     from scipy.stats import rankdata
 
     ranks = np.argsort(np.argsort(draws, axis=1), axis=1) - (len(score) - 1) / 2

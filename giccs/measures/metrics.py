@@ -1,10 +1,10 @@
-"""From predictions to numbers: correlations, with intervals that respect dependence.
+"""Correlations of predictions with scores, with intervals that respect dependence.
 
-The items of one dialogue share its last turn, so they are not independent: intervals come from the
-jackknife over dialogues, with Student's t (Tukey 1958; Efron and Tibshirani 1993, chapter 11), correlations
-on the scale of Fisher's z. A resample is a vector of weights of the dialogues, 0 for those that are left out;
-a point estimate is the same formula with every weight 1. Simulated, percentiles of a bootstrap over 30
-dialogues cover 89 to 93 % where these intervals cover 93 to 97 % (docs/coverage.md).
+The items of one dialogue share its last turn and are not independent. Intervals are from the jackknife over
+dialogues, with Student's t (Tukey 1958; Efron and Tibshirani 1993, chapter 11), for correlations on the scale
+of Fisher's z. A replicate is a vector of weights of the dialogues, 0 for omitted ones; the point estimate is
+the same formula with all weights 1. In simulations, bootstrap percentiles over 30 dialogues cover 89 to 93 %
+and these intervals 93 to 97 % (docs/coverage.md).
 """
 
 from __future__ import annotations
@@ -45,53 +45,54 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 LOWER_IS_BETTER_METRICS = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
-"""Names of metrics of which less is better."""
+"""Metrics for which lower values are better."""
 SELECTED_KEY = "selected"
-"""Key of `Estimate.extra`: what was selected by this score, which is therefore too high for new data."""
+"""Key of `Estimate.extra`: the choices made by this score, which is therefore optimistic for new data."""
 INTERVAL_METHOD = "jackknife-t"
 """Name of the method of intervals in signatures."""
 CORRELATION_BOUNDS = (-1.0, 1.0)
 SHARE_BOUNDS = (0.0, 1.0)
-"""Bounds of a value, between which its interval stays."""
+"""Bounds of a share and of its interval."""
 MAX_CHUNK_WEIGHTS = 1_000_000
-"""Weights held at a time."""
+"""Number of weights in memory at a time."""
 MAX_CORRECTED_DIALOGUES = 60
-"""Dialogues beyond which the jackknife of a difference needs no correction."""
+"""Number of dialogues above which the jackknife of a difference needs no correction."""
 CONSTANT_TOLERANCE = 1e-12
-"""Variance, relative to the mean square, below which values count as all the same."""
+"""Variance, relative to the mean square, below which values are treated as constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number, its 95 % interval, and on how much it rests; NaN always comes with a reason."""
+    """A number with its 95 % interval and sample size; NaN always has a reason."""
 
     value: float
     low: float
     high: float
     n: int
-    """Items; for a mean over dialogues, dialogues."""
+    """Number of items; for a mean over dialogues, of dialogues."""
     reason: str = ""
-    """Why value, low and high, or only low and high, are NaN; or what was left out or selected by it."""
+    """Reason why value, low and high, or only low and high, are NaN; or remarks on exclusions and
+    selection."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else belongs to this number: ``stderr``, ``chance``, ``p`` …"""
+    """Further numbers: ``stderr``, ``chance``, ``p`` …"""
 
     def document(self) -> dict[str, Any]:
-        """Return the estimate as a dict; the reason only where there is one."""
+        """Return the estimate as a dict, with a reason only if there is one."""
         numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
         return numbers | ({"reason": self.reason} if self.reason else {}) | dict(self.extra)
 
 
 def interval_signature(unit: str, resamples: int, seed: int) -> dict[str, Any]:
-    """Return how intervals are made, for the signature of a result."""
+    """Return the method of intervals for the signature of a result."""
     return {"method": INTERVAL_METHOD, "unit": unit, "resamples": resamples, "seed": seed}
 
 
 Statistic = Callable[[Floats], Floats]
-"""From weights of the dialogues, (b, D), to the value under each, (b,)."""
+"""Function from weights of the dialogues, (b, D), to the values, (b,)."""
 
 
 AddedVariance = tuple[float, int]
-"""The variance of another source of error, and its degrees of freedom."""
+"""Variance of an additional source of error, and its degrees of freedom."""
 NO_ADDED_VARIANCE: AddedVariance = (0.0, 1)
 
 
@@ -104,24 +105,24 @@ def correlations(
     seed: int = 0,
     added: Mapping[str, AddedVariance] | None = None,
 ) -> dict[str, Estimate]:
-    """Correlate predictions with scores over all items, and inside dialogues.
+    """Correlate predictions with scores over all items, and within dialogues.
 
-    All arrays are (N,); `dialogue` holds indices 0 … D-1, each used. Returns ``pearson`` and
-    ``spearman`` over all items (paper section 5.1.1) and ``rank_spearman``, the mean over dialogues of
-    Spearman's rho of the dialogue's own items; dialogues where that is not defined are left out and
-    counted in the reason. Ties get average ranks. The interval is that of `jackknife_interval`, on the scale
-    of Fisher's z. At most `resamples` jackknife resamples are computed, 0 for no interval: each leaves out
-    one dialogue, or, where there are more dialogues, one of `resamples` random groups of them (from `seed`).
-    added: by coefficient, variances of z that are added to the jackknife's.
+    All arrays are (N,); `dialogue` contains indices 0 … D-1, each used. Returns ``pearson`` and ``spearman``
+    over all items (paper section 5.1.1) and ``rank_spearman``, the mean over dialogues of Spearman's rho of
+    the dialogue's own items. Dialogues where it is undefined are excluded and counted in the reason. Ties get
+    average ranks. The interval is that of `jackknife_interval`, on the scale of Fisher's z. At most
+    `resamples` jackknife replicates are computed, 0 for no interval: each omits one dialogue, or, if there
+    are more dialogues, one of `resamples` random groups of them (from `seed`). added: by coefficient,
+    variances of z that are added to that of the jackknife.
 
-    NaN with a reason: fewer than two items, predictions or scores that are all the same, a
-    prediction that is NaN; an interval needs `MIN_CLUSTERS` dialogues that have a value.
+    NaN with a reason: fewer than two items, constant predictions or scores, a prediction of NaN. Intervals
+    require `MIN_CLUSTERS` dialogues with a value.
 
     >>> x, y = np.array([0.1, 0.4, 0.35, 0.8]), np.array([0.0, 0.5, 0.5, 1.0])
-    >>> found = correlations(x, y, np.array([0, 0, 1, 1]), resamples=10)
-    >>> round(found["pearson"].value, 3), round(found["spearman"].value, 3)
+    >>> metrics = correlations(x, y, np.array([0, 0, 1, 1]), resamples=10)
+    >>> round(metrics["pearson"].value, 3), round(metrics["spearman"].value, 3)
     (0.986, 0.949)
-    >>> found["rank_spearman"].value, found["rank_spearman"].n
+    >>> metrics["rank_spearman"].value, metrics["rank_spearman"].n
     (1.0, 2)
     """
     n, n_dialogues = len(score), int(dialogue.max()) + 1 if len(dialogue) else 0
@@ -163,21 +164,21 @@ def mean_over_dialogues(
     bounds: tuple[float, float] | None = None,
     resamples: int = 1000,
     seed: int = 0,
-    missing_reason: str = "not defined",
+    missing_reason: str = "undefined",
 ) -> Estimate:
-    """Return the mean of one value per dialogue (D,), its interval and its standard error.
+    """Return the mean of one value per dialogue (D,), with its interval and standard error.
 
-    NaN is a dialogue that has no value: it is left out and counted, and `missing_reason` says why. The
-    interval is that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample
-    standard deviation (n-1) divided by the root of n.
+    NaN denotes a dialogue without a value: it is excluded and counted, with `missing_reason`. The interval is
+    that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard deviation
+    (n-1) divided by the square root of n.
 
-    >>> found = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), missing_reason="no answer")
-    >>> found.value, found.n, found.extra["stderr"], found.reason
-    (0.5, 2, 0.5, '1 dialogues left out: no answer; 2 dialogues: no interval, which needs 5')
+    >>> estimate = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), missing_reason="no answer")
+    >>> estimate.value, estimate.n, estimate.extra["stderr"], estimate.reason
+    (0.5, 2, 0.5, '1 dialogues excluded: no answer; 2 dialogues: no interval, which needs 5')
     """
     defined = values[~np.isnan(values)]
     remark = (
-        f"{len(values) - len(defined)} dialogues left out: {missing_reason}"
+        f"{len(values) - len(defined)} dialogues excluded: {missing_reason}"
         if len(defined) < len(values)
         else ""
     )
@@ -199,12 +200,12 @@ def mean_over_dialogues(
 def _undefined_reason(prediction: Floats, score: Floats) -> str:
     missing = int(np.count_nonzero(np.isnan(prediction)))
     if len(score) < 2:
-        return f"{len(score)} items; a correlation needs two"
+        return f"{len(score)} items; a correlation requires two"
     if missing:
         return f"{missing} predictions are NaN"
     if _is_constant(prediction):
-        return "all predictions are the same"
-    return "all scores are the same" if _is_constant(score) else ""
+        return "all predictions are equal"
+    return "all scores are equal" if _is_constant(score) else ""
 
 
 def _is_constant(values: Floats) -> bool:
@@ -212,8 +213,8 @@ def _is_constant(values: Floats) -> bool:
 
 
 def _left_out_remark(count: int) -> str:
-    reason = "predictions or scores are all the same, or there is one item"
-    return f"{count} dialogues left out: {reason}" if count else ""
+    reason = "predictions or scores are constant, or there is one item"
+    return f"{count} dialogues excluded: {reason}" if count else ""
 
 
 def jackknife_estimate(
@@ -232,7 +233,8 @@ def jackknife_estimate(
     """Return a statistic of `n_dialogues` dialogues with the interval of `jackknife_interval`.
 
     paired: the statistic is a difference of two correlations, whose stderr is corrected (`quadratic_excess`).
-    resamples, seed: as in `leave_out_weights`. The other arguments are those of `jackknife_interval`.
+    resamples,
+    seed: as in `leave_out_weights`. The other arguments are those of `jackknife_interval`.
     """
     value = float(statistic(np.ones((1, n_dialogues)))[0]) if n_dialogues else math.nan
     resample_values = map(statistic, leave_out_weights(n_dialogues, resamples, seed))
@@ -252,12 +254,12 @@ def jackknife_estimate(
 
 
 def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
-    """Return the share of the jackknife's variance that is too much, in [0, 0.5].
+    """Return the share of excess in the jackknife's variance, in [0, 0.5].
 
-    The jackknife counts the quadratic part of a statistic twice: of L + 2Q, the linear part's variance and
-    twice the quadratic one's, Q is too much, which is at most half. That matters where the linear part
-    nearly cancels, as in the difference of two correlations that are nearly the same. Each pair of
-    dialogues is left out to estimate Q (Efron and Stein 1981, Ann. Stat. 9, section 5).
+    The jackknife counts the quadratic part of a statistic twice: its expectation is L + 2Q, with the
+    variances of the linear and quadratic parts, so Q is the excess, at most one half. This matters if the
+    linear part nearly cancels, as in the difference of two nearly equal correlations. Q is estimated by
+    omitting each pair of dialogues (Efron and Stein 1981, Ann. Stat. 9, section 5).
     """
     n = n_dialogues
     value = statistic(np.ones((1, n)))[0]
@@ -273,11 +275,10 @@ def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
 
 
 def leave_out_weights(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
-    """Yield (b, D) weights of jackknife resamples: 0 for the dialogues left out, 1 for the others.
+    """Yield (b, D) weights of jackknife replicates: 0 for omitted dialogues, 1 for the others.
 
-    Each dialogue is left out of one resample: alone, or, where there are more than `resamples` dialogues,
-    together with the others of a random group, drawn from `seed`. Nothing for fewer dialogues than
-    `MIN_CLUSTERS`.
+    Each dialogue is omitted in one replicate: alone, or, if there are more than `resamples` dialogues, with a
+    random group from `seed`. Yields nothing for fewer than `MIN_CLUSTERS` dialogues.
     """
     if n_dialogues < MIN_CLUSTERS:
         return
@@ -305,22 +306,22 @@ def jackknife_interval(
 ) -> Estimate:
     """Return a value with its jackknife-t interval.
 
-    resample_values: chunks of the values of the G resamples of `leave_out_weights`. The interval is value ± t
-    · stderr with the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum of
-    squared deviations of the resamples from their mean; `widening` multiplies stderr. A value with `bounds`
-    is first mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation, half of
-    the logit of a share. One without has its ``stderr`` in `extra`. `added` is a variance on that scale, of
-    another source: the interval is then value ± the root of the sum of both squared t · stderr, each with its
-    own degrees of freedom (Banerjee 1960, Sankhya 22), which covers at least 95 % of normal values.
+    resample_values: chunks of the values of the G replicates of `leave_out_weights`. The interval is value ±
+    t · stderr with the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum
+    of squared deviations of the replicates from their mean; `widening` multiplies stderr. A value with
+    `bounds` is first mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation,
+    half of the logit of a share. A value without bounds has its ``stderr`` in `extra`. `added` is a variance
+    on that scale from another source: the interval is then value ± the square root of the sum of both squared
+    t · stderr, each with its own degrees of freedom (Banerjee 1960, Sankhya 22), which covers at least 95 %
+    of normal values.
 
-    No interval, with a reason: fewer than `MIN_CLUSTERS` dialogues, or other clusters (`unit`); a resample in
-    which the value is not defined or a bound; resamples of which most are equal and fewer than
-    `MIN_CLUSTERS` are not, since the variance of rare values is not known. The reason also warns where the
-    interval rests on fewer than `MANY_CLUSTERS`. `remark` says why the
-    value is NaN, or what was left out.
+    No interval, with a reason: fewer than `MIN_CLUSTERS` dialogues or other clusters (`unit`); a replicate in
+    which the value is undefined or at a bound; mostly equal replicates with fewer than `MIN_CLUSTERS` others,
+    because the variance of rare values is unknown. The reason also warns of fewer than `MANY_CLUSTERS`.
+    `remark` is the reason for a value of NaN, or a note on exclusions.
     """
     if math.isnan(value):
-        return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
+        return Estimate(math.nan, math.nan, math.nan, n, remark or "undefined")
     deleted = np.concatenate([np.empty(0), *resample_values])
     low = high = stderr = math.nan
     reason = too_few_clusters_note(n_dialogues, unit) or _no_interval_reason(deleted, bounds, unit)
@@ -337,11 +338,11 @@ def jackknife_interval(
 
 
 def _no_interval_reason(deleted: Floats, bounds: tuple[float, float] | None, unit: str) -> str:
-    """Return why jackknife resamples (G,) give no interval; empty where they do."""
+    """Return why jackknife replicates (G,) give no interval, or an empty string."""
     if few := too_few_clusters_note(len(deleted), "resamples"):
         return few
     if np.isnan(deleted).any():
-        return f"not defined without some of the {unit}: no interval"
+        return f"undefined without some of the {unit}: no interval"
     scale = max(1.0, float(np.abs(deleted).max()))
     n_equal = int(np.unique(np.round(deleted / scale, 12), return_counts=True)[1].max())
     few = too_few_clusters_note(len(deleted) - n_equal, f"{unit} that differ from the others")
@@ -352,7 +353,7 @@ def _no_interval_reason(deleted: Floats, bounds: tuple[float, float] | None, uni
 
 
 def _half_width(stderr: float, df: int) -> float:
-    """Return half the width of an interval by Student's t."""
+    """Return half the width of an interval with Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, 0.975)) * stderr
@@ -367,7 +368,7 @@ def _limits(value: float, half: float, bounds: tuple[float, float] | None) -> tu
 
 
 def to_unbounded(values: Floats, bounds: tuple[float, float] | None) -> Floats:
-    """Return values on a scale without bounds, Fisher's z of correlations; infinite at a bound."""
+    """Return values on an unbounded scale, Fisher's z for correlations; infinite at a bound."""
     if bounds is None:
         return values
     low, high = bounds
@@ -385,27 +386,29 @@ def percentile_estimate(
     remark: str = "",
     unit: str = "dialogues",
 ) -> Estimate:
-    """Return a value with the percentile interval of what its resamples gave (R,); NaN where there is none.
+    """Return a value with the percentile interval of its resampled values (R,); NaN if there are none.
 
-    n_dialogues: the dialogues, or other clusters (`unit`), that have a value; fewer than `MIN_CLUSTERS`
-    have no interval. `remark` says why the value is NaN, or what was left out; the reason also says why an
-    interval is.
+    n_dialogues: the number of dialogues, or other clusters (`unit`), with a value; there is no interval for
+    fewer than `MIN_CLUSTERS`. `remark` is the reason for a value of NaN, or a note on exclusions; the reason
+    for a missing interval is added.
     """
     if math.isnan(value):
-        return Estimate(math.nan, math.nan, math.nan, n, remark or "not defined")
+        return Estimate(math.nan, math.nan, math.nan, n, remark or "undefined")
     if few := too_few_clusters_note(n_dialogues, unit):
         reason = "; ".join(filter(None, [remark, few]))
         return Estimate(value, math.nan, math.nan, n, reason)
     defined = resample_values[~np.isnan(resample_values)]
     if not len(defined):
-        return Estimate(value, math.nan, math.nan, n, "no resample has a correlation: no interval")
+        return Estimate(
+            value, math.nan, math.nan, n, "no resample has a defined correlation: no interval"
+        )
     low, high = np.quantile(defined, [0.025, 0.975])
     return Estimate(value, float(low), float(high), n, remark)
 
 
 def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Return Pearson's r of items (N,) under weights of their dialogues."""
-    x, y = x - x.mean(), y - y.mean()  # sums of products of centred values do not cancel
+    """Return a function for Pearson's r of items (N,) with weights of their dialogues."""
+    x, y = x - x.mean(), y - y.mean()  # Sums of products of centred values do not cancel.
     sums = [
         np.bincount(dialogue, values) for values in (np.ones_like(x), x, y, x * x, y * y, x * y)
     ]
@@ -419,7 +422,7 @@ def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
 
 
 def weighted_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Return Spearman's rho likewise: Pearson's r of the ranks that items have in the resample itself."""
+    """Return the same function for Spearman's rho: Pearson's r of the ranks within each resample."""
     _, value_index_x = np.unique(x, return_inverse=True)
     _, value_index_y = np.unique(y, return_inverse=True)
 
@@ -442,8 +445,8 @@ def weighted_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
 def _weighted_ranks(value_index: Ints, items: Floats) -> Floats:
     """Return (b, N) average ranks, centred on 0, of values that occur `items` (b, N) times each.
 
-    `place` (N,) is the index of each item's value among the sorted distinct values. Copies of a value
-    share the mean of the ranks they take: those before it, plus half of its own.
+    `value_index` (N,) is the index of each item's value among the sorted distinct values. Equal values share
+    the mean of their ranks: the number of smaller values plus half of their own number.
     """
     order = np.argsort(value_index, kind="stable")
     starts = np.flatnonzero(np.diff(value_index[order], prepend=-1))
@@ -456,15 +459,15 @@ def _weighted_ranks(value_index: Ints, items: Floats) -> Floats:
 def _correlation(
     covariance: Floats, variance_x: Floats, variance_y: Floats, unit: Floats
 ) -> Floats:
-    """Return covariance / sqrt(variances); NaN in resamples that drew only equal values."""
-    unit = np.maximum(unit, 1.0)  # no item was drawn: 0 / 1
+    """Return covariance / sqrt(variances); NaN in resamples with constant values."""
+    unit = np.maximum(unit, 1.0)  # No item was sampled: 0 / 1.
     usable = _varies(variance_x / unit) & _varies(variance_y / unit)
     product = np.where(usable, variance_x * variance_y, 1.0)
     return np.where(usable, np.clip(covariance / np.sqrt(product), -1, 1), math.nan)
 
 
 def _varies(variance: Floats) -> NDArray[np.bool_]:
-    """Tell which variances are more than rounding, beside the largest of them."""
+    """Return which variances exceed rounding errors, relative to the largest of them."""
     return variance > CONSTANT_TOLERANCE * np.max(variance)
 
 
@@ -480,12 +483,13 @@ def _mean(values: Floats) -> Statistic:
 
 
 def weighted_rank_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Return the mean of `within_dialogue_correlations` likewise, over the dialogues where it is defined."""
+    """Return the same function for the mean of `within_dialogue_correlations`, over dialogues where it is
+    defined."""
     return _mean(within_dialogue_correlations(x, y, dialogue))
 
 
 def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats:
-    """Return (D,) Spearman's rho of each dialogue's own items; NaN where it is not defined.
+    """Return (D,) Spearman's rho of each dialogue's own items; NaN if undefined.
 
     >>> within_dialogue_correlations(np.array([1., 2, 3, 4]), np.array([0., 1, 1, 1]), np.array([0, 0, 1, 1]))
     array([ 1., nan])
@@ -500,7 +504,7 @@ def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats
 
 
 def _within_dialogue_ranks(values: Floats, dialogue: Ints) -> Floats:
-    """Return (N,) average ranks of the items inside their dialogue, centred on 0."""
+    """Return (N,) average ranks of the items within their dialogue, centred on 0."""
     order = np.lexsort((values, dialogue))
     block = dialogue[order]
     new_dialogue = np.diff(block, prepend=-1) != 0

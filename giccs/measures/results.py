@@ -1,4 +1,4 @@
-"""Results: what was measured, all that produced it, and the folder where results are kept."""
+"""Results: metrics, the signature of everything that determines them, and the results folder."""
 
 from __future__ import annotations
 
@@ -46,37 +46,37 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 DIGESTED_KEYS = ("model", "task", "metrics", "groups", "signature")
-"""What the digest of a result is made of."""
+"""Keys included in the digest of a result."""
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
-"""What the JSON file calls the digest of the Parquet file."""
+"""Key of the Parquet file's digest in the JSON file."""
 
 
 class Signature(TypedDict, total=False):
-    """All that the numbers of a result depend on; equal signatures, equal numbers.
+    """Everything that determines the numbers of a result; equal signatures imply equal numbers.
 
-    `giccs.evaluation.task_results.signature_of` builds it: what every result has, what the model says of
-    itself (`revision`, `dtype` and whatever else identifies it) and what the task adds.
+    Built by `giccs.evaluation.task_results.signature_of` from common values, the identity of the model
+    (`revision`, `dtype` and others) and parameters of the task.
     """
 
     task: str
     model: str
     data: str
-    """Fingerprint of the data, whatever the form of its files."""
+    """Fingerprint of the data, independent of the file format."""
     giccs: str
     """Version of this package."""
     revision: str
-    """Of the model: a commit, or a digest of its files."""
+    """Revision of the model: a commit, or a digest of its files."""
     quantised: str
     similarity: str
-    """How vectors are compared."""
+    """Similarity function for vectors."""
     history: str
-    """``with``, ``without`` or ``both``, of tasks on dialogues."""
+    """``with``, ``without`` or ``both``, for tasks on dialogues."""
     setting: str
-    """How the model is asked, in a few words, of other tasks."""
+    """Short description of the task options, for other tasks."""
     asked: Mapping[str, Any]
-    """Options of the task, by the names that recipes use."""
+    """Options of the task, with their names in recipes."""
     settings: Mapping[str, Any]
-    """Of a training, by the names that recipes use."""
+    """Settings of a training, with their names in recipes."""
     template: Any
     answer: str
     permutations: int
@@ -84,51 +84,51 @@ class Signature(TypedDict, total=False):
     interval: Any
     """Method, resamples and seed of the intervals."""
     bootstrap: Mapping[str, Any]
-    """The same in results of earlier versions."""
+    """The equivalent in results of earlier versions."""
     hidden_labels: bool
 
 
 @dataclass(frozen=True)
 class Group:
-    """The metrics of some of the items."""
+    """Metrics of a group of items."""
 
     by: Mapping[str, Any]
-    """What these items have in common: ``{"n_turns": 3}``."""
+    """Attributes shared by the items: ``{"n_turns": 3}``."""
     metrics: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True)
 class TaskOutput:
-    """What a task measures of one model; the runner makes a `Result` of it."""
+    """Output of a task for one model, from which a `Result` is built."""
 
     metrics: Mapping[str, Estimate]
     groups: tuple[Group, ...] = ()
     predictions: polars.DataFrame | None = None
     """One row per item."""
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """What the task adds to the environment of the result."""
+    """Additions of the task to the environment of the result."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One model's answer to one task."""
+    """The result of one model on one task."""
 
     model: str
     task: str
     metrics: Mapping[str, Estimate]
     groups: tuple[Group, ...]
     signature: Signature
-    """All that the numbers depend on; equal signatures, equal numbers."""
+    """Everything that determines the numbers; equal signatures imply equal numbers."""
     environment: Mapping[str, Any]
-    """Where and with what it ran; of no influence beyond rounding."""
+    """System and versions of the run; affects results only by rounding."""
     seconds: float
     predictions: polars.DataFrame | None = field(default=None, compare=False)
-    """A row an item. None in results that `Store.results` read back: see `Store.predictions`."""
+    """One row per item. None in results from `Store.results`; see `Store.predictions`."""
     predictions_sha256: str = field(default="", compare=False)
-    """Of the file of predictions, in results that were read back; empty where they name no such file."""
+    """Digest of the file of predictions in stored results; empty if there is no such file."""
 
     def document(self) -> dict[str, Any]:
-        """Return the result as JSON has it, with a digest by which `from_document` sees damage."""
+        """Return the result as a JSON-serialisable dict, with a digest that `from_document` verifies."""
         content = {
             "model": self.model,
             "task": self.task,
@@ -141,15 +141,15 @@ class Result:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Result:
-        """Build a result from what `document` returned.
+        """Build a result from the return value of `document`.
 
-        KeyError or TypeError where it is no such, ValueError where it has a digest that is another's.
+        Raises KeyError or TypeError for other input, and ValueError for a wrong digest.
         """
         stored_digest = document.get("sha256")
         if stored_digest is not None and stored_digest != digest(
             {key: document[key] for key in DIGESTED_KEYS}
         ):
-            raise ValueError("what was measured is not what was written")
+            raise ValueError("the digest does not match the content")
         return cls(
             document["model"],
             document["task"],
@@ -165,45 +165,45 @@ class Result:
 
 
 def digest(signature: Mapping[str, Any]) -> str:
-    """Return SHA-256 over a signature, whatever the order of its keys."""
+    """Return the SHA-256 of a signature, independent of the order of its keys."""
     text = json.dumps(json_ready(signature), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def comparison_key(result: Result) -> tuple[str, str]:
-    """Return what results must share to stand in one table: the task, and the data by fingerprint."""
+    """Return the key that results in the same table share: the task, and the fingerprint of the data."""
     return result.task, str(result.signature.get("data", ""))
 
 
 def model_of(result: Result) -> str:
-    """Return how the model was called, and in how many bits its weights were quantised, if they were."""
+    """Return the name of the model, with the number of bits if its weights were quantised."""
     bits = str(result.signature.get("quantised", "")).rpartition(", ")[2]
     return f"{result.model}, {bits}" if bits else result.model
 
 
 def data_of(result: Result) -> str:
-    """Return how the data was called."""
+    """Return the name of the data."""
     return str(result.environment.get("data", "unknown data"))
 
 
 def history_of(result: Result) -> str:
-    """Return which history was shown."""
+    """Return the history condition."""
     return str(result.signature.get("history", ""))
 
 
 def setting_of(result: Result) -> str:
-    """Return how a result's model was asked, in a few words; the history of the tasks on dialogues."""
+    """Return a short description of the task options, or the history for tasks on dialogues."""
     return str(result.signature.get("setting", "")) or history_of(result)
 
 
 def postprocess_warnings(result: Result) -> list[str]:
-    """Return what of the steps behind a model could not be done as asked: ``STEP: why``."""
+    """Return warnings about postprocessing steps that could only be fitted partly: ``STEP: reason``."""
     steps = result.environment.get("postprocess", [])
     return [f"{step['step']}: {step['warning']}" for step in steps if step.get("warning")]
 
 
 def prompt_of(result: Result) -> str:
-    """Return how a multiple-choice question was put: template, and what differs from a plain question.
+    """Return the prompt settings of multiple choice: the template, and options other than the defaults.
 
     Empty for other tasks.
     """
@@ -218,7 +218,8 @@ def prompt_of(result: Result) -> str:
 
 
 def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mapping[str, Estimate]:
-    """Return the noise ceiling where it is of the result's data (``data`` in its extra), else nothing."""
+    """Return the noise ceiling if it is for the result's data (``data`` in its extra), or an empty
+    mapping."""
     data = result.signature.get("data")
     return {
         name: estimate
@@ -228,48 +229,50 @@ def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mappin
 
 
 class Store:
-    """A folder of results: for each a JSON file and a Parquet file with a row an item.
+    """A folder of results: for each a JSON file and a Parquet file with one row per item.
 
-    The JSON file is written last: where it stands, the result is whole. It holds SHA-256 of the Parquet file.
+    The JSON file is written last and marks the result as complete. It contains the SHA-256 of the Parquet
+    file.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(Problem(str(folder), None, "is a file; results need a folder"))
+            raise InputError(Problem(str(folder), None, "is a file; expected a folder for results"))
 
     def path(self, model: str, task: str, signature: Signature) -> Path:
-        """Return where the JSON of a result stands or would stand."""
+        """Return the path of the JSON file of a result, existing or not."""
         return self.folder / f"{_slug(task)}--{_slug(model)}--{digest(signature)[:12]}.json"
 
     def find(self, model: str, task: str, signature: Signature) -> Result | None:
-        """Return the result with this signature, if it has been computed and its predictions exist."""
+        """Return the result with this signature, if it exists with its predictions."""
         path = self.path(model, task, signature)
         result = _read_result(path) if path.exists() else None
         if result and digest(result.signature) == digest(signature):
             if result.predictions_sha256 and not path.with_suffix(".parquet").exists():
-                log.debug("not known: %s has no predictions beside it", path)
+                log.debug("not reused: %s has no predictions", path)
                 return None
             log.debug("known: %s", path)
             return result
         if log.isEnabledFor(logging.DEBUG):
-            log.debug("not known: %s; %s", path, self._nearest(path, signature))
+            log.debug("not reused: %s; %s", path, self._nearest(path, signature))
         return None
 
     def _nearest(self, path: Path, signature: Signature) -> str:
-        """Return in which keys a signature differs from the most like it of the same model and task."""
+        """Return the keys in which a signature differs from the most similar one of the same model and
+        task."""
         prefix = glob.escape(path.name.rpartition("--")[0])
         differing_keys = {}
         for path in sorted(self.folder.glob(f"{prefix}--*.json")):
-            with suppress(InputError):  # only who needs that result is told that it is damaged
+            with suppress(InputError):  # Damage is only reported when that result is required.
                 differing_keys[path] = _differing_keys(signature, _read_result(path).signature)
         if not differing_keys:
-            return "no result of this model and task is there"
+            return "no result of this model and task"
         path = min(differing_keys, key=lambda candidate: len(differing_keys[candidate]))
-        return f"nearest is {path}, which differs in {', '.join(differing_keys[path])}"
+        return f"the most similar is {path}, with different {', '.join(differing_keys[path])}"
 
     def add(self, result: Result) -> Path:
-        """Keep a result; return the path of its JSON file."""
+        """Store a result; return the path of its JSON file."""
         path = self.path(result.model, result.task, result.signature)
         document = result.document()
         if result.predictions is not None:
@@ -288,43 +291,44 @@ class Store:
         for path in sorted(self.folder.glob("*--*--*.json")):
             result = _read_result(path)
             if not path.stem.endswith(digest(result.signature)[:12]):
-                message = "is another result than its name says; remove it"
+                message = "its content does not match its name; remove it"
                 raise InputError(Problem(str(path), None, message))
             yield result
 
     def predictions(self, result: Result) -> polars.DataFrame:
-        """Return the table of a result's predictions; InputError where it is not what was written."""
+        """Return the table of a result's predictions; raise InputError if it does not match its digest."""
         path = self.path(result.model, result.task, result.signature)
         table = path.with_suffix(".parquet")
         try:
             expected_digest = json.loads(read_text(path)).get(
                 PREDICTIONS_DIGEST_KEY
-            )  # older results say nothing of it
+            )  # Older results have no digest.
             if expected_digest not in (None, hashlib.sha256(table.read_bytes()).hexdigest()):
-                raise ValueError("not the file that was written; compute it again with --force")
+                raise ValueError("does not match its digest; compute it again with --force")
             return read_table(table)
         except InputError:
             raise
         except (ValueError, AttributeError, RecursionError) as error:
-            message = f"holds no predictions that can be read ({error})"
+            message = f"contains no readable predictions ({error})"
             raise InputError(Problem(str(table), None, message)) from None
 
     def with_predictions(self, result: Result) -> Result:
-        """Return a result with its predictions, or as it is where no file of predictions exists.
+        """Return a result with its predictions, or unchanged if no file of predictions exists.
 
-        InputError as of `predictions`.
+        Raises InputError as in `predictions`.
         """
         path = self.path(result.model, result.task, result.signature).with_suffix(".parquet")
         return replace(result, predictions=self.predictions(result)) if path.exists() else result
 
 
 def _slug(name: str) -> str:
-    """Return what of a name can stand in a file's name; results of strangers name what they like."""
+    """Return a name with the characters that are safe in file names; results may come from untrusted
+    sources."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.")[-80:]
 
 
 def _differing_keys(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """Return the keys, with a dot between those of tables in each other, whose values are not the same."""
+    """Return the keys, with dots for nested tables, that have different values."""
     differing: list[str] = []
     for key in dict.fromkeys([*first, *second]):
         first_value, second_value = first.get(key), second.get(key)
@@ -343,7 +347,7 @@ def _read_result(path: Path) -> Result:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        message = "is not a result of giccs-eval, or damaged; remove it, or name another folder"
+        message = "is not a result of giccs-eval, or damaged; remove it, or specify another folder"
         raise InputError(Problem(str(path), None, message)) from None
 
 
@@ -352,7 +356,7 @@ def _documents(metrics: Mapping[str, Estimate]) -> dict[str, Any]:
 
 
 def read_estimates(documents: Mapping[str, Mapping[str, Any]]) -> dict[str, Estimate]:
-    """Return estimates from what `Estimate.document` returned for each."""
+    """Return estimates from documents of `Estimate.document`."""
     return {name: _estimate(document) for name, document in documents.items()}
 
 

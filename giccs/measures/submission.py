@@ -1,8 +1,8 @@
-"""Predictions of rows whose labels are hidden, in the form that the server of C-STS takes.
+"""Predictions of rows with hidden labels, in the format of the C-STS server.
 
-The authors' programs write ``test_predictions.json``, an object from the index of a row to its score, and
-their ``make_test_submission.py`` sends it. Indices count the rows of the file from 0; scores may be on any
-scale, as the server computes correlations.
+The authors' programs write ``test_predictions.json``, a mapping from row indices to scores, which their
+``make_test_submission.py`` submits. Indices count the rows of the file from 0. Scores may have any scale,
+because the server computes correlations.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["FILE", "INDEX", "scores_by_index", "write_submission"]
 
 FILE = "test_predictions.json"
 FOLDER = "submissions"
-"""Below a folder of results: for each result with hidden labels a folder with `FILE`."""
+"""Subfolder of a results folder with one folder with `FILE` per result with hidden labels."""
 INDEX = "index"
-"""Column of a table of predictions: the index of a row with a hidden label in its file, else null."""
+"""Column of prediction tables: index in its file of a row with a hidden label, else null."""
 SCORES = ("prediction", "value")
-"""Names of the column with the scores."""
+"""Possible names of the score column."""
 
 
 def scores_by_index(table: polars.DataFrame) -> dict[str, float]:
@@ -53,10 +53,10 @@ def scores_by_index(table: polars.DataFrame) -> dict[str, float]:
 def write_submission(
     store: Store, result: Result, folder: str | os.PathLike[str] | None = None
 ) -> Path | None:
-    """Write the scores of a result's rows with hidden labels; return the file, None without such rows.
+    """Write the scores of a result's rows with hidden labels; return the file, or None without such rows.
 
-    The file is ``submissions/NAME OF THE RESULT/test_predictions.json`` below `folder`, which is that of the
-    store by default. Raises InputError if a score is not finite, which the server could not take.
+    The file is ``submissions/NAME OF THE RESULT/test_predictions.json`` in `folder`, by default that of the
+    store. Raises InputError for non-finite scores, which the server does not accept.
     """
     if not result.signature.get("hidden_labels"):
         return None
@@ -66,7 +66,7 @@ def write_submission(
     try:
         scores = scores_by_index(table)
     except ValueError as error:
-        message = f"is not written: {error}"
+        message = f"not written: {error}"
         raise InputError(Problem(str(path), None, message)) from None
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, json.dumps(scores, indent=4) + "\n")

@@ -1,4 +1,4 @@
-"""Results as tables: for the terminal, Markdown, LaTeX and CSV."""
+"""Tables of results for the terminal, Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def report(
 ) -> str:
     """Return all tables in a format of `bws.tables.FORMATS`, or one long ``csv``.
 
-    A table a task and data set, best model first; then its main metric by part of the data.
-    The noise ceiling is the last row of the pairwise tables on the data that it is of. `over_annotators`,
-    results of `giccs.measures.annotator_uncertainty`, are a table of their own below these; ``csv`` leaves
-    them out.
+    There is one table per task and data set, best model first, followed by its main metric by group. The
+    noise ceiling is the last row of the pairwise tables on its data. `over_annotators`, results of
+    `giccs.measures.annotator_uncertainty`, have their own table below; ``csv`` does not include them.
     """
     if form == "csv":
         return long_csv(results, ceiling)

@@ -1,4 +1,4 @@
-"""Multiple-choice STS as tables: accuracies, their parts, and what they do and do not show."""
+"""Tables of multiple-choice STS: accuracies, breakdowns, and remarks on their interpretation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLES = {
     "accuracy_tokens": "per token",
     "accuracy_bytes": "per byte",
     "accuracy_pmi": "PMI",
-    "rank_spearman": "ρ inside dialogues [95 %]",
+    "rank_spearman": "ρ within dialogues [95 %]",
 }
 
 
@@ -48,7 +48,8 @@ def choice_sections(results: Sequence[Result], form: str) -> list[str]:
 
 
 def choice_table(results: Sequence[Result], form: str = "table") -> str:
-    """Return a row a multiple-choice result and history: accuracies with standard errors (n-1)."""
+    """Return a table with one row per multiple-choice result and history: accuracies with standard errors
+    (n-1)."""
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
     rows = [
         [
@@ -66,7 +67,7 @@ def choice_table(results: Sequence[Result], form: str = "table") -> str:
 
 
 def turns_table(results: Sequence[Result], form: str = "table") -> str:
-    """Return the paper's Table 6: accuracy ± standard error, a row per model.
+    """Return the paper's Table 6: accuracy ± standard error, one row per model.
 
     Its columns are the lengths of the dialogues, each with and without history; empty without lengths.
     """
@@ -88,7 +89,7 @@ def turns_table(results: Sequence[Result], form: str = "table") -> str:
 
 
 def _accuracies_by_turns(result: Result) -> dict[tuple[int, str], Estimate]:
-    """Return the accuracy of dialogues of so many turns, asked with or without history."""
+    """Return the accuracies by number of turns and history."""
     return {
         (int(group.by["n_turns"]), str(group.by["history"])): group.metrics["accuracy"]
         for group in result.groups
@@ -116,13 +117,13 @@ def _turns_title(results: Sequence[Result]) -> str:
 
 
 def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
-    """Return the accuracy per part of the data (rows) and model with history (columns); empty without parts.
+    """Return the accuracy by group (rows) and model with history (columns); empty without groups.
 
-    The number of turns is no part here: `turns_table` has it.
+    The number of turns is excluded, because `turns_table` has it.
     """
     cells: dict[str, dict[tuple[int, str], Estimate]] = {}
     columns: dict[tuple[int, str], str] = {}
-    for index, result in enumerate(results):  # two may be called alike
+    for index, result in enumerate(results):  # Names may be equal.
         for group in result.groups:
             if "history" not in group.by or len(group.by) < 2 or _is_of_turns(group):
                 continue
@@ -150,7 +151,7 @@ def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
 
 
 def _result_sentences(result: Result) -> Iterator[str]:
-    """Say what the numbers do and do not show: guessing, letters, ties and cuts, what the history changes."""
+    """Return sentences about chance level, letters, ties, truncation, and the effect of history."""
     if "accuracy_difference" not in result.metrics:
         accuracy = result.metrics["accuracy"]
         yield f"{history_of(result)} history: {'; '.join(_accuracy_remarks(accuracy))}."
@@ -167,14 +168,14 @@ def _accuracy_remarks(accuracy: Estimate) -> Iterator[str]:
     chance = accuracy.extra["chance"]
     if accuracy.low <= chance <= accuracy.high:
         yield (
-            f"{accuracy.value:.3f} cannot be told apart from guessing ({chance:.3f}; "
-            f"a question is {100 / accuracy.n:.1f} points)"
+            f"{accuracy.value:.3f} is not significantly different from guessing ({chance:.3f}; a question "
+            f"is {100 / accuracy.n:.1f} points)"
         )
     letters = ", ".join(f"{letter} {count}" for letter, count in accuracy.extra["chosen"].items())
     yield f"letters chosen: {letters}"
     if "same_choice" in accuracy.extra:
         same, single = accuracy.extra["same_choice"], accuracy.extra["single_order"]
-        yield f"same choice in every order: {same} of {accuracy.n}"
+        yield f"same choice in all orders: {same} of {accuracy.n}"
         yield f"accuracy of a single order: {single:.3f}"
     if accuracy.reason:
         yield accuracy.reason
@@ -184,30 +185,30 @@ def _difference_sentence(difference: Estimate) -> str:
     p = difference.extra["p"]
     more = "more" if difference.value > 0 else "fewer"
     verdict = (
-        f"the model answers {more} questions rightly with history"
+        f"the model answers {more} questions correctly with history"
         if p < SIGNIFICANCE_LEVEL
-        else "with and without history cannot be told apart"
+        else "no significant difference between with and without history"
     )
     return (
-        f"right only with history: {difference.extra['only_with']}, only without: "
+        f"correct only with history: {difference.extra['only_with']}, only without: "
         f"{difference.extra['only_without']} (exact McNemar p = {p:.3f}): {verdict}."
     )
 
 
 def _rank_difference_sentence(difference: Estimate) -> str:
     if math.isnan(difference.value):
-        return f"ρ inside dialogues cannot be compared: {difference.reason or 'not defined'}."
+        return f"ρ within dialogues cannot be compared: {difference.reason or 'undefined'}."
     if math.isnan(difference.low):
-        return f"ρ inside dialogues changes by {difference.value:+.3f} {limits(difference)} with history."
+        return f"ρ within dialogues changes by {difference.value:+.3f} {limits(difference)} with history."
     is_significant = difference.low > 0 or difference.high < 0
-    verdict = "the two differ" if is_significant else "the two cannot be told apart"
+    verdict = "significant difference" if is_significant else "no significant difference"
     change = f"{difference.value:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
-    return f"ρ inside dialogues changes by {change} with history: {verdict}."
+    return f"ρ within dialogues changes by {change} with history: {verdict}."
 
 
 def _choice_cell(name: str, estimate: Estimate | None) -> str:
     if estimate is None or math.isnan(estimate.value):
-        return "" if estimate is None else "not defined"
+        return "" if estimate is None else "undefined"
     if name == "accuracy":
         return f"{plus_minus(estimate)} {limits(estimate)}"
     return interval(estimate) if name == "rank_spearman" else plus_minus(estimate)

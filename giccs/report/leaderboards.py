@@ -1,4 +1,4 @@
-"""Comparisons of models as tables: terminal, Markdown, LaTeX, CSV."""
+"""Tables of comparisons between models: terminal, Markdown, LaTeX, CSV."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedMo
 __all__ = ["TIE_MARK", "comparison_csv", "comparison_tables", "p_value"]
 
 TIE_MARK = "†"
-"""Beside models that cannot be told apart from the first."""
+"""Mark of models that do not differ significantly from the first."""
 TITLES = {
     "spearman": "Spearman ρ",
     "rank_spearman": "ρ within dialogues",
@@ -70,10 +70,10 @@ def _pair_table(board: Leaderboard, form: str) -> str:
 
 def _pair_cells(pair: PairDifference) -> list[str]:
     limits = limits_text(pair, "+.3f")
-    difference = "not defined" if math.isnan(pair.value) else f"{pair.value:+.3f} {limits}"
+    difference = "undefined" if math.isnan(pair.value) else f"{pair.value:+.3f} {limits}"
     numbers = [p_value(p) for p in (pair.p, pair.p_holm, pair.p_bh)]
     detectable = "–" if math.isnan(pair.detectable) else f"{pair.detectable:.3f}"
-    verdict = "not tested" if math.isnan(pair.p) else "not told apart"
+    verdict = "not tested" if math.isnan(pair.p) else "not significant"
     return [
         f"{pair.first + 1}–{pair.second + 1}", difference, *numbers, detectable,
         "differ" if pair.is_significant else verdict,
@@ -92,7 +92,7 @@ def p_value(p: float) -> str:
 
 
 def comparison_csv(comparison: ModelComparison) -> str:
-    """Return a row per model, per pair and per skipped result (`kind`) as CSV."""
+    """Return one row per model, pair and skipped result (`kind`) as CSV."""
     rows: list[dict[str, object]] = []
     for board in comparison.leaderboards:
         board_columns = {

@@ -1,4 +1,4 @@
-"""Results of any other task as tables: every metric with its interval, then the parts of the data."""
+"""Tables of results of other tasks: all metrics with intervals, followed by breakdowns."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ TITLES = {
 
 
 def metric_sections(results: Sequence[Result], form: str, main_metric: str = "") -> list[str]:
-    """Return the tables of one task and data set: a row per model and setting, best first.
+    """Return the tables of one task and data set: one row per model and setting, best first.
 
-    main: the metric that ranks the models; empty for the first one.
+    main_metric: the metric that ranks the models; empty for the first one.
     """
     main_metric = main_metric or next(iter(results[0].metrics))
     ordered = sorted(results, key=lambda result: _sort_key(result, main_metric))
     sections = [_metrics_table(ordered, form)]
     if parts_table := _parts_table(ordered, main_metric, form):
-        subtitle = f"{TITLES.get(main_metric, main_metric)} by part of the data"
+        subtitle = f"{TITLES.get(main_metric, main_metric)} by group"
         sections += [f"\n{heading(subtitle, form)}\n", parts_table]
     estimates = [estimate for result in ordered for estimate in result.metrics.values()]
     estimates += [
@@ -68,9 +68,9 @@ def _metrics_table(results: Sequence[Result], form: str) -> str:
 
 
 def _parts_table(results: Sequence[Result], main_metric: str, form: str) -> str:
-    """Return the main metric by part of the data and model, whichever way is narrower; empty without parts.
+    """Return the main metric by group and model, in the narrower orientation; empty without groups.
 
-    Where models have a part's number of different n, the smaller n stand beside their numbers.
+    If models have different n for a group, the smaller n are shown with their numbers.
     """
     cells: dict[str, dict[int, Estimate]] = {}
     for index, result in enumerate(results):
@@ -104,9 +104,9 @@ def _column_title(result: Result) -> str:
 
 
 def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) -> str:
-    """Return a number with its interval; where it is a mean over seeds, their standard deviation too.
+    """Return a number with its interval, and for a mean over seeds with their standard deviation.
 
-    n: on how much it usually rests; a number that rests on less has its own beside it.
+    n: the usual sample size; a number with a smaller one shows it.
     """
     if estimate is None:
         return ""
@@ -126,9 +126,9 @@ def _value(metrics: Mapping[str, Estimate], name: str) -> float:
 
 
 def _reasons(results: Sequence[Result], main_metric: str) -> list[str]:
-    """Return a line a result and reason: which numbers are missing or leave something out.
+    """Return one line per result and reason for missing numbers and exclusions.
 
-    Of the parts of the data only those are named that have no number or a mark.
+    For breakdowns, only groups without a number or with a mark are listed.
     """
     names_of_reason: dict[tuple[str, str], list[str]] = {}
     for result in results:
@@ -153,14 +153,13 @@ def _reasons(results: Sequence[Result], main_metric: str) -> list[str]:
 
 
 def _tie_remarks(results: Sequence[Result], main_metric: str) -> Iterator[str]:
-    """Say what becomes of a number when all ties, which count for it, are counted against it."""
+    """Yield remarks on the value of a metric if all ties were counted against it."""
     for result in results:
         estimate = result.metrics[main_metric]
         if ties := estimate.extra.get("ties") if "pessimistic" in estimate.extra else 0:
             value = estimate.extra["pessimistic"]
-            pessimistic = (
-                f"{TITLES.get(main_metric, main_metric)} with all of them against it {value:.3f}"
-            )
+            title = TITLES.get(main_metric, main_metric)
+            pessimistic = f"{title} with all ties counted against it: {value:.3f}"
             yield f"{_column_title(result)}: {ties} of {estimate.n} have ties; {pessimistic}"
         if copies := result.environment.get("own_copy_above"):
-            yield f"{_column_title(result)}: {copies} positives stand below their own copy"
+            yield f"{_column_title(result)}: {copies} positives rank below their own copy"

@@ -1,4 +1,4 @@
-"""Which models differ? All pairs of results of one task on the same items."""
+"""Comparison of all pairs of results of one task on the same items."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 TARGET_DIFFERENCE = 0.02
-"""Difference for which dialogues are planned."""
+"""Difference for planning the number of dialogues."""
 
 PairTests = Callable[[Floats, Floats, Ints, float], list[PairDifference]]
 TESTS: Mapping[str, PairTests] = {
@@ -54,7 +54,7 @@ TESTS: Mapping[str, PairTests] = {
     "rank_spearman": within_dialogue_pairs,
     "accuracy": accuracy_pairs,
 }
-"""Metric -> the tests of all pairs of models; `giccs.tasks.ResultKind` has the metrics of a task."""
+"""Metric -> tests of all pairs of models; `giccs.tasks.ResultKind` lists the metrics of a task."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class RankedModel:
     """Unique within the leaderboard together with `history`."""
     history: str
     estimate: Estimate
-    """Of the metric, as stored in the result."""
+    """The metric in the stored result."""
     rank_low: int
     rank_high: int
-    """The ranks that all pairwise decisions allow; 1 is the best."""
+    """Lowest and highest rank consistent with all pairwise decisions; 1 is the best."""
     ties_first: bool
     """Whether the first model is not significantly better; True for the first itself."""
 
@@ -86,13 +86,13 @@ class Leaderboard:
     task: str
     data: str
     content: str
-    """Fingerprint of the data: equal contents are the same items."""
+    """Fingerprint of the data: equal values mean the same items."""
     metric: str
     items: int
-    """Items; of multiple choice, questions."""
+    """Number of items; for multiple choice, of questions."""
     dialogues: int
     target: float
-    """Difference that `PairDifference.needed` is about."""
+    """Difference for `PairDifference.needed`."""
     models: tuple[RankedModel, ...]
     pairs: tuple[PairDifference, ...]
 
@@ -113,7 +113,7 @@ class Leaderboard:
         }
 
     def notes(self) -> list[str]:
-        """Return what a reader needs beside the numbers: the tests, their power, what is not defined."""
+        """Return notes on the tests, their power, and undefined values."""
         return [*self._test_notes(), *self._power_notes(), *self._reason_notes()]
 
     def _test_notes(self) -> Iterator[str]:
@@ -125,8 +125,8 @@ class Leaderboard:
         n_tested = sum(not math.isnan(pair.p) for pair in self.pairs)
         yield f"Difference, p: {test}. Holm, BH: p adjusted for the pairs of this table ({n_tested})."
         yield (
-            "†: the first model is not significantly better (Holm, 5 %). ranks: those that all pairwise "
-            "decisions allow, with 95 % confidence for all models together."
+            "†: the first model is not significantly better (Holm, 5 %). ranks: consistent with all "
+            "pairwise decisions, with 95 % confidence for all models together."
         )
 
     def _power_notes(self) -> Iterator[str]:
@@ -155,7 +155,7 @@ class Leaderboard:
 
 @dataclass(frozen=True)
 class SkippedResult:
-    """A result that is not compared, and why."""
+    """A result that is not compared, with the reason."""
 
     model: str
     history: str
@@ -163,7 +163,7 @@ class SkippedResult:
     data: str
     content: str
     metric: str
-    """The metric by which it is not compared; empty: by none."""
+    """The metric concerned; empty for all."""
     reason: str
 
     def __str__(self) -> str:
@@ -194,7 +194,7 @@ def _defined(numbers: Iterator[float]) -> list[float]:
 
 
 def _range(numbers: list[float], format_spec: str) -> str:
-    """Return the least, the greatest and the median number; one number where all are the same.
+    """Return minimum, maximum and median of the numbers, or a single number if all are equal.
 
     >>> _range([0.25, 0.5, 0.125], ".2f"), _range([2.0], ".2f")
     ('0.12 to 0.50 (median 0.25)', '2.00')
@@ -208,11 +208,11 @@ def _range(numbers: list[float], format_spec: str) -> str:
 
 
 def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> ModelComparison:
-    """Compare all pairs of results of one task on the same items (data of the same fingerprint).
+    """Compare all pairs of results of one task on the same items (data with the same fingerprint).
 
-    results: with their predictions. Pairwise STS is compared by Spearman's rho over all items and by the
-    mean rho within dialogues; multiple choice by accuracy, each history as a row of its own. target:
-    difference for which the number of dialogues is planned.
+    results: with their predictions. Pairwise STS is compared by Spearman's rho over all items and by the mean
+    within-dialogue rho; multiple choice by accuracy, with one row per history. target: difference for
+    planning the number of dialogues.
 
     >>> from giccs.benchmark import read_benchmark
     >>> from giccs.models import open_model
@@ -252,23 +252,23 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """A result, of multiple choice under one history, as arrays over items in the order of their ids."""
+    """A result as arrays over items sorted by id; for multiple choice, under one history."""
 
     result: Result
     history: str
     metrics: Mapping[str, Estimate]
     ids: tuple[str, ...]
-    """Of items; of multiple choice, of dialogues."""
+    """Ids of the items; for multiple choice, of the dialogues."""
     dialogue: Ints
     """Index of each item's dialogue, 0 … D-1."""
     values: Floats
-    """Predictions; of multiple choice, 1 for a correct answer and 0 for another."""
+    """Predictions; for multiple choice, 1 for a correct answer and 0 for another."""
     score: Floats
-    """Of the items; of multiple choice, the highest of the options."""
+    """Scores of the items; for multiple choice, the highest of the options."""
 
 
 def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedResult]]:
-    """Return the rows of results of one task and content, and the results that have none."""
+    """Return the rows of results of one task and content, and the skipped results."""
     rows: list[_Row] = []
     skipped: list[SkippedResult] = []
     for result in results:
@@ -282,7 +282,7 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
         ):
             rows += result_rows
         else:
-            reason = f"its predictions are of other items than those of {model_of(first.result)}"
+            reason = f"the items of its predictions differ from those of {model_of(first.result)}"
             skipped.append(_skipped(result, reason))
     return rows, skipped
 
@@ -295,19 +295,17 @@ def _unusable_reason(result: Result) -> str:
         return "its predictions are missing"
     if "dialogue_id" not in result.predictions.columns:
         remedy = "compute it again with giccs-eval --force"
-        return (
-            f"its predictions have no column dialogue_id (written by an earlier version): {remedy}"
-        )
+        return f"its predictions have no column dialogue_id (from an earlier version): {remedy}"
     return ""
 
 
 def _too_few_reason(rows: Sequence[_Row]) -> str:
-    """Return why rows cannot be compared; empty where there are none."""
+    """Return why there are too few rows for a comparison, or an empty string."""
     if len(rows) == 1:
-        return "there is no other result of this task on the same items"
+        return "no other result of this task on the same items"
     dialogues = int(rows[0].dialogue.max()) + 1 if rows else MIN_CLUSTERS
     if dialogues < MIN_CLUSTERS:
-        return f"{dialogues} dialogues: a comparison needs {MIN_CLUSTERS}"
+        return f"{dialogues} dialogues: a comparison requires {MIN_CLUSTERS}"
     return ""
 
 
@@ -339,10 +337,10 @@ def _pairwise_row(result: Result) -> _Row:
 
 
 def _choice_rows(result: Result) -> Iterator[_Row]:
-    """Yield a row per history.
+    """Yield one row per history.
 
-    The chosen option has the highest log-likelihood on average over the orders; of several it is the one
-    that is shown first, as in the metrics.
+    The chosen option has the highest mean log-likelihood over the orders; ties are resolved in display order,
+    as in the metrics.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Pairwise STS as tables: correlations beside the noise ceiling, and their parts."""
+"""Tables of pairwise STS: correlations with the noise ceiling, and breakdowns."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["CEILING_LABEL", "breakdown_table", "main_table", "pairwise_sections"
 TITLES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",
-    "rank_spearman": "ρ inside dialogues",
+    "rank_spearman": "ρ within dialogues",
 }
 BREAKDOWN_METRIC = "spearman"
 CEILING_LABEL = "noise ceiling"
-"""Where others have their model."""
+"""Label of the ceiling in the column of models."""
 OVER_ANNOTATORS_TITLE = "Intervals over dialogues and annotators"
 
 
@@ -30,7 +30,7 @@ def pairwise_sections(
     ceiling: Mapping[str, Estimate],
     over_annotators: Sequence[Result] = (),
 ) -> list[str]:
-    """Return the tables of one data set and, below them, what is missing and what the ceiling means."""
+    """Return the tables of one data set, with notes on missing values and the ceiling."""
     sections = [main_table(results, ceiling).text(form)]
     if over_annotators:
         sections += [
@@ -38,7 +38,7 @@ def pairwise_sections(
             main_table(over_annotators).text(form),
         ]
     if parts_table := breakdown_table(results, form):
-        subtitle = f"{TITLES[BREAKDOWN_METRIC]} by part of the data"
+        subtitle = f"{TITLES[BREAKDOWN_METRIC]} by group"
         sections += [f"\n{heading(subtitle, form)}\n", parts_table]
     all_results = [*results, *over_annotators]
     estimates = [
@@ -56,10 +56,10 @@ def main_table(
     models: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> ResultTable:
-    """Return a row per result, best Spearman first: each metric with its 95 % interval; last the ceiling.
+    """Return one row per result, best Spearman first: metrics with 95 % intervals; the ceiling is last.
 
-    models: names of the results' models, by default those that the results state. sources: JSON Pointer of
-    each result's metrics; that of the ceiling is ``/ceiling``.
+    models: names of the results' models, by default those in the results. sources: JSON Pointer of each
+    result's metrics; that of the ceiling is ``/ceiling``.
     """
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
     order = sorted(range(len(results)), key=lambda index: _sort_key(results[index]))
@@ -88,7 +88,7 @@ def main_table(
 
 
 def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
-    """Return Spearman's rho a part of the data (rows) and model (columns); empty without parts."""
+    """Return Spearman's rho by group (rows) and model (columns); empty without groups."""
     ordered = sorted(results, key=_sort_key)
     parts = {tuple(group.by.items()): None for result in ordered for group in result.groups}
     rows = []
@@ -102,7 +102,7 @@ def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
 
 
 def _estimates(result: Result) -> list[Estimate]:
-    """Return all estimates that the tables show."""
+    """Return all estimates in the tables."""
     parts = [group.metrics.get(BREAKDOWN_METRIC) for group in result.groups]
     return [*result.metrics.values(), *filter(None, parts)]
 
@@ -143,14 +143,14 @@ def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
             for name, estimate in defined.items()
         )
         lines += [
-            f"{sentence} They are reliable to {shares}; the ceiling is the square root of that.",
+            f"{sentence} Their reliability is {shares}; the ceiling is its square root.",
             *more,
         ]
     return lines
 
 
 def _reasons(results: Sequence[Result]) -> list[str]:
-    """Return a line for each number of the main table that is missing or leaves something out."""
+    """Return one line per missing number or exclusion in the main table."""
     return [
         f"{model_of(result)}: {TITLES.get(name, name)}: {other_reasons(estimate)}"
         for result in results

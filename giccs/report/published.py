@@ -1,4 +1,5 @@
-"""Results beside published numbers: the difference, and whether the published number is in our interval."""
+"""Comparison of results with published numbers: differences, and whether the published number is in the
+interval."""
 
 from __future__ import annotations
 
@@ -41,17 +42,17 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """A published number, and ours where there is one."""
+    """A published number, and the corresponding number of a result, if any."""
 
     run: Run
     published: PublishedNumber
     result: Result | None
-    """Ours is from it; None where the model did not do the task here."""
+    """The result; None if the model has none for this task."""
     same_data: bool
 
     @property
     def ours(self) -> Estimate | None:
-        """The same metric of the same part; None where the result does not hold it."""
+        """The same metric of the same group, or None."""
         if self.result is None:
             return None
         by = _as_text(self.published.by.items())
@@ -63,12 +64,13 @@ class ComparedNumber:
 
     @property
     def difference(self) -> float:
-        """Ours minus the published number; NaN where there is no number of ours."""
+        """Result minus published number; NaN without a result."""
         return self.ours.value - self.published.value if self.ours else math.nan
 
     @property
     def verdict(self) -> str:
-        """Tell where the published number lies: ``inside`` or ``outside`` our interval; or why neither."""
+        """Return whether the published number is ``inside`` or ``outside`` the interval of the result, or the
+        reason for neither."""
         if self.result is None:
             return "no result"
         if self.ours is None or math.isnan(self.ours.value):
@@ -81,7 +83,7 @@ class ComparedNumber:
         return "inside" if inside else "outside"
 
     def document(self) -> dict[str, Any]:
-        """Return the line as JSON has it; ``ours`` is null where there is no number."""
+        """Return the comparison as a JSON-serialisable dict; ``ours`` is null without a number."""
         published = self.published
         return {
             "model": self.run.model,
@@ -101,16 +103,16 @@ class ComparedNumber:
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """All that was published of a recipe's models, beside all that is here."""
+    """All published numbers of a recipe's models, with the corresponding results."""
 
     recipe: Recipe
     lines: tuple[ComparedNumber, ...]
-    """One a published number and result of its model and task; one without a result where there is none."""
+    """One per published number and result; one without a result if there is none."""
     unpublished: tuple[Result, ...]
-    """Results of which the recipe knows no number."""
+    """Results without published numbers in the recipe."""
 
     def notes(self) -> list[str]:
-        """Return what must be said beside the numbers: what is not compared, and how to read the rest."""
+        """Return notes on missing comparisons and on the interpretation."""
         return [
             *self._data_notes(),
             *self._revision_notes(),
@@ -120,7 +122,7 @@ class PublishedComparison:
         ]
 
     def document(self) -> dict[str, Any]:
-        """Return the comparison as JSON has it."""
+        """Return the comparison as a JSON-serialisable dict."""
         return {"against": [line.document() for line in self.lines], "notes": self.notes()}
 
     def _data_notes(self) -> Iterator[str]:
@@ -130,11 +132,11 @@ class PublishedComparison:
             numbers = f"on {name}; published on {self.recipe.data}"
             if not data_lines[0].same_data:
                 hint = (
-                    "" if name == SAMPLE else f", unless {name} is a copy (then say --data {name})"
+                    "" if name == SAMPLE else f", unless {name} is a copy (then use --data {name})"
                 )
-                yield f"{numbers}: not the same items{hint}; this is no reproduction."
+                yield f"{numbers}: different items{hint}; not a reproduction."
             elif any(line.verdict == "other items" for line in data_lines):
-                yield f"{numbers}: not as many items as published; this is no reproduction."
+                yield f"{numbers}: the numbers of items differ; not a reproduction."
 
     def _revision_notes(self) -> Iterator[str]:
         for result, run in {
@@ -142,19 +144,19 @@ class PublishedComparison:
         }.values():
             revision = result.signature.get("revision") if result else None
             if revision and run.revision and revision != run.revision:
-                yield f"{run.model}: here at revision {revision}, in the recipe at {run.revision}."
+                yield f"{run.model}: revision {revision} instead of {run.revision} in the recipe."
 
     def _coverage_notes(self) -> Iterator[str]:
         missing_models = [line.run.model for line in self.lines if line.result is None]
         if missing_models:
             models = ", ".join(dict.fromkeys(missing_models))
-            yield f"{len(missing_models)} published numbers have no result here: {models}."
+            yield f"{len(missing_models)} published numbers have no result: {models}."
         n_not_computed = sum(line.verdict == "not computed" for line in self.lines)
         if n_not_computed:
             yield f"{n_not_computed} published numbers are not in the results of their models: not computed."
         if self.unpublished:
             models = ", ".join(dict.fromkeys(result.model for result in self.unpublished))
-            yield f"{len(self.unpublished)} results here have no published number: {models}."
+            yield f"{len(self.unpublished)} results have no published number: {models}."
 
     def _selection_notes(self) -> Iterator[str]:
         if any(line.ours and SELECTED_KEY in line.ours.extra for line in self.lines):
@@ -164,24 +166,24 @@ class PublishedComparison:
         compared = [line for line in self.lines if line.verdict in COMPARED_VERDICTS]
         if compared:
             yield (
-                "inside, outside: whether the published number lies in the 95 % interval of ours, which for "
-                "correlations is over dialogues and for accuracies is Wilson's."
+                "inside, outside: whether the published number is in the 95 % interval of the result, "
+                "which is over dialogues for correlations and Wilson's for accuracies."
             )
         for n in dict.fromkeys(line.ours.n for line in compared if _is_share(line) and line.ours):
             yield (
-                f"One question of {n} is {100 / n:.1f} points of accuracy; "
-                "the ± is the standard error sqrt(p(1-p)/(n-1)), published and here."
+                f"One question of {n} is {100 / n:.1f} points of accuracy; ± is the standard error "
+                "sqrt(p(1-p)/(n-1)), for published numbers and results."
             )
 
 
 def compare_with_published(
     results: Sequence[Result], recipe: Recipe, local_name: str | None = None
 ) -> PublishedComparison:
-    """Hold results against the numbers that a recipe knows.
+    """Compare results with the published numbers of a recipe.
 
-    A result belongs to a run of the same model and task, asked as the run says, as far as it says it. Its
-    data is the recipe's where both have the same name; a revision (``owner/name@revision``) may differ.
-    `local_name`: another name that results give to the recipe's data, such as the folder where a copy lies.
+    A result corresponds to a run of the same model, task and options, as far as the run states them. Data
+    match if their names are equal; a revision (``owner/name@revision``) may differ. `local_name`: another
+    name of the recipe's data in results, such as the folder of a copy.
     """
     names = {_repository(recipe.data), local_name}
     lines: list[ComparedNumber] = []
@@ -209,10 +211,10 @@ def _belongs(result: Result, run: Run) -> bool:
 
 
 def _has_same_options(result: Result, run: Run) -> bool:
-    """Tell whether a result was asked as a run says, and by default where it says nothing.
+    """Return whether a result has the options of a run, with defaults for options that it does not state.
 
-    Seeds may differ, and one file of answers counts as any other. Results of dialogues say how they were
-    asked elsewhere: by their history, and in their names.
+    Seeds may differ, and files of answers are not distinguished. Results on dialogues record their options
+    elsewhere: in the history, and in their names.
     """
     result_options = result.signature.get("asked") or result.signature.get("settings") or {}
     run_options = run.all_options()
@@ -224,12 +226,12 @@ def _has_same_options(result: Result, run: Run) -> bool:
 
 
 def _repository(data: str) -> str:
-    """Return a data set's name without its revision and split."""
+    """Return the name of a data set without its revision and split."""
     return data.partition("@")[0].partition(" (")[0]
 
 
 def _as_text(part: Any) -> dict[str, str]:
-    """Return a part as texts, so that 3 of TOML is "3" of any other source."""
+    """Return attributes as text, so that 3 in TOML equals "3" from other sources."""
     return {str(name): str(value) for name, value in part}
 
 
@@ -238,7 +240,8 @@ def _is_share(line: ComparedNumber) -> bool:
 
 
 def published_table(comparison: PublishedComparison, form: str) -> str:
-    """Return a table a data set, a row a published number, and the notes; ``csv`` is one long table."""
+    """Return one table per data set with one row per published number, and the notes; ``csv`` is one long
+    table."""
     if form == "csv":
         return published_csv(comparison)
     recipe = comparison.recipe
@@ -253,7 +256,7 @@ def published_table(comparison: PublishedComparison, form: str) -> str:
 
 
 def published_csv(comparison: PublishedComparison) -> str:
-    """Return a row a published number as CSV, also those without a result."""
+    """Return one row per published number as CSV, including those without a result."""
     return csv_text(map(_values, comparison.lines), COLUMNS)
 
 

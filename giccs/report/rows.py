@@ -1,4 +1,4 @@
-"""Results as one long CSV: a row a number."""
+"""Results as one long CSV table with one row per number."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ HEADER = [
 
 
 def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None = None) -> str:
-    """Return a row a number: what was measured, on what part of which data, with its interval.
+    """Return one row per number, with task, data, group and interval.
 
-    The noise ceiling comes last, once a task and data set that it is of.
+    The noise ceiling is last, once for each task and data set to which it applies.
     """
     rows: list[list[object]] = []
     ceiling_rows: dict[tuple[str, str], list[list[object]]] = {}

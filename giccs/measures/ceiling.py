@@ -82,7 +82,10 @@ TOO_MANY_CONNECTED = (
     f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors "
     "of a choice model"
 )
-CHOICE_MODEL_NOTE = "The scores are those of {method}, whose ceiling assumes that its model is correct for other tuples."
+CHOICE_MODEL_NOTE = (
+    "The scores are those of {method}, whose ceiling assumes that its model is correct "
+    "for other tuples."
+)
 MIN_JUDGMENTS_PER_ITEM = 8
 """Mean number of judgments per item below which the ceiling of a choice model has a warning."""
 MIN_ITEMS = 3

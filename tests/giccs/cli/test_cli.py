@@ -137,7 +137,7 @@ def test_a_folder_without_permission_is_told(tmp_path, benchmark_file):
     (tmp_path / "r").write_text("a file")
     done = giccs("giccs-eval", "baseline:chance", "--data", benchmark_file, "-o", "r", cwd=tmp_path)
     assert done.returncode == 2
-    assert "r: is a file; results need a folder" in done.stderr
+    assert "r: is a file; expected a folder for results" in done.stderr
 
 
 def test_ctrl_c_keeps_what_was_done(tmp_path, benchmark_file, plain_encoder):
@@ -191,7 +191,7 @@ def test_the_sample_brings_its_noise_ceiling(tmp_path):
 def test_a_part_of_the_sample_has_a_ceiling_of_its_own(tmp_path):
     part = giccs("giccs-eval", "baseline:chance", "--limit", "6", "-o", "part", cwd=tmp_path)
     assert "noise ceiling" in part.stdout
-    assert "The noise ceiling is what a model that knew the true scores" in part.stdout
+    assert "The noise ceiling is the correlation of a model that predicts" in part.stdout
     later = giccs("giccs-report", "part", cwd=tmp_path)
     assert later.returncode == 0
     assert later.stdout.strip() == part.stdout.strip()  # the ceiling is stored with the results
@@ -244,7 +244,7 @@ def test_judgments_of_other_scores_are_refused_before_any_model_works(own_study)
     call = ("giccs-eval", "baseline:chance", "-o", "r", "--data")
     done = giccs(*call, "other.jsonl", "--judgments", "judgments.csv", cwd=own_study)
     assert done.returncode == 2
-    assert "2 of 300 items have another score than counting gives (restaurant-01-a" in done.stderr
+    assert "2 of 300 items have another score than that of counting (restaurant-01-a" in done.stderr
     assert files(own_study / "r") == []
     giccs(*call, "other.jsonl", cwd=own_study)
     shown = ("giccs-report", "r", "--judgments", "judgments.csv")
@@ -305,7 +305,7 @@ def test_files_of_the_releases_shape_go_through_everything(tmp_path, static_enco
     document = json.loads(giccs(*compare, "--json", cwd=tmp_path).stdout)
     verdicts = [line["verdict"] for line in document["against"]]
     assert verdicts == ["other items", "not computed", "other items", "other items"]
-    assert any("no reproduction" in note for note in document["notes"])
+    assert any("not a reproduction" in note for note in document["notes"])
 
     compare = (*compare, "--data", release)  # it is taken for a copy of what the recipe names
     lines = json.loads(giccs(*compare, "--json", cwd=tmp_path).stdout)["against"]
@@ -369,12 +369,12 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
     assert [len(board["models"]) for board in boards] == [4, 4]
     assert {board["target"] for board in boards} == {0.05}
     assert {(one["model"], one["reason"]) for one in document["skipped"]} == {
-        (model, "3 dialogues: a comparison needs 5") for model in models
+        (model, "3 dialogues: a comparison requires 5") for model in models
     }
     for form in ("table", "markdown", "latex", "csv"):
         done = giccs(*compare, "--format", form, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        assert "a comparison needs 5" in done.stdout
+        assert "a comparison requires 5" in done.stdout
         assert form == "csv" or "difference of 0.05" in done.stdout
     table = next((tmp_path / "r").glob("*chance*.parquet"))
     table.write_bytes(b"no table")

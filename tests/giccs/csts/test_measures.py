@@ -67,10 +67,10 @@ def test_intervals_are_over_sentence_pairs():
 @pytest.mark.parametrize(
     ("prediction", "labels", "reason", "of_pairs"),
     [
-        ([], [], "0 items; a correlation needs two", "no sentence pair has two different labels"),
-        ([1, 1, 1, 1], [5, 1, 4, 2], "all predictions are the same",
+        ([], [], "0 items; a correlation requires two", "no sentence pair has two different labels"),
+        ([1, 1, 1, 1], [5, 1, 4, 2], "all predictions are equal",
          "2 sentence pairs: no interval, which needs 5"),
-        ([1, 2, 3, 4], [3, 3, 3, 3], "all scores are the same",
+        ([1, 2, 3, 4], [3, 3, 3, 3], "all scores are equal",
          "no sentence pair has two different labels"),
         ([1, math.nan, 3, 4], [5, 1, 4, 2], "1 predictions are NaN",
          "1 sentence pairs have predictions of NaN"),

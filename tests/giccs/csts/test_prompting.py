@@ -331,7 +331,7 @@ def test_values_outside_the_scale_stay_and_are_counted():
 def test_one_answer_to_everything_correlates_with_nothing():
     found = evaluate_task(Prompting(resamples=5), Tabled(lambda prompt: "3"), SAMPLE).metrics
     assert math.isnan(found["spearman"].value)
-    assert found["spearman"].reason == "all predictions are the same"
+    assert found["spearman"].reason == "all predictions are equal"
     assert (found["pair_accuracy"].value, found["pair_accuracy"].extra["ties"]) == (0.5, 60)
 
 

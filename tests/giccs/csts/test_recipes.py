@@ -146,4 +146,4 @@ def test_a_score_that_selected_the_epoch_is_marked_beside_published_ones(place, 
     call(train, "c-sts", "--recipe", "best.toml")
     table = call(report, "results", "--against", "best.toml").stdout
     assert "]*" in table
-    assert "* selected by this score: too high for new data" in table
+    assert "* selected by this score: optimistic for new data" in table

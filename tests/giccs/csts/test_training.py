@@ -315,7 +315,7 @@ def test_a_mean_with_something_undefined_is_undefined(splits):
     constant = np.zeros(len(splits.test))
     found = mean_metrics([np.arange(len(constant), dtype=float), constant], splits.test)
     assert np.isnan(found["spearman"].value)
-    assert "all predictions are the same" in found["spearman"].reason
+    assert "all predictions are equal" in found["spearman"].reason
     assert found["pair_accuracy"].extra["seeds"] == 2
 
 
@@ -707,7 +707,7 @@ def test_the_command_trains_and_prints_a_table(tiny, splits, tmp_path):
     (line,) = [line for line in best.stdout.splitlines() if line.startswith(tiny)]
     assert "1 (best)" in line
     assert line.endswith("]*")
-    assert best.stdout.endswith("\n\n* selected by this score: too high for new data\n")
+    assert best.stdout.endswith("\n\n* selected by this score: optimistic for new data\n")
     assert "metrics are of validation" in done.stderr
     again = call(*common, "--transform", "--json")
     document = json.loads(again.stdout)

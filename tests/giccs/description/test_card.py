@@ -336,7 +336,7 @@ def test_judgments_of_other_scores_are_refused(tmp_path, sample_copy):
     data.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     done = call(data, "--judgments", judgments, "-o", tmp_path / "o")
     assert done.exit_code == 2
-    assert "have another score than counting gives" in done.stderr
+    assert "have another score than that of counting" in done.stderr
 
 
 def test_judgments_that_name_no_dialogues_are_not_broken_down(tmp_path, sample_copy):

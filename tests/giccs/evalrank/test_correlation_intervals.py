@@ -43,7 +43,7 @@ def test_the_value_is_that_of_scipy(measure, rows):
         assert found.influence.sum() == pytest.approx(0, abs=1e-9)
     else:
         assert math.isnan(found.value)
-        assert found.reason in ("all predictions are the same", "all scores are the same")
+        assert found.reason in ("all predictions are equal", "all scores are equal")
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -122,7 +122,7 @@ def test_what_has_no_value_or_no_interval_says_why():
     none = np.empty(0, np.intp)
     lone = estimate_correlation(pearson(np.array([1.0]), np.array([2.0])), none, none)
     assert math.isnan(lone.value)
-    assert lone.reason == "1 pairs; a correlation needs two"
+    assert lone.reason == "1 pairs; a correlation requires two"
     few = estimate_correlation(pearson(np.array([1.0, 2, 4]), np.array([1.0, 3, 2])), *apart(3))
     assert (round(few.value, 3), math.isnan(few.low)) == (0.327, True)
     assert few.reason == "3 pairs: no interval, which needs 5"

@@ -152,7 +152,7 @@ def test_a_set_without_known_pairs_says_so_and_the_mean_leaves_it_out(tmp_path):
     known, strange = (group.metrics["spearman"] for group in result.groups)
     assert math.isnan(strange.value)
     assert strange.reason == (
-        "0 pairs; a correlation needs two; 2 pairs excluded: the model has no vector for a text"
+        "0 pairs; a correlation requires two; 2 pairs excluded: the model has no vector for a text"
     )
     mean = result.metrics["spearman"]
     assert (mean.value, mean.n) == (pytest.approx(known.value), 1)

@@ -242,14 +242,14 @@ def test_few_dialogues_and_undefined_predictions_have_no_interval(like):
     reasons = refused(like, few)
     assert set(reasons.values()) == {"4 dialogues: no interval, which needs 5"}
     reasons = refused(like, [*study(3)], np.zeros(24))
-    assert set(reasons.values()) == {"all predictions are the same"}
+    assert set(reasons.values()) == {"all predictions are equal"}
     reasons = refused(like, [*study(3)], np.full(24, math.nan))
     assert set(reasons.values()) == {"24 predictions are NaN"}
 
 
 def test_an_item_that_one_annotator_judged_has_no_score_without(like):
     reasons = refused(like, [*study(4, lambda d, a: d == 2 and a > 0)])
-    assert set(reasons.values()) == {"4 items were judged by one annotator only: no interval"}
+    assert set(reasons.values()) == {"4 items were judged by a single annotator: no interval"}
 
 
 def test_a_correlation_of_one_without_an_annotator_has_no_interval(like):
@@ -259,7 +259,7 @@ def test_a_correlation_of_one_without_an_annotator_has_no_interval(like):
     reasons = refused(like, records, np.array(list(without.values())))
     for name in ("pearson", "spearman"):
         assert reasons[name] == (
-            "not defined or at its bound without some of the annotators: no interval"
+            "undefined or at its bound without some of the annotators: no interval"
         )
 
 
@@ -269,7 +269,7 @@ def test_judgments_without_a_name_and_tuples_across_dialogues_are_remarked(like)
     values = predictions_of(benchmark)
     (found,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
     assert (
-        "7 of 120 judgments name no annotator: how these annotators differ"
+        "7 of 120 judgments have no annotator: the interval excludes differences"
         in found["pearson"].reason
     )
     assert not math.isnan(found["pearson"].low)
@@ -318,6 +318,6 @@ def test_results_are_joined_by_item_and_need_predictions(like):
     (found,) = results_over_annotators([elsewhere, bare, whole], judgments, benchmark)
     assert [found.metrics] == correlations_over_annotators(judgments, benchmark, [values])
     with pytest.raises(
-        InputError, match="m: its predictions are of other items than those of small"
+        InputError, match="m: the items of its predictions differ from those of small"
     ):
         results_over_annotators([result_of(benchmark, table.head(9))], judgments, benchmark)

@@ -130,7 +130,7 @@ def test_few_annotators_and_unknown_annotators_are_remarked(sample, tuples):
     assert ceiling.low < ceiling.value < ceiling.high
     unknown = replace(few, annotator_of=np.full_like(few.annotator_of, -1))
     ceiling = noise_ceiling(unknown, scored_by(unknown, sample))["pearson"]
-    assert "3000 of 3000 judgments name no annotator" in ceiling.reason
+    assert "3000 of 3000 judgments have no annotator" in ceiling.reason
     assert "may be too high" in ceiling.reason
     many = simulate(tuples, truth, 20, noise=0.5)
     assert not noise_ceiling(many, scored_by(many, sample))["pearson"].reason
@@ -224,7 +224,7 @@ def test_annotators_who_contradict_each_other_leave_none(sample):
     judgments = Judgments.from_records(records)
     found = noise_ceiling(judgments, of_items(sample, judgments))["pearson"]
     assert math.isnan(found.value)
-    assert "are as large as the scores'" in found.reason
+    assert "is as large as their variance" in found.reason
 
 
 def test_too_few_or_equal_scores_leave_none(sample):
@@ -242,7 +242,7 @@ def test_judgments_of_other_scores_are_refused_and_counted(sample, tuples):
     found = score(other, scale="unit")
     by_id = dict(zip(found.items, found.score.tolist(), strict=True))
     differ = sum(abs(by_id[item.utterance_id] - item.score) > 0.005 for item in sample.items)
-    assert f"{differ} of 300 items have another score than counting gives (" in str(problem)
+    assert f"{differ} of 300 items have another score than that of counting (" in str(problem)
     assert "expected the judgments behind the scores of giccs-sample" in str(problem)
 
 
@@ -338,7 +338,7 @@ def test_scores_that_no_method_gives_name_what_was_tried(sample, tuples):
     with pytest.raises(InputError) as caught:
         noise_ceiling(judgments, scored_by(judgments, sample, "elo"))
     said = str(caught.value)
-    assert "have another score than counting gives (" in said
+    assert "have another score than that of counting (" in said
     assert (
         "best-worst-logit (unit), best-worst-logit (counting), maxdiff (unit), maxdiff (counting)"
         in said
@@ -358,7 +358,7 @@ def test_a_choice_model_is_named_and_its_utilities_have_equal_means(sample, tupl
     judgments = simulate(tuples, np.random.default_rng(1).normal(size=300), 4, noise=0.7)
     benchmark = scored_by(judgments, sample, "best-worst-logit")
     said = explain_ceiling(noise_ceiling(judgments, benchmark))
-    assert "best-worst-logit, whose ceiling takes the model for true" in said[1]
+    assert "best-worst-logit, whose ceiling assumes that its model is correct" in said[1]
     assert said[2].startswith("The utilities of every dialogue have the same mean")
 
 
@@ -401,5 +401,5 @@ def test_few_judgments_of_an_item_are_remarked_where_a_model_made_the_scores(sam
         method: noise_ceiling(judgments, benchmark(method))["pearson"].reason
         for method in ("counting", "best-worst-logit")
     }
-    assert "judgments of an item" not in found["counting"]
-    assert "6.0 judgments of an item: below 8 the ceiling" in found["best-worst-logit"]
+    assert "judgments per item" not in found["counting"]
+    assert "6.0 judgments per item: below 8, the ceiling" in found["best-worst-logit"]

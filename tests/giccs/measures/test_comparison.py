@@ -216,11 +216,11 @@ def test_paired_correlations_that_are_not_defined_have_reasons():
     first, second, score, dialogue = predictions_of_three_dialogues()
     constant = paired_correlations(first, np.ones(9), score, dialogue)
     assert all(math.isnan(found.value) for found in constant.values())
-    assert constant["spearman"].reason == "all predictions are the same"
+    assert constant["spearman"].reason == "all predictions are equal"
     one = paired_correlations(first, second, score, np.zeros(9, dtype=int))
     assert one["pearson"].reason == "1 dialogues: no interval, which needs 5"
     partly = paired_correlations(
         first, np.where(dialogue == 0, 1.0, second), score, dialogue, resamples=50
     )
     assert partly["rank_spearman"].n == 2
-    assert partly["rank_spearman"].reason.startswith("1 dialogues left out: predictions of one")
+    assert partly["rank_spearman"].reason.startswith("1 dialogues excluded: predictions of one")

@@ -135,12 +135,12 @@ def nan_with(found, reason):
 @pytest.mark.parametrize(
     ("x", "y", "reason"),
     [
-        ([0.3], [0.5], "1 items; a correlation needs two"),
+        ([0.3], [0.5], "1 items; a correlation requires two"),
         ([], [], "0 items"),
-        ([0.2, 0.2, 0.2], [0.1, 0.5, 0.9], "all predictions are the same"),
-        ([0.1, 0.5, 0.9], [0.2, 0.2, 0.2], "all scores are the same"),
+        ([0.2, 0.2, 0.2], [0.1, 0.5, 0.9], "all predictions are equal"),
+        ([0.1, 0.5, 0.9], [0.2, 0.2, 0.2], "all scores are equal"),
         ([0.1, np.nan, 0.9], [0.1, 0.2, 0.3], "1 predictions are NaN"),
-        ([1e9, 1e9, 1e9 + 1e-7], [0.1, 0.5, 0.9], "all predictions are the same"),
+        ([1e9, 1e9, 1e9 + 1e-7], [0.1, 0.5, 0.9], "all predictions are equal"),
     ],
 )
 def test_degenerate_cases_are_nan_with_a_reason(x, y, reason):
@@ -182,7 +182,7 @@ def test_dialogues_without_a_rank_correlation_are_counted():
     y = np.array([0.1, 0.2, 0.3, 0.4])
     found = correlations(x, y, np.array([0, 0, 1, 1]))["rank_spearman"]
     assert (found.value, found.n) == (1.0, 1)
-    assert found.reason.startswith("1 dialogues left out")
+    assert found.reason.startswith("1 dialogues excluded")
 
 
 @given(st.integers(0, 10_000), st.integers(2, 8), st.sampled_from([None, 2, 5]))

@@ -143,7 +143,7 @@ def test_predictions_of_older_versions_are_read_without_a_digest(benchmark, tmp_
     path.write_text(json.dumps(document))
     assert store.predictions(result).equals(result.predictions)
     path.with_suffix(".parquet").write_bytes(b"no table")
-    with pytest.raises(InputError, match="holds no predictions that can be read"):
+    with pytest.raises(InputError, match="contains no readable predictions"):
         store.predictions(result)
 
 
@@ -153,12 +153,12 @@ def test_a_result_under_the_name_of_another_is_named(benchmark, tmp_path):
     evaluated(benchmark, store, "baseline:chance")
     first, second = sorted(store.folder.glob("*.json"))
     first.write_bytes(second.read_bytes())
-    with pytest.raises(InputError, match=r"chance.*is another result than its name says"):
+    with pytest.raises(InputError, match=r"chance.*its content does not match its name"):
         list(store.results())
 
 
 def test_folders_that_cannot_be(tmp_path, benchmark_file):
-    with pytest.raises(InputError, match="is a file; results need a folder"):
+    with pytest.raises(InputError, match="is a file; expected a folder for results"):
         Store(benchmark_file)
     with pytest.raises(InputError, match="no such folder of results"):
         list(Store(tmp_path / "nowhere").results())

@@ -47,7 +47,7 @@ def said(store, caplog, signature, model="m"):
 def test_the_keys_that_differ_from_the_nearest_are_named(store, caplog, change, differs):
     near = store.path("m", "t", SIGNATURE)
     told = said(store, caplog, SIGNATURE | change)
-    assert told.endswith(f"; nearest is {near}, which differs in {differs}")
+    assert told.endswith(f"; the most similar is {near}, with different {differs}")
     assert told.startswith(f"not known: {store.path('m', 't', SIGNATURE | change)}; ")
 
 
@@ -59,7 +59,7 @@ def test_what_is_known_is_told(store, caplog):
 
 def test_where_there_is_nothing_like_it_that_is_told(store, caplog, tmp_path):
     told = said(store, caplog, SIGNATURE, model="other")
-    assert told.endswith("; no result of this model and task is there")
+    assert told.endswith("; no result of this model and task")
     assert said(Store(tmp_path / "none"), caplog, SIGNATURE).endswith(" is there")
 
 
@@ -68,4 +68,4 @@ def test_a_damaged_neighbour_is_passed_over_as_it_is_without_verbose(store, capl
     near.write_text("{")
     told = said(store, caplog, SIGNATURE | {"dtype": "bfloat16"})
     assert str(near) not in told.partition("; ")[2]
-    assert told.endswith("which differs in data, dtype, bootstrap.seed")
+    assert told.endswith("with different data, dtype, bootstrap.seed")

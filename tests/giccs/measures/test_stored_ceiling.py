@@ -52,7 +52,7 @@ def test_it_is_not_used_for_other_data_or_judgments(tmp_path, sample, judgments,
     assert not notes
     path.rename(ceiling_path(tmp_path, part.fingerprint))
     assert read_ceiling(tmp_path, part.fingerprint, None, notes.append) is None
-    assert "is of another data" in notes.pop()
+    assert "different data" in notes.pop()
     assert stored(tmp_path, sample, judgments, notes) == first
     assert read_ceiling(tmp_path, sample.fingerprint, "0" * 64, notes.append) is None
     assert "is of another judgments" in notes.pop()
@@ -66,7 +66,7 @@ def test_a_damaged_file_is_ignored_and_written_anew(tmp_path, sample, judgments,
     path = ceiling_path(tmp_path, sample.fingerprint)
     path.write_text(damage, "utf-8")
     assert stored(tmp_path, sample, judgments, notes) == first
-    assert notes == [f"{path} is ignored: it is damaged"]
+    assert notes == [f"{path} is damaged and ignored"]
     assert read_ceiling(tmp_path, sample.fingerprint, None, notes.append) == first
 
 
@@ -83,7 +83,7 @@ def test_a_changed_number_and_an_older_method_are_ignored(
     document["ceiling"]["pearson"]["value"] = 0.5
     path.write_text(json.dumps(document), "utf-8")
     assert read_ceiling(tmp_path, sample.fingerprint, None, notes.append) is None
-    assert "it is damaged" in notes.pop()
+    assert "is damaged and ignored" in notes.pop()
 
 
 def test_a_folder_that_cannot_be_written_to_is_noted(

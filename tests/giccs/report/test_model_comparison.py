@@ -94,7 +94,7 @@ def test_accuracies_are_compared_by_the_exact_test():
     (same,) = accuracy_pairs(correct[[0, 0]], np.zeros(30), np.arange(30), 0.1)
     assert (same.value, same.p) == (0, 1)
     assert math.isnan(same.detectable)
-    assert same.reason == "both are correct on the same questions: no power is known"
+    assert same.reason == "both are correct on the same questions: power is unknown"
 
 
 def test_models_that_rank_alike_are_not_tested():
@@ -150,11 +150,11 @@ def test_what_is_not_compared_has_a_reason(results):
     reasons = {(s.model, s.metric): s.reason for s in comparison.skipped}
     assert reasons.pop(("old", "")).startswith("its predictions have no column dialogue_id")
     assert reasons == {
-        ("constant", "spearman"): "all predictions are the same",
-        ("constant", "rank_spearman"): "all predictions are the same",
+        ("constant", "spearman"): "all predictions are equal",
+        ("constant", "rank_spearman"): "all predictions are equal",
         ("lost", ""): "its predictions are missing",
-        ("other", ""): "its predictions are of other items than those of m0",
-        ("part", ""): "there is no other result of this task on the same items",
+        ("other", ""): "the items of its predictions differ from those of m0",
+        ("part", ""): "no other result of this task on the same items",
         ("c", ""): "only results of pairwise-sts and multiple-choice-sts are compared",
     }
     assert all(len(board.models) == 4 for board in comparison.leaderboards)
@@ -168,7 +168,7 @@ def test_few_dialogues_are_refused():
     results = [pairwise(f"m{n}", p, score, dialogue) for n, p in enumerate(predictions)]
     comparison = compare(results)
     assert comparison.leaderboards == ()
-    assert {s.reason for s in comparison.skipped} == {"4 dialogues: a comparison needs 5"}
+    assert {s.reason for s in comparison.skipped} == {"4 dialogues: a comparison requires 5"}
 
 
 def test_results_called_alike_are_told_apart_by_their_signature(results):
@@ -234,7 +234,7 @@ def test_the_mark_stands_in_every_format(results, form):
     assert any("m1 †" in line for line in marked)
     assert any("m2 †" in line for line in marked)
     assert "m3 †" not in text
-    assert "not told apart" in text
+    assert "not significant" in text
     assert "Dialogues to detect a difference of 0.02" in text
     for line in text.splitlines():
         if "Holm, BH" in line:

@@ -77,7 +77,7 @@ def test_the_published_number_is_inside_or_outside_our_interval():
         (correlation(0.82, 0.80, 0.85), "inside"),  # the ends belong to the interval
         (correlation(0.82, math.nan, math.nan), "no interval"),
         (
-            Estimate(math.nan, math.nan, math.nan, 300, "all predictions are the same"),
+            Estimate(math.nan, math.nan, math.nan, 300, "all predictions are equal"),
             "not computed",
         ),
         (correlation(0.82, 0.79, 0.85, n=30), "other items"),
@@ -95,18 +95,16 @@ def test_results_on_other_data_are_no_reproduction():
     numbers = {"pearson": correlation(0.8, 0.7, 0.9), "spearman": correlation(0.5, 0.4, 0.6)}
     found = compare_with_published([pairwise(data="giccs-sample", **numbers)], RECIPE)
     assert {line.verdict for line in found.lines if line.result} == {"other items"}
-    said = (
-        "on giccs-sample; published on owner/set@abc: not the same items; this is no reproduction."
-    )
+    said = "on giccs-sample; published on owner/set@abc: different items; not a reproduction."
     assert said in found.notes()
     copy = compare_with_published([pairwise(data="./copy", **numbers)], RECIPE)
-    assert any("not the same items, unless ./copy is a copy" in note for note in copy.notes())
+    assert any("different items, unless ./copy is a copy" in note for note in copy.notes())
     said_so = compare_with_published(
         [pairwise(data="./copy", **numbers)], RECIPE, local_name="./copy"
     )
     assert {line.verdict for line in said_so.lines if line.result} == {"inside"}
     part = compare_with_published([pairwise(pearson=correlation(0.8, 0.7, 0.9, n=30))], RECIPE)
-    assert any("not as many items as published" in note for note in part.notes())
+    assert any("the numbers of items differ" in note for note in part.notes())
     pinned = compare_with_published([pairwise(data="owner/set@other", **numbers)], RECIPE)
     assert not any("reproduction" in note for note in pinned.notes())
 
@@ -115,11 +113,11 @@ def test_what_is_missing_on_either_side_is_counted_and_named():
     found = compare_with_published(
         [pairwise(), pairwise("other"), pairwise("m", history="with")], RECIPE
     )
-    assert "2 published numbers have no result here: gpt." in found.notes()
+    assert "2 published numbers have no result: gpt." in found.notes()
     assert (
         "2 published numbers are not in the results of their models: not computed." in found.notes()
     )
-    assert "2 results here have no published number: other, m." in found.notes()
+    assert "2 results have no published number: other, m." in found.notes()
     assert [line.verdict for line in found.lines] == ["not computed"] * 2 + ["no result"] * 2
 
 
@@ -129,7 +127,7 @@ def test_another_revision_is_told():
     (note,) = [
         note for note in compare_with_published([other], RECIPE).notes() if "revision" in note
     ]
-    assert note == "m: here at revision def, in the recipe at abc."
+    assert note == "m: revision def instead of abc in the recipe."
 
 
 def test_accuracies_of_30_questions_say_what_a_question_is_worth():

@@ -91,7 +91,7 @@ def test_the_ceiling_is_the_last_row_and_is_explained(results, ceiling, form):
     assert "reliable to 0.810 (Pearson r)" in text
     assert "noise ceiling: Spearman ρ: halves contradict" in text
     for line in text.splitlines():
-        if "reliable to" in line or "contradict" in line:
+        if "reliability is" in line or "contradict" in line:
             assert line.startswith("%") == (form == "latex")
 
 
@@ -226,8 +226,8 @@ def test_ties_are_told_with_what_they_would_cost(tmp_path):
     ranked = Result("m", "evalrank-word", {"mrr": Estimate(0.5, 0.4, 0.6, 10, extra=extra)}, (),
                     {"setting": "cos"}, {"own_copy_above": 2}, 0.0)  # fmt: skip
     text = report([ranked], "table")
-    assert "m (cos): 3 of 10 have ties; MRR with all of them against it 0.250" in text
-    assert "m (cos): 2 positives stand below their own copy" in text
+    assert "m (cos): 3 of 10 have ties; MRR with all ties counted against it: 0.250" in text
+    assert "m (cos): 2 positives rank below their own copy" in text
 
 
 def test_a_quantised_model_is_told_apart_from_the_plain_one(results):

@@ -207,7 +207,7 @@ def test_of_equally_likely_options_the_first_shown_is_taken_and_that_is_said():
     )
     rank = group(result, history="without")["rank_spearman"]
     assert math.isnan(rank.value)
-    assert "4 dialogues left out" in rank.reason
+    assert "4 dialogues excluded" in rank.reason
 
 
 def test_ranks_of_the_likelihoods_are_those_of_scipy(benchmark_file):
@@ -448,16 +448,19 @@ def test_the_report_says_what_cannot_be_told_apart():
     text = report([asked(FOUR, likes({"a": "zv", "b": "zz", "c": "vv", "d": "zv"}))], "table")
     assert "0.750 ± 0.250 [0.301, 0.954]" in text
     assert (
-        "right only with history: 2, only without: 0 (exact McNemar p = 0.500): "
-        "with and without history cannot be told apart." in text
+        "correct only with history: 2, only without: 0 (exact McNemar p = 0.500): "
+        "no significant difference between with and without history." in text
     )
-    assert "0.250 cannot be told apart from guessing (0.200; a question is 25.0 points)" in text
+    assert (
+        "0.250 is not significantly different from guessing (0.200; a question is 25.0 points)"
+        in text
+    )
     many = bench(*(item(f"{d:02}", u, s) for d in range(12) for u, s in (("v", 0.1), ("z", 0.9))))
     clear = asked(
         many, lambda text, option, place: -(option[-1] != ("z" if " turn 1" in text else "v"))
     )
     said = report([clear], "table")
-    assert "p = 0.000): the model answers more questions rightly with history." in said
+    assert "p = 0.000): the model answers more questions correctly with history." in said
     assert "from guessing" not in said.partition("- without history")[0]
 
 

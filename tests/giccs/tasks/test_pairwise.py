@@ -174,4 +174,4 @@ def test_constant_predictions_are_nan_with_a_reason(benchmark_file):
     )  # fmt: skip
     found = evaluate_task(PairwiseSTS(), open_model("baseline:char-ngram"), Benchmark("b", items))
     assert np.isnan(found.metrics["spearman"].value)
-    assert found.metrics["spearman"].reason == "all predictions are the same"
+    assert found.metrics["spearman"].reason == "all predictions are equal"

@@ -87,13 +87,15 @@ def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.
     for x, y in pairs:
         first, second = embed([texts[x]]), embed([texts[y]])
         if similarity == "cos":
-            own = np.dot(first, second.T).squeeze()
+            similarity_scores = np.dot(first, second.T).squeeze()
             scores = np.squeeze(np.dot(background, first.T))
         else:
-            own = 1 / (np.linalg.norm(first - second) + 1)
+            similarity_scores = 1 / (np.linalg.norm(first - second) + 1)
             scores = 1 / (np.linalg.norm(background - first, axis=1) + 1)
         ascending = np.sort(scores)
-        ranks.append(max(1, len(ascending) - np.searchsorted(ascending, own, side="right")))
+        ranks.append(
+            max(1, len(ascending) - np.searchsorted(ascending, similarity_scores, side="right"))
+        )
     return np.array(ranks)
 
 

@@ -37,7 +37,7 @@ from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
 
-CANDIDATES, SHOWN = 5, 3
+CANDIDATES, N_SHOWN = 5, 3
 DESIGN = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
 """Tuples of a dialogue's candidates; each item is in three."""
 MODELS = ("baseline:char-ngram", "baseline:chance")
@@ -77,7 +77,7 @@ def made_judgments(items: list[Item], annotators: int) -> Judgments:
     """Return judgments of simulated annotators, each of whom judges every tuple."""
     dialogues = len(items) // CANDIDATES
     first = np.arange(dialogues)[:, np.newaxis, np.newaxis] * CANDIDATES
-    members = (first + np.array(DESIGN)).reshape(-1, SHOWN).astype(np.int32)
+    members = (first + np.array(DESIGN)).reshape(-1, N_SHOWN).astype(np.int32)
     tuples = Tuples(
         ids=np.array([f"t{n}" for n in range(len(members))], dtype=object),
         items=np.array([item.utterance_id for item in items], dtype=object),

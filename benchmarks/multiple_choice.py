@@ -115,10 +115,10 @@ def figure2() -> Questions:
     ]
 
 
-def run(python: str, work: str, folder: str, gguf: str, asked: Questions) -> dict[str, Any]:
+def run(python: str, work: str, folder: str, gguf: str, question_set: Questions) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as workdir:
         questions, answer = Path(workdir, "questions"), Path(workdir, "answer")
-        questions.write_text(json.dumps(asked))
+        questions.write_text(json.dumps(question_set))
         code = MEASURED.format(work=work)
         arguments = [python, "-c", code, folder, gguf, str(questions), str(answer)]
         environment = os.environ | ONE_THREAD | {"HF_HUB_OFFLINE": "1"}

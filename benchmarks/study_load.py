@@ -138,9 +138,9 @@ def main(arguments: list[str] | None = None) -> None:
             book.close()
     report(done, wall, client_cpu, cost)
     p95 = done.quantiles()["all"]["p95"]
-    for what, value in (("publish", published), ("p95", p95)):
-        verdict = "within" if value <= LIMITS[what] else "ABOVE"
-        print(f"{what}: {value:.3f} s, {verdict} {LIMITS[what]} s")
+    for limit_name, value in (("publish", published), ("p95", p95)):
+        verdict = "within" if value <= LIMITS[limit_name] else "ABOVE"
+        print(f"{limit_name}: {value:.3f} s, {verdict} {LIMITS[limit_name]} s")
 
 
 def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, float]) -> None:

@@ -80,8 +80,8 @@ def free_ports(count: int) -> list[int]:
     """Return currently free ports."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [listening.getsockname()[1] for listening in sockets]
-    for one in sockets:
-        one.close()
+    for listening_socket in sockets:
+        listening_socket.close()
     return ports
 
 

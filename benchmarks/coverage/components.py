@@ -118,7 +118,7 @@ def _simulated(seed: int, design: Design, name: str) -> SimulatedStudy:
 def cells() -> list[Cell]:
     """Return the cells: complete and incomplete designs, with and without tastes."""
     groups = Design(150, 30, 3, 6, 5, 5, 0.5)
-    whole = Design(100, 0, 3, 6, 5, 5, 0.5)
+    single_group = Design(100, 0, 3, 6, 5, 5, 0.5)
     designs = [
         replace(groups, tastes=0.0),
         groups,
@@ -126,8 +126,8 @@ def cells() -> list[Cell]:
         replace(groups, annotators=20),
         replace(groups, per_item=3),
         replace(groups, annotators=2, per_tuple=2),
-        whole,
-        replace(whole, annotators=100, per_tuple=4),
+        single_group,
+        replace(single_group, annotators=100, per_tuple=4),
     ]
     parts = [("reliability", design) for design in designs]
     parts += [(name, groups) for name in ("item", "design", "annotator", "residual")]

@@ -68,11 +68,11 @@ SIZES = {
 
 
 def study(
-    coefficient: str, dialogues: int, predictions: str, other: float, seed: int
+    coefficient: str, dialogues: int, predictions: str, second_error: float, seed: int
 ) -> SimulatedStudy:
     """Simulate one study, with a second model unless its error is 0."""
-    estimate = _estimates(dialogues, predictions, other, seed)[coefficient]
-    truth = true_value(coefficient, predictions, other)
+    estimate = _estimates(dialogues, predictions, second_error, seed)[coefficient]
+    truth = true_value(coefficient, predictions, second_error)
     printed = not np.isnan(estimate.low)
     return SimulatedStudy(
         int(estimate.low <= truth <= estimate.high),
@@ -82,25 +82,25 @@ def study(
     )
 
 
-def true_value(coefficient: str, predictions: str, other: float) -> float:
+def true_value(coefficient: str, predictions: str, second_error: float) -> float:
     """Return the value over TRUTH dialogues; 0 for the difference of two models with equal errors."""
-    if other == 1:
+    if second_error == 1:
         return 0.0
-    return _estimates(TRUTH, predictions, other, 1_000_000, resamples=0)[coefficient].value
+    return _estimates(TRUTH, predictions, second_error, 1_000_000, resamples=0)[coefficient].value
 
 
 @lru_cache(maxsize=100_000)
 def _estimates(
-    dialogues: int, predictions: str, other: float, seed: int, resamples: int = 1000
+    dialogues: int, predictions: str, second_error: float, seed: int, resamples: int = 1000
 ) -> dict[str, Estimate]:
     """Return all coefficients of a study, one per cell."""
-    first, second, score, dialogue = simulated(dialogues, predictions, other, seed)
-    if other:
+    first, second, score, dialogue = simulated(dialogues, predictions, second_error, seed)
+    if second_error:
         return paired_correlations(first, second, score, dialogue, resamples=resamples)
     return correlations(first, score, dialogue, resamples=resamples)
 
 
-def simulated(dialogues: int, predictions: str, other: float, seed: int) -> Data:
+def simulated(dialogues: int, predictions: str, second_error: float, seed: int) -> Data:
     """Return predictions of two models, scores (N,) each, and the items' dialogues."""
     rng = np.random.default_rng(seed)
     shape = (dialogues, CANDIDATES)
@@ -112,9 +112,9 @@ def simulated(dialogues: int, predictions: str, other: float, seed: int) -> Data
     shared = rng.normal(size=shape)  # half of the variance of the item errors
     item, of_dialogue, levels = ERRORS[predictions]
     models = []
-    for error in (1.0, other or 1.0):
-        own = (shared + rng.normal(size=shape)) / np.sqrt(2)
-        value = signal + error * item * own + of_dialogue * rng.normal(size=(dialogues, 1))
+    for error in (1.0, second_error or 1.0):
+        own_error = (shared + rng.normal(size=shape)) / np.sqrt(2)
+        value = signal + error * item * own_error + of_dialogue * rng.normal(size=(dialogues, 1))
         models.append(value if levels is None else np.round(levels * value) / levels)
     return (
         *(m.ravel() for m in models),

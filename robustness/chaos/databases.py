@@ -80,10 +80,10 @@ def _check_judgments(done: CommandResult, output: Path, expected: bytes) -> str:
         return "refused with a message"
     if done.code:
         raise PromiseBrokenError(f"exit code {done.code}: {done.err.strip()[-300:]}")
-    written = output.read_bytes()
-    if written == expected:
+    judgments_bytes = output.read_bytes()
+    if judgments_bytes == expected:
         return "all judgments correct"
-    lines, n_expected = written.count(b"\n"), expected.count(b"\n")
+    lines, n_expected = judgments_bytes.count(b"\n"), expected.count(b"\n")
     if "left out" in done.err:
         return "a judgment left out with a warning"
     if lines >= n_expected:

@@ -110,12 +110,12 @@ def check_hits_once(study: StudyCommands, hits: int) -> str:
     counts: Counter[str] = Counter()
     client = connect(resolve(study.url))
     for page in client.get_paginator("list_hits").paginate():
-        for there in page["HITs"]:
-            annotation = there["RequesterAnnotation"]
+        for listed_hit in page["HITs"]:
+            annotation = listed_hit["RequesterAnnotation"]
             counts[annotation] += annotation in known_ids
-            if known_ids.get(annotation, there["HITId"]) != there["HITId"]:
+            if known_ids.get(annotation, listed_hit["HITId"]) != listed_hit["HITId"]:
                 raise PromiseBrokenError(
-                    f"the ledger has {known_ids[annotation]} for {annotation}, not {there['HITId']}"
+                    f"the ledger has {known_ids[annotation]} for {annotation}, not {listed_hit['HITId']}"
                 )
     several = [annotation for annotation, count in counts.items() if count > 1]
     if several or (+counts).total() != hits or len(known_ids) != hits:
@@ -192,7 +192,7 @@ def check_one_or_both(results: list[CommandResult]) -> str:
     waits = [
         result
         for result in results
-        if result.code == 2 and "another mturk-hits is at work" in result.err
+        if result.code == 2 and "another mturk-hits process" in result.err
     ]
     if len(waits) == len(results) or any(result.code for result in results if result not in waits):
         raise PromiseBrokenError(
@@ -232,9 +232,9 @@ def bonus_twice(folder: Path) -> str:
         before = Decimal(client.get_account_balance()["AvailableBalance"])
         summary = check_one_or_both(run_concurrently(study, study.bonus(), study.bonus()))
         paid: Counter[str] = Counter()
-        for one in ids:
-            answer = client.list_bonus_payments(AssignmentId=one)
-            paid[one] = len(answer["BonusPayments"])
+        for assignment_ref in ids:
+            answer = client.list_bonus_payments(AssignmentId=assignment_ref)
+            paid[assignment_ref] = len(answer["BonusPayments"])
         spent = before - Decimal(client.get_account_balance()["AvailableBalance"])
         if set(paid.values()) != {1} or spent != Decimal("0.06") * len(ids):
             raise PromiseBrokenError(

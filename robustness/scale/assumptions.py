@@ -152,7 +152,8 @@ def _section(default: Any, values: Mapping[str, Any]) -> Any:
     if unknown := values.keys() - allowed.keys():
         raise ValueError(f"{', '.join(sorted(unknown))} is unknown; expected {', '.join(allowed)}")
     return replace(
-        default, **{key: _coerce(key, allowed[key], given) for key, given in values.items()}
+        default,
+        **{key: _coerce(key, allowed[key], value_given) for key, value_given in values.items()},
     )
 
 

@@ -32,7 +32,9 @@ def encode_texts(texts: int, directory: str) -> dict[str, float]:
     model.pair_scores(["warm"], ["up"], silent)
     with watch.step("encode"):
         model.pair_scores(
-            [item.last_turn for item in items], [one.utterance for one in items], silent
+            [item.last_turn for item in items],
+            [item.utterance for item in items],
+            silent,
         )
     return watch.figures
 
@@ -133,7 +135,7 @@ def count_tokens(count: int, directory: str) -> dict[str, float]:
         "dialogues": len(sample.dialogue_ids),
         "items": len(sample.items),
         "shared": sum(len(grow(ids)) for ids in dict.fromkeys(encoded)),
-        "apart": sum(len(ids) - 1 for one in encoded for ids in one.ids),
+        "apart": sum(len(ids) - 1 for encoded_prompt in encoded for ids in encoded_prompt.ids),
         "distinct": sum(map(len, read(distinct)["input_ids"])),
         "columns": sum(map(len, read(texts)["input_ids"])),
         "texts": len(distinct),

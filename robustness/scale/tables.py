@@ -190,14 +190,15 @@ def swept(projection: Projection) -> str:
     small, large = projection.sweeps(PAPER_ITEMS), projection.sweeps(items)
     separate = projection.sweeps(items, shared=False)
     rows = [
-        [m.kind, f"{m.parameters:g}", m.count, one.gpus, f"{one.loading:,.1f}", f"{one.compute:,.3f}",
-         f"{two.compute:,.1f}", f"{other.compute:,.1f}"]
-        for m, one, two, other in zip(projection.assumptions.models, small, large, separate, strict=True)
+        [m.kind, f"{m.parameters:g}", m.count, small_cost.gpus, f"{small_cost.loading:,.1f}",
+         f"{small_cost.compute:,.3f}", f"{large_cost.compute:,.1f}", f"{separate_cost.compute:,.1f}"]
+        for m, small_cost, large_cost, separate_cost
+        in zip(projection.assumptions.models, small, large, separate, strict=True)
     ]  # fmt: skip
     counts = [sum(m.count for m in projection.assumptions.models), ""]
-    sums = [sum(getattr(one, name) for one in of) for of, name in (
+    sums = [sum(getattr(sweep_cost, name) for sweep_cost in of) for of, name in (
         (small, "loading"), (small, "compute"), (large, "compute"), (separate, "compute"))]  # fmt: skip
-    rows.append(["all", "", *counts, *(f"{one:,.1f}" for one in sums)])
+    rows.append(["all", "", *counts, *(f"{total:,.1f}" for total in sums)])
     heads = ["kind", "billions", "models", "GPUs each", "start and load, h", f"{PAPER_ITEMS} items, h",
              f"{items:,} items, h", f"{items:,} items without sharing, h"]  # fmt: skip
     return f"{_wrapped(_tokens(projection))}\n\n{_table(rows, heads)}\n\n{_other_benchmarks(projection)}"

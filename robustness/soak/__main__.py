@@ -84,8 +84,8 @@ def soak(
             backend_run.watched.name: backend_run.receive(END_TIMEOUT_SECONDS)
             for backend_run in running
         }
-        for one in running:
-            one.process.join(START_TIMEOUT_SECONDS)
+        for run in running:
+            run.process.join(START_TIMEOUT_SECONDS)
     return [backend_run.watched for backend_run in running], results, notes
 
 

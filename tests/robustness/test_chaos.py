@@ -96,8 +96,8 @@ def document(folder, block="old\n"):
 
 def test_a_broken_promise_is_exit_code_1_and_what_cannot_be_had_is_not_kept(examples, capsys):
     assert main(["--only", "fault", "--json"], examples) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert [(one["state"], one["told"]) for one in found] == [
+    result = json.loads(capsys.readouterr().out)
+    assert [(one["state"], one["told"]) for one in result] == [
         ("kept", "3 of 3 | there"),
         ("BROKEN", "2 of 3 there"),
         ("not run", "no disk"),
@@ -152,22 +152,22 @@ def test_a_document_shows_the_whole_campaign_and_has_a_place_for_it(
 
 
 def test_a_small_disk_is_full_and_a_folder_cannot_be_written(examples):
-    (place,) = select_cases("small", examples)
-    outcome = run_case(place)
+    (case_ref,) = select_cases("small", examples)
+    outcome = run_case(case_ref)
     if outcome.state == "not run":
         pytest.skip(outcome.told)
     assert (outcome.state, outcome.told) == ("kept", "full and read-only")
 
 
 def test_what_a_case_leaves_running_ends_with_it(examples):
-    (place,) = select_cases("left", examples)
-    pid = int(run_case(place).told)
+    (case_ref,) = select_cases("left", examples)
+    pid = int(run_case(case_ref).told)
     assert not alive(pid)
 
 
 def test_a_case_that_does_not_end_is_ended_with_all_that_it_started(examples, capsys):
-    (place,) = select_cases("wait", examples)
-    outcome = run_case(place, limit=3)
+    (case_ref,) = select_cases("wait", examples)
+    outcome = run_case(case_ref, limit=3)
     assert (outcome.state, outcome.told) == ("BROKEN", "not done after 3 s")
     pid = int(capsys.readouterr().err.split()[0])
     assert not alive(pid)
@@ -183,29 +183,29 @@ sys.exit(main(["--only", "wait"], {examples}))
         [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True
     )
     deadline = time.monotonic() + 120
-    while len(found := descendants(process.pid)) < 2 and time.monotonic() < deadline:
+    while len(pids := descendants(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert b"interrupted" in errors
-    assert len(found) >= 2
-    assert not any(map(alive, found))
+    assert len(pids) >= 2
+    assert not any(map(alive, pids))
 
 
 def test_every_case_says_what_is_promised_and_stands_once():
-    found = [place.case for place in select_cases()]
+    found = [case_ref.case for case_ref in select_cases()]
     assert len({(case.fault, case.target) for case in found}) == len(found) > 15
     assert all(case.fault and case.target and case.promise for case in found)
-    assert {place.module for place in select_cases()} == set(MODULES)
+    assert {case_ref.module for case_ref in select_cases()} == set(MODULES)
 
 
 @pytest.mark.parametrize(
     "text", ["folder of the database, at the start of mturk-hits serve", "publish on one"]
 )
 def test_a_case_for_real(text):
-    (place,) = select_cases(text)
-    outcome = run_case(place)
+    (case_ref,) = select_cases(text)
+    outcome = run_case(case_ref)
     if outcome.state == "not run":
         pytest.skip(outcome.told)
     assert outcome.state == "kept", outcome.told

@@ -57,23 +57,27 @@ def paper():
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])
 def test_the_fit_finds_the_exponent(exponent):
-    found = growth({n: 7 * n**exponent for n in SIZES})
-    assert found.exponent == pytest.approx(exponent, abs=1e-12)
-    assert found.error == pytest.approx(0, abs=1e-7)
+    cost_growth = growth({n: 7 * n**exponent for n in SIZES})
+    assert cost_growth.exponent == pytest.approx(exponent, abs=1e-12)
+    assert cost_growth.error == pytest.approx(0, abs=1e-7)
 
 
 def test_the_error_of_the_exponent_is_that_of_least_squares():
     # logarithms to base 10: sizes 0, 1, 2 and costs 0, 2, 2 -> slope 1, residuals -1/3, 2/3, -1/3,
     # so that the error is the root of (6/9) / (3 - 2) / 2
-    found = growth({1: 1.0, 10: 100.0, 100: 100.0})
-    assert found.exponent == pytest.approx(1)
-    assert found.error == pytest.approx(math.sqrt(1 / 3))
+    cost_growth = growth({1: 1.0, 10: 100.0, 100: 100.0})
+    assert cost_growth.exponent == pytest.approx(1)
+    assert cost_growth.error == pytest.approx(math.sqrt(1 / 3))
     assert math.isnan(growth({1: 1.0, 10: 100.0}).error)
 
 
 def test_costs_go_on_along_the_last_line():
-    found = growth({10: 50.0, 100: 60.0, 200: 80.0})
-    assert (found.rate, found.at(1_000), found.reaches(140)) == (0.2, 240.0, 500.0)
+    cost_growth = growth({10: 50.0, 100: 60.0, 200: 80.0})
+    assert (cost_growth.rate, cost_growth.at(1_000), cost_growth.reaches(140)) == (
+        0.2,
+        240.0,
+        500.0,
+    )
     assert growth({1: 5.0, 2: 5.0}).reaches(9) == math.inf
     with pytest.raises(ValueError, match="two sizes"):
         growth({1: 1.0})
@@ -81,32 +85,32 @@ def test_costs_go_on_along_the_last_line():
 
 def test_the_papers_own_study():
     # 60 dialogues x 10 tuples, five annotations each; two tuples a HIT; 0.30 and 0.06 an assignment
-    found = study_cost(
+    cost = study_cost(
         StudyAssumptions(items=300, workers=10, reward=Decimal("0.30"), seconds=60, hours_a_week=1)
     )
-    assert (found.tuples, found.judgments, found.hits, found.assignments) == (
+    assert (cost.tuples, cost.judgments, cost.hits, cost.assignments) == (
         600,
         3_000,
         300,
         1_500,
     )
-    assert (found.rewards, found.fees, found.total) == (Decimal(450), Decimal(90), Decimal(540))
-    assert (found.hours, found.hours_each, found.weeks, found.wage) == (25, 2.5, 2.5, Decimal(18))
+    assert (cost.rewards, cost.fees, cost.total) == (Decimal(450), Decimal(90), Decimal(540))
+    assert (cost.hours, cost.hours_each, cost.weeks, cost.wage) == (25, 2.5, 2.5, Decimal(18))
 
 
 def test_a_million_items_and_ten_annotations():
-    found = study_cost(StudyAssumptions(annotations=10))
-    assert (found.hits, found.assignments) == (1_000_000, 10_000_000)
-    assert found.fees == found.rewards * Decimal("0.4")  # twice the rate from ten assignments on
+    cost = study_cost(StudyAssumptions(annotations=10))
+    assert (cost.hits, cost.assignments) == (1_000_000, 10_000_000)
+    assert cost.fees == cost.rewards * Decimal("0.4")  # twice the rate from ten assignments on
     few = study_cost(StudyAssumptions(tuples_an_item=1.5))
     assert few.tuples == 1_600_000  # 8 a dialogue: 7.5 are rounded as the design rounds them
 
 
 def test_requests_and_processes():
-    found = load(StudyAssumptions(workers=1_000, seconds=50), 4.0, 0.03)
-    assert (found.submissions, found.requests) == (20.0, 80.0)
-    assert found.capacity == pytest.approx(33.3, abs=0.1)
-    assert found.processes == 2  # 20 a second, and each is to be busy for half of its 33
+    service_load = load(StudyAssumptions(workers=1_000, seconds=50), 4.0, 0.03)
+    assert (service_load.submissions, service_load.requests) == (20.0, 80.0)
+    assert service_load.capacity == pytest.approx(33.3, abs=0.1)
+    assert service_load.processes == 2  # 20 a second, and each is to be busy for half of its 33
 
 
 def test_gpu_hours():
@@ -114,16 +118,16 @@ def test_gpu_hours():
     hardware = HardwareAssumptions(
         peak_tflops=1_000, utilisation=0.3, disk_gb_a_second=2, start_seconds=20
     )
-    found = sweep(ModelClass("causal", 70, 3), 1e9, hardware)
-    assert found.gpus == 2
-    assert found.compute == pytest.approx(3 * 1.4e20 / 3e14 / 3600)
-    assert found.loading == pytest.approx(3 * 2 * (20 + 70) / 3600)
+    sweep_cost = sweep(ModelClass("causal", 70, 3), 1e9, hardware)
+    assert sweep_cost.gpus == 2
+    assert sweep_cost.compute == pytest.approx(3 * 1.4e20 / 3e14 / 3600)
+    assert sweep_cost.loading == pytest.approx(3 * 2 * (20 + 70) / 3600)
 
 
 def test_sharing_is_worth_its_tokens(paper):
-    shared, apart = paper.sweeps(300), paper.sweeps(300, shared=False)
+    shared, separate = paper.sweeps(300), paper.sweeps(300, shared=False)
     ratios = {m.kind: b.compute / a.compute
-              for m, a, b in zip(paper.assumptions.models, shared, apart, strict=True)}  # fmt: skip
+              for m, a, b in zip(paper.assumptions.models, shared, separate, strict=True)}  # fmt: skip
     assert ratios == {"causal": pytest.approx(3), "encoder": pytest.approx(2)}
     assert paper.sweeps(600)[0].compute == pytest.approx(2 * shared[0].compute)
 
@@ -148,11 +152,11 @@ def test_every_block_of_the_document_is_one_of_the_command(paper):
 
 
 def test_the_document_has_the_assumptions_of_the_code():
-    found = re.search(
+    result = re.search(
         r"(?s)<!-- scale-assumptions: begin -->(.*?)<!-- scale-assumptions: end -->",
         DOCUMENT.read_text(encoding="utf-8"),
     )
-    assert assumptions_table(Assumptions()) in found[1]
+    assert assumptions_table(Assumptions()) in result[1]
 
 
 def test_thousand_models():
@@ -164,10 +168,10 @@ def test_assumptions_from_a_file(tmp_path):
     file.write_text(
         '[study]\nitems = 500\nreward = "0.10"\n[[models]]\nkind = "causal"\nparameters = 7\ncount = 2\n'
     )
-    found = read_assumptions(file)
-    assert (found.study.items, found.study.reward) == (500, Decimal("0.10"))
-    assert found.study.workers == StudyAssumptions().workers
-    assert found.models == (ModelClass("causal", 7, 2),)
+    result = read_assumptions(file)
+    assert (result.study.items, result.study.reward) == (500, Decimal("0.10"))
+    assert result.study.workers == StudyAssumptions().workers
+    assert result.models == (ModelClass("causal", 7, 2),)
 
 
 def test_every_fault_of_a_file_is_named(tmp_path):
@@ -178,6 +182,6 @@ def test_every_fault_of_a_file_is_named(tmp_path):
     )
     with pytest.raises(InputError) as caught:
         read_assumptions(file)
-    said = str(caught.value)
+    message = str(caught.value)
     for part in ("item is unknown", "utilisation is 0", "diffusion", "other is unknown"):
-        assert part in said
+        assert part in message

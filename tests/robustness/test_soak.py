@@ -32,8 +32,8 @@ GOOD = FinalState(
 def noise(alike, seed=0):
     """A stationary series whose neighbours have this correlation."""
     draws = np.random.default_rng(seed).normal(size=len(HOUR))
-    for place in range(1, len(draws)):
-        draws[place] += alike * draws[place - 1]
+    for index in range(1, len(draws)):
+        draws[index] += alike * draws[index - 1]
     return draws
 
 
@@ -59,33 +59,33 @@ def test_a_line_through_minutes_is_the_line_through_their_means():
 
     minute = HOUR // 60
     values = 100 + HOUR / 900 + np.where(minute % 2, 0.5, -0.5)
-    found = trend(HOUR, values)
+    fitted = trend(HOUR, values)
     late = slice(180, None)
     number = (HOUR[late] - HOUR[late][0]) // 60
     means = [
-        [series[number == one].mean() for one in np.unique(number)]
+        [series[number == values].mean() for values in np.unique(number)]
         for series in (HOUR[late] / 3600, values[late])
     ]
     oracle = linregress(*means)
     half = t.ppf(0.975, len(means[0]) - 2) * oracle.stderr
-    assert found.slope == pytest.approx(oracle.slope)
-    assert (found.low, found.high) == pytest.approx((oracle.slope - half, oracle.slope + half))
-    assert found.step == np.median(values[270:]) - np.median(values[90:180])
+    assert fitted.slope == pytest.approx(oracle.slope)
+    assert (fitted.low, fitted.high) == pytest.approx((oracle.slope - half, oracle.slope + half))
+    assert fitted.step == np.median(values[270:]) - np.median(values[90:180])
 
 
 def test_alike_neighbours_widen_the_interval():
-    apart, alike = trend(HOUR, noise(0.0)), trend(HOUR, noise(0.99))
+    independent, alike = trend(HOUR, noise(0.0)), trend(HOUR, noise(0.99))
     minutes = [noise(0.99)[start : start + 6].mean() for start in range(180, 360, 6)]
     assert alike.high - alike.low > 3 * np.std(minutes)
-    assert apart.high - apart.low < alike.high - alike.low
+    assert independent.high - independent.low < alike.high - alike.low
 
 
 def test_intervals_keep_what_they_promise():
     """Of 200 series with a trend of 0 the 95 % interval leaves it out in some 10; a leak is never flat."""
     series = [100 + noise(0.9, seed) for seed in range(200)]
-    trends = [trend(HOUR, one) for one in series]
-    assert 1 <= sum(not found.low <= 0 <= found.high for found in trends) <= 24
-    leaks = [verdict(trend(HOUR, one + 20 * HOUR / 3600)) for one in series]
+    trends = [trend(HOUR, values) for values in series]
+    assert 1 <= sum(not fitted.low <= 0 <= fitted.high for fitted in trends) <= 24
+    leaks = [verdict(trend(HOUR, values + 20 * HOUR / 3600)) for values in series]
     assert leaks.count("flat") <= 2
     assert leaks.count("growing") >= 150
 
@@ -115,10 +115,10 @@ def test_what_is_kept_of_a_submission_is_told():
 
 @pytest.mark.parametrize("count", [0, 1, 3, 60])
 def test_too_few_samples_are_no_slope_but_a_reason(count):
-    found = trend(HOUR[:count], HOUR[:count])
-    assert np.isnan([found.slope, found.low, found.high]).all()
-    assert found.reason
-    assert verdict(found) == "not decided"
+    fitted = trend(HOUR[:count], HOUR[:count])
+    assert np.isnan([fitted.slope, fitted.low, fitted.high]).all()
+    assert fitted.reason
+    assert verdict(fitted) == "not decided"
     assert count_verdict(HOUR[: min(count, 39)]) == "not decided"
 
 
@@ -127,7 +127,7 @@ def test_open_files_that_grow_are_found():
     promise = "open files do not grow"
     assert outcomes(found)[promise] == "kept: medians of the quarters 40, 40, 40, 40"
     found.samples = [
-        replace(one, files=40 + place // 30) for place, one in enumerate(found.samples)
+        replace(one, files=40 + index // 30) for index, one in enumerate(found.samples)
     ]
     assert outcomes(found)[promise] == "BROKEN: medians of the quarters 41, 44, 47, 50"
 

@@ -69,10 +69,10 @@ class Submissions:
             return self._refuse(language, 403, "error.link")
         answer_fields = [(name, value) for name, value in fields if name != "assignmentId"]
         try:
-            mine = self.site.work.assignment(assignment_id)
-            if mine.status == "Accepted":
+            assignment = self.site.work.assignment(assignment_id)
+            if assignment.status == "Accepted":
                 answer_problems, problems_language = _answer_problems(
-                    mine.question, answer_fields, language
+                    assignment.question, answer_fields, language
                 )
                 if answer_problems:
                     return self._page(

@@ -159,7 +159,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Thank you, your answer has been received. There are no more tasks of this kind for you at "
         "the moment.",
     ),
-    # what the frame answers
+    # responses in the question frame
     "submit.done": ("Ihre Antwort ist eingegangen", "Your answer has been received"),
     "submit.again": ("Diese Antwort war bereits eingegangen", "This answer had already been received"),
     "submit.again.text": (

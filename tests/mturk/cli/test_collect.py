@@ -123,7 +123,7 @@ def test_a_marked_sheet_is_carried_out_once(answered, tmp_path):
     }  # fmt: skip
     again = answered.json("review", str(output))
     assert (again["approved"], again["rejected"], again["decided_before"]) == (0, 0, 3)
-    statuses = [one.status for one in answered.book.assignments()]
+    statuses = [assignment.status for assignment in answered.book.assignments()]
     assert sorted(statuses) == ["Approved", "Approved", "Rejected", "Submitted"]
 
 
@@ -293,7 +293,11 @@ def test_top_up_asks_for_what_is_lacking(answered):
     first = answered.hit_ids()[0]
     for n in range(3, 6):
         answered.submit(f"A{n}", first)
-    mine = next(one for one in answered.ids if answered.assignment(one)["HITId"] == first)
+    mine = next(
+        assignment_id
+        for assignment_id in answered.ids
+        if answered.assignment(assignment_id)["HITId"] == first
+    )
     answered.run("review", "--reject", mine, "--feedback", "no")
     out = answered.run("top-up", "--dry-run")
     assert "2 judgments of 2 tuples are missing; planned HITs: 1 with more" in out
@@ -325,13 +329,13 @@ def bytes_of(study):
 
 
 def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
-    mine = [one for one in answered.ids if answered.assignment(one)["WorkerId"] == "A1"]
+    mine = [own_id for own_id in answered.ids if answered.assignment(own_id)["WorkerId"] == "A1"]
     answered.run("review", "--reject", mine[0], "--feedback", "Herr Purgemann, das war geraten")
     answered.run("bonus", bonus_file(answered, f"{mine[1]},0.10,Danke Purgemann"))
     (worker,) = {a.worker for a in answered.book.assignments() if a.assignment_id in mine}
     answered.book.close()
     before = bytes_of(answered)
-    traces = [worker.encode(), b"Purgemann", *(one.encode() for one in mine)]
+    traces = [worker.encode(), b"Purgemann", *(own_id.encode() for own_id in mine)]
     assert all(trace in before for trace in traces)
     answered.run("purge", "--worker", "A1", typed="n\n", code=1)
     assert bytes_of(answered) == before
@@ -351,7 +355,11 @@ def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
 def test_what_was_not_yet_paid_to_a_purged_worker_is_given_up(answered):
     answered.collect()
     mine, other = (
-        next(one for one in answered.ids if answered.assignment(one)["WorkerId"] == worker)
+        next(
+            assignment_id
+            for assignment_id in answered.ids
+            if answered.assignment(assignment_id)["WorkerId"] == worker
+        )
         for worker in ("A1", "A2")
     )
     answered.book.plan_actions([make_action("bonus", mine, "0.10", "x")], 0.0)
@@ -381,14 +389,14 @@ def test_ids_that_are_kept_can_be_purged(make_study):
     assert study.json("purge", "--worker", "A1", "--yes") == {
         "assignments": 2, "workers": 1, "key": False
     }  # fmt: skip
-    assert {one.worker for one in study.book.assignments()} == {"A2"}
+    assert {assignment.worker for assignment in study.book.assignments()} == {"A2"}
 
 
 def test_a_worker_is_purged_by_pseudonym_too(answered):
     answered.collect()
     worker = answered.book.assignments()[0].worker
     answered.run("purge", "--worker", worker, typed="y\n")
-    assert worker not in {one.worker for one in answered.book.assignments()}
+    assert worker not in {assignment.worker for assignment in answered.book.assignments()}
     assert len(answered.book.assignments()) == 2
 
 

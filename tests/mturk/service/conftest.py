@@ -1,4 +1,4 @@
-"""The service over real sockets, for the tests of its protocol."""
+"""Fixtures of the service over real sockets."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +9,7 @@ pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
 
 
 def _module(name, folder=Path(__file__).parent):
-    """Return a module of a folder that is no package."""
+    """Import a module from a folder that is not a package."""
     spec = importlib.util.spec_from_file_location(f"endpoint_{name}", folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -31,32 +31,32 @@ def service(tmp_path):
 
 @pytest.fixture
 def requester(service):
-    """A requester with a service of its own."""
+    """A requester with a separate service."""
     return REQUESTING.Requester(service)
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """A requester with a service for all tests of a module: what others made is there too."""
+    """A requester with a service shared by all tests of a module, including objects of other tests."""
     with RUNNING.running(tmp_path_factory.mktemp("service")) as found:
         yield REQUESTING.Requester(found)
 
 
 @pytest.fixture(scope="session")
-def made():
-    """What requesters write: HIT, KIND, QUESTION, QUALIFICATION, SCHEMAS, and service_model()."""
+def examples():
+    """Example parameters: HIT, KIND, QUESTION, QUALIFICATION, SCHEMAS, and service_model()."""
     return REQUESTING
 
 
 @pytest.fixture(scope="session")
 def endpoint_running():
-    """Return `running`: a service with options of the test's own, as a context."""
+    """Return `running`, a context manager of a service with custom options."""
     return RUNNING.running
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    """A PostgreSQL server of the tests' own: .create(name) makes an empty database."""
+    """A PostgreSQL server of the tests: .create(name) creates an empty database."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     try:
         with POSTGRESQL.cluster() as found:

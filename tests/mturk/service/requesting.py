@@ -1,4 +1,4 @@
-"""A requester for tests: unmodified boto3, with workers who do what the test says."""
+"""A requester for tests: unmodified boto3, and workers controlled by the test."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +33,7 @@ TARGET = "MTurkRequesterServiceV20170117."
 
 @dataclass
 class Requester:
-    """What a requester does with a running service, and what its workers do."""
+    """A requester of a running service, with actions of its workers."""
 
     service: object
     http: urllib3.PoolManager = field(default_factory=urllib3.PoolManager)
@@ -44,7 +44,7 @@ class Requester:
 
     @cached_property
     def unchecking(self):
-        """Return the client that leaves all checks to the service."""
+        """Return a client without parameter validation."""
         return self.service.client(config=Config(parameter_validation=False))
 
     @property
@@ -74,7 +74,7 @@ class Requester:
         return assignment_id
 
     def balance(self):
-        """Return what is available and what is on hold, as written."""
+        """Return the available amount and the amount on hold, as strings."""
         found = self.boto.get_account_balance()
         return found["AvailableBalance"], found["OnHoldBalance"]
 
@@ -89,7 +89,7 @@ class Requester:
         )
 
     def refused(self, operation, **parameters):
-        """Return the code (without its prefix) and the message with which a call is refused."""
+        """Return the error code (without prefix) and message of a refused call."""
         with pytest.raises(ClientError) as caught:
             getattr(self.unchecking, operation)(**parameters)
         answer = caught.value.response
@@ -103,7 +103,7 @@ class Requester:
         return self.refused(operation, **parameters)[0]
 
     def post(self, operation, body, headers=None):
-        """Send bytes as they are; return status, headers and body."""
+        """Send raw bytes; return status, headers and body."""
         target = {"X-Amz-Target": TARGET + operation, "Content-Type": "application/x-amz-json-1.1"}
         sent = target if headers is None else headers
         found = self.http.request("POST", self.service.api, body=body, headers=sent, retries=False)

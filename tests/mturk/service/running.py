@@ -1,4 +1,4 @@
-"""A running service for tests: real sockets, a real database, a clock that the test moves."""
+"""A running service for tests: real sockets, a real database and a manual clock."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ START = 1_800_000_000.0
 
 @dataclass
 class Service:
-    """What a test needs of a running service."""
+    """A running service with its clock and database."""
 
     addresses: Addresses
     database: Database
@@ -45,7 +45,7 @@ class Service:
 def running(
     folder: Path, options: ServerOptions | None = None, start: float = START
 ) -> Iterator[Service]:
-    """Run a service in a thread; `options.port` 0 takes free ports."""
+    """Run a service in a thread; `options.port` 0 selects free ports."""
     database, clock = Database(folder / "hits.db"), ManualClock(start)
     told, answering = {}, threading.Event()
 

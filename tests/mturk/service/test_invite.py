@@ -1,4 +1,4 @@
-"""mturk-hits invite: personal links that the service takes."""
+"""mturk-hits invite: personal links accepted by the service."""
 
 import json
 import re
@@ -36,9 +36,9 @@ def token(link):
 
 def secret(path):
     database = Database(path)
-    found = database.secret()
+    secret_key = database.secret()
     database.close()
-    return found
+    return secret_key
 
 
 def test_each_name_has_a_link_of_its_own(path):

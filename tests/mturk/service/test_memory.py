@@ -1,4 +1,4 @@
-"""Threads share the pools of malloc; how many there are is what malloc itself says."""
+"""Threads share malloc arenas; their number is reported by malloc."""
 
 import ctypes
 import os
@@ -35,7 +35,7 @@ print(obeyed, open(sys.argv[2]).read().count("<heap nr="))
 
 
 def pools(tmp_path, how, **environment):
-    """Whether malloc obeyed, and how many pools it has after eight threads at once."""
+    """Return whether the limit was set, and the number of arenas after eight concurrent threads."""
     known = {key: value for key, value in os.environ.items() if key != "MALLOC_ARENA_MAX"}
     done = subprocess.run(
         [sys.executable, "-c", COUNT, how, str(tmp_path / "malloc.xml")],

@@ -27,7 +27,7 @@ pytestmark = [
 
 def free_ports(count):
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
+    ports = [listening_socket.getsockname()[1] for listening_socket in sockets]
     for one in sockets:
         one.close()
     return ports

@@ -1,4 +1,4 @@
-"""Several processes of the service on one PostgreSQL keep the promises of one, also when one is killed."""
+"""Several processes of the service on one PostgreSQL give the guarantees of one, also if one is killed."""
 
 import json
 import os
@@ -31,7 +31,7 @@ RACERS, PLACES = 24, 10
 
 @contextmanager
 def serving(db, count):
-    """Run `count` processes on one database; (process, address) of each."""
+    """Run `count` processes on one database; yield (process, address) pairs."""
     with ExitStack() as stack:
         command = [
             sys.executable,
@@ -50,7 +50,7 @@ def serving(db, count):
             for _ in range(count)  # at once: they make the tables together
         ]
         try:
-            yield [(one, json.loads(one.stdout.readline())["api"]) for one in running]
+            yield [(process, json.loads(process.stdout.readline())["api"]) for process in running]
         finally:
             for one in running:
                 one.kill()
@@ -67,7 +67,7 @@ def client(url):
 
 
 def at_once(count, do):
-    """Call do(0), do(1), ... in threads that begin together; what they return."""
+    """Call do(0), do(1), ... in threads that start together; return their results."""
     together = threading.Barrier(count)
 
     def one(number):
@@ -79,7 +79,7 @@ def at_once(count, do):
 
 
 class Browser(WebClient):
-    """A worker who has entered."""
+    """Return a browser of a signed-in worker."""
 
     def __init__(self, site, worker):
         super().__init__(site, on_response=lambda *_: None, stop_event=threading.Event())
@@ -105,35 +105,35 @@ def test_processes_that_start_together_make_one_database(processes):
     ] * 3
 
 
-def test_one_token_makes_one_hit_whichever_process_is_asked(processes, made):
+def test_one_token_makes_one_hit_whichever_process_is_asked(processes, examples):
     sites, _ = processes
     clients = [client(site) for site in sites]
     before = clients[0].get_account_balance()
-    wanted = made.HIT | {"MaxAssignments": 2, "UniqueRequestToken": "once"}
+    parameters = examples.HIT | {"MaxAssignments": 2, "UniqueRequestToken": "once"}
 
     def create(number):
         try:
-            return clients[number % 3].create_hit(**wanted)["HIT"]["HITId"]
+            return clients[number % 3].create_hit(**parameters)["HIT"]["HITId"]
         except clients[0].exceptions.RequestError as error:
             return f"{error.response['TurkErrorCode']}: {error.response['Message']}"
 
-    found = at_once(12, create)
-    (hit_id,) = [one for one in found if re.fullmatch("[0-9A-Z]{30}", one)]
-    others = [one for one in found if one != hit_id]
-    assert all("HITAlreadyExists" in one and hit_id in one for one in others)
+    results = at_once(12, create)
+    (hit_id,) = [database for database in results if re.fullmatch("[0-9A-Z]{30}", database)]
+    other_ids = [database for database in results if database != hit_id]
+    assert all("HITAlreadyExists" in database and hit_id in database for database in other_ids)
     after = clients[1].get_account_balance()
-    held = [float(one["OnHoldBalance"]) for one in (before, after)]
-    assert held[1] - held[0] == pytest.approx(0.6)
+    on_hold = [float(one["OnHoldBalance"]) for one in (before, after)]
+    assert on_hold[1] - on_hold[0] == pytest.approx(0.6)
 
 
-def test_workers_of_all_processes_race_for_the_last_places(processes, made):
+def test_workers_of_all_processes_race_for_the_last_places(processes, examples):
     sites, db = processes
     requester = client(sites[0])
-    kind = made.HIT | {"Title": "A race", "MaxAssignments": PLACES}
+    kind = examples.HIT | {"Title": "A race", "MaxAssignments": PLACES}
     hits = [requester.create_hit(**kind)["HIT"]["HITId"] for _ in range(2)]
     browsers = [Browser(sites[number % 3], f"ARACER{number}") for number in range(RACERS)]
 
-    def take(number):
+    def accept_hit(number):
         group = requester.get_hit(HITId=hits[0])["HIT"]["HITGroupId"]
         form = next(
             one for one in browsers[number].get("/work/").forms("/work/accept")
@@ -142,13 +142,13 @@ def test_workers_of_all_processes_race_for_the_last_places(processes, made):
         return browsers[number].post("/work/accept", form.fields).status
 
     # 24 workers, two HITs of one group with 10 places each: 20 get one, however they choose
-    statuses = Counter(at_once(RACERS, take))
+    statuses = Counter(at_once(RACERS, accept_hit))
     assert statuses[200] == 2 * PLACES, statuses
     assert not [status for status in statuses if status >= 500]
-    for one in hits:
-        found = requester.get_hit(HITId=one)["HIT"]
-        assert found["NumberOfAssignmentsPending"] == PLACES
-        assert found["NumberOfAssignmentsAvailable"] == 0
+    for hit_id in hits:
+        hit = requester.get_hit(HITId=hit_id)["HIT"]
+        assert hit["NumberOfAssignmentsPending"] == PLACES
+        assert hit["NumberOfAssignmentsAvailable"] == 0
     database = Database(db)
     with database.read() as connection:
         rows = connection.execute(
@@ -179,18 +179,18 @@ def test_a_character_that_postgresql_refuses_is_refused_in_words(processes):
     browser.close()
 
 
-def test_what_time_changes_is_changed_once_although_many_look(cluster, made):
-    """Abandoned work and automatic approvals, settled by two stores and twelve threads at once."""
+def test_what_time_changes_is_changed_once_although_many_look(cluster, examples):
+    """Abandoned assignments and automatic approvals, applied by two stores and twelve threads."""
     db, clock = cluster.create("settling"), ManualClock(1.8e9)
     stores = [Database(db) for _ in range(2)]
     works = [WorkerService(store, clock) for store in stores]
     api = Api(stores[0], clock, {})
-    parameters = made.HIT | {"MaxAssignments": 9, "AutoApprovalDelayInSeconds": 60}
+    parameters = examples.HIT | {"MaxAssignments": 9, "AutoApprovalDelayInSeconds": 60}
     hits = [api.call("CreateHIT", parameters)["HIT"]["HITId"] for _ in range(6)]
     for number in range(8):
         works[0].register(f"AW{number}")
-        for one in hits:
-            taken = works[0].accept(f"AW{number}", one).assignment_id
+        for hit_id in hits:
+            taken = works[0].accept(f"AW{number}", hit_id).assignment_id
             if number % 2:
                 works[0].submit(taken, f"AW{number}", [("q", "a")])
     clock.advance(601)
@@ -209,16 +209,16 @@ def test_what_time_changes_is_changed_once_although_many_look(cluster, made):
         store.close()
 
 
-def test_mixed_work_on_the_same_hits_never_fails(cluster, made):
-    """Submitting, approving, paying, extending and returning at once: no deadlock, no lost count."""
+def test_mixed_work_on_the_same_hits_never_fails(cluster, examples):
+    """Concurrent submissions, approvals, bonuses and returns cause no deadlocks or lost counts."""
     db, clock = cluster.create("mixed"), SystemClock()
     stores = [Database(db) for _ in range(2)]
     works, apis = (
-        [WorkerService(one, clock) for one in stores],
-        [Api(one, clock, {}) for one in stores],
+        [WorkerService(database, clock) for database in stores],
+        [Api(database, clock, {}) for database in stores],
     )
     hit_ids = [
-        apis[0].call("CreateHIT", made.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
+        apis[0].call("CreateHIT", examples.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
         for _ in range(2)
     ]
     for number in range(8):
@@ -226,8 +226,8 @@ def test_mixed_work_on_the_same_hits_never_fails(cluster, made):
 
     def act(number):
         worker = f"AW{number}"
-        for one in hit_ids if number % 2 else reversed(hit_ids):
-            its = works[number % 2].accept(worker, one).assignment_id
+        for hit_id in hit_ids if number % 2 else reversed(hit_ids):
+            its = works[number % 2].accept(worker, hit_id).assignment_id
             api = apis[(number + 1) % 2]
             if number == 0:
                 works[0].return_assignment(its, worker)
@@ -235,13 +235,13 @@ def test_mixed_work_on_the_same_hits_never_fails(cluster, made):
             works[number % 2].submit(its, worker, [("q", "a")])
             api.call("ApproveAssignment", {"AssignmentId": its})
             bonus = {"WorkerId": worker, "AssignmentId": its, "BonusAmount": "0.05", "Reason": "r"}
-            api.call("SendBonus", bonus | {"UniqueRequestToken": f"{worker}-{one}"})
+            api.call("SendBonus", bonus | {"UniqueRequestToken": f"{worker}-{hit_id}"})
 
     at_once(8, act)
     for one in hit_ids:
-        found = apis[0].call("GetHIT", {"HITId": one})["HIT"]
-        assert found["NumberOfAssignmentsCompleted"] == 7
-        assert found["NumberOfAssignmentsAvailable"] == 2
+        hit = apis[0].call("GetHIT", {"HITId": one})["HIT"]
+        assert hit["NumberOfAssignmentsCompleted"] == 7
+        assert hit["NumberOfAssignmentsAvailable"] == 2
     # 14 at 0.30 and bonuses at 0.06 are paid, four places are held
     balance = apis[0].call("GetAccountBalance", {})
     assert balance == {"AvailableBalance": "9993.76", "OnHoldBalance": "1.20"}
@@ -250,7 +250,7 @@ def test_mixed_work_on_the_same_hits_never_fails(cluster, made):
 
 
 class Submitting:
-    """Workers who submit to every process in turn; what was confirmed is noted."""
+    """Workers submit to the processes in turn; confirmations are recorded."""
 
     def __init__(self, sites, secret, pairs, pause_after):
         self.sites, self.secret, self.pause_after = sites, secret, pause_after
@@ -290,12 +290,12 @@ class Submitting:
             return next(self.left, None)
 
 
-def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(cluster, made):
+def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(cluster, examples):
     db = cluster.create("killed")
     with serving(db, 3) as running:
         sites = [url for _, url in running]
         hits = [
-            client(sites[0]).create_hit(**made.HIT, MaxAssignments=9)["HIT"]["HITId"]
+            client(sites[0]).create_hit(**examples.HIT, MaxAssignments=9)["HIT"]["HITId"]
             for _ in range(20)
         ]
         database = Database(db)
@@ -304,7 +304,7 @@ def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(clust
         for number in range(6):
             work.register(f"AW{number}")
             pairs += [
-                (work.accept(f"AW{number}", one).assignment_id, f"AW{number}") for one in hits
+                (work.accept(f"AW{number}", thread).assignment_id, f"AW{number}") for thread in hits
             ]
         submitting = Submitting(sites, secret, pairs, pause_after=30)
         threads = [threading.Thread(target=submitting.run, args=(number,)) for number in range(8)]
@@ -319,31 +319,31 @@ def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(clust
             thread.join(120)
         database.close()
         pages = client(sites[2]).get_paginator("list_assignments_for_hit")
-        there = Counter(
-            one["AssignmentId"]
+        stored = Counter(
+            assignment["AssignmentId"]
             for its_id in hits
             for page in pages.paginate(HITId=its_id)
-            for one in page["Assignments"]
-            if one["AssignmentId"] in one["Answer"]
+            for assignment in page["Assignments"]
+            if assignment["AssignmentId"] in assignment["Answer"]
         )
     assert 30 <= confirmed < len(pairs)
-    assert set(submitting.confirmed) == {its_id for its_id, _ in pairs} == set(there)
-    assert set(there.values()) == {1}
+    assert set(submitting.confirmed) == {its_id for its_id, _ in pairs} == set(stored)
+    assert set(stored.values()) == {1}
 
 
 @pytest.mark.skipif(
     not (shutil.which("nginx") or Path("/usr/sbin/nginx").exists()), reason="nginx is not installed"
 )
 def test_a_study_behind_nginx_loses_and_doubles_nothing(cluster):
-    """A small run of the benchmark, which is larger the same way."""
+    """A small run of the benchmark."""
     db = cluster.create("behind_nginx")
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "benchmarks.study_processes", "--db", db, "--processes", "2",
          "--workers", "12", "--hits", "6", "--assignments", "10", "--clients", "1", "--json"],
         cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ,
     )  # fmt: skip
-    assert told.returncode == 0, told.stdout + told.stderr
-    (row,) = json.loads(told.stdout)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (row,) = json.loads(result.stdout)
     assert (row["submissions"], row["lost"], row["doubled"], row["over"], row["errors"]) == (
         60,
         0,

@@ -1,4 +1,4 @@
-"""Who reaches the service: its addresses, ports and names, and connections that stay open."""
+"""Reachability of the service: addresses, ports, host names and open connections."""
 
 import http.client
 import json
@@ -16,13 +16,13 @@ TARGET = "MTurkRequesterServiceV20170117."
 
 
 def status(address, path="/work/", name=None):
-    """Return how a page is answered that is asked for under a host's name."""
+    """Return the status of a page requested with a Host header."""
     host, _, port = address.removeprefix("http://").rpartition(":")
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=300)
     connection.request("GET", path, headers={"Host": name or f"{host}:{port}"})
-    found = connection.getresponse().status
+    result = connection.getresponse().status
     connection.close()
-    return found
+    return result
 
 
 def has_ipv6():
@@ -59,13 +59,13 @@ def test_every_address_of_this_machine_serves_under_its_own_name(endpoint_runnin
 )
 def test_nobody_else_reaches_it_without_keys_through_a_proxy_neither(tmp_path, options):
     database = Database(tmp_path / "hits.db")
-    with pytest.raises(InputError, match="needs keys"):
+    with pytest.raises(InputError, match="requires keys"):
         serve(database, ManualClock(0.0), ServerOptions(port=0, **options), lambda _, stop: stop())
     database.close()
 
 
 def test_the_last_port_has_no_next_one():
-    """Asked of the rule itself: the port may be another program's on the machine that tests."""
+    """Tests the function, because the port may be used by another program."""
     assert server._frame_port(ServerOptions(port=65_535)) == 0
     assert server._frame_port(ServerOptions(port=8765)) == 8766
     assert server._frame_port(ServerOptions(port=0)) == 0

@@ -25,7 +25,7 @@ def start(folder, *arguments, **environment):
 
 
 def refused(folder, *arguments, **environment):
-    """Return what a start that must fail says; its exit code is 2 and it is no traceback."""
+    """Return the message of a failing start, which has exit code 2 and no traceback."""
     process = start(folder, *arguments, **environment)
     out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (2, ""), err
@@ -50,23 +50,23 @@ def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path):
         assert site == f"{api}/work/"
         assert get(site)[0] == 200
         process.send_signal(number)
-        rest, _ = process.communicate(timeout=300)
-        assert (process.returncode, rest) == (0, "")
+        remainder, _ = process.communicate(timeout=300)
+        assert (process.returncode, remainder) == (0, "")
     assert stat.S_IMODE((tmp_path / "hits.db").stat().st_mode) == 0o600
 
 
 def test_json_names_all_addresses(tmp_path):
     process = start(tmp_path, "--port", "0", "--json")
-    where = json.loads(process.stdout.readline())
-    assert where.keys() == {"api", "site", "frames", "metrics", "studies"}
-    assert len({where["api"], where["frames"]}) == 2
-    assert (where["metrics"], where["studies"]) == (None, {})
+    addresses = json.loads(process.stdout.readline())
+    assert addresses.keys() == {"api", "site", "frames", "metrics", "studies"}
+    assert len({addresses["api"], addresses["frames"]}) == 2
+    assert (addresses["metrics"], addresses["studies"]) == (None, {})
     process.terminate()
     process.communicate(timeout=300)
 
 
 def test_recruiting_links_are_told_and_not_logged(tmp_path):
-    """Standard error is the log, of which each line is JSON where that is asked for."""
+    """Standard error is the log, with one JSON object per line if requested."""
     (tmp_path / "studies.toml").write_text('[pilot]\ncompletion_code = "C1"\n')
     studies = str(tmp_path / "studies.toml")
     call = ("--port", "0", "--studies", studies, "--log", "json", "--verbose")
@@ -77,9 +77,9 @@ def test_recruiting_links_are_told_and_not_logged(tmp_path):
     assert get(f"{link}?PROLIFIC_PID={participant}")[0] == 200
     process.terminate()
     _, log = process.communicate(timeout=300)
-    told = [json.loads(line)["event"] for line in log.splitlines()]
-    assert told[0].startswith("giccs ")
-    assert "answered" in told
+    events = [json.loads(line)["event"] for line in log.splitlines()]
+    assert events[0].startswith("giccs ")
+    assert "answered" in events
     for private in (link.rpartition("/")[2], participant):
         assert private.lower() not in log.lower()
     process = start(tmp_path, *call, "--json")
@@ -91,12 +91,12 @@ def test_recruiting_links_are_told_and_not_logged(tmp_path):
 
 def test_numbers_are_told_on_a_port_of_their_own_where_one_is_named(tmp_path):
     process = start(tmp_path, "--port", "0", "--json", "--metrics", "127.0.0.1:0")
-    where = json.loads(process.stdout.readline())
-    status, page = get(where["metrics"])
+    addresses = json.loads(process.stdout.readline())
+    status, page = get(addresses["metrics"])
     assert status == 200
     assert "giccs_database_up 1.0" in page
-    assert get(f"{where['api']}/metrics")[0] == 404
-    assert get(where["metrics"], {"Host": "elsewhere.example"})[0] == 400
+    assert get(f"{addresses['api']}/metrics")[0] == 404
+    assert get(addresses["metrics"], {"Host": "elsewhere.example"})[0] == 400
     process.terminate()
     process.communicate(timeout=300)
     assert process.returncode == 0
@@ -115,13 +115,13 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
     taken = socket.create_server(("127.0.0.1", 0))
     port = str(taken.getsockname()[1])
     assert "cannot listen" in refused(tmp_path, "--port", port)
-    said = refused(tmp_path, "--port", "0", "--metrics", f"127.0.0.1:{port}")
-    assert "choose another --metrics" in said
+    output = refused(tmp_path, "--port", "0", "--metrics", f"127.0.0.1:{port}")
+    assert "choose another --metrics" in output
     taken.close()
     (tmp_path / "text.db").write_text("no database")
     (tmp_path / "keys.toml").write_text('lab = "a secret of the laboratory"')
     (tmp_path / "keys.toml").chmod(0o644)
-    for arguments, said in (
+    for arguments, output in (
         (["--db", str(tmp_path / "text.db")], "cannot be used as a database"),
         (["--db", str(tmp_path)], "cannot be used as a database"),
         (["--keys", str(tmp_path / "keys.toml")], "readable by other users"),
@@ -131,14 +131,14 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
         (["--metrics", "9464"], "such as 127.0.0.1:9464"),
         (["--metrics", "127.0.0.1:65536"], "such as 127.0.0.1:9464"),
     ):
-        assert said in refused(tmp_path, "--port", "0", *arguments), arguments
+        assert output in refused(tmp_path, "--port", "0", *arguments), arguments
 
 
 @pytest.mark.parametrize("keys", ["", "{}", '{"a": "short"}', "[1]"])
 def test_keys_that_protect_nothing_are_refused(tmp_path, keys):
-    said = refused(tmp_path, "--port", "0", GICCS_KEYS=keys)
-    assert "GICCS_KEYS" in said
-    assert "short" not in said.replace("must be a string of", "")
+    output = refused(tmp_path, "--port", "0", GICCS_KEYS=keys)
+    assert "GICCS_KEYS" in output
+    assert "short" not in output.replace("must be a string of", "")
 
 
 def test_without_keys_only_names_of_this_machine_are_answered(service):
@@ -148,7 +148,7 @@ def test_without_keys_only_names_of_this_machine_are_answered(service):
 
 
 def test_what_a_browser_can_send_from_another_page_does_nothing(service):
-    """Without the header that a browser asks about first, no operation is carried out."""
+    """Without the header that requires a preflight request, no operation is executed."""
     status, body = get(service.api + "/", {"Content-Type": "text/plain"}, b'{"HITId": "3A"}')
     assert (status, json.loads(body)["TurkErrorCode"]) == (400, "UnknownOperationException")
 

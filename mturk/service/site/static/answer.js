@@ -1,12 +1,12 @@
-// Inside the question frame, after the form was sent: tell the page around it, and lead back.
+// Runs in the question frame after a submission: notifies the parent page and links back.
 "use strict";
 (() => {
   const { site, outcome } = document.currentScript.dataset;
   const { parent } = window;
   if (parent !== window) {
     if (outcome === "done" || outcome === "again") parent.postMessage({ mturk: "submitted" }, site);
-    const tell = () => parent.postMessage({ mturk: "height", height: document.body.offsetHeight + 32 }, site);
-    new ResizeObserver(tell).observe(document.body);
+    const reportHeight = () => parent.postMessage({ mturk: "height", height: document.body.offsetHeight + 32 }, site);
+    new ResizeObserver(reportHeight).observe(document.body);
   }
   const back = document.getElementById("back");
   if (back) {

@@ -1,11 +1,11 @@
-// Runs before a question's own scripts: what requesters' pages expect of Mechanical Turk's frame.
+// Runs before a question's own scripts: emulates Mechanical Turk's frame for requesters' pages.
 "use strict";
 (() => {
   const { assignment, submitTo, site, hint } = document.currentScript.dataset;
   const preview = assignment === "ASSIGNMENT_ID_NOT_AVAILABLE";
   const target = `${submitTo}/mturk/externalSubmit`;
 
-  // The functions of externalHIT_v1.js, which pages load from an address that is not reached here.
+  // The functions of externalHIT_v1.js, whose original address cannot be loaded here.
   window.turkGetParam = (name, otherwise) => {
     const value = new URLSearchParams(location.search).get(name);
     return value === null ? (otherwise === undefined ? "" : otherwise) : value;
@@ -62,8 +62,8 @@
     }
   }
 
-  window.addEventListener("submit", onSubmit, true); // before the page's own listeners
-  window.addEventListener("submit", onSubmit); // and after them: they may have set the address
+  window.addEventListener("submit", onSubmit, true); // before the page's listeners
+  window.addEventListener("submit", onSubmit); // and after them, since they may set the action
   HTMLFormElement.prototype.submit = function submit() {
     if (preview) return;
     prepare(this);
@@ -79,19 +79,19 @@
   document.addEventListener("DOMContentLoaded", ready);
   window.addEventListener("load", ready);
 
-  // The frame grows with the page. A page as high as its window would grow for ever: so many times only.
-  let told = 0;
-  let times = 0;
-  function tell() {
+  // The frame grows with the page; the number of changes is limited, for pages as high as their window.
+  let reported = 0;
+  let changes = 0;
+  function reportHeight() {
     const box = document.documentElement.getBoundingClientRect();
     const height = Math.ceil(box.height);
-    if (height === told || times > 200) return;
-    told = height;
-    times += 1;
+    if (height === reported || changes > 200) return;
+    reported = height;
+    changes += 1;
     window.parent.postMessage({ mturk: "height", height }, site);
   }
   document.addEventListener("DOMContentLoaded", () => {
-    new ResizeObserver(tell).observe(document.documentElement);
-    tell();
+    new ResizeObserver(reportHeight).observe(document.documentElement);
+    reportHeight();
   });
 })();

@@ -1,11 +1,11 @@
-// The page around the question: its height, what happens after submitting, the time that is left.
+// The page around the question: frame height, continuation after a submission, time left.
 "use strict";
 (() => {
   const frame = document.getElementById("question");
   const form = document.getElementById("continue");
 
-  // Only the question's frame is heard. Sandboxed, its origin reads "null"; the site's own answer to an
-  // ExternalQuestion has the site's. Whether the answer is in is for the server to say, not for a message.
+  // Only messages of the question frame are accepted. Its sandboxed origin is "null"; the response to an
+  // ExternalQuestion has the site's origin. The server decides whether the answer was submitted.
   window.addEventListener("message", (event) => {
     if (!frame || event.source !== frame.contentWindow) return;
     if (event.origin !== "null" && event.origin !== location.origin) return;
@@ -21,24 +21,24 @@
   const left = document.getElementById("left");
   if (left) countdown(left, document.getElementById("time-notice"));
 
-  function countdown(place, notice) {
-    const { deadline, now, minutes, minute, over } = place.dataset;
-    const offset = Number(now) * 1000 - Date.now(); // the server's clock counts
-    let said = "";
-    const say = (words) => {
-      if (words === said) return;
-      said = words;
-      notice.textContent = words;
+  function countdown(element, notice) {
+    const { deadline, now, minutes, minute, over } = element.dataset;
+    const offset = Number(now) * 1000 - Date.now(); // relative to the server's clock
+    let lastNotice = "";
+    const announce = (text) => {
+      if (text === lastNotice) return;
+      lastNotice = text;
+      notice.textContent = text;
       notice.hidden = false;
     };
-    const two = (number) => String(number).padStart(2, "0");
+    const pad = (number) => String(number).padStart(2, "0");
     const show = () => {
       const seconds = Math.max(0, Math.ceil((Number(deadline) * 1000 - Date.now() - offset) / 1000));
       const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-      place.textContent = h ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
-      if (seconds === 0) say(over);
-      else if (seconds <= 60) say(minute);
-      else if (seconds <= 300 && seconds > 240) say(minutes);
+      element.textContent = h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
+      if (seconds === 0) announce(over);
+      else if (seconds <= 60) announce(minute);
+      else if (seconds <= 300 && seconds > 240) announce(minutes);
       if (seconds > 0) setTimeout(show, 1000);
     };
     show();

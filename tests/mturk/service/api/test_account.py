@@ -28,26 +28,26 @@ def test_a_blocked_worker_gets_no_work_until_unblocked(requester):
     requester.work.register("A1")
     requester.boto.create_worker_block(WorkerId="A1", Reason="scripts")
     requester.boto.create_worker_block(WorkerId="A1", Reason="many scripts")
-    found = requester.boto.list_worker_blocks()
-    assert found["WorkerBlocks"] == [{"WorkerId": "A1", "Reason": "many scripts"}]
+    response = requester.boto.list_worker_blocks()
+    assert response["WorkerBlocks"] == [{"WorkerId": "A1", "Reason": "many scripts"}]
     assert requester.work.offers("A1") == []
     requester.boto.delete_worker_block(WorkerId="A1", Reason="a mistake")
     requester.boto.delete_worker_block(WorkerId="A1")  # as good as the first time
     assert requester.boto.list_worker_blocks()["WorkerBlocks"] == []
-    assert [one.sample_hit_id for one in requester.work.offers("A1")] == [hit_id]
+    assert [offer.sample_hit_id for offer in requester.work.offers("A1")] == [hit_id]
 
 
 def test_messages_reach_workers_and_failures_are_named(shared):
     shared.work.register("A1")
-    found = shared.boto.notify_workers(
+    response = shared.boto.notify_workers(
         Subject="Thanks", MessageText="More is there.\nGrüße", WorkerIds=["A1", "ANOBODY", "A1"]
     )
-    (failure,) = found["NotifyWorkersFailureStatuses"]
+    (failure,) = response["NotifyWorkersFailureStatuses"]
     assert failure["WorkerId"] == "ANOBODY"
     assert failure["NotifyWorkersFailureCode"] == "HardFailure"
     assert "ANOBODY" in failure["NotifyWorkersFailureMessage"]
-    said = [(one.subject, one.text) for one in shared.work.messages("A1")]
-    assert said == [("Thanks", "More is there.\nGrüße")]
+    values = [(message.subject, message.text) for message in shared.work.messages("A1")]
+    assert values == [("Thanks", "More is there.\nGrüße")]
 
 
 def test_events_are_recorded_as_asked_for(requester):

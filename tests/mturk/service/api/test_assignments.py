@@ -21,9 +21,9 @@ def test_an_assignment_from_accepting_to_approval(requester):
     requester.clock.advance(60)
     fields = [("best-t1", "ä <&> 🙂"), ("comment", "a\nb")]
     requester.work.submit(assignment_id, "A1", fields)
-    (found,) = requester.boto.list_assignments_for_hit(HITId=hit_id)["Assignments"]
-    assert from_xml(found.pop("Answer")) == fields
-    assert found == {
+    (assignment,) = requester.boto.list_assignments_for_hit(HITId=hit_id)["Assignments"]
+    assert from_xml(assignment.pop("Answer")) == fields
+    assert assignment == {
         "AssignmentId": assignment_id,
         "WorkerId": "A1",
         "HITId": hit_id,
@@ -46,11 +46,15 @@ def test_an_assignment_from_accepting_to_approval(requester):
 def test_a_rejection_says_when_and_why(shared):
     assignment_id = shared.submit("A1", shared.hit())
     shared.boto.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="empty answer")
-    found = shared.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert found["AssignmentStatus"] == "Rejected"
-    assert found["RejectionTime"] == at(shared.clock.now())
-    assert found["RequesterFeedback"] == "empty answer"
-    (done,) = [one for one in shared.work.history("A1") if one.assignment_id == assignment_id]
+    assignment = shared.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert assignment["AssignmentStatus"] == "Rejected"
+    assert assignment["RejectionTime"] == at(shared.clock.now())
+    assert assignment["RequesterFeedback"] == "empty answer"
+    (done,) = [
+        assignment
+        for assignment in shared.work.history("A1")
+        if assignment.assignment_id == assignment_id
+    ]
     assert (done.status, done.feedback) == ("Rejected", "empty answer")
 
 
@@ -62,14 +66,16 @@ def test_assignments_by_status(shared):
     shared.boto.reject_assignment(AssignmentId=ids[1], RequesterFeedback="no")
 
     def listed(*states):
-        which = {"AssignmentStatuses": list(states)} if states else {}
-        found = shared.boto.list_assignments_for_hit(HITId=hit_id, **which)
-        assert found["NumResults"] == len(found["Assignments"])
-        return [one["AssignmentId"] for one in found["Assignments"]]
+        parameters = {"AssignmentStatuses": list(states)} if states else {}
+        assignments = shared.boto.list_assignments_for_hit(HITId=hit_id, **parameters)
+        assert assignments["NumResults"] == len(assignments["Assignments"])
+        return [assignment["AssignmentId"] for assignment in assignments["Assignments"]]
 
     assert listed() == ids
     assert listed("Approved", "Rejected") == ids[:2]
-    assert [listed(one) for one in ("Approved", "Rejected", "Submitted")] == [[one] for one in ids]
+    assert [listed(assignment_id) for assignment_id in ("Approved", "Rejected", "Submitted")] == [
+        [one] for one in ids
+    ]
 
 
 @pytest.mark.parametrize("operation", ["approve_assignment", "reject_assignment"])
@@ -90,9 +96,9 @@ def test_a_rejection_is_overridden(shared):
     shared.boto.approve_assignment(
         AssignmentId=assignment_id, OverrideRejection=True, RequesterFeedback="sorry"
     )
-    found = shared.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert found["AssignmentStatus"] == "Approved"
-    assert found["RequesterFeedback"] == "sorry"
+    assignment = shared.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert assignment["AssignmentStatus"] == "Approved"
+    assert assignment["RequesterFeedback"] == "sorry"
 
 
 def test_bonuses(shared):
@@ -102,8 +108,8 @@ def test_bonuses(shared):
         shared.boto.send_bonus(
             WorkerId=worker, AssignmentId=assignment_id, BonusAmount=f"{number + 1}", Reason="quick"
         )
-    found = shared.boto.list_bonus_payments(HITId=hit_id)
-    assert [one["WorkerId"] for one in found["BonusPayments"]] == ["A1", "A2"]
+    response = shared.boto.list_bonus_payments(HITId=hit_id)
+    assert [bonus["WorkerId"] for bonus in response["BonusPayments"]] == ["A1", "A2"]
     (one,) = shared.boto.list_bonus_payments(AssignmentId=ids[1])["BonusPayments"]
     assert one == {
         "WorkerId": "A2",
@@ -112,7 +118,7 @@ def test_bonuses(shared):
         "Reason": "quick",
         "GrantTime": at(shared.clock.now()),
     }
-    (told,) = [one for one in shared.work.messages("A2") if "2.00" in one.subject]
+    (told,) = [message for message in shared.work.messages("A2") if "2.00" in message.subject]
     assert told.text == "quick"
     assert shared.work.progress("A2").earned >= 2
 
@@ -154,8 +160,8 @@ def test_bonuses_are_listed_for_one_thing(shared):
 
 
 def test_there_are_no_uploaded_files(shared):
-    asked = {"AssignmentId": shared.submit("A1", shared.hit()), "QuestionIdentifier": "q"}
-    assert shared.code("get_file_upload_url", **asked) == "ParameterValidationError"
+    parameters = {"AssignmentId": shared.submit("A1", shared.hit()), "QuestionIdentifier": "q"}
+    assert shared.code("get_file_upload_url", **parameters) == "ParameterValidationError"
 
 
 @pytest.mark.parametrize(

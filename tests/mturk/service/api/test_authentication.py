@@ -1,4 +1,4 @@
-"""Signatures: made by botocore, checked by the service; every change of a signed request is refused."""
+"""Signatures by botocore are accepted; every modification of a signed request is refused."""
 
 import datetime
 
@@ -17,7 +17,7 @@ BODY = b'{"HITId": "3ABC"}'
 
 @pytest.fixture
 def signed(monkeypatch):
-    """Return (headers, time) of a request that botocore has signed; `ago` seconds before now."""
+    """Return (headers, time) of a request signed by botocore `ago` seconds before now."""
 
     def make(key=KEY, secret=SECRET, service="mturk-requester", ago=0, token=None, extra=None):
         now = datetime.datetime(2026, 11, 21, 12, 0, tzinfo=datetime.UTC)

@@ -1,4 +1,4 @@
-"""The AWS command line, as it comes, against the service."""
+"""The unmodified AWS command line with the service."""
 
 import json
 import os
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(AWS is None, reason="the AWS command line is not
 
 @pytest.fixture
 def aws(service, tmp_path):
-    """Return a function that calls `aws mturk ...` and returns what it prints."""
+    """Return a function that calls `aws mturk ...` and returns its output."""
     environment = os.environ | {
         "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_CONFIG_FILE": str(tmp_path / "none"), "AWS_PAGER": "",
@@ -33,22 +33,22 @@ def aws(service, tmp_path):
     return call
 
 
-def test_a_study_by_the_aws_command_line(aws, service, made):
+def test_a_study_by_the_aws_command_line(aws, service, examples):
     kind = aws(
         "create-hit-type", "--title", "Dialoge", "--description", "Zwei Äußerungen", "--reward", "0.25",
         "--assignment-duration-in-seconds", "600",
     )["HITTypeId"]  # fmt: skip
     hit = aws(
         "create-hit-with-hit-type", "--hit-type-id", kind, "--lifetime-in-seconds", "3600",
-        "--max-assignments", "2", "--question", made.QUESTION, "--unique-request-token", "once",
+        "--max-assignments", "2", "--question", examples.QUESTION, "--unique-request-token", "once",
     )["HIT"]  # fmt: skip
     assert (hit["HITStatus"], hit["Reward"], hit["MaxAssignments"]) == ("Assignable", "0.25", 2)
     again = aws(
         "create-hit-with-hit-type", "--hit-type-id", kind, "--lifetime-in-seconds", "3600",
-        "--question", made.QUESTION, "--unique-request-token", "once", fails=True,
+        "--question", examples.QUESTION, "--unique-request-token", "once", fails=True,
     )  # fmt: skip
     assert hit["HITId"] in again
-    assert [one["HITId"] for one in aws("list-hits")["HITs"]] == [hit["HITId"]]
+    assert [hit["HITId"] for hit in aws("list-hits")["HITs"]] == [hit["HITId"]]
 
     service.work.register("AONE")
     assignment_id = service.work.accept("AONE", hit["HITId"]).assignment_id

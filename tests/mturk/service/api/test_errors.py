@@ -1,4 +1,4 @@
-"""How the service says no: two shapes, codes of its own, and never a broken answer."""
+"""Errors of the API: two shapes, codes, and valid responses in every case."""
 
 import json
 
@@ -9,14 +9,14 @@ TARGET = "MTurkRequesterServiceV20170117."
 
 
 def refusal(answer):
-    """Return the code of a refusal, whose form is checked."""
+    """Check the form of an error response; return its code."""
     status, headers, body = answer
-    found = json.loads(body)
+    result = json.loads(body)
     assert status == 400
     assert headers["content-type"] == JSON
-    assert set(found) == {"__type", "Message", "TurkErrorCode"}
-    assert found["__type"] == "RequestError"
-    return found["TurkErrorCode"]
+    assert set(result) == {"__type", "Message", "TurkErrorCode"}
+    assert result["__type"] == "RequestError"
+    return result["TurkErrorCode"]
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_a_long_value_is_not_repeated_whole(shared):
     assert len(answer[2]) < 2_000
 
 
-def test_every_operation_of_botocore_is_there_and_no_other(made):
+def test_every_operation_of_botocore_is_there_and_no_other(examples):
     from mturk.service.api.operations import OPERATIONS
 
-    assert set(OPERATIONS) == set(made.service_model().operation_names)
+    assert set(OPERATIONS) == set(examples.service_model().operation_names)
     assert len(OPERATIONS) == 39
 
 
@@ -112,7 +112,7 @@ def test_a_failure_of_the_service_is_a_fault_that_boto3_tries_again(requester, m
     assert b"secret" not in body
 
 
-def test_a_failed_call_leaves_nothing_behind(requester, made, monkeypatch):
+def test_a_failed_call_leaves_nothing_behind(requester, examples, monkeypatch):
     from mturk.service.api.operations import OPERATIONS
 
     working = OPERATIONS["CreateHIT"]
@@ -122,7 +122,7 @@ def test_a_failed_call_leaves_nothing_behind(requester, made, monkeypatch):
         raise RuntimeError
 
     monkeypatch.setitem(OPERATIONS, "CreateHIT", failing)
-    body = json.dumps(made.HIT | {"UniqueRequestToken": "t"}).encode()
+    body = json.dumps(examples.HIT | {"UniqueRequestToken": "t"}).encode()
     assert requester.post("CreateHIT", body)[0] == 500
     monkeypatch.undo()
     assert requester.boto.list_hits()["HITs"] == []

@@ -1,4 +1,4 @@
-"""Requests drawn from botocore's shapes, whole and broken: every answer is one that botocore reads.
+"""Random requests from botocore's shapes, valid and invalid: botocore can parse every response.
 
 All go over the wire. A status of 500 is a failure of the service and fails the test.
 """
@@ -35,7 +35,7 @@ SANE = {
 NEVER = ("NextToken", "Test")
 LAST = ("DisassociateQualificationFromWorker", "DeleteQualificationType", "DeleteHIT")
 ORDER = sorted(OPERATIONS, key=lambda name: LAST.index(name) if name in LAST else -1)
-"""What takes away what others need comes last."""
+"""Operations that delete objects are last."""
 REFUSED = {
     "DeleteHIT": "the HIT is not done with",
     "GetFileUploadURL": "no answer holds a file",
@@ -48,9 +48,9 @@ REFUSED = {
 
 
 class Shapes:
-    """Strategies for botocore's shapes; ids are those of things that exist, or none.
+    """Strategies for botocore's shapes; ids are existing or unknown.
 
-    With `sane`, what is needed has values that the service takes, so that operations are carried out.
+    With `sane`, required members have valid values, so that operations are executed.
     """
 
     def __init__(self, model, known, texts, *, sane=False):
@@ -60,13 +60,17 @@ class Shapes:
         return getattr(self, shape.type_name)(shape, name)
 
     def structure(self, shape, name):
-        members = {one: self.of(inner, one) for one, inner in shape.members.items()}
-        needed = {one: members[one] for one in shape.required_members}
-        rest = {one: inner for one, inner in members.items() if one not in needed}
+        members = {name: self.of(inner, name) for name, inner in shape.members.items()}
+        needed = {name: members[name] for name in shape.required_members}
+        remainder = {name: inner for name, inner in members.items() if name not in needed}
         if self.sane:
-            wanted = [one for one in rest if one in self.texts or one in SANE or one in self.known]
-            rest = {one: rest[one] for one in wanted if one not in NEVER}
-        return st.fixed_dictionaries(needed, optional=rest)
+            chosen_names = [
+                name
+                for name in remainder
+                if name in self.texts or name in SANE or name in self.known
+            ]
+            remainder = {name: remainder[name] for name in chosen_names if name not in NEVER}
+        return st.fixed_dictionaries(needed, optional=remainder)
 
     def list(self, shape, name):
         inner = self.of(shape.member, name.removesuffix("s"))
@@ -97,8 +101,8 @@ class Shapes:
 
 
 @pytest.fixture(scope="module")
-def shapes(shared, made):
-    """The strategies, over a service in which something of everything exists."""
+def shapes(shared, examples):
+    """The strategies, for a service with an object of every kind."""
     type_id = shared.qualification(Name="fuzz")
     hits = [shared.hit(MaxAssignments=3) for _ in range(2)]
     done = [shared.submit(worker, hits[0]) for worker in ("A1", "A2")]
@@ -120,27 +124,27 @@ def shapes(shared, made):
         "Subdivision": ["NY"],
     }  # fmt: skip
     texts = {
-        "Question": st.just(made.QUESTION),
-        "Test": st.just(made.QUESTION),
+        "Question": st.just(examples.QUESTION),
+        "Test": st.just(examples.QUESTION),
         "Reward": st.sampled_from(["0.01", "1", "999999999999"]),
         "BonusAmount": st.sampled_from(["0.01", "0", "999999999999"]),
     }
     shared.grant("A1", type_id)
-    return Shapes(made.service_model(), known, texts)
+    return Shapes(examples.service_model(), known, texts)
 
 
 def read(model, operation, answer):
-    """Return what botocore's own parser reads; wrong members and types fail."""
+    """Parse a response by botocore's parser; fail for wrong members and types."""
     status, headers, body = answer
     assert status in (200, 400), body
     json.loads(body, parse_constant=pytest.fail)
     shape = model.operation_model(operation).output_shape
     parser = create_parser(model.metadata["protocol"])
-    found = parser.parse({"status_code": status, "headers": headers, "body": body}, shape)
+    result = parser.parse({"status_code": status, "headers": headers, "body": body}, shape)
     if status == 200:
         fits(shape, json.loads(body))
     else:
-        assert found["Error"]["Code"] == "RequestError"
+        assert result["Error"]["Code"] == "RequestError"
         assert json.loads(body)["TurkErrorCode"]
     return status
 
@@ -149,7 +153,7 @@ TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "timestamp
 
 
 def fits(shape, value):
-    """Fail where a value is not of its shape: botocore's parser lets much pass."""
+    """Fail if a value does not match its shape, since botocore's parser is lenient."""
     if shape.type_name == "structure":
         assert set(value) <= set(shape.members)
         for name, one in value.items():

@@ -1,4 +1,4 @@
-"""Every limit of the service, at it and beyond it, through unmodified boto3."""
+"""Every limit of the service, at and beyond the limit, through unmodified boto3."""
 
 from datetime import UTC, datetime
 
@@ -16,10 +16,10 @@ FORM = (
 
 
 def question(size):
-    """Return a question of so many bytes, of which many are no characters."""
+    """Return a question of `size` bytes with many multi-byte characters."""
     empty = len(write_html_question("<p>").encode())
-    umlauts, rest = divmod(size - empty, 2)
-    return write_html_question("<p>" + "ü" * umlauts + "x" * rest)
+    umlauts, remainder = divmod(size - empty, 2)
+    return write_html_question("<p>" + "ü" * umlauts + "x" * remainder)
 
 
 def form(size):
@@ -87,22 +87,25 @@ def cases(table, which):
 
 @pytest.mark.parametrize(("name", "value"), cases(OF_A_HIT, 0))
 def test_a_hit_at_a_limit(shared, name, value):
-    found = shared.get(shared.hit(Title="at", **{name: value}) if name != "Title" else
+    hit = shared.get(shared.hit(Title="at", **{name: value}) if name != "Title" else
                        shared.hit(Title=value))  # fmt: skip
     if name not in ("UniqueRequestToken", "LifetimeInSeconds", "Reward"):
-        assert found.get(name, "") == value
+        assert hit.get(name, "") == value
 
 
 @pytest.mark.parametrize(("name", "value"), cases(OF_A_HIT, 1))
-def test_a_hit_beyond_a_limit(shared, made, name, value):
-    code, message = shared.refused("create_hit", **made.HIT | {name: value})
+def test_a_hit_beyond_a_limit(shared, examples, name, value):
+    code, message = shared.refused("create_hit", **examples.HIT | {name: value})
     assert code == REFUSED
     assert name in message or "Values" in message
 
 
-def test_a_billion_assignments_are_a_question_of_money_only(shared, made):
-    asked = made.HIT | {"Reward": "0", "MaxAssignments": 10**9}  # a fee of ten million dollars
-    assert shared.code("create_hit", **asked) == "InsufficientFunds"
+def test_a_billion_assignments_are_a_question_of_money_only(shared, examples):
+    parameters = examples.HIT | {
+        "Reward": "0",
+        "MaxAssignments": 10**9,
+    }  # a fee of ten million dollars
+    assert shared.code("create_hit", **parameters) == "InsufficientFunds"
 
 
 @pytest.mark.parametrize("size", [0, 101, -1, 1000])
@@ -135,12 +138,12 @@ def test_feedback(shared):
 )
 def test_a_hit_of_nine_never_becomes_one_of_ten(shared, first, more, code):
     hit_id = shared.hit(MaxAssignments=first)
-    asked = {"HITId": hit_id, "NumberOfAdditionalAssignments": more}
+    parameters = {"HITId": hit_id, "NumberOfAdditionalAssignments": more}
     operation = "create_additional_assignments_for_hit"
     if code is None:
-        shared.boto.create_additional_assignments_for_hit(**asked)
+        shared.boto.create_additional_assignments_for_hit(**parameters)
     else:
-        assert shared.code(operation, **asked) == code
+        assert shared.code(operation, **parameters) == code
     assert shared.get(hit_id)["MaxAssignments"] == first + (0 if code else more)
 
 
@@ -178,13 +181,13 @@ def test_messages(shared, name, fits, beyond):
         ("Test", [form(65_535)], [form(65_536)]),
     ],
 )
-def test_qualification_types(shared, made, name, fits, beyond):
+def test_qualification_types(shared, examples, name, fits, beyond):
     test = {"Test": form(200), "TestDurationInSeconds": 60}
-    asked = made.QUALIFICATION | {"Name": f"limit of {name}"} | test
+    parameters = examples.QUALIFICATION | {"Name": f"limit of {name}"} | test
     for value in beyond:
-        assert shared.code("create_qualification_type", **asked | {name: value}) == REFUSED
+        assert shared.code("create_qualification_type", **parameters | {name: value}) == REFUSED
     for value in fits:
-        its_id = shared.qualification(**asked | {name: value})
+        its_id = shared.qualification(**parameters | {name: value})
         shared.boto.delete_qualification_type(QualificationTypeId=its_id)
 
 
@@ -194,8 +197,8 @@ def test_values_of_qualifications_have_32_bits(shared):
         shared.grant("A1", who["QualificationTypeId"], value)
         assert shared.boto.get_qualification_score(**who)["Qualification"]["IntegerValue"] == value
     for value in (-(2**31) - 1, 2**31, 2**70):
-        asked = who | {"IntegerValue": value}
-        assert shared.code("associate_qualification_with_worker", **asked) == REFUSED
+        parameters = who | {"IntegerValue": value}
+        assert shared.code("associate_qualification_with_worker", **parameters) == REFUSED
 
 
 def test_reasons(shared):
@@ -211,7 +214,7 @@ def test_reasons(shared):
 @pytest.mark.parametrize("operation", ["create_additional_assignments_for_hit", "send_bonus"])
 def test_tokens_of_other_operations(shared, operation):
     hit_id = shared.hit(MaxAssignments=2)
-    asked = {
+    parameters = {
         "create_additional_assignments_for_hit": {
             "HITId": hit_id, "NumberOfAdditionalAssignments": 1,
         },
@@ -220,14 +223,14 @@ def test_tokens_of_other_operations(shared, operation):
             "Reason": "r",
         },
     }[operation]  # fmt: skip
-    assert shared.code(operation, **asked, UniqueRequestToken="t" * 65) == REFUSED
-    getattr(shared.boto, operation)(**asked, UniqueRequestToken="t" * 64)
+    assert shared.code(operation, **parameters, UniqueRequestToken="t" * 65) == REFUSED
+    getattr(shared.boto, operation)(**parameters, UniqueRequestToken="t" * 64)
 
 
 @pytest.mark.parametrize(
     "place", [{"Country": "D"}, {"Country": "DEU"}, {"Country": "US", "Subdivision": "NYC"}, {}]
 )
-def test_places_have_two_letters(shared, made, place):
+def test_places_have_two_letters(shared, examples, place):
     locale = {"QualificationTypeId": "00000000000000000071", "Comparator": "EqualTo"}
-    asked = made.HIT | {"QualificationRequirements": [locale | {"LocaleValues": [place]}]}
-    assert shared.code("create_hit", **asked) == REFUSED
+    parameters = examples.HIT | {"QualificationRequirements": [locale | {"LocaleValues": [place]}]}
+    assert shared.code("create_hit", **parameters) == REFUSED

@@ -1,4 +1,4 @@
-"""Long lists in pages: botocore's nine paginators, and tokens that were tampered with."""
+"""Pagination: botocore's nine paginators, and modified tokens."""
 
 import base64
 
@@ -9,13 +9,13 @@ COUNT = 7
 
 @pytest.fixture(scope="module")
 def full(shared):
-    """COUNT entries in every list; return what the lists are asked, and what is expected of them."""
+    """Create COUNT entries in every list; return the parameters and expected results of the lists."""
     type_id = shared.qualification(Name="listed")
-    asking = [{"QualificationTypeId": type_id, "Comparator": "Exists"}]
+    requirements = [{"QualificationTypeId": type_id, "Comparator": "Exists"}]
     workers = [f"A{number}" for number in range(COUNT)]
     for worker in workers:
         shared.grant(worker, type_id)
-    hits = [shared.hit(QualificationRequirements=asking) for _ in range(COUNT)]
+    hits = [shared.hit(QualificationRequirements=requirements) for _ in range(COUNT)]
     many = shared.hit(MaxAssignments=COUNT)
     done = [shared.submit(worker, many) for worker in workers]
     for worker, assignment_id in zip(workers, done, strict=True):
@@ -66,7 +66,7 @@ def test_a_paginator_finds_all_in_order(shared, full, operation, size):
     parameters, its_id, expected = full[operation]
     paginator = shared.boto.get_paginator(operation)
     pages = list(paginator.paginate(**parameters, PaginationConfig={"PageSize": size}))
-    (key,) = (one.expression for one in paginator.result_keys)
+    (key,) = (result_key.expression for result_key in paginator.result_keys)
     assert [row[its_id] for page in pages for row in page.get(key, ())] == expected
     assert [page["NumResults"] for page in pages] == [len(page[key]) for page in pages]
     assert len(pages) == -(-len(expected) // size)
@@ -76,7 +76,9 @@ def test_a_paginator_finds_all_in_order(shared, full, operation, size):
 @pytest.mark.parametrize("operation", LISTS)
 def test_ten_are_on_a_page_unless_asked(shared, full, operation):
     parameters, its_id, expected = full[operation]
-    (key,) = (one.expression for one in shared.boto.get_paginator(operation).result_keys)
+    (key,) = (
+        result_key.expression for result_key in shared.boto.get_paginator(operation).result_keys
+    )
     found = getattr(shared.boto, operation)(**parameters)
     assert [row[its_id] for row in found[key]] == expected[:10]
 
@@ -87,8 +89,8 @@ def test_what_is_added_between_pages_neither_hides_nor_doubles(requester):
     requester.hit()
     requester.boto.update_expiration_for_hit(HITId=ids[3], ExpireAt=0)
     requester.boto.delete_hit(HITId=ids[3])
-    rest = requester.boto.list_hits(NextToken=first["NextToken"])
-    found = [one["HITId"] for one in [*first["HITs"], *rest["HITs"]]]
+    remainder = requester.boto.list_hits(NextToken=first["NextToken"])
+    found = [hit["HITId"] for hit in [*first["HITs"], *remainder["HITs"]]]
     assert found == ids[::-1]
 
 
@@ -125,5 +127,8 @@ def test_a_token_that_was_not_given_is_refused(shared, operation, token):
 
 
 def test_results_of_review_policies_have_no_pages(shared):
-    asked = {"HITId": shared.hit(), "NextToken": "MQ=="}
-    assert shared.code("list_review_policy_results_for_hit", **asked) == "ParameterValidationError"
+    parameters = {"HITId": shared.hit(), "NextToken": "MQ=="}
+    assert (
+        shared.code("list_review_policy_results_for_hit", **parameters)
+        == "ParameterValidationError"
+    )

@@ -24,17 +24,17 @@ def at(seconds):
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def test_a_type_comes_back_with_all_that_was_said(shared, made):
-    said = made.QUALIFICATION | TEST | {
+def test_a_type_comes_back_with_all_that_was_said(shared, examples):
+    values = examples.QUALIFICATION | TEST | {
         "Name": "whole", "Keywords": "German, test", "AnswerKey": KEY, "RetryDelayInSeconds": 60,
     }  # fmt: skip
-    found = shared.boto.create_qualification_type(**said)["QualificationType"]
-    assert {name: found[name] for name in said} == said
-    assert found["CreationTime"] == at(shared.clock.now())
-    assert (found["IsRequestable"], found["AutoGranted"]) == (True, False)
-    its_id = found["QualificationTypeId"]
+    qualification_type = shared.boto.create_qualification_type(**values)["QualificationType"]
+    assert {name: qualification_type[name] for name in values} == values
+    assert qualification_type["CreationTime"] == at(shared.clock.now())
+    assert (qualification_type["IsRequestable"], qualification_type["AutoGranted"]) == (True, False)
+    its_id = qualification_type["QualificationTypeId"]
     again = shared.boto.get_qualification_type(QualificationTypeId=its_id)
-    assert again["QualificationType"] == found
+    assert again["QualificationType"] == qualification_type
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,18 @@ def test_a_type_comes_back_with_all_that_was_said(shared, made):
 )
 def test_types_of_the_system_are_there_and_stay(shared, its_id, name):
     of = {"QualificationTypeId": its_id}
-    found = shared.boto.get_qualification_type(**of)["QualificationType"]
-    assert (found["Name"], found["IsRequestable"]) == (name, False)
+    qualification_type = shared.boto.get_qualification_type(**of)["QualificationType"]
+    assert (qualification_type["Name"], qualification_type["IsRequestable"]) == (name, False)
     assert shared.code("delete_qualification_type", **of) == "QualificationTypeDoesNotExist"
     assert shared.code("update_qualification_type", **of) == "QualificationTypeDoesNotExist"
 
 
-def test_a_name_is_used_once(shared, made):
+def test_a_name_is_used_once(shared, examples):
     shared.qualification(Name="once")
-    asked = made.QUALIFICATION | {"Name": "once"}
-    assert shared.code("create_qualification_type", **asked) == "QualificationTypeAlreadyExists"
+    parameters = examples.QUALIFICATION | {"Name": "once"}
+    assert (
+        shared.code("create_qualification_type", **parameters) == "QualificationTypeAlreadyExists"
+    )
 
 
 def test_types_are_found_by_words_and_by_whether_one_can_ask(requester):
@@ -66,15 +68,17 @@ def test_types_are_found_by_words_and_by_whether_one_can_ask(requester):
         requester.qualification(Name="c", QualificationTypeStatus="Inactive"),
     ]
 
-    def found(requestable=False, **more):
+    def response(requestable=False, **more):
         answer = requester.boto.list_qualification_types(MustBeRequestable=requestable, **more)
-        return [one["QualificationTypeId"] for one in answer["QualificationTypes"]]
+        return [
+            qualification["QualificationTypeId"] for qualification in answer["QualificationTypes"]
+        ]
 
-    assert found(MustBeOwnedByCaller=True) == types
-    assert found(True) == types[:2]
-    assert found(Query="DEUTSCH") == types[:2]
-    assert found(Query="100%") == types[:1]
-    assert found(Query="%", MustBeOwnedByCaller=True) == types[:1]  # no pattern
+    assert response(MustBeOwnedByCaller=True) == types
+    assert response(True) == types[:2]
+    assert response(Query="DEUTSCH") == types[:2]
+    assert response(Query="100%") == types[:1]
+    assert response(Query="%", MustBeOwnedByCaller=True) == types[:1]  # no pattern
 
 
 def test_a_type_is_changed(shared):
@@ -107,16 +111,16 @@ def test_a_type_is_changed(shared):
         ({"QualificationTypeStatus": "Open"}, "Active, Inactive"),
     ],
 )
-def test_a_type_that_contradicts_itself(shared, made, wrong, reason):
-    asked = made.QUALIFICATION | {"Name": "wrong"} | wrong
-    code, message = shared.refused("create_qualification_type", **asked)
+def test_a_type_that_contradicts_itself(shared, examples, wrong, reason):
+    parameters = examples.QUALIFICATION | {"Name": "wrong"} | wrong
+    code, message = shared.refused("create_qualification_type", **parameters)
     assert code == "ParameterValidationError"
     assert reason in message
 
 
-def test_a_question_of_another_kind_is_no_test(shared, made):
-    asked = made.QUALIFICATION | {"Name": "html"} | TEST | {"Test": made.QUESTION}
-    assert "QuestionForm" in shared.refused("create_qualification_type", **asked)[1]
+def test_a_question_of_another_kind_is_no_test(shared, examples):
+    parameters = examples.QUALIFICATION | {"Name": "html"} | TEST | {"Test": examples.QUESTION}
+    assert "QuestionForm" in shared.refused("create_qualification_type", **parameters)[1]
 
 
 def test_a_worker_is_given_a_qualification_and_loses_it(shared):
@@ -130,14 +134,14 @@ def test_a_worker_is_given_a_qualification_and_loses_it(shared):
 
     def listed(**status):
         of = {"QualificationTypeId": its_id}
-        found = shared.boto.list_workers_with_qualification_type(**of, **status)
-        return [one["WorkerId"] for one in found["Qualifications"]]
+        response = shared.boto.list_workers_with_qualification_type(**of, **status)
+        return [qualification["WorkerId"] for qualification in response["Qualifications"]]
 
     assert (listed(), listed(Status="Revoked")) == (["A1"], [])
     shared.boto.disassociate_qualification_from_worker(**who, Reason="too many errors")
     assert (listed(), listed(Status="Revoked")) == ([], ["A1"])
     assert shared.code("get_qualification_score", **who) == "InvalidQualificationState"
-    assert [one.text for one in shared.work.messages("A1")] == ["too many errors"]
+    assert [message.text for message in shared.work.messages("A1")] == ["too many errors"]
     shared.grant("A1", its_id)
     assert listed() == ["A1"]
 
@@ -146,11 +150,11 @@ def test_a_request_is_accepted(shared):
     its_id = shared.qualification(Name="asked", **TEST)
     shared.work.register("A2")
     assert shared.work.request_qualification("A2", its_id, [("q", "so?")]) == "Pending"
-    found = shared.boto.list_qualification_requests(QualificationTypeId=its_id)
-    (asked,) = found["QualificationRequests"]
-    assert from_xml(asked.pop("Answer")) == [("q", "so?")]
-    request_id = asked.pop("QualificationRequestId")
-    assert asked == {
+    response = shared.boto.list_qualification_requests(QualificationTypeId=its_id)
+    (request,) = response["QualificationRequests"]
+    assert from_xml(request.pop("Answer")) == [("q", "so?")]
+    request_id = request.pop("QualificationRequestId")
+    assert request == {
         "QualificationTypeId": its_id, "WorkerId": "A2", "Test": FORM,
         "SubmitTime": at(shared.clock.now()),
     }  # fmt: skip
@@ -168,41 +172,43 @@ def test_a_request_is_rejected(shared):
     its_id = shared.qualification(Name="refused")
     shared.work.register("A3")
     shared.work.request_qualification("A3", its_id)
-    found = shared.boto.list_qualification_requests(QualificationTypeId=its_id)
-    (asked,) = found["QualificationRequests"]
+    response = shared.boto.list_qualification_requests(QualificationTypeId=its_id)
+    (request,) = response["QualificationRequests"]
     shared.boto.reject_qualification_request(
-        QualificationRequestId=asked["QualificationRequestId"], Reason="no more places"
+        QualificationRequestId=request["QualificationRequestId"], Reason="no more places"
     )
     who = {"QualificationTypeId": its_id, "WorkerId": "A3"}
     assert shared.code("get_qualification_score", **who) == "QualificationDoesNotExist"
-    assert [one.text for one in shared.work.messages("A3")] == ["no more places"]
+    assert [message.text for message in shared.work.messages("A3")] == ["no more places"]
 
 
-def test_a_deleted_type_keeps_the_hits_that_require_it_as_they_were(requester, made):
+def test_a_deleted_type_keeps_the_hits_that_require_it_as_they_were(requester, examples):
     its_id = requester.qualification()
-    asking = [{"QualificationTypeId": its_id, "Comparator": "Exists"}]
-    hit_id = requester.hit(QualificationRequirements=asking, MaxAssignments=2)
+    requirements = [{"QualificationTypeId": its_id, "Comparator": "Exists"}]
+    hit_id = requester.hit(QualificationRequirements=requirements, MaxAssignments=2)
     kind = requester.get(hit_id)["HITTypeId"]
     requester.grant("A1", its_id)
     requester.work.register("A2")
     requester.work.request_qualification("A2", its_id)
     requester.boto.delete_qualification_type(QualificationTypeId=its_id)
     assert requester.accept("A1", hit_id)
-    assert [one.eligible for one in requester.work.offers("A2")] == [False]
+    assert [offer.eligible for offer in requester.work.offers("A2")] == [False]
     assert requester.boto.list_qualification_requests()["QualificationRequests"] == []
     gone = "QualificationTypeDoesNotExist"
     assert requester.code("get_qualification_type", QualificationTypeId=its_id) == gone
-    new = made.HIT | {"QualificationRequirements": asking}
+    new = examples.HIT | {"QualificationRequirements": requirements}
     assert requester.code("create_hit", **new) == gone
-    of_type = {"HITTypeId": kind, "LifetimeInSeconds": 60, "Question": made.QUESTION}
+    of_type = {"HITTypeId": kind, "LifetimeInSeconds": 60, "Question": examples.QUESTION}
     assert requester.code("create_hit_with_hit_type", **of_type) == gone
     assert requester.qualification() != its_id  # the name is free
 
 
-def test_an_inactive_type_is_required_by_no_new_hit(shared, made):
+def test_an_inactive_type_is_required_by_no_new_hit(shared, examples):
     its_id = shared.qualification(Name="idle", QualificationTypeStatus="Inactive")
-    asking = [{"QualificationTypeId": its_id, "Comparator": "Exists"}]
-    refused = shared.code("create_hit", **made.HIT | {"QualificationRequirements": asking})
+    requirements = [{"QualificationTypeId": its_id, "Comparator": "Exists"}]
+    refused = shared.code(
+        "create_hit", **examples.HIT | {"QualificationRequirements": requirements}
+    )
     assert refused == "InvalidQualificationTypeState"
 
 

@@ -1,4 +1,4 @@
-"""A service with keys over its sockets: who is let in, in which words others are not, and what is logged."""
+"""A service with keys: accepted and refused requests, error messages and log."""
 
 import datetime
 import logging
@@ -20,7 +20,7 @@ TARGET = "MTurkRequesterServiceV20170117."
 
 @pytest.fixture(scope="module")
 def guarded(endpoint_running, tmp_path_factory):
-    """A service with one key, whose clock is right."""
+    """A service with one key and the system clock."""
     now = datetime.datetime.now(datetime.UTC).timestamp()
     folder = tmp_path_factory.mktemp("guarded")
     with endpoint_running(folder, ServerOptions(port=0, keys={KEY: SECRET}), now) as service:
@@ -38,7 +38,7 @@ def refusal(service, **keys):
 
 
 def signed(service, operation, body=b"{}"):
-    """Return the headers of a request as botocore signs it."""
+    """Return the headers of a request signed by botocore."""
     headers = {"X-Amz-Target": TARGET + operation, "Content-Type": "application/x-amz-json-1.1"}
     request = AWSRequest("POST", f"{service.api}/", data=body, headers=headers)
     SigV4Auth(Credentials(KEY, SECRET), "mturk-requester", "us-east-1").add_auth(request)
@@ -46,7 +46,7 @@ def signed(service, operation, body=b"{}"):
 
 
 def post(service, headers, body=b"{}"):
-    """Send headers as they are, the same name twice where it is there twice; return the answer's JSON."""
+    """Send raw headers, including repeated ones; return the JSON of the response."""
     sent = urllib3.HTTPHeaderDict()
     for name, value in headers:
         sent.add(name, value)

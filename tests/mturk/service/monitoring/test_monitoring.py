@@ -1,4 +1,4 @@
-"""What a running service tells of itself: each request by its id, in a line, in numbers; of no person."""
+"""Monitoring of a running service: request ids, log lines and metrics, without personal data."""
 
 import asyncio
 import io
@@ -46,25 +46,25 @@ FAILURE = "The service failed; the request may be repeated."
 
 
 def get(url, **headers):
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return urllib3.request("GET", url, headers=named, retries=False, redirect=False)
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return urllib3.request("GET", url, headers=names, retries=False, redirect=False)
 
 
 def samples(url):
-    """Return the numbers of a page of metrics: (name, labels in order) -> value."""
+    """Parse a page of metrics: (name, ordered labels) -> value."""
     page = get(url).data.decode()
     return {
-        (one.name, *(one.labels[name] for name in sorted(one.labels))): one.value
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
         for family in text_string_to_metric_families(page)
-        for one in family.samples
+        for sample in family.samples
     }
 
 
 @contextmanager
 def logged(form):
-    """Write what is logged by this process into a text, as the service does."""
-    written = io.StringIO()
-    handler, root, ours = logging.StreamHandler(written), logging.getLogger(), "mturk"
+    """Capture the log of this process in the format of the service."""
+    log_text = io.StringIO()
+    handler, root, ours = logging.StreamHandler(log_text), logging.getLogger(), "mturk"
     handler.setFormatter(formatter(form))
     before = logging.getLogger(ours).level
     # importing Streamlit, in a test before this one, keeps uvicorn's records from the root
@@ -75,7 +75,7 @@ def logged(form):
     for logger in uvicorn:
         logger.propagate = True
     try:
-        yield written
+        yield log_text
     finally:
         root.removeHandler(handler)
         logging.getLogger(ours).setLevel(before)
@@ -83,8 +83,8 @@ def logged(form):
             logger.propagate = value
 
 
-def lines_of(written):
-    return [json.loads(line) for line in written.splitlines()]
+def lines_of(log_text):
+    return [json.loads(line) for line in log_text.splitlines()]
 
 
 def client(url, secret=SECRET):
@@ -94,10 +94,10 @@ def client(url, secret=SECRET):
     )  # fmt: skip
 
 
-def do_a_hit(found, made):
-    """Publish a HIT, do it as a worker, approve it, and try some things that are refused."""
+def do_a_hit(found, examples):
+    """Publish, complete and approve a HIT, and send some refused requests."""
     requester = client(found.api)
-    hit = requester.create_hit(**made.HIT)["HIT"]["HITId"]
+    hit = requester.create_hit(**examples.HIT)["HIT"]["HITId"]
     with pytest.raises(ClientError) as caught:
         client(found.api, "what somebody guessed").get_account_balance()
     found.refused = caught.value.response["ResponseMetadata"]
@@ -120,20 +120,20 @@ def do_a_hit(found, made):
     ]
     person.close()
     assert outcomes == [200, 200, 403, 404, 404]
-    (one,) = requester.list_assignments_for_hit(HITId=hit)["Assignments"]
-    assert ANSWER in one["Answer"]
-    found.answer = requester.approve_assignment(AssignmentId=one["AssignmentId"])
+    (assignment,) = requester.list_assignments_for_hit(HITId=hit)["Assignments"]
+    assert ANSWER in assignment["Answer"]
+    found.answer = requester.approve_assignment(AssignmentId=assignment["AssignmentId"])
     found.private = [
         KEY, SECRET, WORKER, ANSWER, COMMENT, link, link.rpartition("=")[2], submit.split("/")[4],
-        page.frame.rpartition("/")[2], hit, one["AssignmentId"], "secret=query", "guessed",
+        page.frame.rpartition("/")[2], hit, assignment["AssignmentId"], "secret=query", "guessed",
         *(value for value in person.cookies.values() if value),
     ]  # fmt: skip
     found.asked = asked
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory, made):
-    """A process with keys behind a trusted proxy, in which a HIT was done; its log, when it ended."""
+def watched(tmp_path_factory, examples):
+    """A process with keys behind a trusted proxy, in which a HIT was completed, and its log."""
     folder = tmp_path_factory.mktemp("watched")
     command = [sys.executable, "-c", CODE, "serve", "--db", folder / "hits.db", "--port", "0", "--json",
                "--log", "json", "--metrics", "127.0.0.1:0", "--trust-proxy", "127.0.0.1"]  # fmt: skip
@@ -142,25 +142,25 @@ def watched(tmp_path_factory, made):
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
         )
-    found = SimpleNamespace(**json.loads(process.stdout.readline()))
-    found.database = Database(folder / "hits.db")
+    result = SimpleNamespace(**json.loads(process.stdout.readline()))
+    result.database = Database(folder / "hits.db")
     try:
-        do_a_hit(found, made)
-        found.given = [
-            get(f"{found.api}/work/", X_Request_ID=name) for name in ("from.the-proxy_1", "no!")
+        do_a_hit(result, examples)
+        result.given = [
+            get(f"{result.api}/work/", X_Request_ID=name) for name in ("from.the-proxy_1", "no!")
         ]
-        found.healthy = (
-            get(f"{found.api}/healthz"),
-            get(found.metrics.replace("metrics", "healthz")),
+        result.healthy = (
+            get(f"{result.api}/healthz"),
+            get(result.metrics.replace("metrics", "healthz")),
         )
-        found.numbers, found.page = samples(found.metrics), get(found.metrics).data.decode()
+        result.numbers, result.page = samples(result.metrics), get(result.metrics).data.decode()
     finally:
         process.terminate()
         process.communicate(timeout=300)
-        found.database.close()
-    found.written = (folder / "log").read_text()
-    found.lines = lines_of(found.written)
-    return found
+        result.database.close()
+    result.written = (folder / "log").read_text()
+    result.lines = lines_of(result.written)
+    return result
 
 
 def test_each_request_is_one_line_of_json(watched):
@@ -171,8 +171,8 @@ def test_each_request_is_one_line_of_json(watched):
         }  # fmt: skip
         assert len(line.keys() & {"operation", "page", "frame"}) == 1
         assert line["timestamp"].endswith("Z")
-    told = [line["operation"] for line in answered if "operation" in line]
-    assert told == ["CreateHIT", "unknown", "ListAssignmentsForHIT", "ApproveAssignment"]
+    events = [line["operation"] for line in answered if "operation" in line]
+    assert events == ["CreateHIT", "unknown", "ListAssignmentsForHIT", "ApproveAssignment"]
     taken = [line["outcome"] for line in answered if line.get("page", "").startswith("/submit/")]
     assert taken == ["done", "again", "refused"]
     assert len({line["request_id"] for line in answered}) == len(answered)
@@ -236,8 +236,8 @@ def test_a_trusted_proxy_gives_ids_where_they_are_ids(watched):
 def test_probes_are_answered_on_both_ports_and_fill_no_log(watched):
     for answer in watched.healthy:
         assert answer.status == 200
-        found = answer.json()
-        assert (found["status"], found["database"]) == ("ok", "ok")
+        result = answer.json()
+        assert (result["status"], result["database"]) == ("ok", "ok")
     assert watched.healthy[0].headers["X-Request-ID"] not in watched.written
     assert "healthz" not in watched.page
 
@@ -246,9 +246,9 @@ def test_the_documentation_names_metrics_that_are_there(watched):
     section = (
         PAGE.read_text("utf-8").partition("## 10. Monitor the service")[2].partition("\n## ")[0]
     )
-    named = set(re.findall(r"giccs_[a-z_]+", section)) - {"giccs_"}
-    assert len(named) > 6
-    for name in named:
+    names = set(re.findall(r"giccs_[a-z_]+", section)) - {"giccs_"}
+    assert len(names) > 6
+    for name in names:
         assert name in watched.page
 
 
@@ -273,7 +273,7 @@ def test_a_proxy_cannot_give_what_is_no_id(tmp_path, endpoint_running, given):
 def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
     with service.database.engine.begin() as connection:
         connection.execute(text("ALTER TABLE hit RENAME TO gone"))
-    with logged("json") as written:
+    with logged("json") as log_text:
         person = WebClient(service.site, on_response=lambda *_: None, stop_event=threading.Event())
         form = person.get("/work/").form("/work/enter")
         page = person.post("/work/enter", form.fields | {"worker": WORKER})
@@ -283,13 +283,13 @@ def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
             service.client().get_hit(HITId="3A")
         # the server logs the failure of a page after it has sent it, so perhaps after the other one
         end = time.monotonic() + 120
-        while "uvicorn.error" not in written.getvalue() and time.monotonic() < end:
+        while "uvicorn.error" not in log_text.getvalue() and time.monotonic() < end:
             time.sleep(0.05)
     assert page.status == 500
     # on a slow machine the minute's round of the server fails meanwhile, of no request
     failures = [
         line
-        for line in lines_of(written.getvalue())
+        for line in lines_of(log_text.getvalue())
         if "exception" in line and line["logger"] != "mturk.server"
     ]
     failures.sort(key=lambda line: line["logger"], reverse=True)
@@ -300,7 +300,7 @@ def test_a_failure_is_one_line_with_the_id_that_the_worker_sees(service):
     assert failures[-1]["request_id"] == last
     for line in failures:
         assert "no such table: hit" in line["exception"]
-    assert WORKER not in written.getvalue()
+    assert WORKER not in log_text.getvalue()
 
 
 def test_who_goes_away_while_sending_is_no_failure():
@@ -314,11 +314,11 @@ def test_who_goes_away_while_sending_is_no_failure():
 
 
 def test_a_method_that_somebody_makes_up_is_in_no_line(service):
-    with logged("json") as written:
+    with logged("json") as log_text:
         for method in ("APRIVATE77", "DELETE"):
             urllib3.request(method, f"{service.site}/work/")
         health(service.site)  # answered when the lines of those before are written
-    methods = [line["method"] for line in lines_of(written.getvalue())]
+    methods = [line["method"] for line in lines_of(log_text.getvalue())]
     assert methods == ["other", "DELETE"]
 
 
@@ -339,21 +339,21 @@ def fault():
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_no_value_forges_a_line_or_commands_a_terminal(form):
     forged = "a\n2026-01-01T00:00:00Z [info] forged\r\x1b[2J\x85"
-    shown = formatter(form).format(record(forged, outcome=forged, exc_info=fault()))
-    first, *more = shown.splitlines()
+    text = formatter(form).format(record(forged, outcome=forged, exc_info=fault()))
+    first, *more = text.splitlines()
     assert "forged" in first
     assert not more if form == "json" else all(line.startswith("    ") for line in more)
-    assert not {"\x1b", "\r", "\x85"} & set(shown)
-    assert "hunter2" not in shown
-    assert "Traceback" in shown
+    assert not {"\x1b", "\r", "\x85"} & set(text)
+    assert "hunter2" not in text
+    assert "Traceback" in text
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_only_our_fields_are_in_a_line(form):
-    shown = formatter(form).format(record("told", status=204, worker=WORKER, color_message=ANSWER))
-    assert "204" in shown
-    assert WORKER not in shown
-    assert ANSWER not in shown
+    text = formatter(form).format(record("told", status=204, worker=WORKER, color_message=ANSWER))
+    assert "204" in text
+    assert WORKER not in text
+    assert ANSWER not in text
 
 
 def health(address):
@@ -364,15 +364,15 @@ def health(address):
 def test_a_file_that_another_one_replaced_is_not_well_until_it_is_back(service, tmp_path):
     file, aside = tmp_path / "service" / "hits.db", tmp_path / "aside"
     assert health(service.site) == (200, "ok")
-    with logged("json") as written:
+    with logged("json") as log_text:
         os.rename(file, aside)
         assert health(service.site) == (503, "cannot be read")
         file.write_bytes(b"garbage" * 10_000)
         assert [health(service.site) for _ in range(2)] == [(503, "cannot be read")] * 2
         os.rename(aside, file)
         assert [health(service.site) for _ in range(2)] == [(200, "ok")] * 2
-    told = [line["event"] for line in lines_of(written.getvalue())]
-    assert told == [
+    events = [line["event"] for line in lines_of(log_text.getvalue())]
+    assert events == [
         "unhealthy: the database cannot be read",
         "healthy again: the database can be read",
     ]
@@ -409,7 +409,7 @@ def test_probes_need_no_session_no_turn_and_no_patience(tmp_path, endpoint_runni
 
 @contextmanager
 def serving(database):
-    """Run a service with metrics on a database in this process; its addresses."""
+    """Run a service with metrics on a database in this process; yield its addresses."""
     told, up = [], threading.Event()
 
     def ready(*found):
@@ -464,7 +464,7 @@ def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
         with ThreadPoolExecutor(45) as pool:
             with database.write():
                 answers = pool.map(write, range(45))
-                while sum("AnyIO worker" in one.name for one in threading.enumerate()) < 40:
+                while sum("AnyIO worker" in thread.name for thread in threading.enumerate()) < 40:
                     pass
                 page = urllib3.request("GET", addresses.metrics, retries=False, timeout=300)
                 assert b"giccs_database_up 1.0" in page.data
@@ -492,27 +492,27 @@ def test_strangers_make_up_no_names(tmp_path):
 def test_an_error_of_the_server_repeats_no_value(cluster):
     database = Database(cluster.create("repeated"))
     values = {"worker_id": WORKER, "registered": 0.0}
-    with closing(database), logged("json") as written:
+    with closing(database), logged("json") as log_text:
         with database.write() as connection:
             connection.execute(insert(worker), values)
         with pytest.raises(IntegrityError) as caught, database.write() as connection:
             connection.execute(insert(worker), values)
         logging.getLogger("mturk").error("failed", exc_info=caught.value)
-    assert "worker_pkey" in written.getvalue()
-    assert WORKER not in written.getvalue()
+    assert "worker_pkey" in log_text.getvalue()
+    assert WORKER not in log_text.getvalue()
 
 
 def test_each_service_has_numbers_of_its_own(tmp_path):
     stores = [Database(tmp_path / f"{number}.db") for number in range(2)]
-    one, other = map(Metrics, stores)
-    one.count_request("page", "/work/", 200, 0.1, "")
+    database, other = map(Metrics, stores)
+    database.count_request("page", "/work/", 200, 0.1, "")
     with stores[0].write():
         pass
     labels = {"kind": "page", "name": "/work/", "status": "200"}
     waits = "giccs_database_write_wait_seconds_count"
-    assert one.registry.get_sample_value("giccs_http_requests_total", labels) == 1
+    assert database.registry.get_sample_value("giccs_http_requests_total", labels) == 1
     assert other.registry.get_sample_value("giccs_http_requests_total", labels) is None
-    assert [each.registry.get_sample_value(waits) for each in (one, other)] == [1, 0]
+    assert [each.registry.get_sample_value(waits) for each in (database, other)] == [1, 0]
     for store in stores:
         store.close()
 

@@ -1,4 +1,4 @@
-"""mturk-hits --verbose against a service with keys: what is told of every call, and what never is."""
+"""mturk-hits --verbose with a service with keys: log of every call, without secrets."""
 
 import json
 import os
@@ -31,7 +31,7 @@ SETTINGS = 'approval_rate_above = -1\ncountries = []\ntitle = "Which is nearest?
 
 @pytest.fixture(scope="module")
 def study(endpoint_running, tmp_path_factory):
-    """A service with one key and a study at it; returns how to run a command there."""
+    """A service with one key and a study; returns a function that runs commands."""
     folder = tmp_path_factory.mktemp("verbose")
     (folder / "dialogues.jsonl").write_text(json.dumps(DIALOGUE) + "\n", "utf-8")
     rows = "tuple_id,group,item1,item2,item3\nt1,d1,d1-u1,d1-u2,d1-u3\nt2,d1,d1-u3,d1-u4,d1-u5\n"
@@ -62,7 +62,7 @@ def published(study):
 
 
 def submitted(study):
-    """Let a worker do every HIT there is, with a remark."""
+    """Let a worker complete every HIT with a comment."""
     hits = study.service.client(aws_access_key_id=KEY, aws_secret_access_key=SECRET).list_hits()
     study.service.work.register(WORKER, country="DE")
     for hit in hits["HITs"]:
@@ -73,12 +73,12 @@ def submitted(study):
 
 
 def test_every_call_is_told_and_no_secret_of_anybody(study):
-    said = published(study)
+    output = published(study)
     assert re.search(
-        r"mturk\.study\.client: CreateHITWithHITType: done, \d+\.\d{3} s, request \S+,", said
+        r"mturk\.study\.client: CreateHITWithHITType: done, \d+\.\d{3} s, request \S+,", output
     )
-    assert re.search(r"mturk\.study\.ledger: ledger ledger\.db: 0 HITs, 0 assignments", said)
-    assert "mturk.study.publish: creating " in said
+    assert re.search(r"mturk\.study\.ledger: ledger ledger\.db: 0 HITs, 0 assignments", output)
+    assert "mturk.study.publish: creating " in output
     number = submitted(study)
     collected = study("collect", "-o", "judgments.csv", "--worker-ids", "real")
     assert "mturk.study.client: ListAssignmentsForHIT: done" in collected
@@ -90,4 +90,4 @@ def test_every_call_is_told_and_no_secret_of_anybody(study):
         SECRET, WRONG, KEY, "AWS4-HMAC", "Signature=", WORKER, SAID, "Zug", "DEBUG botocore",
         "DEBUG urllib3",
     ):  # fmt: skip
-        assert private not in said + collected + refused, private
+        assert private not in output + collected + refused, private

@@ -1,4 +1,4 @@
-"""What a requester can send that must be refused in the service's words, and never break it for workers."""
+"""Edge cases of API calls, which must be refused without breaking the service for workers."""
 
 import json
 
@@ -113,8 +113,8 @@ def test_a_worker_id_has_its_form(api, worker):
     ],
 )
 def test_places_and_numbers_are_not_mixed_up(api, work, its_id, values):
-    asked = HIT | {"QualificationRequirements": [{"QualificationTypeId": its_id, **values}]}
-    assert code(api, "CreateHIT", **asked) == "ParameterValidationError"
+    parameters = HIT | {"QualificationRequirements": [{"QualificationTypeId": its_id, **values}]}
+    assert code(api, "CreateHIT", **parameters) == "ParameterValidationError"
     work.register("A1", country="DE")
     assert work.offers("A1") == []  # one bad HIT would keep all workers from all work
 
@@ -128,9 +128,9 @@ def test_all_that_is_overdue_is_settled_before_anybody_looks(api, database, cloc
             row = lifecycle.hit_row(connection, hit_id)
             lifecycle.accept(connection, row, kind, f"A{number}", clock.now())
     clock.advance(600)
-    found = api.call("GetHIT", {"HITId": hit_id})["HIT"]
-    assert found["NumberOfAssignmentsPending"] == 0
-    assert found["NumberOfAssignmentsAvailable"] == 600
+    hit = api.call("GetHIT", {"HITId": hit_id})["HIT"]
+    assert hit["NumberOfAssignmentsPending"] == 0
+    assert hit["NumberOfAssignmentsAvailable"] == 600
 
 
 def test_an_assignment_at_work_is_there_but_in_another_state(api, work):
@@ -175,13 +175,13 @@ def made(api, **more):
 
 
 def test_a_score_that_never_was_and_one_that_was_revoked(api):
-    which = {"QualificationTypeId": made(api), "WorkerId": "A1"}
-    never = refusal(api, "GetQualificationScore", **which)
+    parameters = {"QualificationTypeId": made(api), "WorkerId": "A1"}
+    never = refusal(api, "GetQualificationScore", **parameters)
     assert never.code == "AWS.MechanicalTurk.QualificationDoesNotExist"
     assert never.message.startswith("You requested a Qualification that does not exist.")
-    api.call("AssociateQualificationWithWorker", which)
-    api.call("DisassociateQualificationFromWorker", which)
-    revoked = refusal(api, "GetQualificationScore", **which)
+    api.call("AssociateQualificationWithWorker", parameters)
+    api.call("DisassociateQualificationFromWorker", parameters)
+    revoked = refusal(api, "GetQualificationScore", **parameters)
     assert revoked.code == "AWS.MechanicalTurk.InvalidQualificationState"
     assert "can be called with a status of: Granted" in revoked.message
 
@@ -192,13 +192,13 @@ def test_a_worker_reads_of_what_was_granted_or_refused(api, work):
     api.call("AssociateQualificationWithWorker", granted)
     api.call("AssociateQualificationWithWorker", granted | {"SendNotification": False})
     work.request_qualification("A2", its_id)
-    asked = api.call("ListQualificationRequests", {})["QualificationRequests"][0]
+    parameters = api.call("ListQualificationRequests", {})["QualificationRequests"][0]
     api.call(
         "RejectQualificationRequest",
-        {"QualificationRequestId": asked["QualificationRequestId"], "Reason": "not yet"},
+        {"QualificationRequestId": parameters["QualificationRequestId"], "Reason": "not yet"},
     )
-    assert [one.subject for one in work.messages("A1")] == ["n"]
-    assert [one.text for one in work.messages("A2")] == ["not yet"]
+    assert [message.subject for message in work.messages("A1")] == ["n"]
+    assert [message.text for message in work.messages("A2")] == ["not yet"]
 
 
 @pytest.mark.parametrize("score", ["1e400", "NaN", "many"])

@@ -1,4 +1,4 @@
-"""The imaginary balance: after every step, and after any steps in any order."""
+"""The simulated balance after every step, and after random steps in any order."""
 
 import shutil
 import tempfile
@@ -24,7 +24,7 @@ QUESTION = write_html_question("<p>?</p>")
 KIND = {"Title": "t", "Description": "d", "Reward": "1.00", "AssignmentDurationInSeconds": 60}
 
 
-def test_every_step(requester, made):
+def test_every_step(requester, examples):
     seen = [requester.balance()]
     hit_id = requester.hit(Reward="1.00", MaxAssignments=5)  # 5 of 1.00 and 0.20
     seen.append(requester.balance())
@@ -57,22 +57,22 @@ def test_every_step(requester, made):
 
 
 @pytest.mark.parametrize(
-    ("reward", "assignments", "held"),
+    ("reward", "assignments", "on_hold"),
     [("0.25", 5, "1.50"), ("0.25", 10, "3.50"), ("0", 3, "0.03"), ("0.01", 1, "0.02")],
 )
-def test_what_a_hit_holds(requester, reward, assignments, held):
+def test_what_a_hit_holds(requester, reward, assignments, on_hold):
     requester.hit(Reward=reward, MaxAssignments=assignments)
-    assert requester.balance()[1] == held
+    assert requester.balance()[1] == on_hold
 
 
-def test_places_and_types_that_change_change_what_is_held(requester, made):
+def test_places_and_types_that_change_change_what_is_held(requester, examples):
     hit_id = requester.hit(Reward="1.00", MaxAssignments=2)
     requester.boto.create_additional_assignments_for_hit(
         HITId=hit_id, NumberOfAdditionalAssignments=2
     )
     assert requester.balance()[1] == "4.80"
     requester.accept("A1", hit_id)
-    dear = requester.boto.create_hit_type(**made.KIND | {"Reward": "2.00"})["HITTypeId"]
+    dear = requester.boto.create_hit_type(**examples.KIND | {"Reward": "2.00"})["HITTypeId"]
     requester.boto.update_hit_type_of_hit(HITId=hit_id, HITTypeId=dear)
     assert requester.balance()[1] == "8.40"  # one of 1.20, three of 2.40
     requester.clock.advance(600)
@@ -85,13 +85,13 @@ def test_masters_cost_more(requester):
     assert requester.balance()[1] == "1.25"
 
 
-def test_without_funds_nothing_happens(requester, made):
+def test_without_funds_nothing_happens(requester, examples):
     hit_id = requester.hit(Reward="8000")
     assignment_id = requester.submit("A1", hit_id)
     before = requester.balance()
     bonus_of = {"WorkerId": "A1", "AssignmentId": assignment_id, "Reason": "r"}
     for operation, asked in (
-        ("create_hit", made.HIT | {"Reward": "400", "UniqueRequestToken": "t"}),
+        ("create_hit", examples.HIT | {"Reward": "400", "UniqueRequestToken": "t"}),
         ("send_bonus", bonus_of | {"BonusAmount": "333.34", "UniqueRequestToken": "t"}),
         (
             "create_additional_assignments_for_hit",
@@ -112,17 +112,17 @@ def test_an_overridden_rejection_needs_funds(requester):
     requester.hit(Reward="8000")
     again = {"AssignmentId": assignment_id, "OverrideRejection": True}
     assert requester.code("approve_assignment", **again) == "InsufficientFunds"
-    found = requester.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert found["AssignmentStatus"] == "Rejected"
+    assignment = requester.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert assignment["AssignmentStatus"] == "Rejected"
 
 
 PICK = st.integers(0, 30)
 
 
 class Studies(RuleBasedStateMachine):
-    """A requester and four workers who do anything in any order, beside a model of what must follow.
+    """Random actions of a requester and four workers, compared with a model.
 
-    The model keeps each assignment's state by itself; money and HIT states follow from it.
+    The model tracks each assignment's state; money and HIT states follow from it.
     """
 
     @initialize()
@@ -146,7 +146,7 @@ class Studies(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def call(self, operation, **parameters):
-        """Return the answer, or None where it was refused."""
+        """Return the response, or None if refused."""
         try:
             return self.api.call(operation, parameters)
         except RequestError:
@@ -155,7 +155,7 @@ class Studies(RuleBasedStateMachine):
     def hit(self, pick):
         return list(self.hits)[pick % len(self.hits)] if self.hits else "3NONE"
 
-    def one(self, pick):
+    def record(self, pick):
         return list(self.done)[pick % len(self.done)] if self.done else "3NONE"
 
     @rule(most=st.sampled_from([1, 2, 3, 10]), delay=st.sampled_from([0, 50, 5_000]), life=PICK)
@@ -188,7 +188,7 @@ class Studies(RuleBasedStateMachine):
     def delete(self, pick):
         its_id = self.hit(pick)
         if self.call("DeleteHIT", HITId=its_id) is not None:
-            states = [one["state"] for one in self.done.values() if one["hit"] == its_id]
+            states = [record["state"] for record in self.done.values() if record["hit"] == its_id]
             assert not {"Accepted", "Submitted"}.intersection(states)
             self.hits[its_id]["state"] = "deleted"
 
@@ -217,33 +217,33 @@ class Studies(RuleBasedStateMachine):
         live = self.live(its_id)
         hit = self.hits[its_id]
         full = len(live) >= hit["most"] or self.clock.now() >= hit["ends"]
-        return full or hit["state"] == "deleted" or worker in [one["worker"] for one in live]
+        return full or hit["state"] == "deleted" or worker in [record["worker"] for record in live]
 
     @rule(pick=PICK)
     def submit(self, pick):
-        its_id = self.one(pick)
+        its_id = self.record(pick)
         if its_id in self.done:
-            one = self.done[its_id]
+            record = self.done[its_id]
             try:
-                new = self.work.submit(its_id, f"A{one['worker']}", [("a", "b")])
+                new = self.work.submit(its_id, f"A{record['worker']}", [("a", "b")])
             except WorkError:
-                assert one["state"] in ("Returned", "Abandoned")
+                assert record["state"] in ("Returned", "Abandoned")
                 return
-            assert new == (one["state"] == "Accepted")
+            assert new == (record["state"] == "Accepted")
             if new:
-                due = self.clock.now() + self.hits[one["hit"]]["delay"]
-                one.update(state="Submitted", due=due)
+                due = self.clock.now() + self.hits[record["hit"]]["delay"]
+                record.update(state="Submitted", due=due)
 
     @rule(pick=PICK)
     def give_back(self, pick):
-        its_id = self.one(pick)
+        its_id = self.record(pick)
         if its_id in self.done and self.done[its_id]["state"] == "Accepted":
             self.work.return_assignment(its_id, f"A{self.done[its_id]['worker']}")
             self.done[its_id]["state"] = "Returned"
 
     @rule(pick=PICK, override=st.booleans())
     def approve(self, pick, override):
-        its_id = self.one(pick)
+        its_id = self.record(pick)
         before = self.done.get(its_id, {}).get("state")
         if (
             self.call("ApproveAssignment", AssignmentId=its_id, OverrideRejection=override)
@@ -258,14 +258,14 @@ class Studies(RuleBasedStateMachine):
 
     @rule(pick=PICK)
     def reject(self, pick):
-        its_id = self.one(pick)
+        its_id = self.record(pick)
         if self.call("RejectAssignment", AssignmentId=its_id, RequesterFeedback="no") is not None:
             assert self.done[its_id]["state"] == "Submitted"
             self.done[its_id]["state"] = "Rejected"
 
     @rule(pick=PICK, cents=st.integers(1, 900))
     def pay_bonus(self, pick, cents):
-        its_id = self.one(pick)
+        its_id = self.record(pick)
         worker = self.done.get(its_id, {}).get("worker", 0)
         paid = self.call("SendBonus", AssignmentId=its_id, WorkerId=f"A{worker}", Reason="r",
                          BonusAmount=f"{cents / 100:.2f}")  # fmt: skip
@@ -279,16 +279,18 @@ class Studies(RuleBasedStateMachine):
     def live(self, its_id):
         gone = ("Returned", "Abandoned")
         return [
-            one for one in self.done.values() if one["hit"] == its_id and one["state"] not in gone
+            record
+            for record in self.done.values()
+            if record["hit"] == its_id and record["state"] not in gone
         ]
 
     @invariant()
     def all_is_as_it_must_be(self):
         now = self.clock.now()
-        for its_id, one in self.done.items():
-            if one["state"] in ("Accepted", "Submitted") and one["due"] <= now:
-                if one["state"] == "Accepted":
-                    one["state"] = "Abandoned"
+        for its_id, record in self.done.items():
+            if record["state"] in ("Accepted", "Submitted") and record["due"] <= now:
+                if record["state"] == "Accepted":
+                    record["state"] = "Abandoned"
                 else:
                     self.approved(its_id)
         self.call("GetAccountBalance")  # settles what is due
@@ -299,7 +301,7 @@ class Studies(RuleBasedStateMachine):
                 select(assignment.c.assignment_id, assignment.c.status)
             ).all()
         assert dict(map(tuple, found)) == {
-            its_id: one["state"] for its_id, one in self.done.items()
+            its_id: record["state"] for its_id, record in self.done.items()
         }
         for row in rows:
             self.check_hit(row, now)
@@ -309,8 +311,8 @@ class Studies(RuleBasedStateMachine):
     def check_hit(self, row, now):
         model, live = self.hits[row.hit_id], self.live(row.hit_id)
         assert len(live) <= model["most"] == row.max_assignments
-        assert len({one["worker"] for one in live}) == len(live)
-        states = [one["state"] for one in live]
+        assert len({record["worker"] for record in live}) == len(live)
+        states = [record["state"] for record in live]
         pending, submitted = states.count("Accepted"), states.count("Submitted")
         assert (row.pending, row.submitted) == (pending, submitted)
         assert row.completed == len(live) - pending - submitted

@@ -1,4 +1,4 @@
-"""The states of HITs and assignments, while a clock that the test moves goes on."""
+"""States of HITs and assignments over time, with a manual clock."""
 
 import pytest
 
@@ -9,9 +9,9 @@ DAY = 86_400
 
 def state(requester, hit_id):
     """Return a HIT's status and how many assignments are pending, available, completed."""
-    found = requester.get(hit_id)
+    hit = requester.get(hit_id)
     counts = ("Pending", "Available", "Completed")
-    return found["HITStatus"], *(found[f"NumberOfAssignments{one}"] for one in counts)
+    return hit["HITStatus"], *(hit[f"NumberOfAssignments{name}"] for name in counts)
 
 
 def status(requester, assignment_id):
@@ -19,7 +19,7 @@ def status(requester, assignment_id):
 
 
 def refused(act, *arguments):
-    """Return why a worker may not."""
+    """Return the error code of a refused action of a worker."""
     with pytest.raises(WorkError) as caught:
         act(*arguments)
     return caught.value.code
@@ -121,9 +121,11 @@ def test_approval_comes_by_itself(requester, delay):
         requester.clock.advance(delay - 1)
         assert status(requester, assignment_id) == "Submitted"
         requester.clock.advance(1 + DAY)  # nobody looks at the moment itself
-    found = requester.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
-    assert found["AssignmentStatus"] == "Approved"
-    assert found["ApprovalTime"].timestamp() == found["AutoApprovalTime"].timestamp() == due
+    assignment = requester.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert assignment["AssignmentStatus"] == "Approved"
+    assert (
+        assignment["ApprovalTime"].timestamp() == assignment["AutoApprovalTime"].timestamp() == due
+    )
     assert (
         requester.code("approve_assignment", AssignmentId=assignment_id) == "InvalidAssignmentState"
     )
@@ -201,8 +203,8 @@ def test_review_status_goes_there_and_back(requester):
     review(HITId=hit_id)
     assert requester.code("update_hit_review_status", HITId=hit_id) == "InvalidHITState"
     review(**back)
-    found = requester.get(hit_id)
-    assert (found["HITStatus"], found["HITReviewStatus"]) == ("Reviewable", "NotReviewed")
+    hit = requester.get(hit_id)
+    assert (hit["HITStatus"], hit["HITReviewStatus"]) == ("Reviewable", "NotReviewed")
 
 
 def test_only_a_hit_that_is_done_with_is_deleted(requester):
@@ -240,10 +242,10 @@ def test_a_deleted_hit_stays_deleted(requester, operation, more):
     assert state(requester, hit_id)[0] == "Disposed"
 
 
-def test_a_type_that_changes_counts_for_those_who_accept_later(requester, made):
+def test_a_type_that_changes_counts_for_those_who_accept_later(requester, examples):
     hit_id = requester.hit(MaxAssignments=2)
     first = requester.accept("A1", hit_id)
-    kind = requester.boto.create_hit_type(**made.KIND | {
+    kind = requester.boto.create_hit_type(**examples.KIND | {
         "Reward": "0.50", "AssignmentDurationInSeconds": 60, "AutoApprovalDelayInSeconds": 60,
     })  # fmt: skip
     requester.boto.update_hit_type_of_hit(HITId=hit_id, HITTypeId=kind["HITTypeId"])
@@ -254,16 +256,16 @@ def test_a_type_that_changes_counts_for_those_who_accept_later(requester, made):
     requester.work.submit(first, "A1", [])
     requester.clock.advance(60)
     assert status(requester, first) == "Submitted"
-    assert [str(one.reward) for one in requester.work.history("A1")] == ["0.25"]
+    assert [str(assignment.reward) for assignment in requester.work.history("A1")] == ["0.25"]
 
 
-def test_tokens_are_forgotten_after_a_day(requester, made):
-    asked = made.HIT | {"UniqueRequestToken": "t"}
-    first = requester.hit(**asked)
+def test_tokens_are_forgotten_after_a_day(requester, examples):
+    parameters = examples.HIT | {"UniqueRequestToken": "t"}
+    first = requester.hit(**parameters)
     requester.clock.advance(DAY - 1)
-    assert first in requester.refused("create_hit", **asked)[1]
+    assert first in requester.refused("create_hit", **parameters)[1]
     requester.clock.advance(1)
-    assert requester.hit(**asked) != first
+    assert requester.hit(**parameters) != first
 
 
 def test_what_was_due_while_nobody_looked_is_settled_in_its_order(requester):
@@ -275,5 +277,5 @@ def test_what_was_due_while_nobody_looked_is_settled_in_its_order(requester):
     requester.clock.advance(365 * DAY)
     assert state(requester, hit_id) == ("Reviewable", 0, 2, 1)
     assert status(requester, abandoned) == "Abandoned"
-    found = requester.boto.get_assignment(AssignmentId=submitted)["Assignment"]
-    assert found["ApprovalTime"].timestamp() == begin + 120
+    assignment = requester.boto.get_assignment(AssignmentId=submitted)["Assignment"]
+    assert assignment["ApprovalTime"].timestamp() == begin + 120

@@ -1,4 +1,4 @@
-"""However many HITs there are: what a worker is shown does not cost a look at each of them."""
+"""Queries for workers do not scan all HITs."""
 
 import pytest
 from sqlalchemy import event, insert
@@ -14,7 +14,7 @@ SITE, FRAME = "http://site.test:8765", "http://site.test:8766"
 
 @pytest.fixture
 def plans(requester):
-    """Return what SQLite means to do for the queries of a call."""
+    """Return SQLite's query plans of a call."""
     engine = requester.service.database.engine
 
     def planned(call, *arguments):

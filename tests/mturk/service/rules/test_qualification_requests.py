@@ -1,4 +1,4 @@
-"""Who may see, preview and accept a HIT, and how workers come to qualifications."""
+"""Eligibility for HITs, and qualification requests."""
 
 import itertools
 
@@ -29,7 +29,7 @@ def refused(act, *arguments):
 
 
 def may(requirement, *, value=None, country=None, subdivision=None, wish="accept"):
-    """Tell whether a worker with this value and place meets a requirement."""
+    """Return whether a worker with this value and location meets a requirement."""
     values = {} if value is None else {"3Q": value}
     return not unmet_requirements(
         [requirement], WorkerQualifications(values, {}, country, subdivision), wish
@@ -52,9 +52,9 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("comparator", "values", "meet"), NUMBERS)
 def test_every_comparator_of_numbers(comparator, values, meet):
-    asked = {"QualificationTypeId": "3Q", "Comparator": comparator}
-    asked |= {"IntegerValues": values} if values else {}
-    assert {value for value in (None, 4, 5, 6) if may(asked, value=value)} == meet
+    parameters = {"QualificationTypeId": "3Q", "Comparator": comparator}
+    parameters |= {"IntegerValues": values} if values else {}
+    assert {value for value in (None, 4, 5, 6) if may(parameters, value=value)} == meet
 
 
 PLACES = {"nowhere": (None, None), "DE": ("DE", None), "NY": ("US", "NY"), "CA": ("US", "CA"),
@@ -62,7 +62,7 @@ PLACES = {"nowhere": (None, None), "DE": ("DE", None), "NY": ("US", "NY"), "CA":
 
 
 @pytest.mark.parametrize(
-    ("comparator", "places", "meet"),
+    ("comparator", "locales", "meet"),
     [
         ("EqualTo", [BERLIN], {"DE"}),
         ("EqualTo", [USA], {"NY", "CA", "US"}),
@@ -75,13 +75,13 @@ PLACES = {"nowhere": (None, None), "DE": ("DE", None), "NY": ("US", "NY"), "CA":
         ("DoesNotExist", None, {"nowhere"}),
     ],
 )
-def test_every_comparator_of_places(comparator, places, meet):
-    asked = {"QualificationTypeId": LOCALE, "Comparator": comparator}
-    asked |= {"LocaleValues": places} if places else {}
+def test_every_comparator_of_places(comparator, locales, meet):
+    parameters = {"QualificationTypeId": LOCALE, "Comparator": comparator}
+    parameters |= {"LocaleValues": locales} if locales else {}
     found = {
         name
         for name, (country, subdivision) in PLACES.items()
-        if may(asked, country=country, subdivision=subdivision)
+        if may(parameters, country=country, subdivision=subdivision)
     }
     assert found == meet
 
@@ -103,16 +103,16 @@ def test_what_a_requirement_guards(shared, guard, allowed):
     title = f"guarded {sorted(guard.items())}"
     hit_id = shared.hit(Title=title, QualificationRequirements=[country | guard])
     shared.work.register("A1", country="AT")
-    offers = [one for one in shared.work.offers("A1") if one.title == title]
+    offers = [offer for offer in shared.work.offers("A1") if offer.title == title]
     assert bool(offers) == ("see" in allowed)
-    assert not any(one.eligible for one in offers)
+    assert not any(offer.eligible for offer in offers)
     if "preview" in allowed:
         assert "<p>" in shared.work.preview("A1", hit_id)
     else:
         assert refused(shared.work.preview, "A1", hit_id) == "NotEligible"
     assert refused(shared.work.accept, "A1", hit_id) == "NotEligible"
     shared.work.register("A2", country="DE")
-    (offer,) = [one for one in shared.work.offers("A2") if one.title == title]
+    (offer,) = [offer for offer in shared.work.offers("A2") if offer.title == title]
     assert offer.eligible
     assert shared.work.accept("A2", hit_id)
 
@@ -135,8 +135,8 @@ def test_all_requirements_must_be_met(requester):
 
 def test_revoking_takes_effect_at_once(requester):
     its_id = requester.qualification()
-    asked = [{"QualificationTypeId": its_id, "Comparator": "Exists"}]
-    hits = [requester.hit(QualificationRequirements=asked) for _ in range(2)]
+    parameters = [{"QualificationTypeId": its_id, "Comparator": "Exists"}]
+    hits = [requester.hit(QualificationRequirements=parameters) for _ in range(2)]
     requester.grant("A1", its_id)
     requester.submit("A1", hits[0])
     requester.boto.disassociate_qualification_from_worker(QualificationTypeId=its_id, WorkerId="A1")
@@ -173,8 +173,8 @@ def test_system_values_follow_what_became_of_the_work(requester):
 def test_few_rejections_of_few_do_not_count(requester):
     assignment_id = requester.submit("A1", requester.hit())
     requester.boto.reject_assignment(AssignmentId=assignment_id, RequesterFeedback="no")
-    asked = {"QualificationTypeId": APPROVED_PERCENT, "Comparator": "GreaterThan"}
-    hit_id = requester.hit(QualificationRequirements=[asked | {"IntegerValues": [98]}])
+    parameters = {"QualificationTypeId": APPROVED_PERCENT, "Comparator": "GreaterThan"}
+    hit_id = requester.hit(QualificationRequirements=[parameters | {"IntegerValues": [98]}])
     assert requester.accept("A1", hit_id)
 
 
@@ -182,8 +182,10 @@ def key(mapping="", default=""):
     """Return an answer key: q1 is worth 10 for a and 5 for b with c, q2 is worth 6 for y."""
 
     def option(score, *answers):
-        chosen = "".join(f"<SelectionIdentifier>{one}</SelectionIdentifier>" for one in answers)
-        return f"<AnswerOption>{chosen}<AnswerScore>{score}</AnswerScore></AnswerOption>"
+        selections_xml = "".join(
+            f"<SelectionIdentifier>{answer}</SelectionIdentifier>" for answer in answers
+        )
+        return f"<AnswerOption>{selections_xml}<AnswerScore>{score}</AnswerScore></AnswerOption>"
 
     first = option(10, "a") + option(5, "b", "c") + default
     return (
@@ -284,8 +286,8 @@ def test_asking_again(requester):
     assert ask("A1", often, BEST) == "Granted"
     who = {"QualificationTypeId": often, "WorkerId": "A1"}
     assert requester.boto.get_qualification_score(**who)["Qualification"]["IntegerValue"] == 16
-    (asked,) = requester.boto.list_qualification_requests()["QualificationRequests"]
-    request_id = asked["QualificationRequestId"]
+    (request,) = requester.boto.list_qualification_requests()["QualificationRequests"]
+    request_id = request["QualificationRequestId"]
     requester.boto.reject_qualification_request(QualificationRequestId=request_id)
     assert ask("A1", waiting) == "Pending"
 
@@ -297,7 +299,7 @@ def test_what_cannot_be_asked_for(requester):
     requester.work.register("A1")
     for its_id in (idle, HITS_APPROVED, "3NO"):
         assert refused(ask, "A1", its_id) == "NotEligible"
-    assert [one.name for one in requester.work.requestable("A1")] == ["active"]
+    assert [qualification.name for qualification in requester.work.requestable("A1")] == ["active"]
     requester.boto.create_worker_block(WorkerId="A1", Reason="r")
     assert refused(ask, "A1", active) == "NotEligible"
 

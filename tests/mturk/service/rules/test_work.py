@@ -1,4 +1,4 @@
-"""The worker's side: what is offered, what one sees of one's own work, and two processes at one file."""
+"""Operations of workers: offers, history, and two processes on one file."""
 
 import subprocess
 import sys
@@ -63,8 +63,8 @@ def test_two_processes_give_ten_places_once(requester):
         fighter.stdin.flush()
     found = " ".join(fighter.communicate(timeout=300)[0] for fighter in fighters).split()
     assert [fighter.returncode for fighter in fighters] == [0, 0]
-    given = [one for one in found if one != "Full"]
-    assert (len(found), len(given), len(set(given))) == (50, 10, 10)
+    accepted = [result for result in found if result != "Full"]
+    assert (len(found), len(accepted), len(set(accepted))) == (50, 10, 10)
     assert requester.get(hit)["NumberOfAssignmentsPending"] == 10
     assert requester.get(hit)["NumberOfAssignmentsAvailable"] == 0
 
@@ -78,8 +78,8 @@ def test_offers_are_one_a_type_the_newest_first(requester):
     assert (first.reward, first.duration, first.eligible) == (Decimal("1.50"), 600, True)
     assert (second.title, second.hits_available) == ("old", 2)
     requester.accept("AONE", old[0])
-    assert [one.hits_available for one in requester.work.offers("AONE")] == [1, 1]
-    assert [one.title for one in requester.work.offers("AONE", limit=1)] == ["new"]
+    assert [offer.hits_available for offer in requester.work.offers("AONE")] == [1, 1]
+    assert [offer.title for offer in requester.work.offers("AONE", limit=1)] == ["new"]
     requester.clock.advance(86_400)
     assert requester.work.offers("AONE") == []
 
@@ -132,14 +132,19 @@ def test_history_and_progress_are_ones_own(requester):
         WorkerId="AONE", BonusAmount="1.10", AssignmentId=paid, Reason="Danke"
     )
     done = requester.work.history("AONE")
-    assert [(one.assignment_id, one.status, one.feedback) for one in done] == [
+    assert [(assignment.assignment_id, assignment.status, assignment.feedback) for assignment in done] == [
         (paid, "Approved", ""), (waiting, "Submitted", ""), (rejected, "Rejected", "leer"),
         (approved, "Approved", "gut"),
     ]  # fmt: skip
     assert requester.work.history("AONE", limit=2) == done[:2]
-    found = requester.work.progress("AONE")
-    assert (found.submitted, found.approved, found.rejected, found.pending) == (4, 2, 1, 1)
-    assert found.earned == Decimal("1.60")
+    progress = requester.work.progress("AONE")
+    assert (progress.submitted, progress.approved, progress.rejected, progress.pending) == (
+        4,
+        2,
+        1,
+        1,
+    )
+    assert progress.earned == Decimal("1.60")
     requester.work.register("ATWO")
     assert requester.work.history("ATWO") == []
     assert requester.work.progress("ATWO").earned == 0
@@ -148,11 +153,11 @@ def test_history_and_progress_are_ones_own(requester):
 def test_open_work_until_it_is_returned_submitted_or_over(requester):
     ids = [requester.accept("AONE", requester.hit()) for _ in range(3)]
     work = requester.work
-    assert [one.assignment_id for one in work.open_assignments("AONE")] == ids
+    assert [assignment.assignment_id for assignment in work.open_assignments("AONE")] == ids
     work.return_assignment(ids[0], "AONE")
     work.return_assignment(ids[0], "AONE")
     work.submit(ids[1], "AONE", [])
-    assert [one.assignment_id for one in work.open_assignments("AONE")] == [ids[2]]
+    assert [assignment.assignment_id for assignment in work.open_assignments("AONE")] == [ids[2]]
     requester.clock.advance(600)
     assert work.open_assignments("AONE") == []
     assert work.assignment(ids[2]).status == "Abandoned"
@@ -163,12 +168,12 @@ def test_messages_reach_whom_they_are_for_the_newest_first(requester):
         requester.submit(worker, requester.hit())
     for subject, workers in (("erste", ["AONE", "ATWO"]), ("zweite", ["AONE"])):
         requester.boto.notify_workers(Subject=subject, MessageText="„Hallo“", WorkerIds=workers)
-    found = requester.work.messages("AONE")
-    assert [(one.subject, one.text) for one in found] == [
+    messages = requester.work.messages("AONE")
+    assert [(result.subject, result.text) for result in messages] == [
         ("zweite", "„Hallo“"),
         ("erste", "„Hallo“"),
     ]
-    assert [one.subject for one in requester.work.messages("ATWO")] == ["erste"]
+    assert [message.subject for message in requester.work.messages("ATWO")] == ["erste"]
 
 
 def test_a_country_stays_until_another_is_given(requester):

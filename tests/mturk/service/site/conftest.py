@@ -1,4 +1,4 @@
-"""A service in one folder: a real database, a clock that is moved by hand, and HITs put in directly."""
+"""A service in a folder: a real database, a manual clock, and HITs inserted directly."""
 
 import socket
 import threading
@@ -43,20 +43,20 @@ ORDINARY = (
     "</body></html>"
 )
 RADIOS = "".join(
-    f"<fieldset><legend>{which}</legend>"
+    f"<fieldset><legend>{choice}</legend>"
     + "".join(
-        f'<label><input type="radio" name="{which}-t1" value="{item}"> {item}</label>'
+        f'<label><input type="radio" name="{choice}-t1" value="{item}"> {item}</label>'
         for item in "abc"
     )
     + "</fieldset>"
-    for which in ("best", "worst")
+    for choice in ("best", "worst")
 )
 BEST_WORST = ORDINARY.replace("<button>", f"{RADIOS}<button>").replace("</body>", f"{ASKED}</body>")
 
 
 @dataclass
 class Service:
-    """What requesters would do through the API, and what a test looks at."""
+    """Actions of requesters, and access to the stored data."""
 
     database: Database
     clock: ManualClock = field(default_factory=lambda: ManualClock(START))
@@ -65,7 +65,7 @@ class Service:
         self.work = WorkerService(self.database, self.clock)
 
     def publish(self, question=ORDINARY, *, title="Judge utterances", places=5, **values):
-        """Put a HIT in and return its id; `question` is a page or question XML."""
+        """Insert a HIT and return its id; `question` is a page or question XML."""
         xml = (
             question
             if "mechanicalturk.amazonaws.com/AWS" in question
@@ -87,9 +87,11 @@ class Service:
             "duration": 1800, "auto_approval_delay": 86_400, "qualifications": [], **values,
         }  # fmt: skip
         key = f"{title} {sorted(row.items())}"
-        known = connection.scalar(select(hit_type.c.hit_type_id).where(hit_type.c.digest == key))
-        if known:
-            return known
+        existing_id = connection.scalar(
+            select(hit_type.c.hit_type_id).where(hit_type.c.digest == key)
+        )
+        if existing_id:
+            return existing_id
         number = len(connection.execute(select(hit_type.c.hit_type_id)).all())
         type_id = f"3TYPE{number}"
         connection.execute(
@@ -136,7 +138,7 @@ def pages():
 
 @dataclass
 class Live:
-    """The service behind real sockets, on a clock that runs."""
+    """The service behind real sockets with the system clock."""
 
     service: Service
     site: str
@@ -164,13 +166,15 @@ def serve(stack, socket, application):
 
 @pytest.fixture
 def live(tmp_path):
-    """Start the site and the frame origin; a connection waits until they listen."""
+    """Start the site and the frame origin, and wait until they listen."""
     database = Database(tmp_path / "hits.db")
     service = Service(database, SystemClock())
     with ExitStack() as stack:
         stack.callback(database.close)
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        site, frame = (f"http://127.0.0.1:{one.getsockname()[1]}" for one in sockets)
+        site, frame = (
+            f"http://127.0.0.1:{listening_socket.getsockname()[1]}" for listening_socket in sockets
+        )
         secret, work = database.secret(), service.work
         studies = (PanelStudy("pilot", "C0DE-42", title="Wie ähnlich?", hits=2),)
         serve(stack, sockets[0], build_site(
@@ -201,7 +205,7 @@ def elsewhere():
 
 @pytest.fixture
 def open_page(chromium):
-    """Return a function that opens a page of its own: no cookies, and chosen language and colours."""
+    """Return a function that opens a page in a new context with a language and colour scheme."""
     contexts = []
 
     def opened(*, locale="en-GB", **options):
@@ -217,7 +221,7 @@ def open_page(chromium):
 
 @pytest.fixture
 def german_question():
-    """A HIT of ours: two dialogues with three candidates each."""
+    """A HIT of a study of tuples: two dialogues with three candidates each."""
     texts = ("Um neun.", "Gegen neun Uhr fangen wir an.", "Morgen ist geschlossen.")
     turns = ("Wann öffnet die Bibliothek?", "Um neun Uhr.", "Und am Samstag?", "Um zehn.", "Danke!")
     parts = []

@@ -34,7 +34,7 @@ FORM = (
 
 
 def fill(service, question):
-    """Give the service something of every kind to show."""
+    """Create an object of every kind for the pages."""
     for _ in range(3):
         service.publish(
             question, title="Welche Äußerung ist am ähnlichsten?",
@@ -51,7 +51,7 @@ def fill(service, question):
 
 
 def tour(live, page):
-    """Go through every kind of page as a worker from Austria would; say the name of each."""
+    """Visit every kind of page as a worker from Austria; yield the name of each."""
     page.goto(live.site + "/work/")
     yield "entry"
     page.locator("#worker").fill("nobody")
@@ -99,8 +99,8 @@ def working(live, page):
     page.reload()
     address = page.locator("#question").get_attribute("src")
     for part in range(2):
-        for which, place in (("best", 0), ("worst", 1)):
-            frame.locator(f"form fieldset.{which}").nth(part).locator("input").nth(place).check()
+        for choice, index in (("best", 0), ("worst", 1)):
+            frame.locator(f"form fieldset.{choice}").nth(part).locator("input").nth(index).check()
     frame.locator("form button[type=submit]").click()
     page.locator(".notice").wait_for()
     yield "received"
@@ -125,23 +125,23 @@ def study(live, page):
     page.wait_for_url("**/work/assignment/*")
     worker = "APROLIFIC5F3C1A2B4D5E6F708192A3B4"
     for _ in range(2):  # the question is tried elsewhere; here what comes after it counts
-        if not (begun := live.service.work.open_assignments(worker)):
+        if not (open_assignments := live.service.work.open_assignments(worker)):
             page.goto(live.site + "/work/next")
-            begun = live.service.work.open_assignments(worker)
-        live.service.work.submit(begun[0].assignment_id, worker, [("answer", "x")])
+            open_assignments = live.service.work.open_assignments(worker)
+        live.service.work.submit(open_assignments[0].assignment_id, worker, [("answer", "x")])
     page.goto(live.site + "/work/next")
     yield "finished"
 
 
 def violations(frame):
-    """Run axe-core in a document and return what it calls serious or critical."""
+    """Run axe-core in a document and return serious and critical violations."""
     frame.evaluate(AXE.read_text(encoding="utf-8"))
-    found = frame.evaluate(
+    result = frame.evaluate(
         "axe.run(document, { iframes: false }).then(result => result.violations)"
     )
     return [
         f"{one['id']} ({one['impact']}): {node['html'][:160]}"
-        for one in found
+        for one in result
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"]
     ]
@@ -159,7 +159,7 @@ def test_no_page_keeps_people_out(live, open_page, german_question, locale, sche
         seen.append(name)
         for number, frame in enumerate(page.frames):
             frame.wait_for_load_state()
-            if found := violations(frame):
-                wrong[f"{name}, document {number}"] = found
+            if result := violations(frame):
+                wrong[f"{name}, document {number}"] = result
     assert len(seen) == 18
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The worker site in a real browser, from entering to the completion code."""
+"""The worker site in a real browser, from the sign-in to the completion code."""
 
 import json
 
@@ -43,8 +43,8 @@ def accept(page):
 def choose(frame, *, worst=1):
     """Choose the first option as best and the one at `worst` as worst, of both tuples."""
     for part in range(2):
-        for which, place in (("best", 0), ("worst", worst)):
-            frame.locator(f"form fieldset.{which}").nth(part).locator("input").nth(place).check()
+        for choice, index in (("best", 0), ("worst", worst)):
+            frame.locator(f"form fieldset.{choice}").nth(part).locator("input").nth(index).check()
 
 
 def stored(live):
@@ -94,7 +94,7 @@ def test_preview_accept_refuse_submit_return(live, open_page):
 
 
 def test_what_the_server_refuses_can_be_mended_without_losing_answers(live, open_page):
-    """The page's own check is put out of action, as a tampering worker would."""
+    """The check of the page is disabled, as by a manipulating worker."""
     live.service.publish(our_question())
     page = open_page()
     enter(live, page)
@@ -123,7 +123,7 @@ def test_a_post_without_the_page_is_checked_all_the_same(live, open_page):
     query = page.locator("#question").evaluate(
         "frame => Object.fromEntries(new URL(frame.src).searchParams)"
     )
-    fields = {f"{which}-t-{d}": f"{d}-0" for d in ("d1", "d2") for which in ("best", "worst")}
+    fields = {f"{choice}-t-{d}": f"{d}-0" for d in ("d1", "d2") for choice in ("best", "worst")}
     answer = page.request.post(query["turkSubmitTo"] + "/mturk/externalSubmit", form=fields)
     assert answer.status == 422
     assert "best and worst are both" in answer.text()
@@ -148,14 +148,14 @@ def test_with_the_keyboard_only(live, open_page):
     page.wait_for_url("**/work/assignment/*")
     page.frame_locator("#question").locator("#answers").wait_for()
     (inside,) = [frame for frame in page.frames if frame.parent_frame]
-    for which in ("best", "worst", "best", "worst"):
-        tab_to(page, f"form fieldset.{which} input:not(.seen)", inside)
+    for choice in ("best", "worst", "best", "worst"):
+        tab_to(page, f"form fieldset.{choice} input:not(.seen)", inside)
         inside.evaluate(
             "which => document.activeElement.closest('fieldset').querySelectorAll('input')"
             ".forEach(input => input.classList.add('seen'))",
-            which,
+            choice,
         )
-        page.keyboard.press("Space" if which == "best" else "ArrowDown")
+        page.keyboard.press("Space" if choice == "best" else "ArrowDown")
     tab_to(page, "form button[type=submit]", inside)
     page.keyboard.press("Enter")
     page.get_by_text("your answer has been received").wait_for()
@@ -163,7 +163,7 @@ def test_with_the_keyboard_only(live, open_page):
 
 
 def tab_to(page, selector, frame=None):
-    """Press Tab until the focus is there; a keyboard user would give up after 60."""
+    """Press Tab until an element has the focus, at most 60 times."""
     for _ in range(60):
         page.keyboard.press("Tab")
         if (frame or page).evaluate("s => document.activeElement.matches(s)", selector):
@@ -221,8 +221,8 @@ def test_texts_of_strangers_are_shown_literally(live, open_page):
     frame = accept(page)
     assert page.locator("h1").text_content() == ODD
     assert frame.locator("#answers .utterance").first.text_content() == f"Äußerung 0 {ODD}"
-    shown = frame.locator("#answers .option .text").all_text_contents()
-    assert shown.count(ODD) == 4  # twice in each of the two tuples
+    text = frame.locator("#answers .option .text").all_text_contents()
+    assert text.count(ODD) == 4  # twice in each of the two tuples
     page.goto(live.site + "/work/messages")
     assert page.locator(".letter").text_content() == ODD
     assert dialogs == []
@@ -270,7 +270,7 @@ def test_forms_that_requesters_have_work_unchanged(live, open_page, kind):
 
 
 def test_a_question_reaches_nobody_and_nothing(live, open_page):
-    """What a hostile question tries: cookies, the page around it, other servers, its own way out."""
+    """A hostile question: access to cookies, the parent page, other servers and navigation."""
     attempts = """
       const tried = {};
       const attempt = (name, what) => {
@@ -309,7 +309,7 @@ EXTERNAL = (
 
 
 def test_a_question_on_the_requesters_own_site(live, open_page, elsewhere):
-    """A stand-in for a laboratory's server: its page keeps its origin and posts the answer here."""
+    """A stub of a requester's server, whose page keeps its origin and posts the answer to the service."""
     live.service.publish(EXTERNAL.format(elsewhere))
     page = open_page()
     enter(live, page)

@@ -1,4 +1,4 @@
-"""Tokens: what was changed, is of another purpose or of another secret, opens nothing."""
+"""Tokens that were modified, or have another purpose or secret, are refused."""
 
 from urllib.parse import parse_qs, urlsplit
 
@@ -37,8 +37,8 @@ def test_a_participant_is_24_hexadecimal_digits(participant):
 
 def test_any_changed_character_makes_a_token_invalid():
     token = token_of(links.worker_link(SITE, SECRET, "AALICE1"))
-    for place in range(len(token) - 1):  # the last character's lowest bits carry nothing
-        changed = token[:place] + ("A" if token[place] != "A" else "B") + token[place + 1 :]
+    for index in range(len(token) - 1):  # the last character's lowest bits carry nothing
+        changed = token[:index] + ("A" if token[index] != "A" else "B") + token[index + 1 :]
         with pytest.raises(links.LinkError):
             links.read_worker_token(SECRET, changed, now=0)
 
@@ -61,17 +61,17 @@ def test_a_token_of_another_purpose_or_secret_is_refused():
 
 
 def test_a_frame_is_opened_with_the_query_that_requesters_pages_expect():
-    shown = links.QuestionView("3HIT", "3ASSIGNMENT", "AALICE1", "de")
-    link = urlsplit(links.frame_link(FRAME, SITE, SECRET, shown))
+    view = links.QuestionView("3HIT", "3ASSIGNMENT", "AALICE1", "de")
+    link = urlsplit(links.frame_link(FRAME, SITE, SECRET, view))
     query = {name: values[0] for name, values in parse_qs(link.query).items()}
     assert set(query) == {"assignmentId", "hitId", "workerId", "turkSubmitTo"}
     assert (query["assignmentId"], query["hitId"], query["workerId"]) == (
         "3ASSIGNMENT", "3HIT", "AALICE1",
     )  # fmt: skip
     assert query["turkSubmitTo"].startswith(f"{SITE}/submit/")
-    assert links.read_frame_token(SECRET, link.path.rpartition("/")[2]) == shown
+    assert links.read_frame_token(SECRET, link.path.rpartition("/")[2]) == view
 
 
 def test_a_preview_has_no_address_that_takes_answers():
-    shown = links.QuestionView("3HIT", links.NOT_AVAILABLE, "AALICE1", "de")
-    assert shown.parameters(SITE, SECRET)["turkSubmitTo"] == f"{SITE}/submit/preview"
+    view = links.QuestionView("3HIT", links.NOT_AVAILABLE, "AALICE1", "de")
+    assert view.parameters(SITE, SECRET)["turkSubmitTo"] == f"{SITE}/submit/preview"

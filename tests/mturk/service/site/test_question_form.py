@@ -1,4 +1,4 @@
-"""QuestionForm: what it asks in plain terms, and what answers it."""
+"""QuestionForm: parsing, and validation of answers."""
 
 import pytest
 
@@ -43,9 +43,9 @@ OVERVIEW = (
 
 
 def form(*parts):
-    found = read_question(f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>')
-    assert isinstance(found, QuestionForm)
-    return read_form(found.root)
+    result = read_question(f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>')
+    assert isinstance(result, QuestionForm)
+    return read_form(result.root)
 
 
 def test_the_overview_is_read_as_plain_blocks():
@@ -95,16 +95,16 @@ def test_questions_are_read_with_their_bounds():
     ],
 )  # fmt: skip
 def test_answers_are_held_against_the_form(answer, fields, wrong):
-    found = find_problems(form(question("q", answer)), fields, "en")
-    assert len(found) == (0 if wrong is None else 1)
+    result = find_problems(form(question("q", answer)), fields, "en")
+    assert len(result) == (0 if wrong is None else 1)
     if wrong:
-        assert "Name of q" in found[0]
-        assert wrong in found[0]
+        assert "Name of q" in result[0]
+        assert wrong in result[0]
     german = find_problems(form(question("q", answer)), fields, "de")
-    assert len(german) == len(found)
-    assert german != found or not found
+    assert len(german) == len(result)
+    assert german != result or not result
 
 
 def test_what_is_not_required_may_be_left_out():
-    asked = form(question("q", f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", "false"))
-    assert find_problems(asked, [], "en") == []
+    parameters = form(question("q", f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", "false"))
+    assert find_problems(parameters, [], "en") == []

@@ -1,4 +1,4 @@
-"""Token buckets: a burst, then so many a second; the oldest keys make room."""
+"""Token buckets: burst, sustained rate, and eviction of the oldest keys."""
 
 from mturk.service.site.rate_limits import RateLimit, TokenBuckets
 

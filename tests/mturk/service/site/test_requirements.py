@@ -1,4 +1,4 @@
-"""Every requirement that the service can name is said in both languages."""
+"""Every requirement has a description in both languages."""
 
 import pytest
 
@@ -49,5 +49,5 @@ def test_the_words_for_places_and_parts_of_them():
 
 def test_all_comparators_and_the_workers_own_types_have_words():
     assert set(COMPARATOR_PHRASES.values()) <= set(COMPARATOR_TEXTS)
-    named = {name for name in SYSTEM_TYPES.values() if name.startswith("Worker_")}
-    assert named == set(NAMES)
+    names = {name for name in SYSTEM_TYPES.values() if name.startswith("Worker_")}
+    assert names == set(NAMES)

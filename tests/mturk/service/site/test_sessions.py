@@ -1,4 +1,4 @@
-"""The cookie: signed, limited, and out of reach of scripts and other sites."""
+"""The session cookie: signed, expiring, and inaccessible to scripts and other sites."""
 
 import pytest
 from starlette.responses import Response

@@ -1,4 +1,4 @@
-"""The worker site through HTTP: who gets in, what they can do, and what is refused."""
+"""The worker site over HTTP: sign-in, pages and refusals."""
 
 import logging
 import re
@@ -25,17 +25,17 @@ PARTICIPANT = "5f3c1a2b4d5e6f708192a3b4"
 
 
 class Browser(TestClient):
-    """A client that fills in the forms it has been shown."""
+    """A client that submits the forms of received pages."""
 
     def token(self, path="/work/"):
         return re.search(r'name="csrf" value="(\w+)"', self.get(path).text)[1]
 
-    def submit(self, path, *, shown="/work/", **fields):
-        return self.post(path, data={"csrf": self.token(shown), **fields})
+    def submit(self, path, *, text="/work/", **fields):
+        return self.post(path, data={"csrf": self.token(text), **fields})
 
     def enter(self, worker, country="DE"):
         assert self.submit("/work/enter", worker=worker).url.path in ("/work/start", "/work/")
-        page = self.submit("/work/start", shown="/work/start", country=country)
+        page = self.submit("/work/start", text="/work/start", country=country)
         assert page.url.path == "/work/", page.text
         return page
 
@@ -46,9 +46,9 @@ class Browser(TestClient):
 
 
 def site_of(service, **options):
-    chosen = {"open_entry": True, "studies": (STUDY,), "now": service.clock.now} | options
+    settings = {"open_entry": True, "studies": (STUDY,), "now": service.clock.now} | options
     return build_site(
-        service.work, service.database.secret(), frame_url=FRAME, site_url=SITE, **chosen
+        service.work, service.database.secret(), frame_url=FRAME, site_url=SITE, **settings
     )
 
 
@@ -123,10 +123,10 @@ def test_a_personal_link_enters_after_the_country_and_only_once_asks_for_it(serv
     link = worker_link(SITE, service.database.secret(), "ABOB22")
     bob = browser(app)
     assert bob.get(link).url.path == "/work/start"
-    wrong = bob.submit("/work/start", shown="/work/start", country="XX")
+    wrong = bob.submit("/work/start", text="/work/start", country="XX")
     assert wrong.status_code == 422
     assert "Please choose a country." in wrong.text
-    assert bob.submit("/work/start", shown="/work/start", country="AT").url.path == "/work/"
+    assert bob.submit("/work/start", text="/work/start", country="AT").url.path == "/work/"
     assert service.work.country("ABOB22") == "AT"
     assert browser(app).get(link).url.path == "/work/"
 
@@ -434,10 +434,10 @@ def test_a_participant_works_through_a_study_and_gets_the_code_at_the_end(servic
     start = join(client, service)
     assert start.url.path == "/work/start"
     assert "First." in start.text
-    unwilling = client.submit("/work/start", shown="/work/start", country="DE")
+    unwilling = client.submit("/work/start", text="/work/start", country="DE")
     assert unwilling.status_code == 422
     assert "without giving your consent" in unwilling.text
-    page = client.submit("/work/start", shown="/work/start", country="DE", consent="yes")
+    page = client.submit("/work/start", text="/work/start", country="DE", consent="yes")
     for _ in range(2):
         assert page.url.path.startswith("/work/assignment/")
         for path in ("/work/", "/work/next", "/work/history"):
@@ -454,7 +454,7 @@ def test_a_participant_works_through_a_study_and_gets_the_code_at_the_end(servic
 def test_without_work_there_is_no_code(service):
     client = browser(site_of(service, open_entry=False))
     join(client, service)
-    page = client.submit("/work/start", shown="/work/start", country="DE", consent="yes")
+    page = client.submit("/work/start", text="/work/start", country="DE", consent="yes")
     assert page.url.path == "/work/next"
     assert "Return submission" in page.text
     assert "C0DE" not in page.text
@@ -465,7 +465,7 @@ def test_a_study_ends_when_its_work_is_done(service):
     service.publish()
     client = browser(site_of(service, studies=(study,)))
     join(client, service, study="all")
-    page = client.submit("/work/start", shown="/work/start", country="DE", consent="yes")
+    page = client.submit("/work/start", text="/work/start", country="DE", consent="yes")
     answer(client, page)
     end = client.submit("/work/continue", assignment=page.url.path.rpartition("/")[2])
     assert "DONE!" in end.text
@@ -571,9 +571,9 @@ def test_guessing_links_is_slowed_down(service):
 
 def test_an_address_must_be_an_origin_and_the_frame_another_one(service):
     for options in ({"site_url": SITE + "/"}, {"frame_url": FRAME + "/x"}, {"frame_url": SITE}):
-        chosen = {"site_url": SITE, "frame_url": FRAME} | options
+        settings = {"site_url": SITE, "frame_url": FRAME} | options
         with pytest.raises(ValueError, match=r"expected|different origins"):
-            build_site(service.work, b"x", open_entry=False, **chosen)
+            build_site(service.work, b"x", open_entry=False, **settings)
     with pytest.raises(ValueError, match="same name"):
         site_of(service, studies=(STUDY, STUDY))
 
@@ -616,10 +616,10 @@ def test_the_frame_shows_the_question_as_it_is_with_one_script_before_it(
 
 def test_the_frame_opens_with_its_own_token_and_query_only(alice, frames, service, caplog):
     address, query = frame_of(alice.accept(service.publish()))
-    path, _, rest = address.partition("?")
+    path, _, params = address.partition("?")
     with caplog.at_level(logging.WARNING, "mturk.site"):
-        for wrong in (path, f"{path}x?{rest}", f"{FRAME}/question/x?{rest}",
-                      address.replace(query["hitId"], "3OTHER"), f"{FRAME}/question/?{rest}"):  # fmt: skip
+        for wrong in (path, f"{path}x?{params}", f"{FRAME}/question/x?{params}",
+                      address.replace(query["hitId"], "3OTHER"), f"{FRAME}/question/?{params}"):  # fmt: skip
             assert frames.get(wrong).status_code in (403, 404)
     assert path.rpartition("/")[2] not in caplog.text
 
@@ -646,9 +646,9 @@ def test_the_operator_may_let_questions_load_from_elsewhere(alice, service):
 def test_a_question_form_is_shown_plainly_and_checked(alice, frames, service):
     page = alice.accept(service.publish(TEST))
     address, query = frame_of(page)
-    shown = frames.get(address).text
-    assert "Is it {kind}?" in shown
-    assert f'action="{query["turkSubmitTo"]}/mturk/externalSubmit"' in shown
+    text = frames.get(address).text
+    assert "Is it {kind}?" in text
+    assert f'action="{query["turkSubmitTo"]}/mturk/externalSubmit"' in text
     refused = answer(alice, page)
     assert refused.status_code == 422
     assert "has not been answered" in refused.text
@@ -669,7 +669,7 @@ GERMAN_ONLY = {"QualificationTypeId": "00000000000000000071", "Comparator": "Equ
 def begin(service, study, country="DE", participant=PARTICIPANT):
     client = browser(site_of(service, studies=(study,), open_entry=False))
     join(client, service, participant, study.name)
-    page = client.submit("/work/start", shown="/work/start", country=country, consent="yes")
+    page = client.submit("/work/start", text="/work/start", country=country, consent="yes")
     return client, page
 
 
@@ -709,7 +709,7 @@ def test_a_participant_who_returns_a_task_decides_what_comes_next(service):
     service.publish()
     client, page = begin(service, PanelStudy("s", "C0DE"))
     after = client.submit(
-        "/work/return", shown=page.url.path, assignment=page.url.path.rpartition("/")[2]
+        "/work/return", text=page.url.path, assignment=page.url.path.rpartition("/")[2]
     )
     assert after.url.path == "/work/returned"
     assert 'href="/work/next"' in after.text

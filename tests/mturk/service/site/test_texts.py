@@ -1,4 +1,4 @@
-"""Both languages say everything, with the same places for values."""
+"""Both languages have all texts with the same placeholders."""
 
 import re
 import string

@@ -1,4 +1,4 @@
-"""The commands of docs/study.md for PostgreSQL, run: made, dumped while people work, restored, served."""
+"""The PostgreSQL commands of docs/study.md: create, dump during work, restore, serve."""
 
 import json
 import os
@@ -24,7 +24,7 @@ OURS = r"<!-- not run: tests/mturk/service/store/test_backup.py .*?-->\n```conso
 
 
 def commands(cluster):
-    """The page's commands, with a folder of the test for /backup, and without sudo."""
+    """The commands of the page, with a test folder for /backup and without sudo."""
     lines = "".join(re.findall(OURS, PAGE, re.S)).splitlines()
     assert all(line.startswith("$ ") for line in lines)
     found = [line[2:].replace("/backup", cluster.folder) for line in lines]
@@ -51,10 +51,10 @@ def shell(cluster, monkeypatch):
     return run
 
 
-def study(database, made):
-    """A study in the middle: something paid, something submitted, something that is worked on."""
+def study(database, examples):
+    """Create a study with paid, submitted and accepted assignments."""
     api, work = Api(database, SystemClock(), {}), WorkerService(database, SystemClock())
-    its_id = api.call("CreateHIT", made.HIT | {"MaxAssignments": 5})["HIT"]["HITId"]
+    its_id = api.call("CreateHIT", examples.HIT | {"MaxAssignments": 5})["HIT"]["HITId"]
     taken = {}
     for worker in ("AONE", "ATWO", "ATHREE"):
         work.register(worker, country="DE")
@@ -65,13 +65,13 @@ def study(database, made):
     return its_id, taken
 
 
-def test_a_study_is_made_dumped_restored_and_served(cluster, shell, made, monkeypatch):
+def test_a_study_is_made_dumped_restored_and_served(cluster, shell, examples, monkeypatch):
     createuser, createdb, dump, create_again, restore, serve = commands(cluster)
     shell(f"{createuser}_doc")  # the cluster's own superuser has the name
     shell(createdb.replace("owner=giccs", "owner=giccs_doc"))
     monkeypatch.setenv("PGUSER", "giccs_doc")
     database = Database("postgresql+psycopg:///giccs")
-    its_id, taken = study(database, made)
+    its_id, taken = study(database, examples)
     before = rows(database)
     shell(dump)
     WorkerService(database, SystemClock()).return_assignment(
@@ -87,11 +87,11 @@ def test_a_study_is_made_dumped_restored_and_served(cluster, shell, made, monkey
     assert rows(restored) == before
     secret = restored.secret()
     restored.close()
-    goes_on(serve, secret, its_id, made)
+    goes_on(serve, secret, its_id, examples)
 
 
-def goes_on(serve, secret, its_id, made):
-    """Serve the restored database as the page says; who was at work goes on, and new HITs are made."""
+def goes_on(serve, secret, its_id, examples):
+    """Serve the restored database as on the page; workers continue, and new HITs are created."""
     import boto3
     import urllib3
 
@@ -107,10 +107,10 @@ def goes_on(serve, secret, its_id, made):
                 "mturk", endpoint_url=site, region_name="us-east-1", aws_access_key_id="any",
                 aws_secret_access_key="any",
             )  # fmt: skip
-            found = client.list_assignments_for_hit(HITId=its_id)["Assignments"]
-            assert [one["WorkerId"] for one in found] == ["AONE", "ATWO"]
+            hit = client.list_assignments_for_hit(HITId=its_id)["Assignments"]
+            assert [result["WorkerId"] for result in hit] == ["AONE", "ATWO"]
             assert client.get_hit(HITId=its_id)["HIT"]["NumberOfAssignmentsPending"] == 1
-            assert client.create_hit(**made.HIT)["HIT"]["HITId"] != its_id
+            assert client.create_hit(**examples.HIT)["HIT"]["HITId"] != its_id
             balance = client.get_account_balance()
             # 10,000 less five at 0.30, one of them paid, and one more HIT at 0.30
             assert balance["AvailableBalance"] == "9998.20"
@@ -135,10 +135,10 @@ def test_nginx_takes_the_upstreams_of_the_page(tmp_path):
     (tmp_path / "nginx.conf").write_text(
         f"pid {tmp_path}/pid; error_log {tmp_path}/log; events {{}}\nhttp {{ {upstreams} {plain} }}\n"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [NGINX, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr
     assert (
         re.findall(r":(\d+);", upstreams)[:4] == re.search(r"for port in ([\d ]+)", PAGE)[1].split()
     )

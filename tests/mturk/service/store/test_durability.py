@@ -1,4 +1,4 @@
-"""What the service has confirmed survives SIGKILL, and places are given once however many fight for them."""
+"""Confirmed submissions survive SIGKILL; assignments are given once to concurrent workers."""
 
 import json
 import sqlite3
@@ -58,7 +58,7 @@ def accepted(path, hits):
 
 
 class Submitting:
-    """Workers who submit at once until the service is gone; what it confirmed is noted."""
+    """Workers submit concurrently until the service is killed; confirmations are recorded."""
 
     def __init__(self, url, secret, pairs):
         self.url, self.secret = url, secret
@@ -95,11 +95,13 @@ class Submitting:
                 self.enough.set()
 
 
-def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, made):
+def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, examples):
     path = tmp_path / "hits.db"
     process, url = start(path)
     requester = client(url)
-    hits = [requester.create_hit(**made.HIT, MaxAssignments=9)["HIT"]["HITId"] for _ in range(HITS)]
+    hits = [
+        requester.create_hit(**examples.HIT, MaxAssignments=9)["HIT"]["HITId"] for _ in range(HITS)
+    ]
     pairs, secret = accepted(path, hits)
     submitting = Submitting(url, secret, pairs)
     threads = [threading.Thread(target=submitting.run) for _ in range(16)]
@@ -118,25 +120,25 @@ def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, made
     process, url = start(path)
     try:
         pages = client(url).get_paginator("list_assignments_for_hit")
-        there = [
-            (one["AssignmentId"], one["AssignmentId"] in one["Answer"])
+        stored = [
+            (assignment["AssignmentId"], assignment["AssignmentId"] in assignment["Answer"])
             for hit in hits
             for page in pages.paginate(HITId=hit)
-            for one in page["Assignments"]
+            for assignment in page["Assignments"]
         ]
     finally:
         process.terminate()
         process.communicate(timeout=300)
-    assert set(submitting.confirmed) <= {assignment for assignment, _ in there}
-    assert len(set(there)) == len(there)
-    assert all(whole for _, whole in there)
+    assert set(submitting.confirmed) <= {assignment for assignment, _ in stored}
+    assert len(set(stored)) == len(stored)
+    assert all(whole for _, whole in stored)
 
 
 def fight(works, hit, workers):
-    """Let workers accept the HIT at once; return the ids that were given, and why others got none."""
+    """Let workers accept the HIT concurrently; return the assignment ids and the error codes."""
     together = threading.Barrier(len(workers))
 
-    def take(number):
+    def accept_hit(number):
         together.wait(120)
         try:
             return works[number % len(works)].accept(workers[number], hit).assignment_id, None
@@ -144,23 +146,23 @@ def fight(works, hit, workers):
             return None, error.code
 
     with ThreadPoolExecutor(len(workers)) as pool:
-        found = list(pool.map(take, range(len(workers))))
-    return [given for given, _ in found if given], [why for _, why in found if why]
+        results = list(pool.map(accept_hit, range(len(workers))))
+    return [given for given, _ in results if given], [why for _, why in results if why]
 
 
 @pytest.mark.parametrize("stores", [1, 2])
 def test_fifty_workers_get_ten_places(requester, stores):
-    """With two stores on one file, as two processes have, and not only the lock of one."""
+    """Two stores on one file, as in two processes."""
     hit = requester.hit(MaxAssignments=10)
     others = [Database(requester.service.database.url.database) for _ in range(stores - 1)]
-    works = [requester.work, *(WorkerService(one, requester.clock) for one in others)]
+    works = [requester.work, *(WorkerService(database, requester.clock) for database in others)]
     workers = [f"AW{number}" for number in range(50)]
     for worker in workers:
         requester.work.register(worker)
-    given, refused = fight(works, hit, workers)
+    accepted, refused = fight(works, hit, workers)
     for one in others:
         one.close()
-    assert len(given) == len(set(given)) == 10
+    assert len(accepted) == len(set(accepted)) == 10
     assert refused == ["Full"] * 40
     assert requester.get(hit)["NumberOfAssignmentsPending"] == 10
 
@@ -168,8 +170,8 @@ def test_fifty_workers_get_ten_places(requester, stores):
 def test_a_worker_who_clicks_often_gets_one_assignment(requester):
     hit = requester.hit(MaxAssignments=10)
     requester.work.register("AONE")
-    given, refused = fight([requester.work], hit, ["AONE"] * 20)
-    assert len(set(given)) == 1
+    accepted, refused = fight([requester.work], hit, ["AONE"] * 20)
+    assert len(set(accepted)) == 1
     assert refused == []
     assert requester.get(hit)["NumberOfAssignmentsPending"] == 1
 
@@ -189,11 +191,11 @@ def test_an_answer_that_is_sent_twenty_times_is_taken_once(requester):
     assert f"<FreeText>{taken.index(True)}</FreeText>" in found["Answer"]
 
 
-def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, made):
+def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, examples):
     path = tmp_path / "hits.db"
     database = Database(path)
     api = Api(database, SystemClock(), {})
-    hit = api.call("CreateHIT", made.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
+    hit = api.call("CreateHIT", examples.HIT | {"MaxAssignments": 9})["HIT"]["HITId"]
     accepted(path, [hit])
     database.close()
     with sqlite3.connect(path) as connection:  # does not watch what refers to what
@@ -209,7 +211,7 @@ def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, made
 
 
 def test_others_write_while_a_database_is_checked(tmp_path):
-    """To read all of it takes long where it is large: `mturk-hits invite` must not stop the workers."""
+    """Reading a large database takes long, but `mturk-hits invite` must not block workers."""
     path = tmp_path / "hits.db"
     Database(path).close()
     written = []

@@ -1,4 +1,4 @@
-"""Versions of the tables, on SQLite and on PostgreSQL: made, recognised, brought forward, refused."""
+"""Schema versions on SQLite and PostgreSQL: create, recognise, migrate, refuse."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ def empty(request, tmp_path):
 
 
 def older(url):
-    """Make a database as it was before versions were counted, with a HIT and somebody at work on it."""
+    """Create a database of the first version, with a HIT and an accepted assignment."""
     engine = create_engine(url)
     with engine.begin() as connection, Operations.context(MigrationContext.configure(connection)):
         v0001_first.upgrade()
@@ -59,34 +59,38 @@ ROWS = (
 
 
 def tables(url):
-    """Return what a database says of its tables."""
+    """Return the schema of a database."""
     engine = create_engine(url)
-    found = inspect(engine)
-    said = {
+    result = inspect(engine)
+    values = {
         name: {
             "columns": {
-                one["name"]: (str(one["type"]), one["nullable"]) for one in found.get_columns(name)
+                column["name"]: (str(column["type"]), column["nullable"])
+                for column in result.get_columns(name)
             },
-            "checks": {one["name"] for one in found.get_check_constraints(name)},
+            "checks": {constraint["name"] for constraint in result.get_check_constraints(name)},
             "indexes": {
                 (
-                    one["name"],
-                    one["unique"],
-                    *one["column_names"],
-                    *map(str, one.get("dialect_options", {}).values()),
+                    constraint["name"],
+                    constraint["unique"],
+                    *constraint["column_names"],
+                    *map(str, constraint.get("dialect_options", {}).values()),
                 )
-                for one in found.get_indexes(name)
+                for constraint in result.get_indexes(name)
             },
-            "unique": {tuple(one["column_names"]) for one in found.get_unique_constraints(name)},
+            "unique": {
+                tuple(constraint["column_names"])
+                for constraint in result.get_unique_constraints(name)
+            },
             "foreign": {
-                (*one["constrained_columns"], one["referred_table"])
-                for one in found.get_foreign_keys(name)
+                (*foreign_key["constrained_columns"], foreign_key["referred_table"])
+                for foreign_key in result.get_foreign_keys(name)
             },
         }
-        for name in found.get_table_names()
+        for name in result.get_table_names()
     }
     engine.dispose()
-    return said
+    return values
 
 
 def stamp(url, version):
@@ -98,7 +102,7 @@ def stamp(url, version):
 
 def test_the_steps_lead_from_the_first_version_to_the_newest():
     scripts = ScriptDirectory(migrations.__path__[0])
-    chain = [one.revision for one in scripts.walk_revisions()]
+    chain = [step.revision for step in scripts.walk_revisions()]
     assert tuple(reversed(chain)) == VERSIONS
     assert scripts.get_heads() == [VERSIONS[-1]]
 
@@ -163,7 +167,7 @@ def test_migrating_again_changes_nothing(empty):
 
 
 def test_a_step_that_fails_leaves_the_older_version_as_it_was(empty):
-    """Two workers on one place: the new constraint does not hold."""
+    """Two workers on one assignment violate the new constraint."""
     older(empty)
     engine = create_engine(empty)
     with engine.begin() as connection:
@@ -202,10 +206,10 @@ def test_tables_with_other_names_are_let_be(empty):
     assert "other" in tables(empty)
 
 
-def test_the_database_refuses_more_assignments_than_places(empty, made):
+def test_the_database_refuses_more_assignments_than_places(empty, examples):
     database = Database(empty)
     api = Api(database, ManualClock(1.8e9), {})
-    api.call("CreateHIT", {**made.HIT, "MaxAssignments": 2})
+    api.call("CreateHIT", {**examples.HIT, "MaxAssignments": 2})
     with pytest.raises(IntegrityError, match="hit_places"), database.write() as connection:
         connection.execute(text("UPDATE hit SET pending = 3"))
     with pytest.raises(IntegrityError, match="hit_counts"), database.write() as connection:
@@ -215,15 +219,15 @@ def test_the_database_refuses_more_assignments_than_places(empty, made):
 
 def test_the_command(empty, tmp_path):
     older(empty)
-    told = CliRunner().invoke(main, ["serve", "--db", empty, "--port", "0"])
-    assert told.exit_code == 2
-    assert "mturk-hits migrate" in told.output
-    told = CliRunner().invoke(main, ["migrate", "--db", empty])
-    assert told.output == "the database was migrated from version 0001 to 0002\n"
-    told = CliRunner().invoke(main, ["migrate", "--db", empty, "--json"])
-    assert json.loads(told.output)["from"] == json.loads(told.output)["to"] == "0002"
-    told = CliRunner().invoke(main, ["migrate", "--db", str(tmp_path / "none.db")])
-    assert told.exit_code == 2
+    result = CliRunner().invoke(main, ["serve", "--db", empty, "--port", "0"])
+    assert result.exit_code == 2
+    assert "mturk-hits migrate" in result.output
+    result = CliRunner().invoke(main, ["migrate", "--db", empty])
+    assert result.output == "the database was migrated from version 0001 to 0002\n"
+    result = CliRunner().invoke(main, ["migrate", "--db", empty, "--json"])
+    assert json.loads(result.output)["from"] == json.loads(result.output)["to"] == "0002"
+    result = CliRunner().invoke(main, ["migrate", "--db", str(tmp_path / "none.db")])
+    assert result.exit_code == 2
     assert not (tmp_path / "none.db").exists()
 
 

@@ -1,4 +1,4 @@
-"""The same service on a real PostgreSQL server, started for the test."""
+"""The service on a real PostgreSQL server, started for the test."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -33,9 +33,9 @@ def api(database):
     return Api(database, ManualClock(1.8e9), {})
 
 
-def test_a_study_from_the_hit_to_the_bonus(api, database, made):
+def test_a_study_from_the_hit_to_the_bonus(api, database, examples):
     work = WorkerService(database, api.clock)
-    hit = api.call("CreateHIT", {**made.HIT, "UniqueRequestToken": "once"})["HIT"]["HITId"]
+    hit = api.call("CreateHIT", {**examples.HIT, "UniqueRequestToken": "once"})["HIT"]["HITId"]
     work.register("AONE", country="DE")
     (offer,) = work.offers("AONE")
     assignment = work.accept("AONE", None, offer.group_id).assignment_id
@@ -57,28 +57,28 @@ def test_opening_it_again_keeps_the_secret_and_the_balance(database, server):
     again.close()
 
 
-def test_fifty_workers_get_ten_places(api, database, made):
-    hit = api.call("CreateHIT", {**made.HIT, "MaxAssignments": 10})["HIT"]["HITId"]
+def test_fifty_workers_get_ten_places(api, database, examples):
+    hit = api.call("CreateHIT", {**examples.HIT, "MaxAssignments": 10})["HIT"]["HITId"]
     work = WorkerService(database, api.clock)
     workers = [f"AW{number}" for number in range(50)]
     for name in workers:
         work.register(name)
 
-    def take(name):
+    def accept_hit(name):
         try:
             return work.accept(name, hit).assignment_id
         except WorkError as error:
             return error.code
 
     with ThreadPoolExecutor(50) as pool:
-        found = list(pool.map(take, workers))
-    given = [one for one in found if one != "Full"]
-    assert (len(given), len(set(given))) == (10, 10)
+        found = list(pool.map(accept_hit, workers))
+    accepted = [result for result in found if result != "Full"]
+    assert (len(accepted), len(set(accepted))) == (10, 10)
     assert api.call("GetHIT", {"HITId": hit})["HIT"]["NumberOfAssignmentsPending"] == 10
 
 
-def test_an_answer_that_is_sent_twenty_times_is_taken_once(api, database, made):
-    hit = api.call("CreateHIT", made.HIT)["HIT"]["HITId"]
+def test_an_answer_that_is_sent_twenty_times_is_taken_once(api, database, examples):
+    hit = api.call("CreateHIT", examples.HIT)["HIT"]["HITId"]
     work = WorkerService(database, api.clock)
     work.register("AONE")
     assignment = work.accept("AONE", hit).assignment_id

@@ -280,10 +280,14 @@ def _correlate_all(
     left, right = _number_texts(
         [table for table, *_ in subsets], [known_rows for *_, known_rows in subsets]
     )
-    lost = sum(len(prediction) - len(known_rows) for _, prediction, known_rows in subsets)
+    n_left_out = sum(len(prediction) - len(known_rows) for _, prediction, known_rows in subsets)
     note = "; ".join(
         filter(
-            None, [_small_sets_note(small_sets, len(tables), min_known_pairs), _left_out_note(lost)]
+            None,
+            [
+                _small_sets_note(small_sets, len(tables), min_known_pairs),
+                _left_out_note(n_left_out),
+            ],
         )
     )
     estimates = {}
@@ -292,7 +296,7 @@ def _correlate_all(
             measure(prediction[rows], table.score[rows]) for table, prediction, rows in subsets
         ]
         estimates[name] = _with_note(
-            estimate_mean_correlation(set_correlations, left, right), note, lost
+            estimate_mean_correlation(set_correlations, left, right), note, n_left_out
         )
     return estimates
 

@@ -192,7 +192,7 @@ def _select_top_pairs(source: SimilaritySet, rules: BuildRules) -> _TopPairs:
         size_text = f"{rules.top:g} of {len(source.pairs)} pairs is less than one pair"
         message = f"{source.name}: {size_text}; expected more pairs or a larger share"
         raise InputError(Problem(", ".join(file for file, _ in source.files), None, message))
-    order = sorted(range(len(source.pairs)), key=lambda place: -source.pairs[place].score)
+    order = sorted(range(len(source.pairs)), key=lambda index: -source.pairs[index].score)
     pairs = [
         (_to_single_line(pair.text1, rules), _to_single_line(pair.text2, rules))
         for pair in source.pairs

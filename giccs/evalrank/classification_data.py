@@ -79,7 +79,7 @@ class LabelledSet:
 
     def _sample_split(self, split: str, n: int) -> Iterator[LabelledRow]:
         indices = self.rows_of_split(split)
-        by_class = sorted(indices, key=lambda place: self.rows[place].label)
+        by_class = sorted(indices, key=lambda index: self.rows[index].label)
         sampled_indices = (
             {by_class[k * len(indices) // n] for k in range(n)} if n < len(indices) else {*indices}
         )
@@ -162,7 +162,9 @@ SetReading = tuple[LabelledSet, list[Problem], list[Problem]]
 
 def _read_set(name: str, layout: SetLayout, folder: Path) -> SetReading:
     missing = [file for file in layout.files if not Path(folder, file).exists()]
-    said = [Problem(str(folder / file), None, f"missing; required for {name}") for file in missing]
+    missing_problems = [
+        Problem(str(folder / file), None, f"missing; required for {name}") for file in missing
+    ]
     if len(missing) == len(layout.files):
         return (
             LabelledSet(name, ()),
@@ -170,7 +172,7 @@ def _read_set(name: str, layout: SetLayout, folder: Path) -> SetReading:
             [Problem(str(folder), None, f"{name} is missing; skipped")],
         )
     rows: list[LabelledRow] = []
-    problems = said
+    problems = missing_problems
     warnings: list[Problem] = []
     for file in layout.files:
         if file not in missing:
@@ -258,8 +260,8 @@ def _read_paraphrase(line: str) -> tuple[str, tuple[str, ...]]:
 
 def _read_entailment(line: str) -> tuple[str, tuple[str, ...]]:
     _, first, second, _, label = _split_cells(line, 5)
-    allowed = _check_label(label, "CONTRADICTION ENTAILMENT NEUTRAL")
-    return allowed, (_check_text(first), _check_text(second))
+    checked_label = _check_label(label, "CONTRADICTION ENTAILMENT NEUTRAL")
+    return checked_label, (_check_text(first), _check_text(second))
 
 
 def _read_citation(line: str) -> tuple[str, tuple[str, ...]]:

@@ -33,7 +33,7 @@ class Preset:
     sources: tuple[str, ...]
     """Files or folders of rated pairs, one per set, in order."""
     frequent: str
-    """File of frequent words; empty if there is none."""
+    """File of frequent words; empty if not used."""
     published: str
     """Folder of the published files."""
 

@@ -165,11 +165,10 @@ def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]
     ]
     matched = {index for index, *_ in scores_by_column}
     missing = [selector for unmatched, selector in enumerate(selectors) if unmatched not in matched]
-    lost = tuple(
-        f"{undefined_lines}: {shorten_list(models)}"
-        for undefined_lines, models in undefined.items()
+    undefined_lines = tuple(
+        f"{description}: {shorten_list(models)}" for description, models in undefined.items()
     )
-    return ScoreTable(tuple(columns), len(of_task) - len(newest), lost, tuple(missing))
+    return ScoreTable(tuple(columns), len(of_task) - len(newest), undefined_lines, tuple(missing))
 
 
 def shorten_list(models: Sequence[str]) -> str:

@@ -98,28 +98,28 @@ def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     name = display_name(path)
     data = read_bytes(path)
     if name.removesuffix(".gz").endswith(".jsonl"):
-        found = _read_benchmark_items(path)
+        file_content = _read_benchmark_items(path)
     elif columns is None and (gold := gold_path(Path(path))):
-        found = _read_semeval(Path(path), data, gold)
+        file_content = _read_semeval(Path(path), data, gold)
     else:
-        found = _parse_content(text_bytes(data, name), name, columns)
-    pairs, problems = [], list(found.problems)
-    score_file = found.scores[0] if found.scores else name
-    for line, first, second, score_text in found.rows:
+        file_content = _parse_content(text_bytes(data, name), name, columns)
+    pairs, problems = [], list(file_content.problems)
+    score_file = file_content.scores[0] if file_content.scores else name
+    for line, first, second, score_text in file_content.rows:
         pair = RatedPair(first.strip(), second.strip(), _parse_number(score_text))
         problems += [Problem(name, line, fault) for fault in _text_faults(pair)]
         problems += [
             Problem(score_file, line, fault)
-            for fault in _score_faults(pair, score_text, found.scale)
+            for fault in _score_faults(pair, score_text, file_content.scale)
         ]
         pairs.append(pair)
     if not pairs and not problems:
         problems.append(Problem(name, None, "no pairs; expected at least one"))
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
-    files = [(name, data), *([found.scores] if found.scores else [])]
+    files = [(name, data), *([file_content.scores] if file_content.scores else [])]
     hashes = tuple((file, hashlib.sha256(content).hexdigest()) for file, content in files)
-    return RatedFile(hashes, tuple(pairs), found.scale, found.n_unrated)
+    return RatedFile(hashes, tuple(pairs), file_content.scale, file_content.n_unrated)
 
 
 def _text_faults(pair: RatedPair) -> Iterator[str]:

@@ -194,13 +194,13 @@ DIALOGUE_CHECKS: Mapping[str, Check] = {
 TOP_LEVEL_CHECKS: dict[str, Check] = SAMPLING_CHECKS | {
     "seed": _integer_check(0, MAX_SEED),
     "take": (
-        lambda v: isinstance(v, list) and all(isinstance(one, dict) for one in v),
+        lambda v: isinstance(v, list) and all(isinstance(entry, dict) for entry in v),
         "a table [[take]]",
         _identity,
     ),
     "relabel": (_is_text_table, 'a table such as cinema = "find_cinema"', _identity),
     "dialogue": (
-        lambda v: isinstance(v, dict) and all(isinstance(one, dict) for one in v.values()),
+        lambda v: isinstance(v, dict) and all(isinstance(entry, dict) for entry in v.values()),
         "a table [dialogue.ID]",
         _identity,
     ),

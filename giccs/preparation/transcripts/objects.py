@@ -331,8 +331,8 @@ class ObjectReader:
             row.wrong(f"{name} is {type(entry).__name__}; expected a string or an object")
             return Candidate(identity, "")
         keys = {
-            part: next((key for key in usual if entry.get(key) is not None), "")
-            for part, usual in CANDIDATE_KEYS.items()
+            part: next((key for key in known_keys if entry.get(key) is not None), "")
+            for part, known_keys in CANDIDATE_KEYS.items()
         }
         self.unused.update(f"candidates.{key}" for key in entry if key not in keys.values())
         if not keys["text"]:

@@ -55,7 +55,7 @@ def test_percentage_of_best_and_empty_answers(kind):
     assert score(key, best(test)) == 100
     assert score(key, []) == 0
     assert 0 < score(key, best(test)[:1]) < test.pass_at
-    assert all(len(one.options) == len(set(one.options)) for one in test.questions)
+    assert all(len(question.options) == len(set(question.options)) for question in test.questions)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,7 +68,7 @@ def test_form_contains_questions_without_scores(kind):
     ]
     assert [one.kind for one in asked] == ["one"] * len(test.questions)
     assert [tuple(text for _, text in one.choices) for one in asked] == [
-        one.options for one in test.questions
+        question.options for question in test.questions
     ]
     assert find_problems(asked, best(test), "en") == []
     assert len(find_problems(asked, [], "en")) == len(asked)

@@ -29,17 +29,17 @@ def test_conditions_of_a_pair_are_on_different_pages(pairs, size):
     settings = replace(default_settings("verification", "en"), dialogues_per_hit=size)
     parts = triplets(pairs)
     pages = _pages(parts, settings)
-    assert sorted(one.tuple_id for page in pages for one in page) == sorted(
-        one.tuple_id for one in parts
+    assert sorted(part.tuple_id for page in pages for part in page) == sorted(
+        part.tuple_id for part in parts
     )
     assert all(len(page) == size for page in pages[:-1])
     full = [page for page in pages if len(page) == size]
-    assert all(len({one.group for one in page}) == size for page in full)
+    assert all(len({part.group for part in page}) == size for page in full)
 
 
 def test_order_does_not_reveal_intended_similarity():
     pages = _pages(triplets(200), default_settings("verification", "en"))
-    first = [one.tuple_id[-1] for page in pages[:20] for one in page]
+    first = [part.tuple_id[-1] for page in pages[:20] for part in page]
     assert 70 < first.count("0") < 130  # 100 expected of 200
 
 
@@ -71,7 +71,7 @@ def test_plans_depend_on_content_and_terms_only(planned, kind):
     assert notes == [f"HIT {len(plans)} has {7 % size} of {size} sentence pairs"]
     for changed in ({"seed": 1}, {"assignments": 7}, {"consent": "We ask."}, {"language": "de"}):
         other, _ = planned(kind, table(7, kind), **changed)
-        assert not {one.token for one in plans} & {one.token for one in other}
+        assert not {hit.token for hit in plans} & {one.token for one in other}
     same, _ = planned(kind, table(7, kind), lifetime=3600)
     assert same == plans
 

@@ -115,7 +115,7 @@ def test_verification_by_keyboard(page, study, triplets_csv):
     frame = accepted(page, study)
     frame.locator("#submit").press("Enter")
     problems = [said(frame, f"problem-{number}") for number in (1, 2, 3, 4)]
-    assert all("An answer is missing here" in one for one in problems)
+    assert all("An answer is missing here" in problem for problem in problems)
     assert focused(frame).startswith("label-")
     assert study.answers() == []
     page.keyboard.press("Space")  # level 1 of the first triplet

@@ -86,7 +86,7 @@ def test_several_pages_of_assignments_are_collected(make_study):
     study.running.faults.calls.clear()
     assert study.collect().n_new == 205
     assert study.running.faults.calls.count("ListAssignmentsForHIT") == 3  # of 100 each
-    assert {one.assignment_id for one in study.book.assignments()} == ids
+    assert {assignment.assignment_id for assignment in study.book.assignments()} == ids
     assert study.collect().n_hits_read == 0
 
 
@@ -184,7 +184,8 @@ def test_worker_ids_are_written_on_request_only(study):
         assignment_id: worker for (worker, _), assignment_id in submitted.items()
     }
     assert b"A1" not in b"".join(
-        one.worker.encode() + one.answer_xml.encode() for one in study.book.assignments()
+        assignment.worker.encode() + assignment.answer_xml.encode()
+        for assignment in study.book.assignments()
     )
 
 

@@ -57,7 +57,10 @@ def killable(running):
 
 def kept(path):
     with Ledger.open(path) as book:
-        return {(one.assignment_id, one.status, one.answer_xml) for one in book.assignments()}
+        return {
+            (assignment.assignment_id, assignment.status, assignment.answer_xml)
+            for assignment in book.assignments()
+        }
 
 
 def test_collecting(study, killable, tmp_path):
@@ -101,16 +104,16 @@ def test_bonuses(study, killable, tmp_path):
         study.running.clock.advance((kill % 2) * 90_000)  # every other time the token is forgotten
         killable.run("bonus", file(kill), "--ledger", study.path)
     paid = Counter(
-        (one["AssignmentId"], one["BonusAmount"], one["Reason"])
+        (bonus["AssignmentId"], bonus["BonusAmount"], bonus["Reason"])
         for hit_id in study.hit_ids()
-        for one in study.bonuses(hit_id)
+        for bonus in study.bonuses(hit_id)
     )
     assert paid == {
         (one, f"0.{place}0", f"kill {kill}"): 1
         for kill in (0, 999, *range(1, len(steps) + 1))
         for place, one in enumerate(ids, start=1)
     }
-    assert {one.state for one in study.book.actions()} == {"done"}
+    assert {action.state for action in study.book.actions()} == {"done"}
 
 
 def test_decisions(make_study, killable, tmp_path):
@@ -134,9 +137,11 @@ def test_decisions(make_study, killable, tmp_path):
         assert approved["AssignmentStatus"] == "Approved"
         assert rejected["AssignmentStatus"] == "Rejected"
         assert rejected["RequesterFeedback"] == f"nein {kill + 1}"
-    here = {one.assignment_id: one.status for one in study.book.assignments()}
-    assert here == {one: study.assignment(one)["AssignmentStatus"] for one in ids}
-    assert {one.state for one in study.book.actions()} == {"done"}
+    here = {assignment.assignment_id: assignment.status for assignment in study.book.assignments()}
+    assert here == {
+        assignment_id: study.assignment(assignment_id)["AssignmentStatus"] for assignment_id in ids
+    }
+    assert {action.state for action in study.book.actions()} == {"done"}
 
 
 @pytest.mark.parametrize("assignments", [1, 9])

@@ -45,7 +45,7 @@ def decide(study, decisions, **options):
 
 
 def statuses(study):
-    return {one.assignment_id: one.status for one in study.book.assignments()}
+    return {assignment.assignment_id: assignment.status for assignment in study.book.assignments()}
 
 
 def test_decisions_are_executed_and_recorded(answered):
@@ -115,7 +115,7 @@ def test_decision_with_lost_response_is_executed_once(answered, fault):
     done, _ = decide(answered, [Decision(answered.ids[0], "reject", "no")])
     assert done.refused == ()
     assert statuses(answered)[answered.ids[0]] == "Rejected"
-    assert [one.state for one in answered.book.actions()] == ["done"]
+    assert [action.state for action in answered.book.actions()] == ["done"]
 
 
 def test_refused_decision_does_not_stop_others(answered):
@@ -128,14 +128,16 @@ def test_refused_decision_does_not_stop_others(answered):
     assert [one.target for one in done.done] == [second]
     ((refused, why),) = done.refused
     assert (refused.target, "InvalidAssignmentState" in why) == (first, True)
-    assert {one.target: one.state for one in answered.book.actions()} == {
+    assert {action.target: action.state for action in answered.book.actions()} == {
         first: "failed", second: "done"
     }  # fmt: skip
 
 
 def test_decisions_stay_unfinished_without_service(answered):
     answered.running.faults.choose = lambda operation, number: "error"
-    actions, _ = plan_reviews(answered.book, [Decision(one, "approve", "") for one in answered.ids])
+    actions, _ = plan_reviews(
+        answered.book, [Decision(assignment_id, "approve", "") for assignment_id in answered.ids]
+    )
     with pytest.raises(ServiceError):
         execute_actions(answered.book, actions, lambda one: execute_review(answered.client, one))
     left = unfinished_actions(answered.book, "approve")
@@ -151,7 +153,7 @@ def test_new_decision_supersedes_unfinished_one(answered):
     answered.book.plan_actions(old, answered.now())  # and here it was interrupted
     new, _ = plan_reviews(answered.book, [Decision(first, "reject", "no")])
     supersede_reviews(answered.book, new, answered.now())
-    assert [one.target for one in unfinished_actions(answered.book, "approve", "reject")] == [
+    assert [action.target for action in unfinished_actions(answered.book, "approve", "reject")] == [
         second
     ]
 

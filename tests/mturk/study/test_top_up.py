@@ -183,4 +183,4 @@ def test_extension_with_lost_response_is_executed_once(study, fault):
     )
     execute(study)
     assert study.hit(first)["MaxAssignments"] == 6
-    assert [one.state for one in study.book.actions()] == ["done"]
+    assert [action.state for action in study.book.actions()] == ["done"]

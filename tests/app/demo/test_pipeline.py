@@ -205,7 +205,7 @@ def test_two_runs_in_a_folder_do_not_mix(reference):
     from mturk.study.ledger import Ledger
 
     folder, _ = reference
-    busy = pytest.raises(InputError, match="another mturk-hits is at work on this ledger")
+    busy = pytest.raises(InputError, match="another mturk-hits process uses this ledger")
     with Ledger.open(folder / "ledger.db") as book, book.exclusive_lock(), busy:
         run(folder)
 

@@ -54,8 +54,8 @@ Z_95 = 1.959963984540054
 """0.975 quantile of the standard normal distribution."""
 FLAGS = {
     "compliance ": "compliance",
-    "best answers by place": "places",
-    "the same two places": "same",
+    "best answers per screen position": "places",
+    "same two screen positions": "same",
 }
 """Prefix of a reason of bws.annotators -> flag; all other reasons have the flag ``seconds``."""
 

@@ -82,7 +82,7 @@ def test_every_call_is_told_and_no_secret_of_anybody(study):
     number = submitted(study)
     collected = study("collect", "-o", "judgments.csv", "--worker-ids", "real")
     assert "mturk.study.client: ListAssignmentsForHIT: done" in collected
-    assert f"mturk.study.collect: {number} assignments are new" in collected
+    assert f"mturk.study.collect: {number} new assignments" in collected
     refused = study("status", secret=WRONG, code=1)
     assert "ended by ServiceError" in refused
     assert re.search(r"mturk\.study\.client: ListHITs: InvalidSignatureException, ", refused)

@@ -135,10 +135,10 @@ def _estimate(
 
 def _undefined_reason(x: Floats, y: Floats) -> str:
     if len(x) < 2:
-        return f"{len(x)} pairs; a correlation needs two"
+        return f"{len(x)} pairs; a correlation requires two"
     for values, kind in ((x, "predictions"), (y, "scores")):
         if np.ptp(values) <= RELATIVE_TOLERANCE * max(1.0, float(np.abs(values).max())):
-            return f"all {kind} are the same"
+            return f"all {kind} are equal"
     return ""
 
 

@@ -164,7 +164,7 @@ def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]
         )
     ]
     matched = {index for index, *_ in scores_by_column}
-    missing = [selector for unmatched, selector in enumerate(selectors) if unmatched not in matched]
+    missing = [selector for index, selector in enumerate(selectors) if index not in matched]
     undefined_lines = tuple(
         f"{description}: {shorten_list(models)}" for description, models in undefined.items()
     )

@@ -158,7 +158,7 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
     """
     n = len(units)
     if n < 2:
-        return Estimate(math.nan, math.nan, math.nan, n, f"{n} vectors; uniformity needs two")
+        return Estimate(math.nan, math.nan, math.nan, n, f"{n} vectors; uniformity requires two")
     means = _potential_sums(units, progress) / (n - 1)
     mean = float(means.mean())
     standard_error = 2 * float(means.std()) / (math.sqrt(n) * mean)

@@ -347,13 +347,13 @@ def test_a_broken_cache_is_computed_again(cache):
 
 def test_models_without_vectors_are_refused_with_what_to_do():
     task = Classification()
-    assert "needs an encoder" in task.refuses(open_model("baseline:chance"))
+    assert "requires an encoder" in task.refuses(open_model("baseline:chance"))
 
     class Causal:
         def encoder_name(self):
             return "encoder:gpt2"
 
-    assert "write encoder:gpt2 to take" in task.refuses(Causal())
+    assert "use encoder:gpt2 for" in task.refuses(Causal())
 
 
 def test_interval_grows_where_texts_repeat():

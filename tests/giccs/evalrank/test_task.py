@@ -127,7 +127,7 @@ def test_who_has_no_vectors_is_refused():
     task = EvalRank("sentence")
     assert task.refuses(Table(WORDS)) == ""
     assert task.refuses(open_model("baseline:char-ngram")) == (
-        "returns no vectors; evalrank-sentence needs an encoder: "
+        "returns no vectors; evalrank-sentence requires an encoder: "
         "encoder:FOLDER, package:minilm or static:FILE"
     )
 

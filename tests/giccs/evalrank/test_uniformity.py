@@ -83,7 +83,7 @@ def test_texts_without_a_vector_are_left_out():
         == "2 of 3 pairs excluded: a text has no vector; 1 pairs: no interval, which needs 5"
     )
     assert math.isnan(alignment(units, np.array([[0, 1]]), known).value)
-    assert "needs two" in uniformity(units[:1]).reason
+    assert "requires two" in uniformity(units[:1]).reason
 
 
 def test_it_is_a_task(tmp_path, static_encoder):
@@ -97,7 +97,7 @@ def test_it_is_a_task(tmp_path, static_encoder):
     model = open_model(str(static_encoder))
     (task,) = open_tasks(TaskOptions())
     assert task.refuses(model) == ""
-    assert "needs an encoder" in task.refuses(open_model("baseline:chance"))
+    assert "requires an encoder" in task.refuses(open_model("baseline:chance"))
     results = []
     for name in (str(tmp_path / "sentences"), str(tmp_path / "words"), "giccs-sample"):
         data = task.read(name)

@@ -116,7 +116,7 @@ def show_table(
     name: name of the files; unique on the page. offered: content of the files, by default `frame`.
     settings: passed to ``st.dataframe``.
     """
-    whole = frame if offered is None else offered
+    download_frame = frame if offered is None else offered
     st.dataframe(
         frame.head(MAX_ROWS_SHOWN).fill_nan(None),
         **{"hide_index": True, "placeholder": "–", **settings},
@@ -124,7 +124,9 @@ def show_table(
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
-        _offer(name, {"csv": lambda: as_csv(whole), "json": lambda: as_json(whole)})
+        _offer(
+            name, {"csv": lambda: as_csv(download_frame), "json": lambda: as_json(download_frame)}
+        )
 
 
 def show_chart(

@@ -227,15 +227,15 @@ class _Block:
         self.chosen[role].append(item)
 
     def faults(self, k: int) -> list[str]:
-        found = []
+        block_faults = []
         if len(self.items) != k:
-            found.append(f"{len(self.items)} items in this block; the first block has {k}")
+            block_faults.append(f"{len(self.items)} items in this block; the first block has {k}")
         for role in ("best", "worst"):
             if len(self.chosen[role]) > 1:
-                found.append(
+                block_faults.append(
                     f"{len(self.chosen[role])} items of this block are {role}; expected one"
                 )
-        return found
+        return block_faults
 
 
 def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:

@@ -98,7 +98,7 @@ class LocatedRecord(NamedTuple, Generic[R]):
 class Unique(Generic[R]):
     """A key that must be unique among records."""
 
-    what: str
+    name: str
     """Name of the key in messages."""
     key: Callable[[R], str | tuple[str, ...]]
     """The raw key; empty text is not compared."""
@@ -123,7 +123,7 @@ class Unique(Generic[R]):
             location = earlier.location.as_seen_from(row.location)
             note = "" if self.key(earlier.record) == raw_key else f" ({INVISIBLY})"
             yield row.location.problem(
-                f"repeats the {self.what} {key} of {location}; each must be unique{note}"
+                f"repeats the {self.name} {key} of {location}; each must be unique{note}"
             )
 
 

@@ -123,14 +123,14 @@ def _choose_dialogue(matches: pl.DataFrame, all_dialogues: pl.DataFrame) -> str:
     if linked is not None and not all_dialogues["dialogue_id"].eq(linked).any():
         links.ignore("dialogue", linked)
     index = _index_of(ids, linked)
-    chosen: str = ids[index]
+    selected_id: str = ids[index]
     with st.container(horizontal=True, vertical_alignment="center"):
         _show_step_button("previous", "P", ids, index, -1)
         st.markdown(f"**{say('page.counted', n=index + 1, total=len(ids))}**", width="content")
         _show_step_button("next", "N", ids, index, 1)
         if len(ids) <= MAX_OPTIONS:
             titles = dict(zip(ids, matches["last_turn"].str.head(70), strict=True))
-            chosen = links.selectbox(
+            selected_id = links.selectbox(
                 "dialogue",
                 say("dialogues.dialogue"),
                 ids.to_list(),
@@ -140,7 +140,7 @@ def _choose_dialogue(matches: pl.DataFrame, all_dialogues: pl.DataFrame) -> str:
             )
         else:
             st.caption(say("dialogues.too_many", most=MAX_OPTIONS))
-    return chosen
+    return selected_id
 
 
 def _show_step_button(label: str, key: str, ids: pl.Series, index: int, step: int) -> None:
@@ -239,7 +239,7 @@ def _show_judgments(study: Study, dialogue: str) -> None:
         name: text(say(f"dialogues.{name}"))
         for name in ("tuple", "annotator", "items", "best", "worst", "comment", "seconds")
     }
-    alone = st.column_config.CheckboxColumn(
+    single_annotator = st.column_config.CheckboxColumn(
         say("dialogues.alone"), help=say("dialogues.alone_help")
     )
-    show_table(rows, f"judgments {dialogue}", column_config={**columns, "alone": alone})
+    show_table(rows, f"judgments {dialogue}", column_config={**columns, "alone": single_annotator})

@@ -201,7 +201,7 @@ def positions(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
 
     frame: `data.LetterCounts.frame`. titles: of letter, count, chosen and gold.
     """
-    named = frame.select(
+    positions_frame = frame.select(
         "letter",
         pl.col("chosen").cast(pl.Float64),
         "gold",
@@ -213,7 +213,7 @@ def positions(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
         alt.Tooltip("chosen:Q", title=titles["chosen"]),
         alt.Tooltip("gold:Q", title=titles["gold"], format=".3~g"),
     ]
-    base = alt.Chart(named).encode(
+    base = alt.Chart(positions_frame).encode(
         x=alt.X("letter:N", title=titles["letter"], axis=alt.Axis(labelAngle=0)), tooltip=tooltip
     )
     colour = alt.Scale(domain=[titles["chosen"], titles["gold"]], range=[BLUE, ORANGE])

@@ -409,13 +409,13 @@ def option_likelihoods(predictions: pl.DataFrame, measure: str = "accuracy") -> 
     return by_option.with_columns(chosen=pl.when(is_defined).then(is_best))
 
 
-def correct_answers(chosen: pl.DataFrame) -> pl.DataFrame:
+def correct_answers(answers: pl.DataFrame) -> pl.DataFrame:
     """Return one row per question: history, dialogue_id, right; null if no option was chosen.
 
     chosen: as returned by `option_likelihoods`.
     """
     is_correct = (pl.col("chosen") & pl.col("gold")).any(ignore_nulls=False)
-    return chosen.group_by(*QUESTION, maintain_order=True).agg(right=is_correct)
+    return answers.group_by(*QUESTION, maintain_order=True).agg(right=is_correct)
 
 
 def answers_by_question(chosen: pl.DataFrame) -> dict[str, dict[str, bool | None]]:

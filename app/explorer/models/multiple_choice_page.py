@@ -210,11 +210,11 @@ def _choose_dialogue(all_options: pl.DataFrame) -> str:
     if len(questions) > MAX_QUESTIONS_LISTED:
         st.caption(say("models.first_questions", shown=MAX_QUESTIONS_LISTED, total=len(questions)))
 
-    def describe(one: str) -> str:
+    def describe(label: str) -> str:
         marks = [
-            f"{MARKS[right]} {history_name(history)}" for history, right in questions[one].items()
+            f"{MARKS[right]} {history_name(history)}" for history, right in questions[label].items()
         ]
-        return f"{one} · {', '.join(marks)}"
+        return f"{label} · {', '.join(marks)}"
 
     return links.selectbox("question", say("models.question"), ids, format_option=describe)
 
@@ -222,8 +222,8 @@ def _choose_dialogue(all_options: pl.DataFrame) -> str:
 def _role() -> pl.Expr:
     """Return the label of the role of an option: chosen, gold, both or neither."""
     role = pl.lit(say("models.role_neither"))
-    for (chosen, right), name in ROLES.items():
-        applies = (pl.col("chosen").fill_null(False) == chosen) & (pl.col("gold") == right)
+    for (is_chosen, right), name in ROLES.items():
+        applies = (pl.col("chosen").fill_null(False) == is_chosen) & (pl.col("gold") == right)
         role = pl.when(applies).then(pl.lit(say(f"models.role_{name}"))).otherwise(role)
     return role
 

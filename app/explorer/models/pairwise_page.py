@@ -176,7 +176,7 @@ def _verdict(estimate: Estimate) -> str:
 def _show_disagreement(items: pl.DataFrame, name: str) -> None:
     """Show the ranks by two models, and the items with the largest differences."""
     st.subheader(say("models.disagreement"), anchor=False, help=say("models.disagreement_help"))
-    winners = {which: say(f"models.nearer_{which}") for which in frames.NEARER}
+    winners = {side: say(f"models.nearer_{side}") for side in frames.NEARER}
     labelled = items.with_columns(pl.col("nearer").replace(winners))
     labels = titles("rank_first", "rank_second", "nearer", "score", "items", *TEXT_COLUMNS)
     categories = list(winners.values())

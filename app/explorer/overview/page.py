@@ -77,14 +77,14 @@ def _show_sizes(study: Study) -> None:
     st.subheader(say("overview.sizes"), anchor=False)
     sizes = _sizes(study)
     domains = sizes.group_by("domain").agg(pl.col("items").sum()).sort("items", descending=True)
-    shown = sizes
+    displayed_sizes = sizes
     if len(domains) > MAX_DOMAINS_SHOWN:
-        shown = sizes.filter(
+        displayed_sizes = sizes.filter(
             pl.col("domain").is_in(domains["domain"].head(MAX_DOMAINS_SHOWN).implode())
         )
         st.caption(say("overview.most_domains", most=MAX_DOMAINS_SHOWN, total=len(domains)))
     titles = {name: say(f"overview.{name}") for name in ("domain", "turns", "items", "dialogues")}
-    show_chart(sizes_chart(shown, titles), "sizes", sizes, alt=say("overview.sizes"))
+    show_chart(sizes_chart(displayed_sizes, titles), "sizes", sizes, alt=say("overview.sizes"))
 
 
 @cached

@@ -213,7 +213,7 @@ def test_judgments_show_the_ceiling_of_a_benchmark(own_study):
     shown = ("giccs-report", "r", "--judgments", "judgments.csv")
     both = giccs(*shown, cwd=own_study).stdout
     own = both[
-        both.index("Intervals over dialogues and annotators") : both.index("Spearman ρ by part")
+        both.index("Intervals over dialogues and annotators") : both.index("Spearman ρ by group")
     ]
     assert "baseline:chance  without" in own
     assert both.replace(own, "").strip() == done.stdout.strip()

@@ -128,7 +128,9 @@ def test_predictions_that_were_changed_are_seen(benchmark, tmp_path):
     whole = path.read_bytes()
     for place in range(0, len(whole), 41):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
-        with pytest.raises(InputError, match=r"\.parquet: holds no predictions .*--force"):
+        with pytest.raises(
+            InputError, match=r"\.parquet: contains no readable predictions .*--force"
+        ):
             store.predictions(result)
     path.write_bytes(whole)
     assert store.predictions(result).equals(result.predictions)

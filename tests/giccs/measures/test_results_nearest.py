@@ -48,7 +48,7 @@ def test_the_keys_that_differ_from_the_nearest_are_named(store, caplog, change, 
     near = store.path("m", "t", SIGNATURE)
     told = said(store, caplog, SIGNATURE | change)
     assert told.endswith(f"; the most similar is {near}, with different {differs}")
-    assert told.startswith(f"not known: {store.path('m', 't', SIGNATURE | change)}; ")
+    assert told.startswith(f"not reused: {store.path('m', 't', SIGNATURE | change)}; ")
 
 
 def test_what_is_known_is_told(store, caplog):
@@ -60,7 +60,9 @@ def test_what_is_known_is_told(store, caplog):
 def test_where_there_is_nothing_like_it_that_is_told(store, caplog, tmp_path):
     told = said(store, caplog, SIGNATURE, model="other")
     assert told.endswith("; no result of this model and task")
-    assert said(Store(tmp_path / "none"), caplog, SIGNATURE).endswith(" is there")
+    assert said(Store(tmp_path / "none"), caplog, SIGNATURE).endswith(
+        "no result of this model and task"
+    )
 
 
 def test_a_damaged_neighbour_is_passed_over_as_it_is_without_verbose(store, caplog):

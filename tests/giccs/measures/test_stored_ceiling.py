@@ -55,7 +55,7 @@ def test_it_is_not_used_for_other_data_or_judgments(tmp_path, sample, judgments,
     assert "different data" in notes.pop()
     assert stored(tmp_path, sample, judgments, notes) == first
     assert read_ceiling(tmp_path, sample.fingerprint, "0" * 64, notes.append) is None
-    assert "is of another judgments" in notes.pop()
+    assert "different judgments" in notes.pop()
     judged = judgments_digest(judgments)
     assert read_ceiling(tmp_path, sample.fingerprint, judged, notes.append) == first
 
@@ -77,7 +77,7 @@ def test_a_changed_number_and_an_older_method_are_ignored(
     path = ceiling_path(tmp_path, sample.fingerprint)
     monkeypatch.setattr(stored_ceiling, "METHOD", "a later one")
     assert read_ceiling(tmp_path, sample.fingerprint, None, notes.append) is None
-    assert "is of another method" in notes.pop()
+    assert "different method" in notes.pop()
     monkeypatch.undo()
     document = json.loads(path.read_text("utf-8"))
     document["ceiling"]["pearson"]["value"] = 0.5

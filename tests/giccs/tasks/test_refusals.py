@@ -103,7 +103,7 @@ def test_vectors_are_needed_by_some_ways_of_asking(models):
     )
     (distance,) = open_tasks("sentence-similarity", TaskOptions(similarity="l2"))
     assert distance.refuses(models["static"]) == ""
-    assert "ask with --similarity cos" in distance.refuses(models["baseline"])
+    assert "use --similarity cos" in distance.refuses(models["baseline"])
     assert "--similarity cos" not in distance.refuses(models["chat"])
 
 

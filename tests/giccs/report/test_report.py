@@ -88,7 +88,7 @@ def test_the_ceiling_is_the_last_row_and_is_explained(results, ceiling, form):
     assert "0.900 [0.850, 0.950]" in last[0]
     assert "undefined" in last[0]
     text = report(results, form, ceiling)
-    assert "reliable to 0.810 (Pearson r)" in text
+    assert "reliability is 0.810 (Pearson r)" in text
     assert "noise ceiling: Spearman ρ: halves contradict" in text
     for line in text.splitlines():
         if "reliability is" in line or "contradict" in line:

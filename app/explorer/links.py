@@ -262,7 +262,7 @@ def _parse_flag(texts: Texts) -> bool:
 def _parse_integer(low: int, high: int, texts: Texts) -> int:
     number = int(texts[-1])
     if not low <= number <= high:
-        raise ValueError(f"{number} is not from {low} to {high}")
+        raise ValueError(f"{number} is out of range; expected {low} to {high}")
     return number
 
 

@@ -54,26 +54,26 @@ class Session:
 
 def steps(page):
     """The commands and sessions of a page in order."""
-    found = []
+    result = []
     for block in BLOCK.finditer(page):
         if NOT_RUN.search(page[: block.start()]):
             continue
         line = page.count("\n", 0, block.start()) + 2
         text = block[3]
-        found += [Session(line, text)] if block[2] == "pycon" else commands(text, line)
-    return found
+        result += [Session(line, text)] if block[2] == "pycon" else commands(text, line)
+    return result
 
 
 def commands(text, first):
-    found = []
+    result = []
     for line, written in enumerate(text.split("\n")[:-1], start=first):
         if written.startswith("$ "):
-            found.append(Command(line, written.removeprefix("$ ")))
-        elif written.startswith("> ") and not found[-1].shown:
-            found[-1].text += "\n" + written.removeprefix("> ")
+            result.append(Command(line, written.removeprefix("$ ")))
+        elif written.startswith("> ") and not result[-1].shown:
+            result[-1].text += "\n" + written.removeprefix("> ")
         else:
-            found[-1].shown.append(written)
-    return found
+            result[-1].shown.append(written)
+    return result
 
 
 def pattern(shown):

@@ -89,14 +89,14 @@ def model(tmp_path_factory):
 def german_words():
     """The words of every German text that ships, but those of the English ones."""
     words = {"de": set(), "en": set()}
-    for language, found in words.items():
+    for language, result in words.items():
         files = [
             *(Path(str(resources.files("mturk"))) / "kinds").glob("*/*.toml"),
             *resources.files("giccs.prompts").iterdir(),
         ]
         for file in files:
             if re.search(rf"[.-]{language}[.-]", file.name):
-                found |= set(re.findall(r"[^\W\d_]{2,}", file.read_text("utf-8").lower()))
+                result |= set(re.findall(r"[^\W\d_]{2,}", file.read_text("utf-8").lower()))
     return words["de"] - words["en"]
 
 

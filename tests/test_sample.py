@@ -99,8 +99,8 @@ def test_judgments_say_that_they_are_simulated():
 
 def test_shared_characters_do_not_answer_the_question():
     sample = read_benchmark("giccs-sample")
-    found = evaluate_task(PairwiseSTS(resamples=200), open_model("baseline:char-ngram"), sample)
-    assert found.metrics["spearman"].high < 0.4
+    result = evaluate_task(PairwiseSTS(resamples=200), open_model("baseline:char-ngram"), sample)
+    assert result.metrics["spearman"].high < 0.4
 
 
 def test_many_paraphrases_share_little_and_many_unrelated_ones_much():

@@ -151,7 +151,10 @@ def parses_without_bottom(tree):
         call
         for node in nodes(tree)
         if isinstance(node, ast.Try)
-        and any("RecursionError" in ast.unparse(one.type or ast.Name("")) for one in node.handlers)
+        and any(
+            "RecursionError" in ast.unparse(handler.type or ast.Name(""))
+            for handler in node.handlers
+        )
         for statement in node.body
         for call in calls(statement)
     }
@@ -292,7 +295,7 @@ def test_a_tokenizer_with_code_is_refused_and_nobody_is_asked(tmp_path, monkeypa
 def test_recipes_cannot_say_where_a_key_goes_or_whose_code_runs(tmp_path):
     from giccs.tasks import TaskOptions
 
-    assert not {"base_url", "trust_remote_code"} & {one.name for one in fields(TaskOptions)}
+    assert not {"base_url", "trust_remote_code"} & {field.name for field in fields(TaskOptions)}
     recipe = tmp_path / "recipe.toml"
     for key in ('base_url = "https://evil.example/v1"', "trust_remote_code = true"):
         for place in (key, f"[model.ask]\n{key}"):
@@ -381,8 +384,8 @@ def read_within(code, *paths):
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    *said, most = done.stdout.splitlines()
-    return said, int(most) * 1024
+    *message, most = done.stdout.splitlines()
+    return message, int(most) * 1024
 
 
 def bomb(path, piece, times):
@@ -604,10 +607,10 @@ def test_results_and_faults_cannot_command_the_terminal(tmp_path):
             [Path(sys.executable).with_name(command[0]), *map(str, command[1:])],
             capture_output=True, text=True, timeout=300,
         )  # fmt: skip
-        said = done.stdout + done.stderr
-        assert "Traceback" not in said
-        assert "\\u009b" in said
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", said)
+        message = done.stdout + done.stderr
+        assert "Traceback" not in message
+        assert "\\u009b" in message
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", message)
 
 
 # Who may read what is written

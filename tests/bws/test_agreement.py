@@ -88,22 +88,22 @@ def slow_alpha(units) -> float:
 def test_alpha_is_that_of_the_krippendorff_package(case):
     k, answers = case
     assume(any(len(unit) > 1 for unit in answers))
-    found = values(whole(answers, k).alpha)
+    result = values(whole(answers, k).alpha)
     for name, units in units_of(answers).items():
-        if math.isnan(found[name]):
+        if math.isnan(result[name]):
             assert len({answer for unit in units if len(unit) > 1 for answer in unit}) == 1
             continue
         counts = [np.bincount(unit, minlength=8 * 7) for unit in units]
         package = krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
-        assert found[name] == pytest.approx(package, abs=1e-9)
-        assert found[name] == pytest.approx(slow_alpha(units), abs=1e-9)
+        assert result[name] == pytest.approx(package, abs=1e-9)
+        assert result[name] == pytest.approx(slow_alpha(units), abs=1e-9)
 
 
 @settings(deadline=None)
 @given(any_answers(), st.sampled_from([0.5, 0.6, 0.8, 1.0]))
 def test_strong_agreement_is_counted_tuple_by_tuple(case, share):
     k, answers = case
-    found = whole(answers, k, strong=share)
+    result = whole(answers, k, strong=share)
     units = units_of([unit for unit in answers if len(unit) > 1])
     for name in ("best", "worst"):
         strong = [
@@ -111,7 +111,7 @@ def test_strong_agreement_is_counted_tuple_by_tuple(case, share):
             for unit in units[name]
         ]
         expected = 100 * sum(strong) / len(strong) if strong else math.nan
-        assert found.strong[name].value == pytest.approx(expected, nan_ok=True)
+        assert result.strong[name].value == pytest.approx(expected, nan_ok=True)
 
 
 # Known answers ------------------------------------------------------------------------------------
@@ -121,33 +121,33 @@ def test_an_example_by_hand():
     # Best: tuple 1 has 0, 0, 1 and tuple 2 has 2, 2, 2.
     # Agreeing pairs: 2 of 6, and 6 of 6; D_o = 1 - (2/2 + 6/2) / 6 = 1/3.
     # Among the six answers 0, 0, 1, 2, 2, 2: 2 + 0 + 6 of 30 ordered pairs agree; D_e = 22/30.
-    found = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
-    assert found.observed["best"].value == pytest.approx(2 / 3)
-    assert found.alpha["best"].value == pytest.approx(1 - (1 / 3) / (22 / 30))
-    assert (found.tuples, found.annotations) == (2, 6)
+    result = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
+    assert result.observed["best"].value == pytest.approx(2 / 3)
+    assert result.alpha["best"].value == pytest.approx(1 - (1 / 3) / (22 / 30))
+    assert (result.tuples, result.annotations) == (2, 6)
 
 
 def test_joint_alpha_by_hand():
     # Answers (0, 2), (0, 2), (1, 2) and (2, 1), (2, 1), (2, 0): 2 of 6 ordered pairs agree in either tuple;
     # D_o = 1 - (2/2 + 2/2) / 6 = 2/3. Among all six, 2 + 2 of 30 ordered pairs agree; D_e = 26/30.
-    found = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
-    assert found.observed["joint"].value == pytest.approx(1 / 3)
-    assert found.alpha["joint"].value == pytest.approx(1 - (2 / 3) / (26 / 30))
-    assert found.observed["worst"].value == pytest.approx(2 / 3)  # agreeing on one is not enough
+    result = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
+    assert result.observed["joint"].value == pytest.approx(1 / 3)
+    assert result.alpha["joint"].value == pytest.approx(1 - (2 / 3) / (26 / 30))
+    assert result.observed["worst"].value == pytest.approx(2 / 3)  # agreeing on one is not enough
 
 
 def test_unanimous_annotators_have_alpha_1():
-    found = whole([[(0, 1)] * 4, [(1, 2)] * 3, [(2, 0)] * 2])
-    assert values(found.alpha) == dict.fromkeys(["both", "best", "worst", "joint"], 1.0)
-    assert values(found.strong) == {"best": 100.0, "worst": 100.0}
+    result = whole([[(0, 1)] * 4, [(1, 2)] * 3, [(2, 0)] * 2])
+    assert values(result.alpha) == dict.fromkeys(["both", "best", "worst", "joint"], 1.0)
+    assert values(result.strong) == {"best": 100.0, "worst": 100.0}
 
 
 @pytest.mark.parametrize("k", [2, 3, 4, 8])
 def test_guessing_annotators_have_alpha_near_0(k):
     answers = guesses(3000, 4, k)
-    found = values(whole(answers, k).alpha)
+    result = values(whole(answers, k).alpha)
     # 3000 * 6 pairs: the standard error of the observed agreement is below 0.5 / sqrt(18000) = 0.004.
-    assert all(abs(alpha) < 0.02 for alpha in found.values())
+    assert all(abs(alpha) < 0.02 for alpha in result.values())
     # Why answers are places: with the items as categories, guessing seems to be agreement of 1 / K.
     items = [[k * t + best for best, _ in unit] for t, unit in enumerate(answers)]
     assert slow_alpha(items[:60]) == pytest.approx(1 / k, abs=0.15)
@@ -165,8 +165,8 @@ def test_opposite_annotators_have_alpha_below_0():
     ],
 )  # fmt: skip
 def test_at_least_four_of_five_is_strong(agreeing, of, share, strong):
-    found = whole([[(0, 1)] * agreeing + [(1, 2)] * (of - agreeing)], strong=share)
-    assert found.strong["best"].value == (100.0 if strong else 0.0)
+    result = whole([[(0, 1)] * agreeing + [(1, 2)] * (of - agreeing)], strong=share)
+    assert result.strong["best"].value == (100.0 if strong else 0.0)
 
 
 # What is not defined ------------------------------------------------------------------------------
@@ -174,26 +174,26 @@ def test_at_least_four_of_five_is_strong(agreeing, of, share, strong):
 
 def test_single_judgments_count_nowhere_and_are_counted():
     paired = [[(0, 1), (0, 2)], [(1, 0), (2, 0)]]
-    found, without = whole([*paired, [(0, 1)]]), whole(paired)
-    assert values(found.alpha) == values(without.alpha)
-    assert values(found.strong) == values(without.strong)
-    assert (found.tuples, found.annotations) == (3, 5)
-    assert found.notes == ("1 of 3 tuples have one judgment and count in no measure",)
+    result, without = whole([*paired, [(0, 1)]]), whole(paired)
+    assert values(result.alpha) == values(without.alpha)
+    assert values(result.strong) == values(without.strong)
+    assert (result.tuples, result.annotations) == (3, 5)
+    assert result.notes == ("1 of 3 tuples have one judgment and count in no measure",)
 
 
 def test_single_judgments_only_give_no_number():
-    found = whole([[(0, 1)], [(1, 2)]], intervals=True)
-    for estimates in (found.alpha, found.observed, found.strong):
+    result = whole([[(0, 1)], [(1, 2)]], intervals=True)
+    for estimates in (result.alpha, result.observed, result.strong):
         assert all(math.isnan(value) for value in values(estimates).values())
-    assert "no agreement: no tuple has two judgments" in found.notes
+    assert "no agreement: no tuple has two judgments" in result.notes
 
 
 def test_answers_that_do_not_vary_give_no_alpha_but_a_reason():
-    found = whole([[(0, 1), (0, 2)], [(0, 1), (0, 2)]])
-    assert math.isnan(found.alpha["best"].value)
-    assert found.observed["best"].value == 1.0
-    assert not math.isnan(found.alpha["worst"].value)
-    assert found.notes[0].startswith(
+    result = whole([[(0, 1), (0, 2)], [(0, 1), (0, 2)]])
+    assert math.isnan(result.alpha["best"].value)
+    assert result.observed["best"].value == 1.0
+    assert not math.isnan(result.alpha["worst"].value)
+    assert result.notes[0].startswith(
         "alpha (best) is undefined: all answers are at the same position"
     )
 
@@ -220,7 +220,7 @@ def slow_variance(rows, key) -> tuple[float, int]:
 @pytest.mark.parametrize("annotators", [4, 6])
 def test_intervals_are_those_of_a_slow_jackknife(annotators):
     answers = guesses(20, annotators, 3, sure=0.7)
-    found = whole(answers, intervals=True).alpha["both"]
+    result = whole(answers, intervals=True).alpha["both"]
     rows = [(t, w, *answer) for t, given in enumerate(answers) for w, answer in enumerate(given)]
     tuples, n_tuples = slow_variance(rows, lambda row: row[0])
     variance, df = tuples, n_tuples - 1
@@ -231,14 +231,14 @@ def test_intervals_are_those_of_a_slow_jackknife(annotators):
         variance = people + between
         df = variance**2 / (people**2 / (n_people - 1) + between**2 / (n_tuples - 1))
     reach = student.ppf(0.975, df) * math.sqrt(variance)
-    assert (found.low, found.high) == pytest.approx((found.value - reach, found.value + reach))
+    assert (result.low, result.high) == pytest.approx((result.value - reach, result.value + reach))
 
 
 def test_annotators_count():
     # Four annotators always agree, two always answer otherwise: what six others would do is uncertain.
     answers = [[(0, 1)] * 4 + [(1, 0)] * 2, [(1, 2)] * 4 + [(2, 1)] * 2] * 30
-    found = whole(answers, intervals=True).alpha["both"]
-    assert found.high - found.low > 0.5
+    result = whole(answers, intervals=True).alpha["both"]
+    assert result.high - result.low > 0.5
 
 
 def test_groups_are_left_out_whole():
@@ -264,18 +264,18 @@ def test_one_group_has_no_interval_but_a_reason():
 
 @pytest.mark.parametrize(("tuples", "shown"), [(4, r"\[–\]"), (5, r"\[-?\d")])
 def test_fewer_than_five_tuples_have_no_interval(tuples, shown):
-    found = agreement(judgments_of(guesses(tuples, 4, 3, sure=0.5)), intervals=True)
-    assert math.isnan(found.groups[0].strong["best"].low) == (tuples < 5)
-    assert re.search(shown, found.table())
+    result = agreement(judgments_of(guesses(tuples, 4, 3, sure=0.5)), intervals=True)
+    assert math.isnan(result.groups[0].strong["best"].low) == (tuples < 5)
+    assert re.search(shown, result.table())
     note = "4 tuples: no interval, which needs 5"
-    assert (note in found.groups[0].notes) == (tuples < 5)
+    assert (note in result.groups[0].notes) == (tuples < 5)
 
 
 def test_alpha_that_needs_a_cluster_has_no_interval():
-    found = whole([[(0, 1), (0, 2)], *[[(1, 0), (1, 0)]] * 4], intervals=True)
-    assert not math.isnan(found.alpha["best"].value)
-    assert math.isnan(found.alpha["best"].low)
-    assert any(note.startswith("no interval of alpha (best") for note in found.notes)
+    result = whole([[(0, 1), (0, 2)], *[[(1, 0), (1, 0)]] * 4], intervals=True)
+    assert not math.isnan(result.alpha["best"].value)
+    assert math.isnan(result.alpha["best"].low)
+    assert any(note.startswith("no interval of alpha (best") for note in result.notes)
 
 
 def test_annotators_that_are_few_have_a_note():
@@ -286,9 +286,9 @@ def test_annotators_that_are_few_have_a_note():
 
 
 def test_no_intervals_unless_asked_for():
-    found = whole(guesses(20, 4, 3, sure=0.5))
-    assert found.document()["intervals"] == {"alpha": {}, "observed": {}, "strong": {}}
-    assert found.notes == ()
+    result = whole(guesses(20, 4, 3, sure=0.5))
+    assert result.document()["intervals"] == {"alpha": {}, "observed": {}, "strong": {}}
+    assert result.notes == ()
 
 
 # Parts, order, arguments --------------------------------------------------------------------------
@@ -328,32 +328,32 @@ def test_the_order_inside_tuples_moves_only_the_expected_agreement(case, draw):
 
 def test_swapping_best_and_worst_swaps_their_numbers():
     answers = guesses(30, 5, 4, sure=0.5)
-    found = whole(answers, 4)
+    result = whole(answers, 4)
     swapped = whole([[(w, b) for b, w in unit] for unit in answers], 4)
-    assert found.alpha["best"] == swapped.alpha["worst"]
-    assert found.strong["worst"] == swapped.strong["best"]
-    assert found.alpha["both"].value == pytest.approx(swapped.alpha["both"].value, abs=1e-12)
+    assert result.alpha["best"] == swapped.alpha["worst"]
+    assert result.strong["worst"] == swapped.strong["best"]
+    assert result.alpha["both"].value == pytest.approx(swapped.alpha["both"].value, abs=1e-12)
 
 
 def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
     answers = guesses(30, 5, 3, sure=0.5)
     turns = np.array(["5", "3", "5"] * 10, dtype=object)
-    found = agreement(judgments_of(answers), by={"turns": turns}).groups
-    assert [dict(group.by) for group in found] == [{}, {"turns": "3"}, {"turns": "5"}]
-    assert [group.tuples for group in found] == [30, 10, 20]
-    assert found[1].alpha == whole(answers[1::3]).alpha
+    result = agreement(judgments_of(answers), by={"turns": turns}).groups
+    assert [dict(group.by) for group in result] == [{}, {"turns": "3"}, {"turns": "5"}]
+    assert [group.tuples for group in result] == [30, 10, 20]
+    assert result[1].alpha == whole(answers[1::3]).alpha
 
 
 def test_the_document_is_the_contract():
-    found = agreement(judgments_of(guesses(30, 5, 3, sure=0.5)), intervals=True)
-    document = found.document()
+    result = agreement(judgments_of(guesses(30, 5, 3, sure=0.5)), intervals=True)
+    document = result.document()
     group = document["groups"][0]
     assert group.keys() >= {"by", "tuples", "annotations", "alpha", "strong"}
     assert group["alpha"].keys() == {"both", "best", "worst", "joint"}
     assert group["strong"].keys() == {"best", "worst"}
     assert group["intervals"]["alpha"]["both"].keys() == {"low", "high"}
     assert document["signature"]["interval"] == "jackknife"
-    assert "[" in found.table()
+    assert "[" in result.table()
 
 
 def test_wrong_arguments():
@@ -366,5 +366,5 @@ def test_wrong_arguments():
 
 def test_pairs_are_counted_in_tuples_of_any_size():
     # A tuple with n answers weighs n: (2 of 2 agree) * 2 and (0 of 3) * 3 give 2 / 5.
-    found = whole([[(0, 1), (0, 1)], [(0, 1), (1, 2), (2, 0)]])
-    assert found.observed["best"].value == pytest.approx(2 / 5)
+    result = whole([[(0, 1), (0, 1)], [(0, 1), (1, 2), (2, 0)]])
+    assert result.observed["best"].value == pytest.approx(2 / 5)

@@ -60,7 +60,8 @@ CROWD = {f"w{w}": careful for w in range(8)}
 
 def report_of(judges, **options):
     return {
-        found.annotator: found for found in annotator_report(judged(judges, **options)).annotators
+        result.annotator: result
+        for result in annotator_report(judged(judges, **options)).annotators
     }
 
 
@@ -99,17 +100,17 @@ def test_compliance_is_that_of_a_slow_program(k, data):
         best, worst = data.draw(st.permutations(order))[:2]
         rows[who or len(rows), frozenset(order)] = Judgment(tuple(order), best, worst, who)
     rows = [*rows.values(), Judgment(tuple(items[:k]), items[0], items[1], "w4")]
-    for found in annotator_report(Judgments.from_records(rows)).annotators:
-        assert found.compliance == pytest.approx(
-            slow_compliance(rows, found.annotator), nan_ok=True
+    for result in annotator_report(Judgments.from_records(rows)).annotators:
+        assert result.compliance == pytest.approx(
+            slow_compliance(rows, result.annotator), nan_ok=True
         )
-        assert found.judgments == sum(row.annotator == found.annotator for row in rows)
+        assert result.judgments == sum(row.annotator == result.annotator for row in rows)
 
 
 def test_compliance_of_guessing_is_a_half_and_of_agreeing_is_1():
-    found = report_of({**CROWD, "guesser": guessing}, n_tuples=400)
-    assert found["guesser"].compliance == pytest.approx(0.5, abs=0.05)
-    assert found["w0"].compliance > 0.85
+    result = report_of({**CROWD, "guesser": guessing}, n_tuples=400)
+    assert result["guesser"].compliance == pytest.approx(0.5, abs=0.05)
+    assert result["w0"].compliance > 0.85
     # One tuple a set of items: what the others say of it is what everybody says.
     same = [Judgment(("a", "b", "c"), "a", "c", w) for w in ("w1", "w2", "w3")]
     assert [a.compliance for a in annotator_report(Judgments.from_records(same)).annotators] == [
@@ -122,7 +123,7 @@ def test_compliance_of_guessing_is_a_half_and_of_agreeing_is_1():
 def test_compliance_is_unknown_where_nobody_else_judged():
     rows = [Judgment(("a", "b"), "a", "b", "w1"), Judgment(("c", "d"), "c", "d", "w2")]
     report = annotator_report(Judgments.from_records(rows))
-    assert all(math.isnan(found.compliance) for found in report.annotators)
+    assert all(math.isnan(result.compliance) for result in report.annotators)
     assert report.flagged == ()
 
 
@@ -140,7 +141,7 @@ def test_seconds_are_medians_of_the_numbers():
         Judgments.from_records(rows), columns={"seconds": np.array(seconds, dtype=object)}
     )
     report = annotator_report(judgments)
-    assert [found.seconds for found in report.annotators[:2]] == [3.5, 2.0]  # (3 + 4) / 2; 2
+    assert [result.seconds for result in report.annotators[:2]] == [3.5, 2.0]  # (3 + 4) / 2; 2
     assert math.isnan(report.annotators[2].seconds)
     assert "7 judgments have no time (column seconds)" in report.notes
 
@@ -154,23 +155,23 @@ def test_positions_are_those_on_the_screen():
     judgments = replace(
         Judgments.from_records(rows), shown=np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int8)
     )
-    found = annotator_report(judgments).annotators[0]
-    assert found.best_at == (0.5, 0.0, 0.5)
-    assert found.same_answer == 0.5
-    assert math.isnan(found.place_p)  # 2 judgments are too few for a test
+    result = annotator_report(judgments).annotators[0]
+    assert result.best_at == (0.5, 0.0, 0.5)
+    assert result.same_answer == 0.5
+    assert math.isnan(result.place_p)  # 2 judgments are too few for a test
 
 
 def test_position_p_is_that_of_the_chi_square_test():
-    for found in report_of({**CROWD, "leaning": leaning}).values():
-        counts = np.array(found.best_at) * found.judgments
-        assert found.place_p == pytest.approx(scipy.stats.chisquare(counts).pvalue, rel=1e-9)
+    for result in report_of({**CROWD, "leaning": leaning}).values():
+        counts = np.array(result.best_at) * result.judgments
+        assert result.place_p == pytest.approx(scipy.stats.chisquare(counts).pvalue, rel=1e-9)
 
 
 def test_without_screen_order_there_are_no_position_statistics():
     judgments = replace(judged({**CROWD, "stubborn": stubborn}), shown=None)
     report = annotator_report(judgments)
-    found = report.annotators[0]
-    assert all(map(math.isnan, (*found.best_at, found.place_p, found.same_answer)))
+    result = report.annotators[0]
+    assert all(map(math.isnan, (*result.best_at, result.place_p, result.same_answer)))
     assert "no position effects: the order on the screen is unknown" in report.notes
 
 
@@ -193,7 +194,7 @@ def test_careful_annotators_are_not_flagged():
 )
 def test_careless_annotators_are_flagged(judge, words):
     report = annotator_report(judged({**CROWD, "odd": judge}))
-    assert [found.annotator for found in report.flagged] == ["odd"]
+    assert [result.annotator for result in report.flagged] == ["odd"]
     assert any(reason.startswith(words) for reason in report.flagged[0].reasons)
     assert len(report.annotators) == 9  # nobody is removed
     assert report.document()["to_look_at"] == ["odd"]
@@ -224,9 +225,9 @@ def test_rare_errors_among_perfect_annotators_are_not_flagged():
     def slips(scores, rng):
         return (scores.argmax(), scores.argmin()) if rng.random() < 0.95 else guessing(scores, rng)
 
-    found = report_of({"w1": perfect, "w2": perfect, "w3": perfect, "slips": slips})
-    assert found["slips"].compliance < found["w1"].compliance
-    assert found["slips"].reasons == ()
+    result = report_of({"w1": perfect, "w2": perfect, "w3": perfect, "slips": slips})
+    assert result["slips"].compliance < result["w1"].compliance
+    assert result["slips"].reasons == ()
 
 
 # Missing information -----------------------------------------------------------------------------

@@ -57,10 +57,10 @@ def test_careless_annotators_are_found_by_their_scale(shares):
     by_scale, by_compliance = [], []
     names = [f"simulated-{n}" for n in range(1, 21)]
     for seed in range(10):
-        found = by_name(annotator_report(study(seed, shares)))
+        result = by_name(annotator_report(study(seed, shares)))
         for values, aucs in (
-            ([found[name].scale for name in names], by_scale),
-            ([found[name].compliance for name in names], by_compliance),
+            ([result[name].scale for name in names], by_scale),
+            ([result[name].compliance for name in names], by_compliance),
         ):
             aucs.append(auc(values[:3], values[3:]))
     print(f"\nAUC {shares}: scale {np.mean(by_scale):.4f}, compliance {np.mean(by_compliance):.4f}")
@@ -90,20 +90,20 @@ def test_scales_are_those_of_a_slow_program():
     unit = scipy.optimize.minimize_scalar(
         lambda scale: -slow_log_posterior(rows, "", scale, 0), options={"xtol": 1e-10}
     ).x
-    for found in annotator_report(judgments).annotators:
-        target = lambda scale, name=found.annotator: -slow_log_posterior(rows, name, scale, unit)  # noqa: E731
+    for result in annotator_report(judgments).annotators:
+        target = lambda scale, name=result.annotator: -slow_log_posterior(rows, name, scale, unit)  # noqa: E731
         best = scipy.optimize.minimize_scalar(target, options={"xtol": 1e-10}).x
         step = 1e-3
         curvature = target(best + step) - 2 * target(best) + target(best - step)
-        assert found.scale == pytest.approx(best, abs=1e-5)
-        assert found.scale_stderr == pytest.approx(step / math.sqrt(curvature), rel=1e-3)
+        assert result.scale == pytest.approx(best, abs=1e-5)
+        assert result.scale_stderr == pytest.approx(step / math.sqrt(curvature), rel=1e-3)
 
 
 def test_scales_of_equal_annotators_are_1_within_their_intervals():
     covered = []
     for seed in range(20):
-        for found in annotator_report(study(seed, disagreement=0.0)).annotators:
-            covered.append(abs(found.scale - 1) < 1.96 * found.scale_stderr)
+        for result in annotator_report(study(seed, disagreement=0.0)).annotators:
+            covered.append(abs(result.scale - 1) < 1.96 * result.scale_stderr)
     assert 0.93 <= np.mean(covered) <= 0.97  # 400 intervals
 
 
@@ -125,10 +125,10 @@ def test_without_judgments_of_others_there_is_no_scale():
         for w in ("w1", "w2", "w3")
     ]
     rows.append(Judgment(("x", "y", "z"), "x", "z", "alone"))
-    found = by_name(annotator_report(Judgments.from_records(rows)))
-    assert math.isnan(found["alone"].scale)
-    assert math.isnan(found["alone"].scale_stderr)
-    assert found["w1"].scale == found["w2"].scale > 0
+    result = by_name(annotator_report(Judgments.from_records(rows)))
+    assert math.isnan(result["alone"].scale)
+    assert math.isnan(result["alone"].scale_stderr)
+    assert result["w1"].scale == result["w2"].scale > 0
 
 
 def test_where_all_guess_there_are_no_scales_and_a_note_says_so():
@@ -182,9 +182,9 @@ def test_position_effects_need_the_order_and_enough_judgments():
     assert "no position effects: the order on the screen is unknown" in report.notes
     rows = np.flatnonzero(judgments.annotator_of == 0)
     fewer = judgments.select(np.setdiff1d(np.arange(len(judgments)), rows[19:]))
-    found = by_name(annotator_report(fewer))
-    assert math.isnan(found["simulated-1"].positions.best.log_odds)
-    assert not math.isnan(found["simulated-2"].positions.best.log_odds)
+    result = by_name(annotator_report(fewer))
+    assert math.isnan(result["simulated-1"].positions.best.log_odds)
+    assert not math.isnan(result["simulated-2"].positions.best.log_odds)
 
 
 def test_a_pair_has_no_effect_on_the_worst():

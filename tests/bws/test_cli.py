@@ -214,13 +214,13 @@ def test_items_without_truth_are_refused(study):
 
 def test_scores_are_what_the_function_gives(study):
     run("score", "judgments.csv", "-o", "scores.csv", "--scale", "unit")
-    found, expected = (
+    result, expected = (
         read_scores("scores.csv"),
         bws.score(read_judgments("judgments.csv"), scale="unit"),
     )
-    assert found.items.tolist() == expected.items.tolist()
-    assert found.score.tolist() == expected.score.tolist()
-    assert found.appearances.tolist() == [24] * 12
+    assert result.items.tolist() == expected.items.tolist()
+    assert result.score.tolist() == expected.score.tolist()
+    assert result.appearances.tolist() == [24] * 12
 
 
 def test_scores_go_to_standard_output_and_what_was_read_is_said(study):

@@ -39,9 +39,9 @@ def commands(name, found):
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_command_takes_it(script):
     module, function = SCRIPTS[script].split(":")
-    found = dict(commands(script, getattr(importlib.import_module(module), function)))
-    assert found
-    for name, one in found.items():
+    result = dict(commands(script, getattr(importlib.import_module(module), function)))
+    assert result
+    for name, one in result.items():
         context = click.Context(one, info_name=name, **one.context_settings)
         assert "--verbose" in one.get_help(context), name
 
@@ -133,9 +133,9 @@ def test_where_an_error_arose_is_told_above_its_line(error, code, line):
 
 def test_of_very_many_problems_the_traceback_tells_some():
     error = InputError(Problem("a.csv", line, f"no best {'x' * line}") for line in range(1, 5000))
-    said = called(does(fails(error)), "--verbose").stderr
-    assert said.count("no best") < 500
-    assert said.endswith("... and 4899 more similar problems\n")
+    message = called(does(fails(error)), "--verbose").stderr
+    assert message.count("no best") < 500
+    assert message.endswith("... and 4899 more similar problems\n")
 
 
 def test_the_same_error_in_many_lines_is_one_line():
@@ -190,8 +190,8 @@ def test_nothing_is_shown_of_what_others_log():
 
 def test_afterwards_logging_is_as_it_was():
     def state():
-        found = [logging.getLogger(name) for name in LOGGERS]
-        return [(one.level, one.propagate, list(one.handlers)) for one in found]
+        result = [logging.getLogger(name) for name in LOGGERS]
+        return [(one.level, one.propagate, list(one.handlers)) for one in result]
 
     before = state()
     called(does(everybody), "--verbose")
@@ -200,8 +200,8 @@ def test_afterwards_logging_is_as_it_was():
 
 
 def test_a_handler_at_the_root_does_not_say_it_again(caplog):
-    said = called(does(everybody), "--verbose").stderr
-    assert said.count(": ours\n") == 4
+    message = called(does(everybody), "--verbose").stderr
+    assert message.count(": ours\n") == 4
     assert caplog.messages.count("ours") == 0
 
 

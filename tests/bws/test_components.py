@@ -29,7 +29,7 @@ def judged(seed, annotators=4, groups=0, disagreement=0.0, n=40, k=4, factor=2):
 def by_pairs(judgments):
     """Return an item's (design, annotator, residual) and the variance of its score, from all pairs."""
     answers = judgments.canonical
-    found = []
+    result = []
     for item in range(len(answers.items)):
         rows = [
             (t, a, float(answers.members[t, b] == item) - float(answers.members[t, w] == item))
@@ -58,21 +58,23 @@ def by_pairs(judgments):
             for t, a, _ in rows
             for u, b, _ in rows
         ]
-        found.append((design, annotator, residual, of_design + np.mean(covariance)))
-    return np.array(found)
+        result.append((design, annotator, residual, of_design + np.mean(covariance)))
+    return np.array(result)
 
 
 @pytest.mark.parametrize("groups", [0, 8])
 def test_errors_are_those_of_all_pairs(groups):
     judgments = judged(3, groups=groups, disagreement=0.5)
-    found, expected = components(judgments.canonical), by_pairs(judgments)
-    np.testing.assert_allclose(found.error, expected[:, 3], atol=1e-12)
+    result, expected = components(judgments.canonical), by_pairs(judgments)
+    np.testing.assert_allclose(result.error, expected[:, 3], atol=1e-12)
     design, annotator, residual = expected[:, :3].mean(axis=0)  # every item has as many pairs
     np.testing.assert_allclose(
-        [found.design, found.annotator, found.residual], [design, annotator, residual], atol=1e-12
+        [result.design, result.annotator, result.residual],
+        [design, annotator, residual],
+        atol=1e-12,
     )
     variance = np.var(score(judgments).score, ddof=1)
-    assert found.item == pytest.approx(variance - expected[:, 3].mean())
+    assert result.item == pytest.approx(variance - expected[:, 3].mean())
 
 
 def test_unbiased_errors_of_complete_groups():
@@ -91,9 +93,9 @@ def test_opponents_met_equally_often_leave_no_error_of_the_design():
     design = make_tuples([f"i{number}" for number in range(7)], 3, count=7)
     judgments = simulate(design, np.arange(7.0), 3, noise=0.0)
     assert (np.unique(design.members.ravel(), return_counts=True)[1] == 3).all()
-    found = components(judgments.canonical)
-    assert found.design > 0
-    assert found.error == pytest.approx(np.zeros(7))
+    result = components(judgments.canonical)
+    assert result.design > 0
+    assert result.error == pytest.approx(np.zeros(7))
 
 
 def test_leaving_annotators_out_keeps_the_scores_of_all():
@@ -101,8 +103,8 @@ def test_leaving_annotators_out_keeps_the_scores_of_all():
     whole = components(judgments)
     parts = [components(judgments, excluded_annotators=np.array([one])) for one in range(5)]
     # each pair of annotators is in three of the five
-    assert np.mean([one.error for one in parts], axis=0) == pytest.approx(whole.error)
-    assert np.ptp([one.error.mean() for one in parts]) > 0
+    assert np.mean([part.error for part in parts], axis=0) == pytest.approx(whole.error)
+    assert np.ptp([part.error.mean() for part in parts]) > 0
 
 
 def rows(*judgments):
@@ -118,14 +120,14 @@ def test_what_cannot_be_told_is_in_the_residual():
     nested = rows(
         *[(s, s[0], s[2], f"{s}{n}") for s in ("abc", "bcd", "cda", "dab") for n in range(2)]
     )
-    found = components(nested)  # no annotator judged two tuples, and annotators of a tuple agree
-    assert (found.annotator, found.residual) == (0, 0)
-    assert found.design > 0
+    result = components(nested)  # no annotator judged two tuples, and annotators of a tuple agree
+    assert (result.annotator, result.residual) == (0, 0)
+    assert result.design > 0
     single = rows(*[(s, s[0], s[2], "w") for s in ("abc", "bcd", "cda", "dab")])
-    found = components(single)
-    assert math.isnan(found.annotator)
-    assert math.isnan(found.item)
-    assert np.isnan(found.error).all()
+    result = components(single)
+    assert math.isnan(result.annotator)
+    assert math.isnan(result.item)
+    assert np.isnan(result.error).all()
 
 
 def test_an_unknown_annotator_is_another_one_each_time():

@@ -341,26 +341,26 @@ def made(*rows):
 def test_the_audit_counts_what_is_there(rows):
     design = made(*rows)
     appearances, pairs, positions = counted(design)
-    found = audit(design)
+    result = audit(design)
     n = len(design.items)
-    assert (found.appearances_min, found.appearances_max) == (
+    assert (result.appearances_min, result.appearances_max) == (
         min(appearances[item] for item in range(n)), max(appearances.values()),
     )  # fmt: skip
     values = [pairs[frozenset(pair)] for pair in combinations(range(n), 2)]
-    assert (found.pair_min, found.pair_max) == (min(values), max(values))
-    assert found.pairs_met == sum(value > 0 for value in values)
-    assert found.pairs_repeated == sum(value > 1 for value in values)
+    assert (result.pair_min, result.pair_max) == (min(values), max(values))
+    assert result.pairs_met == sum(value > 0 for value in values)
+    assert result.pairs_repeated == sum(value > 1 for value in values)
     sets = Counter(map(frozenset, rows))
-    assert found.duplicate_tuples == len(rows) - len(sets)
-    assert found.triples_repeated == sum(times > 1 for times in sets.values())
-    assert found.position_spread == max(
+    assert result.duplicate_tuples == len(rows) - len(sets)
+    assert result.triples_repeated == sum(times > 1 for times in sets.values())
+    assert result.position_spread == max(
         spread(positions, [(item, place) for place in range(3)]) for item in range(n)
     )
     linked = [set(row) for row in rows]
     for _ in rows:
         linked = [set().union(*(other for other in linked if other & row)) for row in linked]
     alone = sum(item not in appearances for item in range(n))
-    assert found.components == len(set(map(frozenset, linked))) + alone
+    assert result.components == len(set(map(frozenset, linked))) + alone
 
 
 @pytest.mark.parametrize(
@@ -377,11 +377,11 @@ def test_the_audit_counts_what_is_there(rows):
     ],
 )
 def test_findings_say_what_is_wrong(rows, finding):
-    assert any(finding in said for said in audit(made(*rows)).findings)
+    assert any(finding in message for message in audit(made(*rows)).findings)
 
 
 def test_a_good_design_has_no_findings():
-    found = audit(make_tuples(names(100), 4))
-    assert found.findings == ()
-    assert "2 of 4 items" not in found.table()
-    assert found.document()["pairs_repeated"] == 0
+    result = audit(make_tuples(names(100), 4))
+    assert result.findings == ()
+    assert "2 of 4 items" not in result.table()
+    assert result.document()["pairs_repeated"] == 0

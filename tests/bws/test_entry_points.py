@@ -54,7 +54,11 @@ def run(tmp_path):
 
 def test_a_format_and_a_method_of_another_package_are_used(run):
     assert "share-best" in run("--help").replace("\n", "").replace(" ", "")
-    found = json.loads(run("judged.csv", "--method", "share-best", "--json"))
-    assert found["source"] == "judged.csv (left-right)"
-    assert {row["item"]: row["score"] for row in found["scores"]} == {"a": 0.0, "b": -1.0, "c": 1.0}
+    result = json.loads(run("judged.csv", "--method", "share-best", "--json"))
+    assert result["source"] == "judged.csv (left-right)"
+    assert {row["item"]: row["score"] for row in result["scores"]} == {
+        "a": 0.0,
+        "b": -1.0,
+        "c": 1.0,
+    }
     assert json.loads(run("judged.csv", "--from", "left-right", "--json"))["scores"]

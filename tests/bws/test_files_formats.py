@@ -64,9 +64,9 @@ EXPECTED = [((A, B, C, D), A, D), ((A, B, C, D), B, D)]
 @pytest.mark.parametrize("form", PAIRS)
 def test_each_format_is_read_and_found(tmp_path, form):
     assert said(read(tmp_path, PAIRS[form], form)) == EXPECTED
-    found = read(tmp_path, PAIRS[form])
-    assert said(found) == EXPECTED
-    assert found.source == f"{tmp_path / 'j.csv'} ({form})"
+    result = read(tmp_path, PAIRS[form])
+    assert said(result) == EXPECTED
+    assert result.source == f"{tmp_path / 'j.csv'} ({form})"
 
 
 @pytest.mark.parametrize("form", PAIRS)
@@ -75,9 +75,9 @@ def test_each_format_is_read_however_it_was_saved(tmp_path, form, monkeypatch):
     (tmp_path / "j.csv.gz").write_bytes(gzip.compress(saved))
     assert said(read_judgments(tmp_path / "j.csv.gz")) == EXPECTED
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(saved)))
-    found = read_judgments("-")
-    assert said(found) == EXPECTED
-    assert found.source == f"<stdin> ({form})"
+    result = read_judgments("-")
+    assert said(result) == EXPECTED
+    assert result.source == f"<stdin> ({form})"
 
 
 def test_every_tabular_format_is_tried():
@@ -88,10 +88,10 @@ def test_every_tabular_format_is_tried():
 def test_what_is_written_is_read_again(tmp_path, form):
     judgments = read(tmp_path, PAIRS["long"])
     write_judgments(judgments, tmp_path / "out.csv", form)
-    found = read_judgments(tmp_path / "out.csv")
-    assert found.source.endswith(f"({form})")
-    assert said(found) == EXPECTED
-    assert found.annotators.tolist() == (["w1", "w2"] if form == "csv" else [])
+    result = read_judgments(tmp_path / "out.csv")
+    assert result.source.endswith(f"({form})")
+    assert said(result) == EXPECTED
+    assert result.annotators.tolist() == (["w1", "w2"] if form == "csv" else [])
 
 
 def test_another_header_than_asked_for_is_named(tmp_path):
@@ -129,9 +129,9 @@ def test_numbers_as_ids_are_told_from_positions(tmp_path):
 
 def test_answers_decide_where_the_header_does_not(tmp_path):
     text = "item1,item2,best,worst\na,b,2,1\n"
-    found = read(tmp_path, text)
-    assert found.source.endswith("(semeval)")
-    assert said(found) == [(("a", "b"), "b", "a")]
+    result = read(tmp_path, text)
+    assert result.source.endswith("(semeval)")
+    assert said(result) == [(("a", "b"), "b", "a")]
 
 
 def test_a_file_of_our_own_without_a_right_answer_stays_ours(tmp_path):
@@ -184,17 +184,17 @@ def test_long_blocks_with_faults_are_named(tmp_path):
         "10: value is '2'; it must be 1 (best), -1 (worst) or 0",
         "11: best is empty; it must be one of the row's items",
     ]
-    found = read(tmp_path, text, on_invalid="skip")
-    assert (said(found), found.annotators.tolist()) == ([(("a", "b"), "a", "b")], ["w1"])
+    result = read(tmp_path, text, on_invalid="skip")
+    assert (said(result), result.annotators.tolist()) == ([(("a", "b"), "a", "b")], ["w1"])
 
 
 # MTurk
 
 
 def test_what_a_batch_tells_besides(tmp_path):
-    found = read(tmp_path, PAIRS["mturk-batch"])
-    assert found.annotators.tolist() == ["w1", "w2"]
-    assert {name: column.tolist() for name, column in found.columns.items()} == {
+    result = read(tmp_path, PAIRS["mturk-batch"])
+    assert result.annotators.tolist() == ["w1", "w2"]
+    assert {name: column.tolist() for name, column in result.columns.items()} == {
         "assignment_id": ["x1", "x2"],
         "seconds": ["12", "9"],
     }
@@ -239,9 +239,9 @@ def test_columns_of_a_batch_can_be_named(tmp_path):
         "group": "Input.set",
         "items": "Input.id2,Input.id1",
     }
-    found = read(tmp_path, text, "mturk-batch", parts=parts)
-    assert said(found) == [(("b", "a"), "b", "a")]
-    assert found.tuples.groups.tolist() == ["z"]
+    result = read(tmp_path, text, "mturk-batch", parts=parts)
+    assert said(result) == [(("b", "a"), "b", "a")]
+    assert result.tuples.groups.tolist() == ["z"]
     with pytest.raises(InputError, match=r"expected .*Answer\.q9"):
         read(tmp_path, text, "mturk-batch", parts=parts | {"best": "Answer.q9"})
 
@@ -291,9 +291,9 @@ def test_a_potato_folder_with_both_shapes_of_labels(tmp_path):
         "ann": {"bws_tuple_0001": {"bws": {"best": "A", "worst": "B"}}, "bws_tuple_0002": pairs},
         "bob": {"bws_tuple_0001": {"other": {"x": "y"}, "bws": {"best": "B", "worst": "A"}}},
     }
-    found = read_judgments(potato_folder(tmp_path, states))
-    assert found.source == f"{tmp_path} (potato)"
-    assert list(found.records()) == [
+    result = read_judgments(potato_folder(tmp_path, states))
+    assert result.source == f"{tmp_path} (potato)"
+    assert list(result.records()) == [
         Judgment(("a", "b"), "a", "b", "ann", "", "bws_tuple_0001"),
         Judgment(("b", "c"), "c", "b", "ann", "", "bws_tuple_0002"),
         Judgment(("a", "b"), "b", "a", "bob", "", "bws_tuple_0001"),
@@ -303,9 +303,9 @@ def test_a_potato_folder_with_both_shapes_of_labels(tmp_path):
 def test_a_potato_file_with_items_and_annotations(tmp_path):
     lines = [tuple_ | {"annotation": {"bws": {"best": "A", "worst": "B"}}} for tuple_ in TUPLES]
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    found = read(tmp_path, text, name="ann.jsonl")
-    assert found.annotators.tolist() == ["ann"]
-    assert said(found) == [(("a", "b"), "a", "b"), (("b", "c"), "b", "c")]
+    result = read(tmp_path, text, name="ann.jsonl")
+    assert result.annotators.tolist() == ["ann"]
+    assert said(result) == [(("a", "b"), "a", "b"), (("b", "c"), "b", "c")]
 
 
 def test_a_potato_answer_that_is_missing_or_foreign_is_named(tmp_path):

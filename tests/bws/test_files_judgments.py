@@ -27,50 +27,50 @@ def problems(tmp_path, text, **options):
 
 def test_what_is_read(tmp_path):
     text = HEADER + "t1,g,a,b,c,a,c,w1\nt2,g,b,c,d,d,b,w1\nt1,g,a,b,c,b,c,w2\nt1,g,a,b,c,b,a,\n"
-    found = read(tmp_path, text)
-    assert found.tuples.ids.tolist() == ["t1", "t2"]
-    assert found.tuples.items.tolist() == ["a", "b", "c", "d"]
-    assert found.tuples.members.tolist() == [[0, 1, 2], [1, 2, 3]]
-    assert found.tuples.groups.tolist() == ["g"]
-    assert found.tuple_of.tolist() == [0, 1, 0, 0]
-    assert found.best.tolist() == [0, 2, 1, 1]
-    assert found.worst.tolist() == [2, 0, 2, 0]
-    assert found.annotators.tolist() == ["w1", "w2"]
-    assert found.annotator_of.tolist() == [0, 0, 1, -1]
-    assert found.shown is None
-    assert found.left_out == ()
+    result = read(tmp_path, text)
+    assert result.tuples.ids.tolist() == ["t1", "t2"]
+    assert result.tuples.items.tolist() == ["a", "b", "c", "d"]
+    assert result.tuples.members.tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert result.tuples.groups.tolist() == ["g"]
+    assert result.tuple_of.tolist() == [0, 1, 0, 0]
+    assert result.best.tolist() == [0, 2, 1, 1]
+    assert result.worst.tolist() == [2, 0, 2, 0]
+    assert result.annotators.tolist() == ["w1", "w2"]
+    assert result.annotator_of.tolist() == [0, 0, 1, -1]
+    assert result.shown is None
+    assert result.left_out == ()
 
 
 def test_rows_of_a_tuple_may_order_its_items_differently(tmp_path):
     text = HEADER + "t1,,a,b,c,a,c,w1\nt1,,c,a,b,a,c,w2\n"
-    found = read(tmp_path, text)
-    assert len(found.tuples) == 1
-    assert found.best.tolist() == [0, 0]  # a, in the first row's order
-    assert found.worst.tolist() == [2, 2]  # c
+    result = read(tmp_path, text)
+    assert len(result.tuples) == 1
+    assert result.best.tolist() == [0, 0]  # a, in the first row's order
+    assert result.worst.tolist() == [2, 2]  # c
 
 
 def test_without_tuple_ids_a_tuple_is_its_group_and_set_of_items(tmp_path):
     text = "group,item1,item2,best,worst\ng,a,b,a,b\nh,a,b,a,b\ng,b,a,b,a\n"
-    found = read(tmp_path, text)
-    assert found.tuples.ids.tolist() == ["t1", "t2"]
-    assert found.tuple_of.tolist() == [0, 1, 0]
-    assert found.best.tolist() == [0, 0, 1]
+    result = read(tmp_path, text)
+    assert result.tuples.ids.tolist() == ["t1", "t2"]
+    assert result.tuple_of.tolist() == [0, 1, 0]
+    assert result.best.tolist() == [0, 0, 1]
 
 
 def test_an_item_in_two_groups_is_two_items(tmp_path):
     text = HEADER + "t1,g,a,b,c,a,c,w1\nt2,h,a,b,c,a,c,w1\n"
-    found = read(tmp_path, text)
-    assert found.tuples.items.tolist() == ["a", "b", "c", "a", "b", "c"]
-    assert found.tuples.group_of_item.tolist() == [0, 0, 0, 1, 1, 1]
-    assert found.tuples.members.tolist() == [[0, 1, 2], [3, 4, 5]]
+    result = read(tmp_path, text)
+    assert result.tuples.items.tolist() == ["a", "b", "c", "a", "b", "c"]
+    assert result.tuples.group_of_item.tolist() == [0, 0, 0, 1, 1, 1]
+    assert result.tuples.members.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_ids_are_compared_in_nfc_without_outer_white_space(tmp_path):
     text = HEADER + "t1,,u\u0308ber, b ,c,über,b,w1\nt1,,über,b,c, über ,c,w2 \n"
-    found = read(tmp_path, text)
-    assert found.tuples.items.tolist() == ["über", "b", "c"]
-    assert found.best.tolist() == [0, 0]
-    assert found.annotators.tolist() == ["w1", "w2"]
+    result = read(tmp_path, text)
+    assert result.tuples.items.tolist() == ["über", "b", "c"]
+    assert result.best.tolist() == [0, 0]
+    assert result.annotators.tolist() == ["w1", "w2"]
 
 
 def test_ids_with_commas_quotes_and_line_breaks(tmp_path):
@@ -78,14 +78,14 @@ def test_ids_with_commas_quotes_and_line_breaks(tmp_path):
     assert problems(tmp_path, text) == [
         "5: this tuple_id has another group or other items in line 2; expected the same"
     ]
-    found = read(tmp_path, text, on_invalid="skip")
-    assert found.tuples.items.tolist() == ["a,1", 'say "b"', "c\nd"]
+    result = read(tmp_path, text, on_invalid="skip")
+    assert result.tuples.items.tolist() == ["a,1", 'say "b"', "c\nd"]
 
 
 def test_further_columns_are_kept(tmp_path):
     text = HEADER.replace("\n", ",seconds,mood\n") + "t1,,a,b,c,a,c,w1,12,fine\n"
-    found = read(tmp_path, text)
-    assert {name: column.tolist() for name, column in found.columns.items()} == {
+    result = read(tmp_path, text)
+    assert {name: column.tolist() for name, column in result.columns.items()} == {
         "seconds": ["12"],
         "mood": ["fine"],
     }
@@ -133,42 +133,42 @@ def test_an_empty_answer_is_no_empty_item(tmp_path):
 def test_skip_leaves_out_what_error_would_name(tmp_path):
     text = HEADER + "t1,,a,b,c,a,c,w1\nt1,,a,b,c,,c,w2\nt2,,b,c,d,x,c,w2\nt3,,a,b\n"
     named = problems(tmp_path, text)
-    found = read(tmp_path, text, on_invalid="skip")
-    assert [f"{p.line}: {p.message}" for p in found.left_out] == named
-    assert [p.line for p in found.left_out] == [3, 4, 5]
-    assert len(found) == 1
+    result = read(tmp_path, text, on_invalid="skip")
+    assert [f"{p.line}: {p.message}" for p in result.left_out] == named
+    assert [p.line for p in result.left_out] == [3, 4, 5]
+    assert len(result) == 1
     # what is in rows that were left out only is named, and is neither an item nor a tuple
-    assert found.tuples.items.tolist() == ["a", "b", "c"]
-    assert found.tuples.ids.tolist() == ["t1"]
-    assert found.annotators.tolist() == ["w1"]
-    assert (found.n_left_out, found.items_left_out) == (3, ("d",))
+    assert result.tuples.items.tolist() == ["a", "b", "c"]
+    assert result.tuples.ids.tolist() == ["t1"]
+    assert result.annotators.tolist() == ["w1"]
+    assert (result.n_left_out, result.items_left_out) == (3, ("d",))
 
 
 def test_a_repeated_header_leaves_nothing_behind(tmp_path):
     text = HEADER + "t1,,a,b,c,a,c,w1\n" + HEADER + "t1,,a,b,c,,c,w2\nt2,,b,c,d,b,d,w2\n"
-    found = read(tmp_path, text, on_invalid="skip")
-    assert found.tuples.items.tolist() == ["a", "b", "c", "d"]
-    assert found.annotators.tolist() == ["w1", "w2"]
-    assert found.n_left_out == 2  # the header has two faults, its best and its worst
-    assert len(found.left_out) == 3
-    assert found.items_left_out == ("item1", "item2", "item3")
+    result = read(tmp_path, text, on_invalid="skip")
+    assert result.tuples.items.tolist() == ["a", "b", "c", "d"]
+    assert result.annotators.tolist() == ["w1", "w2"]
+    assert result.n_left_out == 2  # the header has two faults, its best and its worst
+    assert len(result.left_out) == 3
+    assert result.items_left_out == ("item1", "item2", "item3")
     whole = read(tmp_path, HEADER + "t1,,a,b,c,a,c,w1\nt2,,b,c,d,b,d,w2\n")
-    assert list(found.records()) == list(whole.records())
-    assert found.tuples.members.tolist() == whole.tuples.members.tolist()
-    assert found.annotator_of.tolist() == whole.annotator_of.tolist()
-    notes = score(found).notes
+    assert list(result.records()) == list(whole.records())
+    assert result.tuples.members.tolist() == whole.tuples.members.tolist()
+    assert result.annotator_of.tolist() == whole.annotator_of.tolist()
+    notes = score(result).notes
     assert notes == ["2 rows of the judgments were skipped"]
 
 
 def test_a_group_that_only_invalid_rows_have_is_not_there(tmp_path):
     text = HEADER + "t1,g,a,b,c,,c,w1\nt2,h,a,b,c,a,c,\nt3,h,a,b,d,a,d,w3\n"
-    found = read(tmp_path, text, on_invalid="skip")
-    assert (found.tuples.groups.tolist(), found.tuples.items.tolist()) == (["h"], list("abcd"))
-    assert [(r.group, r.annotator, r.best) for r in found.records()] == [
+    result = read(tmp_path, text, on_invalid="skip")
+    assert (result.tuples.groups.tolist(), result.tuples.items.tolist()) == (["h"], list("abcd"))
+    assert [(r.group, r.annotator, r.best) for r in result.records()] == [
         ("h", "", "a"),
         ("h", "w3", "a"),
     ]
-    assert found.annotator_of.tolist() == [-1, 0]
+    assert result.annotator_of.tolist() == [-1, 0]
 
 
 def test_nothing_valid_is_an_error_also_with_skip(tmp_path):
@@ -197,22 +197,22 @@ def test_a_tuple_has_two_to_twelve_items(tmp_path):
 
 def test_the_order_shown(tmp_path):
     text = "item1,item2,item3,best,worst,shown\na,b,c,a,c,c;a;b\na,b,c,b,c,a; b;c\n"
-    found = read(tmp_path, text)
-    assert found.shown.tolist() == [[2, 0, 1], [0, 1, 2]]
-    assert [record.items for record in found.records()] == [("c", "a", "b"), ("a", "b", "c")]
+    result = read(tmp_path, text)
+    assert result.shown.tolist() == [[2, 0, 1], [0, 1, 2]]
+    assert [record.items for record in result.records()] == [("c", "a", "b"), ("a", "b", "c")]
 
 
 def test_the_order_shown_where_rows_order_the_tuple_differently(tmp_path):
     text = "tuple_id,item1,item2,item3,best,worst,shown\nt,a,b,c,a,c,c;a;b\nt,c,a,b,a,c,b;c;a\n"
-    found = read(tmp_path, text)
-    assert found.tuples.members.tolist() == [[0, 1, 2]]
-    assert found.shown.tolist() == [[2, 0, 1], [1, 2, 0]]
+    result = read(tmp_path, text)
+    assert result.tuples.members.tolist() == [[0, 1, 2]]
+    assert result.shown.tolist() == [[2, 0, 1], [1, 2, 0]]
 
 
 def test_the_order_shown_of_ids_with_semicolons(tmp_path):
     text = "item1,item2,best,worst,shown\na;b,b,b,a;b,b;a;b\na;b,b,b,a;b,a;b;b\n"
-    found = read(tmp_path, text)
-    assert found.shown.tolist() == [[1, 0], [0, 1]]
+    result = read(tmp_path, text)
+    assert result.shown.tolist() == [[1, 0], [0, 1]]
 
 
 def test_the_order_shown_must_be_of_the_items(tmp_path):
@@ -256,10 +256,10 @@ def test_records_are_checked_as_files_are():
 
 def test_records_tell_the_order_shown():
     given = [Judgment(("b", "a"), "a", "b", "w1"), Judgment(("a", "b"), "a", "b", "w2")]
-    found = Judgments.from_records(given)
-    assert found.tuples.items.tolist() == ["b", "a"]
-    assert found.shown.tolist() == [[0, 1], [1, 0]]
-    assert list(found.records()) == [
+    result = Judgments.from_records(given)
+    assert result.tuples.items.tolist() == ["b", "a"]
+    assert result.shown.tolist() == [[0, 1], [1, 0]]
+    assert list(result.records()) == [
         Judgment(("b", "a"), "a", "b", "w1", "", "t1"),
         Judgment(("a", "b"), "a", "b", "w2", "", "t1"),
     ]
@@ -299,10 +299,10 @@ def test_what_is_written_is_read_again(tmp_path_factory, given_records):
     given_judgments = judgments_from_records(given_records)
     path = tmp_path_factory.mktemp("round") / "j.csv"
     write_judgments(given_judgments, path)
-    found = read_judgments(path, "csv")
-    assert list(found.records()) == list(given_judgments.records())
-    assert found.tuples.ids.tolist() == given_judgments.tuples.ids.tolist()
-    np.testing.assert_array_equal(found.shown, given_judgments.shown)
+    result = read_judgments(path, "csv")
+    assert list(result.records()) == list(given_judgments.records())
+    assert result.tuples.ids.tolist() == given_judgments.tuples.ids.tolist()
+    np.testing.assert_array_equal(result.shown, given_judgments.shown)
 
 
 @settings(max_examples=50, deadline=None)
@@ -324,13 +324,13 @@ def test_the_order_of_rows_changes_no_answer(given_records, random):
 @settings(max_examples=100, deadline=None)
 @given(records())
 def test_tuples_are_what_a_slow_reading_finds(given_records):
-    found = judgments_from_records(given_records)
+    result = judgments_from_records(given_records)
     sets = list(dict.fromkeys((r.group, frozenset(r.items)) for r in given_records))
     items = {(r.group, item) for r in given_records for item in r.items}
-    assert len(found.tuples) == len(sets)
+    assert len(result.tuples) == len(sets)
     assert [
         sets.index((r.group, frozenset(r.items))) for r in given_records
-    ] == found.tuple_of.tolist()
-    groups = found.tuples.groups[found.tuples.group_of_item]
-    assert set(zip(groups, found.tuples.items, strict=True)) == items
-    assert len(found.tuples.items) == len(items)
+    ] == result.tuple_of.tolist()
+    groups = result.tuples.groups[result.tuples.group_of_item]
+    assert set(zip(groups, result.tuples.items, strict=True)) == items
+    assert len(result.tuples.items) == len(items)

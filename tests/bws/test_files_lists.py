@@ -250,26 +250,26 @@ def test_our_tuples(tmp_path):
     path = file(
         tmp_path, "t.csv", 'tuple_id,group,item1,item2\nx,g,a,"b,1"\ny,g,"b,1",c\nz,h,a,b\n'
     )
-    found = read_tuples(path)
-    assert list(found.rows()) == [
+    result = read_tuples(path)
+    assert list(result.rows()) == [
         ("x", "g", ("a", "b,1")),
         ("y", "g", ("b,1", "c")),
         ("z", "h", ("a", "b")),
     ]
-    assert found.members.tolist() == [[0, 1], [1, 2], [3, 4]]
-    write_tuples(found, tmp_path / "out.csv")
+    assert result.members.tolist() == [[0, 1], [1, 2], [3, 4]]
+    write_tuples(result, tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == path.read_text()
 
 
 def test_km_tuples_have_no_header_and_may_repeat(tmp_path):
     path = file(tmp_path, "t.tsv", 'a\t"b\tc, d\nb\ta\tc\na\t"b\tc, d\n')
-    found = read_tuples(path)
-    assert list(found.rows()) == [
+    result = read_tuples(path)
+    assert list(result.rows()) == [
         ("t1", "", ("a", '"b', "c, d")),
         ("t2", "", ("b", "a", "c")),
         ("t3", "", ("a", '"b', "c, d")),
     ]
-    write_tuples(found, tmp_path / "out.tsv", "km")
+    write_tuples(result, tmp_path / "out.tsv", "km")
     assert (tmp_path / "out.tsv").read_text() == path.read_text()
 
 
@@ -329,9 +329,9 @@ def test_our_scores(tmp_path):
         '"a,1",g,0.30000000000000004,3,0,0,-1.0,0.5\n'
         "b,h,,4,1,2,0.0,1.0\n"
     )
-    found = read_scores(tmp_path / "s.csv")
+    result = read_scores(tmp_path / "s.csv")
     for name in ("items", "groups", "score", "appearances", "best", "worst", "low", "high"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(given_scores, name), name)
+        np.testing.assert_array_equal(getattr(result, name), getattr(given_scores, name), name)
 
 
 def test_km_scores_are_the_highest_first(tmp_path):
@@ -339,17 +339,17 @@ def test_km_scores_are_the_highest_first(tmp_path):
         scores(["a", "b", "c", "d"], [-0.25, 0.9996, np.nan, -0.25]), tmp_path / "s.tsv", "km"
     )
     assert (tmp_path / "s.tsv").read_text() == "b\t1.000\na\t-0.250\nd\t-0.250\nc\tnan\n"
-    found = read_scores(tmp_path / "s.tsv")
-    assert found.items.tolist() == ["b", "a", "d", "c"]
-    np.testing.assert_array_equal(found.score, [1, -0.25, -0.25, np.nan])
-    assert found.appearances.tolist() == [0, 0, 0, 0]
+    result = read_scores(tmp_path / "s.tsv")
+    assert result.items.tolist() == ["b", "a", "d", "c"]
+    np.testing.assert_array_equal(result.score, [1, -0.25, -0.25, np.nan])
+    assert result.appearances.tolist() == [0, 0, 0, 0]
 
 
 def test_km_scores_that_are_equal_keep_the_order_of_the_items(tmp_path):
     items = [f"i{n:02}" for n in range(60)]
     write_scores(scores(items, [n % 2 for n in range(60)]), tmp_path / "s.tsv", "km")
-    found = [line.split("\t")[0] for line in (tmp_path / "s.tsv").read_text().splitlines()]
-    assert found == items[1::2] + items[::2]
+    result = [line.split("\t")[0] for line in (tmp_path / "s.tsv").read_text().splitlines()]
+    assert result == items[1::2] + items[::2]
 
 
 def test_semrel_scores_have_a_pair_on_two_lines(tmp_path):

@@ -28,24 +28,24 @@ def read(tmp_path, *lines, header=HEADER, **options):
 
 
 def test_each_part_is_a_judgment(tmp_path):
-    found = read(
+    result = read(
         tmp_path,
         line("w1", ("a", "c", "c;b;a", "7.5"), ("y", "a", "a;x;y", "3")),
         line("w2", ("b", "c", "a;b;c", ""), ("x", "y", "y;x;a", "4"), comment="hm"),
     )
-    assert found.source == f"{tmp_path / 'b.csv'} (mturk-batch)"
-    tuples = found.tuples
+    assert result.source == f"{tmp_path / 'b.csv'} (mturk-batch)"
+    tuples = result.tuples
     assert [
         (tuples.ids[t], tuples.groups[tuples.group_of_tuple[t]], record.items, record.best, record.worst,
          record.annotator)
-        for t, record in zip(found.tuple_of, found.records(), strict=True)
+        for t, record in zip(result.tuple_of, result.records(), strict=True)
     ] == [
         ("t1", "d1", ("c", "b", "a"), "a", "c", "w1"),
         ("t2", "d2", ("a", "x", "y"), "y", "a", "w1"),
         ("t1", "d1", ("a", "b", "c"), "b", "c", "w2"),
         ("t2", "d2", ("y", "x", "a"), "x", "y", "w2"),
     ]  # fmt: skip
-    assert {name: column.tolist() for name, column in found.columns.items()} == {
+    assert {name: column.tolist() for name, column in result.columns.items()} == {
         "assignment_id": ["as-w1", "as-w1", "as-w2", "as-w2"],
         "seconds": ["7.5", "3", "", "4"],  # never WorkTimeInSeconds: that is of both tuples
         "comment": ["", "", "hm", "hm"],
@@ -53,12 +53,12 @@ def test_each_part_is_a_judgment(tmp_path):
 
 
 def test_a_hit_with_fewer_parts_has_fewer_judgments(tmp_path):
-    found = read(
+    result = read(
         tmp_path,
         line("w1", ("a", "c", "a;b;c", ""), ("",) * 4, second=",,,,"),
         line("w2", ("a", "c", "a;b;c", ""), ("x", "y", "y;x;a", "")),
     )
-    assert found.tuples.ids[found.tuple_of].tolist() == ["t1", "t1", "t2"]
+    assert result.tuples.ids[result.tuple_of].tolist() == ["t1", "t1", "t2"]
 
 
 def test_faults_name_the_line_of_the_assignment(tmp_path):
@@ -74,8 +74,8 @@ def test_faults_name_the_line_of_the_assignment(tmp_path):
         "2: best and worst are both 'a'; expected different items",
         "3: the assignment was rejected; skip invalid rows to ignore it",
     ]
-    found = read(tmp_path, *lines, on_invalid="skip")
-    assert found.annotators[found.annotator_of].tolist() == ["w3", "w3"]
+    result = read(tmp_path, *lines, on_invalid="skip")
+    assert result.annotators[result.annotator_of].tolist() == ["w3", "w3"]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_faults_name_the_line_of_the_assignment(tmp_path):
     ids=["place", "letter", "button"],
 )
 def test_answers_of_parts_have_all_the_shapes_of_answers(tmp_path, best, worst):
-    found = read(tmp_path, line("w1", (best, worst, "a;b;c", ""), (best, worst, "a;x;y", "")))
-    assert [(r.best, r.worst) for r in found.records()] == [("a", "c"), ("a", "y")]
+    result = read(tmp_path, line("w1", (best, worst, "a;b;c", ""), (best, worst, "a;x;y", "")))
+    assert [(r.best, r.worst) for r in result.records()] == [("a", "c"), ("a", "y")]
 
 
 def test_radio_buttons_of_parts_are_read(tmp_path):
@@ -93,8 +93,8 @@ def test_radio_buttons_of_parts_are_read(tmp_path):
                for n in (1, 2, 3)]  # fmt: skip
     header = [*HEADER[:14], *buttons]
     chosen = "true,false,false,false,true,false,false,false,true,true,false,false"
-    found = read(tmp_path, f"as,w1,Approved,9,{FIRST},{SECOND},{chosen}", header=header)
-    assert [(r.best, r.worst) for r in found.records()] == [("a", "b"), ("y", "a")]
+    result = read(tmp_path, f"as,w1,Approved,9,{FIRST},{SECOND},{chosen}", header=header)
+    assert [(r.best, r.worst) for r in result.records()] == [("a", "b"), ("y", "a")]
 
 
 def test_the_one_answer_of_a_crowd_form_may_hold_the_parts(tmp_path):
@@ -102,30 +102,30 @@ def test_the_one_answer_of_a_crowd_form_may_hold_the_parts(tmp_path):
     answer = (
         '"[{""1.best"":{""1"":true},""1.worst"":{""3"":true},""2.best"":""2"",""2.worst"":""1""}]"'
     )
-    found = read(tmp_path, f"as,w1,Approved,9,{FIRST},{SECOND},{answer}", header=header)
-    assert [(r.best, r.worst) for r in found.records()] == [("a", "c"), ("x", "a")]
+    result = read(tmp_path, f"as,w1,Approved,9,{FIRST},{SECOND},{answer}", header=header)
+    assert [(r.best, r.worst) for r in result.records()] == [("a", "c"), ("x", "a")]
 
 
 def test_columns_that_are_named_are_taken_as_they_are(tmp_path):
     parts = {"items": "Input.2.item1,Input.2.item2,Input.2.item3", "best": "Answer.2.best",
              "worst": "Answer.2.worst", "tuple_id": "Input.2.tuple_id"}  # fmt: skip
-    found = read(
+    result = read(
         tmp_path, line("w1", ("a", "c", "a;b;c", ""), ("x", "y", "a;x;y", "")),
         form="mturk-batch", parts=parts,
     )  # fmt: skip
-    assert [(r.tuple_id, r.best, r.worst) for r in found.records()] == [("t2", "x", "y")]
+    assert [(r.tuple_id, r.best, r.worst) for r in result.records()] == [("t2", "x", "y")]
 
 
 def test_a_parts_own_column_counts_before_one_of_the_same_name_without_number(tmp_path):
     said = ("a", "c", "a;b;c", ""), ("x", "y", "a;x;y", "")
     header = [*HEADER, "Answer.best", "Input.item1"]
-    found = read(tmp_path, f"{line('w1', *said)},other,other", header=header)
-    assert [(r.items[0], r.best) for r in found.records()] == [("a", "a"), ("a", "x")]
+    result = read(tmp_path, f"{line('w1', *said)},other,other", header=header)
+    assert [(r.items[0], r.best) for r in result.records()] == [("a", "a"), ("a", "x")]
 
 
 def test_numbers_without_names_are_items_still(tmp_path):
     (tmp_path / "b.csv").write_text(
         "WorkerId,Input.1,Input.2,Answer.best,Answer.worst\nw,a,b,a,b\n"
     )
-    found = read_judgments(tmp_path / "b.csv")
-    assert [(r.items, r.best) for r in found.records()] == [(("a", "b"), "a")]
+    result = read_judgments(tmp_path / "b.csv")
+    assert [(r.items, r.best) for r in result.records()] == [(("a", "b"), "a")]

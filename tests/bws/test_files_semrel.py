@@ -28,10 +28,10 @@ def test_scores_equal_the_published_ones():
     judgments = read_judgments(DATA / "hi_dev.csv")
     assert judgments.source.endswith("hi_dev.csv (semeval)")
     assert (len(judgments), len(judgments.tuples), len(judgments.tuples.items)) == (2400, 600, 300)
-    found = score(judgments, scale="unit")
+    result = score(judgments, scale="unit")
     ours = {
         bare(*item.split(BETWEEN)): value
-        for item, value in zip(found.items, found.score, strict=True)
+        for item, value in zip(result.items, result.score, strict=True)
     }
     with open(DATA / "hin_dev_with_labels.csv", encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))

@@ -42,8 +42,8 @@ def test_quotes_commas_and_line_breaks_in_fields():
 
 @pytest.mark.parametrize("first", [b"1,2", b'"1",2'])
 def test_rows_of_another_width_are_problems(first):
-    found, lines, problems = rows(b"a,b\n" + first + b"\n3\n4,5,6\n7,8\n")
-    assert (found, lines) == ([("1", "2"), ("7", "8")], [2, 5])
+    result, lines, problems = rows(b"a,b\n" + first + b"\n3\n4,5,6\n7,8\n")
+    assert (result, lines) == ([("1", "2"), ("7", "8")], [2, 5])
     assert problems == [
         "f:3: 1 fields; expected 2, as in the first row",
         "f:4: 3 fields; expected 2, as in the first row",
@@ -55,7 +55,7 @@ def test_columns_that_are_missing_are_told_with_what_else_is_wrong():
     table.need(["b", "a"])
     with pytest.raises(InputError) as caught:
         table.need(["c", "a", "d"])
-    assert [str(one) for one in caught.value.problems] == [
+    assert [str(problem) for problem in caught.value.problems] == [
         "f:1: no column c, d; existing columns are a, b",
         "f:2: 1 fields; expected 2, as in the first row",
     ]
@@ -74,8 +74,8 @@ def test_separators_are_found():
 
 
 def test_without_header_nothing_is_quoted():
-    found = rows(b'a\t"b\nc\td\n', separator="\t", header=False)
-    assert found == ([("a", '"b'), ("c", "d")], [1, 2], [])
+    result = rows(b'a\t"b\nc\td\n', separator="\t", header=False)
+    assert result == ([("a", '"b'), ("c", "d")], [1, 2], [])
 
 
 def test_a_quote_amid_a_field_is_a_character():

@@ -23,8 +23,8 @@ def tuples():
 def values(tmp_path, name, text, tuples, *columns):
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
-    found = read_metadata(path).of_tuples(tuples, columns)
-    return {column: found[column].tolist() for column in columns}
+    result = read_metadata(path).of_tuples(tuples, columns)
+    return {column: result[column].tolist() for column in columns}
 
 
 def test_rows_about_tuples(tmp_path, tuples):
@@ -34,8 +34,8 @@ def test_rows_about_tuples(tmp_path, tuples):
 
 def test_rows_about_groups_in_tsv(tmp_path, tuples):
     text = "group\tsource\tn\nd1\tW\t3\nd2\tS\t5\n"
-    found = values(tmp_path, "m.tsv", text, tuples, "n", "source")
-    assert found == {"n": ["3", "3", "5"], "source": ["W", "W", "S"]}
+    result = values(tmp_path, "m.tsv", text, tuples, "n", "source")
+    assert result == {"n": ["3", "3", "5"], "source": ["W", "W", "S"]}
 
 
 def test_lists_of_dialogues_have_lengths(tmp_path, tuples):
@@ -44,8 +44,8 @@ def test_lists_of_dialogues_have_lengths(tmp_path, tuples):
         {"dialogue_id": "d2", "source": "S", "turns": [{"text": "x"}] * 5},
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    found = values(tmp_path, "d.jsonl", text, tuples, "n_turns", "source")
-    assert found == {"n_turns": ["3", "3", "5"], "source": ["W", "W", "S"]}
+    result = values(tmp_path, "d.jsonl", text, tuples, "n_turns", "source")
+    assert result == {"n_turns": ["3", "3", "5"], "source": ["W", "W", "S"]}
 
 
 def test_a_field_of_its_own_goes_before_a_length(tmp_path, tuples):

@@ -70,8 +70,8 @@ def test_the_interval_is_wider_where_annotators_differ_together():
             else row
             for row, guess in zip(records, guesses, strict=True)
         ]
-        found = generalisability(Judgments.from_records(rows).canonical).reliability
-        return found.high - found.low
+        result = generalisability(Judgments.from_records(rows).canonical).reliability
+        return result.high - result.low
 
     together = [row.annotator in {"simulated-1", "simulated-2", "simulated-3"} for row in records]
     assert width(together) > 1.3 * width(random.random(len(records)) < 0.5)
@@ -109,22 +109,22 @@ def test_planned_reliability_comes_true(pilot, other, sizes):
 
 def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_target():
     planner = planner_of(judged(0))
-    found = plan(planner, 0.95, price=0.5)
-    present = found.alternatives[0]
+    result = plan(planner, 0.95, price=0.5)
+    present = result.alternatives[0]
     assert present.judgments == 40 * 3 * 4
     study = generalisability(judged(0).canonical)
     assert present.reliability == pytest.approx(study.reliability.value)
     assert present.cost == 240
-    assert all(design.reliability >= 0.95 for design in found.sufficient)
-    assert found.cheapest.judgments == min(design.judgments for design in found.sufficient)
-    same_cost = [each for each in found.alternatives if each.what == "equal cost"]
+    assert all(design.reliability >= 0.95 for design in result.sufficient)
+    assert result.cheapest.judgments == min(design.judgments for design in result.sufficient)
+    same_cost = [each for each in result.alternatives if each.what == "equal cost"]
     assert len(same_cost) > 2
     for design in same_cost:
         assert design.judgments == pytest.approx(present.judgments, abs=1)
-    table = found.table()
+    table = result.table()
     assert "cannot be reached with more annotations" in table
-    assert found.planner.annotation_limit < 0.95
-    doubled = {each.what: each.reliability for each in found.alternatives if "twice" in each.what}
+    assert result.planner.annotation_limit < 0.95
+    doubled = {each.what: each.reliability for each in result.alternatives if "twice" in each.what}
     assert doubled.keys() == {
         "twice the tuples", "twice the annotations per tuple", "twice the annotators"
     }  # fmt: skip
@@ -134,9 +134,9 @@ def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_targe
 def test_a_complete_design_has_no_limit_and_no_more_tuples():
     planner = planner_of(judged(0, groups=12, count=10))
     assert planner.annotation_limit == 1
-    found = plan(planner, 0.97)
-    assert "twice the tuples" not in {each.what for each in found.alternatives}
-    assert all(each.tuples_per_item <= 6 for each in (*found.alternatives, *found.sufficient))
+    result = plan(planner, 0.97)
+    assert "twice the tuples" not in {each.what for each in result.alternatives}
+    assert all(each.tuples_per_item <= 6 for each in (*result.alternatives, *result.sufficient))
     needed = planner.annotations_for(0.97)
     assert planner.reliability(6, needed, planner.judgments_per_annotator_at(6)) == pytest.approx(
         0.97

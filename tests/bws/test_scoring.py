@@ -66,7 +66,7 @@ def counted_slowly(records):
 
 
 def test_counting_by_hand():
-    found = score(
+    result = score(
         Judgments.from_records(
             [
                 Judgment(("a", "b", "c", "d"), "a", "d"),
@@ -78,12 +78,12 @@ def test_counting_by_hand():
     # a: best twice, worst once, shown three times: (2 - 1) / 3. b: (1 - 1) / 3.
     # c: 0 / 2. d: -1 / 2. e and f: 0 / 1.
     expected = {"a": 1 / 3, "b": 0, "c": 0, "d": -1 / 2, "e": 0, "f": 0}
-    assert dict(zip(found.items, found.score, strict=True)) == expected
-    assert dict(zip(found.items, found.appearances, strict=True)) == {
+    assert dict(zip(result.items, result.score, strict=True)) == expected
+    assert dict(zip(result.items, result.appearances, strict=True)) == {
         "a": 3, "b": 3, "c": 2, "d": 2, "e": 1, "f": 1,
     }  # fmt: skip
-    assert dict(zip(found.items, found.best, strict=True))["a"] == 2
-    assert dict(zip(found.items, found.worst, strict=True))["a"] == 1
+    assert dict(zip(result.items, result.best, strict=True))["a"] == 2
+    assert dict(zip(result.items, result.worst, strict=True))["a"] == 1
 
 
 @given(judgment_lists())
@@ -105,8 +105,8 @@ def test_unit_scores_are_the_nearest_numbers_to_their_fractions(method):
     for best, worst in [(0, 8), (1, 9), (2, 3), (3, 4), (1, 3)]:
         answers = [("a", "b")] * best + [("b", "a")] * worst + [("b", "c")] * (10 - best - worst)
         records = [Judgment(("a", "b", "c"), *answer) for answer in answers]
-        found = scored(records, method, scale="unit")["", "a"]
-        assert found == float(Fraction(10 + best - worst, 20))
+        result = scored(records, method, scale="unit")["", "a"]
+        assert result == float(Fraction(10 + best - worst, 20))
     thirds = [Judgment(("a", "b", "c"), "b", "a"), *[Judgment(("a", "b", "c"), "b", "c")] * 2]
     assert repr(scored(thirds, scale="unit")["", "a"].item()) == "0.3333333333333333"
 
@@ -116,8 +116,8 @@ def test_ends_of_unit_intervals_have_no_noise():
         Judgment(("a", "b", "c"), *answer, annotator=f"w{n}")
         for n, answer in enumerate([("a", "b")] + [("b", "a")] * 9)
     ]
-    found = score(Judgments.from_records(records), scale="unit", bootstrap=50)
-    for value in (*found.low.tolist(), *found.high.tolist()):
+    result = score(Judgments.from_records(records), scale="unit", bootstrap=50)
+    for value in (*result.low.tolist(), *result.high.tolist()):
         assert len(repr(value)) <= len("0.123456789012345")
 
 
@@ -213,19 +213,19 @@ def test_items_that_nobody_judged_score_nan_and_are_named(method):
     judged = Judgments.from_records(
         [Judgment(("a", "b"), "a", "b", "w"), Judgment(("c", "d"), "c", "d", "w", "g")]
     )
-    found = score(judged.select(np.array([0])), method, **FEW_PASSES[method], **FIXED[method])
-    assert np.isnan(found.score).tolist() == [False, False, True, True]
-    assert found.score[0] > 0 > found.score[1]
-    assert found.appearances.tolist() == [1, 1, 0, 0]
-    assert "2 of 4 items were never judged and have no score: c, d" in found.notes
+    result = score(judged.select(np.array([0])), method, **FEW_PASSES[method], **FIXED[method])
+    assert np.isnan(result.score).tolist() == [False, False, True, True]
+    assert result.score[0] > 0 > result.score[1]
+    assert result.appearances.tolist() == [1, 1, 0, 0]
+    assert "2 of 4 items were never judged and have no score: c, d" in result.notes
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_judgments_at_all(method):
     judged = Judgments.from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
-    found = score(judged.select(np.array([], dtype=np.int64)), method, bootstrap=5)
-    assert np.isnan([found.score, found.low, found.high]).all()
-    assert found.notes == ["3 of 3 items were never judged and have no score: a, b, c"]
+    result = score(judged.select(np.array([], dtype=np.int64)), method, bootstrap=5)
+    assert np.isnan([result.score, result.low, result.high]).all()
+    assert result.notes == ["3 of 3 items were never judged and have no score: a, b, c"]
 
 
 def test_rows_left_out_by_the_reader_are_said():
@@ -238,8 +238,8 @@ def test_signature_says_all_that_produced_the_scores():
     judged = Judgments.from_records(
         [Judgment(("a", "b"), "a", "b", w) for w in ("w1", "w2")],
     )
-    found = score(judged, "maxdiff", scale="unit", bootstrap=10, seed=3, prior=2.0)
-    assert found.signature == {
+    result = score(judged, "maxdiff", scale="unit", bootstrap=10, seed=3, prior=2.0)
+    assert result.signature == {
         "method": "maxdiff",
         "prior": 2.0,
         "prior_estimated": False,
@@ -250,7 +250,7 @@ def test_signature_says_all_that_produced_the_scores():
         "cluster": "annotator",
         "standard_error": None,
         "judgments": 2,
-        "sha256": found.signature["sha256"],
+        "sha256": result.signature["sha256"],
         "version": version("giccs"),
     }
     assert score(judged).signature["cluster"] is None
@@ -340,11 +340,11 @@ def test_published_scores_of_semrel_hindi():
     folder = SHARED / "data" / "semrel2024"
     if not folder.is_dir():
         pytest.skip(f"{folder} is not there; set GICCS_SHARED")
-    found = scored(semrel_records(folder / "hi_dev.csv"), scale="unit")
+    result = scored(semrel_records(folder / "hi_dev.csv"), scale="unit")
     matched = differing = 0
     with open(folder / "hin_dev_with_labels.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            value = found.get(("", plain(row["Text"].split("\n"))))
+            value = result.get(("", plain(row["Text"].split("\n"))))
             matched += value is not None
             differing += value is not None and abs(value - float(row["Score"])) > 0.005 + 1e-9
     assert matched >= 260

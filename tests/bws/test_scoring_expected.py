@@ -66,8 +66,8 @@ def one_group(u):
 @pytest.mark.parametrize("model", MODELS)
 def test_scores_are_means_over_all_sets(model, k):
     u = np.random.default_rng(k).normal(size=6) * 2
-    found = expected_counting(u, one_group(u), k, MODELS[model])
-    np.testing.assert_allclose(found, slow_scores(model, u, k), atol=1e-12)
+    result = expected_counting(u, one_group(u), k, MODELS[model])
+    np.testing.assert_allclose(result, slow_scores(model, u, k), atol=1e-12)
 
 
 @settings(max_examples=30, deadline=None)
@@ -75,13 +75,13 @@ def test_scores_are_means_over_all_sets(model, k):
 def test_scores_are_of_the_own_group_and_sum_to_zero(first, second, k, seed):
     rng = np.random.default_rng(seed)
     u, group_of = rng.normal(size=first + second) * 3, rng.permutation([0] * first + [1] * second)
-    found = expected_counting(u, group_of, k, best_worst_logit)
-    assert np.abs(found).max() <= 1
+    result = expected_counting(u, group_of, k, best_worst_logit)
+    assert np.abs(result).max() <= 1
     for group in (0, 1):
         own = group_of == group
-        assert found[own].sum() == pytest.approx(0, abs=1e-12)
+        assert result[own].sum() == pytest.approx(0, abs=1e-12)
         alone = expected_counting(u[own], one_group(u[own]), k, best_worst_logit)
-        np.testing.assert_allclose(found[own], alone, atol=1e-12)
+        np.testing.assert_allclose(result[own], alone, atol=1e-12)
         assert (np.diff(alone[np.argsort(u[own])]) > 0).all()
 
 
@@ -91,14 +91,14 @@ def test_sampled_sets_come_close_to_all_sets(model, monkeypatch):
     exact = expected_counting(u, one_group(u), 4, MODELS[model])
     monkeypatch.setattr("bws.scoring.expected.MAX_EXACT_SETS", 0)
     monkeypatch.setattr("bws.scoring.expected.SAMPLED_SETS", 50_000)
-    found, again, other = (
+    result, again, other = (
         expected_counting(u, one_group(u), 4, MODELS[model], s) for s in (1, 1, 2)
     )
-    assert (found == again).all()
-    assert (found != other).any()
-    assert found.sum() == pytest.approx(0, abs=1e-12)
-    assert np.sqrt(np.mean((found - exact) ** 2)) < 0.008
-    assert (np.diff(found[np.argsort(u)]) >= 0).all()
+    assert (result == again).all()
+    assert (result != other).any()
+    assert result.sum() == pytest.approx(0, abs=1e-12)
+    assert np.sqrt(np.mean((result - exact) ** 2)) < 0.008
+    assert (np.diff(result[np.argsort(u)]) >= 0).all()
 
 
 @pytest.mark.parametrize("n", [41, 300])
@@ -119,22 +119,22 @@ def test_scores_are_closer_to_the_truth_than_counting(model):
     judged, u = study()
     truth = expected_counting(u, one_group(u), 4, best_worst_logit, seed=9)
     counted = np.corrcoef(score(judged).score, truth)[0, 1]
-    found = np.corrcoef(score(judged, model, scale="counting").score, truth)[0, 1]
-    print(f"counting {counted:.3f}, {model} {found:.3f}")
+    result = np.corrcoef(score(judged, model, scale="counting").score, truth)[0, 1]
+    print(f"counting {counted:.3f}, {model} {result:.3f}")
     assert counted < 0.975
-    assert found > 0.98
+    assert result > 0.98
 
 
 def test_scores_use_the_fitted_utilities_of_the_judgments():
     items = [f"{g}{n}" for g in "gh" for n in range(5)]
     design = make_tuples(items, 3, groups=[item[0] for item in items], count=10)
     judged = simulate(design, np.random.default_rng(0).normal(size=10), 5, noise=1.0)
-    found = score(judged, "maxdiff", scale="counting")
+    result = score(judged, "maxdiff", scale="counting")
     u = utilities(judged, "maxdiff").utility
     for group in "gh":
-        own = found.groups == group
-        np.testing.assert_allclose(found.score[own], slow_scores("maxdiff", u[own], 3), atol=1e-7)
-    assert found.signature["scale"] == "counting"
+        own = result.groups == group
+        np.testing.assert_allclose(result.score[own], slow_scores("maxdiff", u[own], 3), atol=1e-7)
+    assert result.signature["scale"] == "counting"
 
 
 def test_the_command_scores_on_countings_scale_or_refuses(tmp_path):

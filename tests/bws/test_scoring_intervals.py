@@ -61,7 +61,7 @@ def slow_variance(answers, labels):
 def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
     judged = random_judgments(judgments=60, annotators=6)
     answers = judged.canonical
-    found = score(judged, interval="model", cluster=cluster)
+    result = score(judged, interval="model", cluster=cluster)
     cells = answers.annotator_of * 1000 + answers.tuple_of
     rows = {"tuple": cells, "judgment": np.arange(len(answers))}.get(cluster, answers.annotator_of)
     first, count, known, logit = slow_variance(answers, rows)
@@ -73,12 +73,12 @@ def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
     variance = first + second + known
     df = variance**2 / (first**2 / (count - 1) + second**2 / (tuples - 1))
     reach = student.ppf(0.975, df) * np.sqrt(variance)
-    enough = ~np.isnan(found.low[answers.origin])
+    enough = ~np.isnan(result.low[answers.origin])
     assert enough.any()
     expected = np.tanh((logit + np.array([[-1], [1]]) * reach) / 2)[:, enough]
-    np.testing.assert_allclose(found.low[answers.origin][enough], expected[0], atol=1e-9)
-    np.testing.assert_allclose(found.high[answers.origin][enough], expected[1], atol=1e-9)
-    assert (found.signature["cluster"], found.signature["standard_error"]) == (
+    np.testing.assert_allclose(result.low[answers.origin][enough], expected[0], atol=1e-9)
+    np.testing.assert_allclose(result.high[answers.origin][enough], expected[1], atol=1e-9)
+    assert (result.signature["cluster"], result.signature["standard_error"]) == (
         cluster,
         "clustered counts",
     )
@@ -92,7 +92,7 @@ def test_resampled_variance_is_that_of_a_slow_bootstrap(cluster):
     index = answers.annotator_of if cluster == "annotator" else answers.tuple_of
     clusters = replace(clusters, rows=index)
     estimate = SMOOTHED_COUNTING.fit(answers, clusters=None, seed=0)
-    found = bootstrap_errors(SMOOTHED_COUNTING, estimate, answers, clusters, 50, 7)
+    result = bootstrap_errors(SMOOTHED_COUNTING, estimate, answers, clusters, 50, 7)
     logits = []
     for times in np.hstack(list(_resample_weights(index.max() + 1, 50, 7))).T:
         shown, balance = np.zeros(8), np.zeros(8)
@@ -104,18 +104,18 @@ def test_resampled_variance_is_that_of_a_slow_bootstrap(cluster):
         logits.append(2 * np.arctanh(s))
     _, count, known, _ = slow_variance(answers, index)
     expected = np.nanvar(logits, axis=0) * count / (count - 1) + known
-    np.testing.assert_allclose(found.stderr, np.sqrt(expected), atol=1e-9)
+    np.testing.assert_allclose(result.stderr, np.sqrt(expected), atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["counting", "analytical", "abw"])
 def test_methods_with_a_formula_share_their_intervals(method):
     judged = random_judgments()
     for options in ({"interval": "model"}, {"bootstrap": 40}):
-        found, counting = score(judged, method, **options), score(judged, **options)
+        result, counting = score(judged, method, **options), score(judged, **options)
         inner = np.abs(counting.score) < 1
         assert inner.any()
-        np.testing.assert_allclose(found.low[inner], counting.low[inner], atol=1e-9)
-        np.testing.assert_allclose(found.high[inner], counting.high[inner], atol=1e-9)
+        np.testing.assert_allclose(result.low[inner], counting.low[inner], atol=1e-9)
+        np.testing.assert_allclose(result.high[inner], counting.high[inner], atol=1e-9)
 
 
 def test_counts_give_the_variances_that_fitting_anew_gives():
@@ -148,11 +148,11 @@ def test_width_is_that_of_the_normal_approximation_for_independent_answers():
         Judgment(("a", "b"), *(("a", "b") if w % 10 < 7 else ("b", "a")), annotator=f"w{w}")
         for w in range(400)
     ]
-    found = score(Judgments.from_records(records), bootstrap=4000)
+    result = score(Judgments.from_records(records), bootstrap=4000)
     s = 0.7 - 0.3
     reach = 1.96 * np.sqrt((1 - s**2) / 400)
-    np.testing.assert_allclose(found.low, [s - reach, -s - reach], atol=0.01)
-    np.testing.assert_allclose(found.high, [s + reach, -s + reach], atol=0.01)
+    np.testing.assert_allclose(result.low, [s - reach, -s - reach], atol=0.01)
+    np.testing.assert_allclose(result.high, [s + reach, -s + reach], atol=0.01)
     # The model's utility is half the logit of 0.7, as is its standard error.
     model = score(Judgments.from_records(records), "bradley-terry", interval="model", prior=100.0)
     logit, stderr = np.log(0.7 / 0.3) / 2, 1 / np.sqrt(400 * 0.7 * 0.3) / 2
@@ -201,14 +201,14 @@ def test_every_method_has_bootstrap_intervals_on_the_scale_of_its_scores(method)
 )
 def test_model_intervals_are_t_standard_errors_either_way(method):
     judged = random_judgments()
-    found = score(judged, method, interval="model", cluster="tuple", prior=3.0)
+    result = score(judged, method, interval="model", cluster="tuple", prior=3.0)
     known = utilities(judged, method, cluster="tuple", prior=3.0)
     reach = student.ppf(0.975, known.df) * known.stderr
     assert (known.df < 100).all()
     low, high = (np.tanh((known.utility + sign * reach) / 2) for sign in (-1, 1))
-    np.testing.assert_allclose(found.low, low, atol=1e-6)
-    np.testing.assert_allclose(found.high, high, atol=1e-6)
-    assert found.signature["interval"] == "model"
+    np.testing.assert_allclose(result.low, low, atol=1e-6)
+    np.testing.assert_allclose(result.high, high, atol=1e-6)
+    assert result.signature["interval"] == "model"
 
 
 @pytest.mark.parametrize("n_tuples", [1, 6])
@@ -217,13 +217,13 @@ def test_judgments_without_annotators_have_intervals_and_a_note(n_tuples):
         Judgment(pair, *pair)
         for n in range(n_tuples) for pair in [("a", f"b{n}")] * 4 + [(f"b{n}", "a")] * 2
     ]  # fmt: skip
-    found = score(Judgments.from_records(records), interval="model")
-    assert found.signature["cluster"] == ("tuple" if n_tuples > 1 else "judgment")
+    result = score(Judgments.from_records(records), interval="model")
+    assert result.signature["cluster"] == ("tuple" if n_tuples > 1 else "judgment")
     assert (
         f"{len(records)} of {len(records)} judgments have no annotator: the intervals do not apply to "
-        "other annotators" in found.notes
+        "other annotators" in result.notes
     )
-    assert found.low[0] < found.score[0] < found.high[0]
+    assert result.low[0] < result.score[0] < result.high[0]
 
 
 def test_an_item_that_all_judge_best_has_an_interval_with_a_width():
@@ -231,9 +231,9 @@ def test_an_item_that_all_judge_best_has_an_interval_with_a_width():
         Judgment(("a", f"b{n}", f"c{n}"), "a", f"c{n}", f"w{w}") for n in range(6) for w in range(5)
     ]
     for options in ({"interval": "model"}, {"bootstrap": 20}):
-        found = score(Judgments.from_records(records), **options)
-        assert (found.score[0], found.high[0]) == (1, 1)
-        assert 0.5 < found.low[0] < 0.95
+        result = score(Judgments.from_records(records), **options)
+        assert (result.score[0], result.high[0]) == (1, 1)
+        assert 0.5 < result.low[0] < 0.95
 
 
 def test_annotators_count_by_default():
@@ -243,11 +243,11 @@ def test_annotators_count_by_default():
         for w in range(6) for pair in [("a", f"b{n}") for n in range(20)]
     ]  # fmt: skip
     judged = Judgments.from_records(records)
-    found, tuples = (score(judged, interval="model", cluster=c) for c in (None, "tuple"))
-    assert found.signature["cluster"] == "both"
-    assert found.high[0] - found.low[0] > 1.5 > 0.5 > tuples.high[0] - tuples.low[0]
+    result, tuples = (score(judged, interval="model", cluster=c) for c in (None, "tuple"))
+    assert result.signature["cluster"] == "both"
+    assert result.high[0] - result.low[0] > 1.5 > 0.5 > tuples.high[0] - tuples.low[0]
     few = "6 annotators: the interval is approximate below 20"
-    assert few in found.notes
+    assert few in result.notes
 
 
 def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
@@ -255,8 +255,8 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
     records += [Judgment(("c", "d"), "c", "d", f"w{n}") for n in range(4)]
     records += [Judgment(("e", "f"), "e", "f", f"w{n}") for n in range(5)]
     judged = Judgments.from_records(records)
-    found = score(judged, bootstrap=4000, cluster="annotator", seed=1)
-    low = dict(zip(found.items, found.low, strict=True))
+    result = score(judged, bootstrap=4000, cluster="annotator", seed=1)
+    low = dict(zip(result.items, result.low, strict=True))
     assert np.isnan([low["c"], low["d"]]).all()
     assert -1 < low["a"] < 0 < low["e"] < 1
     # e and f are absent where only w5 to w9 are drawn: 1 resample in 1024.
@@ -264,7 +264,7 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
     judged_both = [answers.annotators.index(f"w{n}") for n in range(5)]
     absent = np.hstack(list(_resample_weights(10, 4000, 1)))[judged_both].sum(axis=0) == 0
     assert absent.any()
-    assert found.notes == [
+    assert result.notes == [
         f"2 items are absent from some of the 4000 resamples (at most {absent.sum()}); their "
         "intervals are based on the others",
         "2 items have no interval: fewer than 5 clusters per item",
@@ -287,13 +287,13 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
 def test_fewer_than_five_clusters_have_no_interval(cluster, options, remedy):
     tuples = [("a", "b", "c"), ("b", "c", "d"), ("c", "d", "a"), ("d", "a", "b")]
     records = [Judgment(t, t[0], t[n % 2 + 1], f"w{n}") for n in range(4) for t in tuples]
-    found = score(Judgments.from_records(records), cluster=cluster, **options)
-    assert np.isnan(found.low).all()
-    assert np.isnan(found.high).all()
-    assert not np.isnan(found.score).any()
+    result = score(Judgments.from_records(records), cluster=cluster, **options)
+    assert np.isnan(result.low).all()
+    assert np.isnan(result.high).all()
+    assert not np.isnan(result.score).any()
     assert any(
         note.startswith(f"4 {cluster}s: no interval, which needs 5; {remedy}")
-        for note in found.notes
+        for note in result.notes
     )
 
 
@@ -315,8 +315,8 @@ def test_a_score_without_interval_is_shown_with_a_dash(tmp_path):
 
 def test_resamples_that_do_not_converge_are_counted(monkeypatch):
     monkeypatch.setattr("bws.scoring.posterior.MAX_STEPS", 1)
-    found = score(random_judgments(), "maxdiff", bootstrap=4, prior=3.0)
-    assert "4 of 4 resamples did not converge" in found.notes
+    result = score(random_judgments(), "maxdiff", bootstrap=4, prior=3.0)
+    assert "4 of 4 resamples did not converge" in result.notes
 
 
 # Anchoring
@@ -356,14 +356,14 @@ def test_anchoring_maps_intervals_and_says_how():
         notes=["1 of 4 items were never judged and have no score: d"],
         signature={"method": "counting", "scale": "signed"},
     )
-    same, found = anchor([first, second])
+    same, result = anchor([first, second])
     # 0 -> -0.5 and 0.5 -> 0.5: x -> 2x - 0.5.
     assert same is first
-    np.testing.assert_allclose(found.score, [-0.5, 0.5, 1.5, np.nan])
-    np.testing.assert_allclose(found.low, [-0.7, 0.3, 1.3, np.nan])
-    np.testing.assert_allclose(found.high, [-0.3, 0.7, 1.5, np.nan])
-    assert found.signature["anchor"] == pytest.approx({"slope": 2, "offset": -0.5, "shared": 2})
-    assert found.notes == [
+    np.testing.assert_allclose(result.score, [-0.5, 0.5, 1.5, np.nan])
+    np.testing.assert_allclose(result.low, [-0.7, 0.3, 1.3, np.nan])
+    np.testing.assert_allclose(result.high, [-0.3, 0.7, 1.5, np.nan])
+    assert result.signature["anchor"] == pytest.approx({"slope": 2, "offset": -0.5, "shared": 2})
+    assert result.notes == [
         "1 of 4 items were never judged and have no score: d",
         "1 anchored scores are outside [-1, 1], the range of the scale",
     ]

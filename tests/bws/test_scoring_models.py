@@ -75,16 +75,16 @@ def test_abw_is_the_log_ratio_clipped(n, data):
     best = data.draw(st.integers(0, n))
     worst = data.draw(st.integers(0, n - best))
     r = max(-0.9999, min(0.9999, (best - worst) / n))
-    found = abw(np.array([n]), np.array([best]), np.array([worst]))[0]
-    assert found == pytest.approx(math.log((1 + r) / (1 - r)))
+    result = abw(np.array([n]), np.array([best]), np.array([worst]))[0]
+    assert result == pytest.approx(math.log((1 + r) / (1 - r)))
 
 
 def test_analytical_keeps_the_order_of_counts():
     n = 12
     balance = np.arange(-n, n + 1)
     best, worst = np.maximum(balance, 0), np.maximum(-balance, 0)
-    found = analytical(np.full(len(balance), n), best, worst)
-    assert (np.diff(found) > 0).all()
+    result = analytical(np.full(len(balance), n), best, worst)
+    assert (np.diff(result) > 0).all()
 
 
 @pytest.mark.parametrize("method", ["analytical", "abw"])
@@ -185,8 +185,8 @@ def test_items_learn_from_one_match_after_the_other(monkeypatch, in_rounds, pass
     judged = Judgments.from_records(records)
     order = np.argsort(judged.tuples.items)
     for method, values in expected.items():
-        found = utilities(judged, method, seed=5, passes=passes).utility[order]
-        np.testing.assert_allclose(found, values, rtol=1e-10)
+        result = utilities(judged, method, seed=5, passes=passes).utility[order]
+        np.testing.assert_allclose(result, values, rtol=1e-10)
 
 
 @pytest.mark.parametrize(("n", "judgments"), [(13, 4550), (100, 800)])
@@ -292,8 +292,8 @@ def test_utilities_are_where_another_optimiser_finds_them(model):
     slow = slow_log_posterior(model, records, names, 3.0)
     best = minimize(lambda u: -slow(u), np.zeros(6), options={"gtol": 1e-7}).x
     judged = Judgments.from_records(records)
-    found = utilities(judged, model, prior=3.0).utility[np.argsort(judged.tuples.items)]
-    np.testing.assert_allclose(found, best, atol=1e-5)
+    result = utilities(judged, model, prior=3.0).utility[np.argsort(judged.tuples.items)]
+    np.testing.assert_allclose(result, best, atol=1e-5)
 
 
 @pytest.mark.parametrize("solve", [choix.ilsr_pairwise, choix.opt_pairwise])
@@ -306,8 +306,8 @@ def test_bradley_terry_agrees_with_choix(solve):
         for winner, loser in implied(Judgment(tuple(range(4)), best, worst))
     ]
     expected = solve(20, [(int(w), int(l)) for w, l in pairs])  # noqa: E741
-    found = utilities(judged, "bradley-terry", prior=1e4).utility
-    np.testing.assert_allclose(found, expected - expected.mean(), atol=1e-4)
+    result = utilities(judged, "bradley-terry", prior=1e4).utility
+    np.testing.assert_allclose(result, expected - expected.mean(), atol=1e-4)
 
 
 def test_plackett_luce_of_triples_agrees_with_choix_on_rankings():
@@ -320,8 +320,8 @@ def test_plackett_luce_of_triples_agrees_with_choix_on_rankings():
         )
     ]
     expected = choix.opt_rankings(12, rankings)
-    found = utilities(judged, "plackett-luce", prior=1e4).utility
-    np.testing.assert_allclose(found, expected - expected.mean(), atol=1e-4)
+    result = utilities(judged, "plackett-luce", prior=1e4).utility
+    np.testing.assert_allclose(result, expected - expected.mean(), atol=1e-4)
 
 
 @pytest.mark.parametrize("prior", [0.1, 3.0, 1e4])
@@ -332,12 +332,12 @@ def test_an_item_that_always_wins_has_a_finite_utility(model, prior):
         for items in combinations("abcdef", 4)
         for w in ("w1", "w2")
     ]
-    found = utilities(Judgments.from_records(records), model, prior=prior)
-    assert found.converged
-    assert found.notes == []
-    assert np.isfinite(found.utility).all()
-    assert found.utility[0] == found.utility.max()
-    assert found.utility.mean() == pytest.approx(0, abs=1e-6)
+    result = utilities(Judgments.from_records(records), model, prior=prior)
+    assert result.converged
+    assert result.notes == []
+    assert np.isfinite(result.utility).all()
+    assert result.utility[0] == result.utility.max()
+    assert result.utility.mean() == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -347,8 +347,8 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
         Judgment(("d", "e", "f"), "f", "d", group="g"),
         Judgment(("a", "b", "c"), "a", "b", group="h"),
     ]
-    found = score(Judgments.from_records(records), model, prior=3.0)
-    assert found.notes == [
+    result = score(Judgments.from_records(records), model, prior=3.0)
+    assert result.notes == [
         "judgments do not connect all items of g (2 sets): scores of items in different sets of a "
         "group are not comparable (each set has mean utility 0)"
     ]
@@ -359,9 +359,9 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
 def test_a_fit_that_does_not_converge_says_so(monkeypatch):
     monkeypatch.setattr("bws.scoring.posterior.MAX_STEPS", 2)
     judged, _ = simulated(n=10, k=4, judgments=40)
-    found = utilities(judged, "bradley-terry", prior=3.0)
-    assert not found.converged
-    assert found.notes[0].startswith("the fit did not converge in 2 steps: the last step changed")
+    result = utilities(judged, "bradley-terry", prior=3.0)
+    assert not result.converged
+    assert result.notes[0].startswith("the fit did not converge in 2 steps: the last step changed")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -369,9 +369,11 @@ def test_scores_recover_the_truth(method):
     # 100 items in 120 judgments each (3000 * 4 / 100): the noise on a utility is small beside its
     # spread of 1.
     judged, truth = simulated(n=100, k=4, judgments=3000)
-    found = score(judged, method, **({"passes": 20} if "passes" in METHODS[method].options else {}))
+    result = score(
+        judged, method, **({"passes": 20} if "passes" in METHODS[method].options else {})
+    )
     # One rank-based figure for all: the scores bend the utilities.
-    order, expected = np.argsort(np.argsort(found.score)), np.argsort(np.argsort(truth))
+    order, expected = np.argsort(np.argsort(result.score)), np.argsort(np.argsort(truth))
     assert np.corrcoef(order, expected)[0, 1] > 0.95
 
 
@@ -400,11 +402,11 @@ def choose_by(model):
 @pytest.mark.parametrize("model", ["best-worst-logit", "maxdiff"])
 def test_a_model_finds_the_utilities_that_it_was_simulated_from(model):
     judged, truth = simulated(n=12, k=4, judgments=4000, choose=choose_by(model))
-    found = utilities(judged, model, prior=100.0, cluster="tuple")
+    result = utilities(judged, model, prior=100.0, cluster="tuple")
     # 12 errors of standard normal size: their mean square is 1 ± sqrt(2 / 12) = 1 ± 0.4.
-    errors = (found.utility - truth) / found.stderr
+    errors = (result.utility - truth) / result.stderr
     assert 0.2 < np.mean(errors**2) < 2.5
-    assert np.abs(found.utility - truth).max() < 0.2
+    assert np.abs(result.utility - truth).max() < 0.2
 
 
 @pytest.mark.parametrize("cluster", ["both", "annotator", "tuple"])
@@ -414,9 +416,9 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
     records = [Judgment(r.items, r.best, r.worst, f"w{i % 7}") for i, r in enumerate(records)]
     records = list({(r.annotator, frozenset(r.items)): r for r in records}.values())
     judged, names = Judgments.from_records(records), [f"i{i}" for i in range(6)]
-    found = utilities(judged, model, cluster=cluster, prior=3.0)
+    result = utilities(judged, model, cluster=cluster, prior=3.0)
     order = np.argsort(judged.tuples.items)
-    u = found.utility[order]
+    u = result.utility[order]
 
     def slope(some):
         at = slow_log_posterior(model, some, names, prior=1e9)
@@ -443,24 +445,24 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
         left_out = finite_population_correction(judged.canonical)
         expected += left_out * np.maximum(variance(tuple_of) - variance(cell), 0)
     expected += np.diag(bread @ bread) / 3.0**2
-    np.testing.assert_allclose(found.stderr[order], np.sqrt(expected), rtol=1e-5)
-    assert found.stderr_method == "sandwich"
+    np.testing.assert_allclose(result.stderr[order], np.sqrt(expected), rtol=1e-5)
+    assert result.stderr_method == "sandwich"
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_independent_judgments_have_the_inverse_hessian_of_a_likelihood(model):
     records = random_records(n=6, k=4, judgments=20)
     judged = Judgments.from_records(records)
-    found = utilities(judged, model, cluster="judgment", prior=3.0)
-    u = found.utility[np.argsort(judged.tuples.items)]
+    result = utilities(judged, model, cluster="judgment", prior=3.0)
+    u = result.utility[np.argsort(judged.tuples.items)]
     inverse = np.linalg.inv(posterior_of(model, records).hessian(u).toarray())
     centre = np.eye(6) - 1 / 6
     expected = np.sqrt(np.diag(centre @ inverse @ centre))[
         np.argsort(np.argsort(judged.tuples.items))
     ]
     own = model in ("best-worst-logit", "maxdiff")
-    assert found.stderr_method == ("inverse Hessian" if own else "sandwich")
-    assert np.allclose(found.stderr, expected) == own
+    assert result.stderr_method == ("inverse Hessian" if own else "sandwich")
+    assert np.allclose(result.stderr, expected) == own
 
 
 def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
@@ -476,12 +478,12 @@ def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
     ]
     judged = Judgments.from_records(records)
     monkeypatch.setattr(choice, "MAX_STDERR_ITEMS", 3)
-    found = utilities(judged, "bradley-terry", cluster="annotator", prior=3.0)
+    result = utilities(judged, "bradley-terry", cluster="annotator", prior=3.0)
     groups = judged.tuples.groups[judged.tuples.group_of_item]
-    assert np.isfinite(found.stderr[groups == "g"]).all()
-    assert np.isnan(found.stderr[groups == "h"]).all()
-    assert np.isnan(found.stderr[groups == "i"]).all()
-    assert found.notes == [
+    assert np.isfinite(result.stderr[groups == "g"]).all()
+    assert np.isnan(result.stderr[groups == "h"]).all()
+    assert np.isnan(result.stderr[groups == "i"]).all()
+    assert result.notes == [
         "no standard errors for a connected set of 4 items (limit: 3, dense "
         "matrix required); use the bootstrap",
         "no standard errors for items with a single cluster",

@@ -63,12 +63,12 @@ def test_no_prior_has_more_evidence_than_the_estimate(model, sd):
     posterior, label = parts(study(sd=sd)[0], model)
     grid = np.exp(np.linspace(*np.log(PRIOR_RANGE), 60))
     evidence = [dense_evidence(posterior, prior) for prior in grid]
-    found, near = estimate_prior(posterior, label)
-    if not found:  # as for two models at the smallest scale
+    result, near = estimate_prior(posterior, label)
+    if not result:  # as for two models at the smallest scale
         assert (sd, max(evidence) <= 0) == (0.3, True)
         return
-    assert dense_evidence(posterior, found) > max(evidence) - 0.02
-    exact = maximize(posterior.with_prior(found)).utility
+    assert dense_evidence(posterior, result) > max(evidence) - 0.02
+    exact = maximize(posterior.with_prior(result)).utility
     assert np.abs(near - exact).max() < 0.1
 
 
@@ -84,8 +84,8 @@ def test_evidence_is_close_to_the_integral():
         values = np.exp([flat.value(point) for point in points * prior])
         integral = np.log(share @ values / share.sum())
         trial = posterior.with_prior(prior)
-        found = log_evidence(trial, maximize(trial).utility, label)
-        assert found == pytest.approx(integral, abs=0.15)
+        result = log_evidence(trial, maximize(trial).utility, label)
+        assert result == pytest.approx(integral, abs=0.15)
 
 
 def test_determinants_of_blocks_and_of_random_vectors(monkeypatch):
@@ -98,8 +98,8 @@ def test_determinants_of_blocks_and_of_random_vectors(monkeypatch):
         monkeypatch.setattr("bws.scoring.posterior.MAX_DENSE_ITEMS", 1 if monkey else 200)
         u = maximize(posterior).utility
         determinant = np.linalg.slogdet(posterior.hessian(u).toarray())[1]
-        found = -2 * (log_evidence(posterior, u, label) - posterior.value(u))
-        assert found == pytest.approx(determinant, abs=10 if monkey else 1e-8)
+        result = -2 * (log_evidence(posterior, u, label) - posterior.value(u))
+        assert result == pytest.approx(determinant, abs=10 if monkey else 1e-8)
         if monkey:
             estimate = estimate_prior(posterior, label)[0]
             monkeypatch.setattr("bws.scoring.posterior.MAX_DENSE_ITEMS", 300)
@@ -117,22 +117,22 @@ def test_comparisons_of_one_answer_count_as_one_answer(model, k, weight):
 @pytest.mark.parametrize("model", ["best-worst-logit", "maxdiff"])
 def test_the_estimate_is_the_scale_of_the_utilities(model):
     for sd in (0.5, 1.0, 2.0):
-        found = [
+        result = [
             score(study(n=80, sd=sd, seed=seed)[0], model).signature["prior"] for seed in range(5)
         ]
-        assert np.mean(found) == pytest.approx(sd, rel=0.2)
+        assert np.mean(result) == pytest.approx(sd, rel=0.2)
 
 
 def test_the_signature_has_the_estimate_and_the_estimate_gives_the_same_scores():
     judged, _ = study()
-    found = score(judged, "best-worst-logit", bootstrap=5)
-    prior = found.signature["prior"]
-    assert found.signature["prior_estimated"] is True
+    result = score(judged, "best-worst-logit", bootstrap=5)
+    prior = result.signature["prior"]
+    assert result.signature["prior_estimated"] is True
     assert 0.5 < prior < 2
     again = score(judged, "best-worst-logit", bootstrap=5, prior=prior)
     assert again.signature["prior_estimated"] is False
-    np.testing.assert_allclose(again.score, found.score, atol=1e-8)
-    np.testing.assert_allclose(again.low, found.low, atol=1e-8)
+    np.testing.assert_allclose(again.score, result.score, atol=1e-8)
+    np.testing.assert_allclose(again.low, result.low, atol=1e-8)
     assert utilities(judged, "best-worst-logit").estimated == {"prior": prior}
     assert "prior_estimated" not in score(judged).signature
 
@@ -144,12 +144,12 @@ def test_the_signature_has_the_estimate_and_the_estimate_gives_the_same_scores()
 def test_judgments_without_signal_say_so(model, options):
     answers = enumerate(permutations("abcd", 2))
     judged = Judgments.from_records([Judgment(tuple("abcd"), *a, f"w{n}") for n, a in answers])
-    found = score(judged, model, **options)
-    assert found.score.tolist() == pytest.approx([0] * 4, abs=1e-12)
-    assert found.signature["prior"] == 0
-    assert found.notes[0].startswith("the judgments contain no signal: the estimated")
+    result = score(judged, model, **options)
+    assert result.score.tolist() == pytest.approx([0] * 4, abs=1e-12)
+    assert result.signature["prior"] == 0
+    assert result.notes[0].startswith("the judgments contain no signal: the estimated")
     if options.keys() & {"bootstrap", "interval"}:
-        assert np.isnan([found.low, found.high]).all()
+        assert np.isnan([result.low, result.high]).all()
     assert np.isnan(utilities(judged, model, cluster="annotator").stderr).all()
 
 

@@ -51,30 +51,30 @@ def test_draws_have_the_moments_of_the_exact_posterior():
 @pytest.mark.parametrize("tastes", [0.0, 0.5, 1.0])
 def test_the_variance_of_tastes_is_found(tastes):
     """Tastes enter before the answer's noise, so that logits shrink: by 1 / sqrt(1 + tastes²/1.7²)."""
-    found = np.mean([drawn(study(tastes, seed=seed), 1.5, 20).taste_variance for seed in range(8)])
+    result = np.mean([drawn(study(tastes, seed=seed), 1.5, 20).taste_variance for seed in range(8)])
     expected = tastes**2 / (1 + tastes**2 / 1.7**2)
-    assert found == pytest.approx(expected, abs=0.06 + 0.15 * expected)
+    assert result == pytest.approx(expected, abs=0.06 + 0.15 * expected)
 
 
 def test_tastes_pull_true_utilities_towards_the_mean_and_spread_them():
-    found = drawn(study(1.0), 1.5)
-    shift, noise = found.with_tastes.mean(axis=0), found.with_tastes.std(axis=0)
-    kept = 1 - found.assumed_variance / 8 / 1.5**2  # eight annotators judged every tuple
-    assert np.polyfit(found.without_tastes.mean(axis=0), shift, 1)[0] == pytest.approx(
+    result = drawn(study(1.0), 1.5)
+    shift, noise = result.with_tastes.mean(axis=0), result.with_tastes.std(axis=0)
+    kept = 1 - result.assumed_variance / 8 / 1.5**2  # eight annotators judged every tuple
+    assert np.polyfit(result.without_tastes.mean(axis=0), shift, 1)[0] == pytest.approx(
         kept, abs=0.01
     )
-    assert (noise > found.without_tastes.std(axis=0)).all()
-    assert found.assumed_variance == pytest.approx(found.taste_variance)
+    assert (noise > result.without_tastes.std(axis=0)).all()
+    assert result.assumed_variance == pytest.approx(result.taste_variance)
 
 
 def test_the_excess_without_a_block_is_that_of_the_others():
     judgments = study(1.0, annotators=6)
-    found = drawn(judgments, 1.5, 20, blocks=6)
-    assert found.excess_without_block.shape == (6, 60)
+    result = drawn(judgments, 1.5, 20, blocks=6)
+    assert result.excess_without_block.shape == (6, 60)
     every = [
-        estimate_taste_variance(one, found.excess_per_unit) for one in found.excess_without_block
+        estimate_taste_variance(one, result.excess_per_unit) for one in result.excess_without_block
     ]
-    assert np.mean(every) == pytest.approx(found.taste_variance, abs=1e-9)
+    assert np.mean(every) == pytest.approx(result.taste_variance, abs=1e-9)
     assert np.ptp(every) > 0
     alone = Judgments.from_records(
         Judgment(items, items[0], items[-1], name)
@@ -91,21 +91,21 @@ def test_judgments_without_names_are_of_one_annotator_each():
     nameless = Judgments.from_records(
         Judgment(record.items, record.best, record.worst) for record in records
     )
-    found = drawn(nameless, 1.5, 20)
-    assert found.excess_without_block.shape == (0, 60)
-    assert abs(found.taste_variance) < 2.0
+    result = drawn(nameless, 1.5, 20)
+    assert result.excess_without_block.shape == (0, 60)
+    assert abs(result.taste_variance) < 2.0
 
 
 def test_expected_scores_of_draws_are_those_of_each_draw():
     """Exactly in small groups; within 0.02 in a large one, where they are interpolated."""
     random = np.random.default_rng(0)
     draws, groups = random.standard_normal((5, 12)), np.repeat(np.arange(3), [4, 5, 3])
-    found = expected_of_draws(draws, groups, 3, best_worst_logit)
-    for row, utility in zip(found, draws, strict=True):
+    result = expected_of_draws(draws, groups, 3, best_worst_logit)
+    for row, utility in zip(result, draws, strict=True):
         assert row == pytest.approx(expected_counting(utility, groups, 3, best_worst_logit))
     large, one_group = random.standard_normal((3, 150)), np.zeros(150, dtype=np.int64)
-    found = expected_of_draws(large, one_group, 4, best_worst_logit)
-    for row, utility in itertools.islice(zip(found, large, strict=True), 1, None):
+    result = expected_of_draws(large, one_group, 4, best_worst_logit)
+    for row, utility in itertools.islice(zip(result, large, strict=True), 1, None):
         there = expected_counting(utility, one_group, 4, best_worst_logit)
         assert np.abs(row - there).max() < 0.05
         assert np.sqrt(np.mean((row - there) ** 2)) < 0.03

@@ -11,15 +11,15 @@ from bws.simulate import simulate
 
 
 def test_without_noise_the_halves_are_the_same():
-    found = power(20, 4, annotators=2, noise=0, repeats=2)
-    assert found.pearson.mean == pytest.approx(1)
-    assert found.spearman.mean == pytest.approx(1)
-    assert (found.tuples, found.annotations) == (40, 80)
+    result = power(20, 4, annotators=2, noise=0, repeats=2)
+    assert result.pearson.mean == pytest.approx(1)
+    assert result.spearman.mean == pytest.approx(1)
+    assert (result.tuples, result.annotations) == (40, 80)
 
 
 def test_two_annotators_are_two_halves():
     """With two annotations a tuple each half is one of them: counted here by hand."""
-    found = power(12, 3, 2.0, 2, noise=0.5, repeats=3, seed=4)
+    result = power(12, 3, 2.0, 2, noise=0.5, repeats=3, seed=4)
     tuples = make_tuples([f"i{n}" for n in range(12)], 3, factor=2.0, seed=4)
     truth = np.linspace(-1, 1, 12)
     seeds = np.random.Generator(np.random.PCG64(4)).integers(2**31, size=3).tolist()
@@ -30,7 +30,7 @@ def test_two_annotators_are_two_halves():
         np.add.at(score, said.best_item, 1)
         np.add.at(score, said.worst_item, -1)
         expected.append(np.corrcoef(score, truth)[0, 1])  # every item appears 2 * 6 times
-    np.testing.assert_allclose(found.truth_pearson.trials, expected)
+    np.testing.assert_allclose(result.truth_pearson.trials, expected)
 
 
 def test_more_annotators_and_less_noise_are_better():
@@ -41,10 +41,10 @@ def test_more_annotators_and_less_noise_are_better():
 
 
 def test_one_annotator_has_no_split_half_reliability():
-    found = power(10, 4, annotators=1, repeats=2)
-    assert math.isnan(found.pearson.mean)
-    assert math.isnan(found.spearman.mean)
-    assert found.truth_pearson.mean > 0.5
+    result = power(10, 4, annotators=1, repeats=2)
+    assert math.isnan(result.pearson.mean)
+    assert math.isnan(result.spearman.mean)
+    assert result.truth_pearson.mean > 0.5
 
 
 def test_the_same_seed_gives_the_same_numbers():
@@ -66,10 +66,10 @@ def test_tastes_and_carelessness_cost_truth():
 
 
 def test_the_scores_have_the_reliability_of_their_correlation_with_the_truth():
-    found = power(60, 3, factor=2, annotators=4, repeats=8, disagreement=0.3)
+    result = power(60, 3, factor=2, annotators=4, repeats=8, disagreement=0.3)
     # true counting scores are nearly linear in the even truth
-    assert math.sqrt(found.scores.mean) == pytest.approx(found.truth_pearson.mean, abs=0.015)
-    assert found.pearson.spearman_brown > found.scores.mean + 0.03  # halves share the tuples
+    assert math.sqrt(result.scores.mean) == pytest.approx(result.truth_pearson.mean, abs=0.015)
+    assert result.pearson.spearman_brown > result.scores.mean + 0.03  # halves share the tuples
 
 
 @pytest.mark.parametrize(

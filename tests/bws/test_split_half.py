@@ -95,7 +95,7 @@ def slow_reliability(rows, trials: int, odd: str, seed: int) -> np.ndarray:
     tuples = defaultdict(list)
     for row in rows:
         tuples[frozenset(row.items)].append(row)
-    found = []
+    result = []
     for _ in range(trials):
         halves = [], []
         for annotations in tuples.values():
@@ -104,8 +104,8 @@ def slow_reliability(rows, trials: int, odd: str, seed: int) -> np.ndarray:
             cut = len(annotations) // 2 + more
             halves[0].extend(annotations[:cut])
             halves[1].extend(annotations[cut:])
-        found.append(slow_correlations(*halves))
-    return np.array(found)
+        result.append(slow_correlations(*halves))
+    return np.array(result)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def slow_reliability(rows, trials: int, odd: str, seed: int) -> np.ndarray:
 def test_the_slow_program_finds_the_same(annotations, odd):
     rows = simulated(30, 60, annotations, noise=1.0)
     slow = slow_reliability(rows, 300, odd, seed=1)
-    found = whole(rows, trials=300, odd=odd)
+    result = whole(rows, trials=300, odd=odd)
     # Two means of 300 independent trials each: they differ by less than 4 standard errors of the
     # difference, and the standard deviations by less than a fifth.
-    for coefficient, values in ((found.pearson, slow[:, 0]), (found.spearman, slow[:, 1])):
+    for coefficient, values in ((result.pearson, slow[:, 0]), (result.spearman, slow[:, 1])):
         allowed = 4 * values.std() * math.sqrt(2 / 300)
         assert coefficient.mean == pytest.approx(values.mean(), abs=allowed)
         assert coefficient.sd == pytest.approx(values.std(), rel=0.2)
@@ -127,7 +127,7 @@ def test_each_trial_is_what_the_definition_says_of_its_halves():
     rows = simulated(20, 40, 5, noise=1.0)
     answers = Judgments.from_records(rows).canonical
     deck = JudgmentRounds.from_judgments(answers)
-    found = run_trials(deck, partial(split_by_annotation, odd="coin"), 10, "drop", seed=7)
+    result = run_trials(deck, partial(split_by_annotation, odd="coin"), 10, "drop", seed=7)
     rng = generator(7)
     for trial in range(10):
         halves = [
@@ -142,8 +142,8 @@ def test_each_trial_is_what_the_definition_says_of_its_halves():
             for half in split_by_annotation(deck, rng, "coin")
         ]
         pearson, spearman = slow_correlations(*halves)
-        assert found.pearson[trial] == pytest.approx(pearson, abs=1e-12)
-        assert found.spearman[trial] == pytest.approx(spearman, abs=1e-12)
+        assert result.pearson[trial] == pytest.approx(pearson, abs=1e-12)
+        assert result.spearman[trial] == pytest.approx(spearman, abs=1e-12)
 
 
 def test_mean_over_all_splits_of_a_small_example():
@@ -159,9 +159,9 @@ def test_mean_over_all_splits_of_a_small_example():
         slow_correlations(first, [row for row in rows if row not in first])
         for first in (list(chosen) for chosen in itertools.product(rows[:2], rows[2:4], rows[4:]))
     ]
-    found = whole(rows, trials=4000)
-    assert found.pearson.mean == pytest.approx(np.mean([r for r, _ in every]), abs=0.02)
-    assert found.spearman.mean == pytest.approx(np.mean([r for _, r in every]), abs=0.02)
+    result = whole(rows, trials=4000)
+    assert result.pearson.mean == pytest.approx(np.mean([r for r, _ in every]), abs=0.02)
+    assert result.spearman.mean == pytest.approx(np.mean([r for _, r in every]), abs=0.02)
 
 
 # Halves -------------------------------------------------------------------------------------------
@@ -253,9 +253,12 @@ def test_halves_of_tuples_have_the_reliability_that_another_design_finds():
         ]
         one, two = map(scores_of, studies)
         actual.append(statistics.correlation(*([each[i] for i in items] for each in (one, two))))
-        found = reliability(studies[0], trials=10)
+        result = reliability(studies[0], trials=10)
         by_split.append(
-            [group.pearson.spearman_brown for group in (found.groups[0], found.splits["tuple"][0])]
+            [
+                group.pearson.spearman_brown
+                for group in (result.groups[0], result.splits["tuple"][0])
+            ]
         )
     annotation, by_tuples = np.mean(by_split, axis=0)
     # the standard error of the mean of twelve is about .004
@@ -269,22 +272,22 @@ def test_each_split_that_asks_something_is_in_the_table():
     complete = make_tuples(items, 3, groups=groups, count=10)
     partial_design = make_tuples(items, 3, groups=groups, count=5)
     truth = np.linspace(-1, 1, 30)
-    found = reliability(simulate(complete, truth, 4), trials=5)
-    assert list(found.splits) == ["annotator"]
-    found = reliability(simulate(partial_design, truth, 4), trials=5)
-    assert list(found.splits) == ["tuple", "annotator"]
-    assert [group.by for group in found.splits["tuple"]] == [{}]
+    result = reliability(simulate(complete, truth, 4), trials=5)
+    assert list(result.splits) == ["annotator"]
+    result = reliability(simulate(partial_design, truth, 4), trials=5)
+    assert list(result.splits) == ["tuple", "annotator"]
+    assert [group.by for group in result.splits["tuple"]] == [{}]
     for split in ("annotation", "tuple", "annotator"):
         alone = reliability(simulate(partial_design, truth, 4), trials=5, split=split)
         group = alone.groups[0]
-        every = found.groups if split == "annotation" else found.splits[split]
+        every = result.groups if split == "annotation" else result.splits[split]
         assert str(group.document()) == str(every[0].document())
         assert alone.splits == {}
-        assert f"all  {split}" in found.table()
-        assert f"\n{split}: reproducibility with other" in found.table()
+        assert f"all  {split}" in result.table()
+        assert f"\n{split}: reproducibility with other" in result.table()
         assert f"\n{split}: reproducibility with other" in alone.table()
         assert alone.table().count("reproducibility with other") == 1
-    document = found.document()
+    document = result.document()
     assert document["signature"]["split"] == "annotation"
     assert document["splits"].keys() == {"tuple", "annotator"}
     assert document["splits"]["tuple"][0].keys() == document["groups"][0].keys()
@@ -300,32 +303,32 @@ def test_no_split_by_annotators_who_are_unknown_or_judge_too_little():
         for who in ("v", "w")
         for items in itertools.combinations("abcdefg", 3)
     ]
-    found = reliability(Judgments.from_records(own), trials=3)
-    assert "annotator" not in found.splits
-    assert found.notes == (
+    result = reliability(Judgments.from_records(own), trials=3)
+    assert "annotator" not in result.splits
+    assert result.notes == (
         "no split by annotator: both halves score only 0.0 of 14 items on average",
     )
-    assert found.notes[0] in found.table()
+    assert result.notes[0] in result.table()
 
 
 def test_numbers_of_a_seed_stay():
     rows = simulated(20, 40, 5, noise=1.0)
-    found = whole(rows, trials=10, seed=3)
-    assert found.pearson.mean == pytest.approx(0.8548514011607059, abs=1e-12)
-    found = whole(rows, split="annotator", trials=10, seed=3)
-    assert found.pearson.mean == pytest.approx(0.8544118953176376, abs=1e-12)
+    result = whole(rows, trials=10, seed=3)
+    assert result.pearson.mean == pytest.approx(0.8548514011607059, abs=1e-12)
+    result = whole(rows, split="annotator", trials=10, seed=3)
+    assert result.pearson.mean == pytest.approx(0.8544118953176376, abs=1e-12)
 
 
 # Known answers ------------------------------------------------------------------------------------
 
 
 def test_annotators_who_agree_are_reliable():
-    found = whole(simulated(20, 40, 4, noise=0.0), trials=20)
-    for coefficient in (found.pearson, found.spearman):
+    result = whole(simulated(20, 40, 4, noise=0.0), trials=20)
+    for coefficient in (result.pearson, result.spearman):
         assert coefficient.mean == pytest.approx(1.0)
         assert coefficient.sd == pytest.approx(0.0, abs=1e-12)
         assert coefficient.spearman_brown == pytest.approx(1.0)
-    assert found.notes == ()
+    assert result.notes == ()
 
 
 def test_guessing_is_not_reliable():
@@ -333,8 +336,8 @@ def test_guessing_is_not_reliable():
 
 
 def test_spearman_brown_is_of_the_mean():
-    found = whole(simulated(30, 60, 4, noise=1.0))
-    document = found.document()
+    result = whole(simulated(30, 60, 4, noise=1.0))
+    document = result.document()
     for name in ("pearson", "spearman"):
         r = document[name]["mean"]
         assert document["spearman_brown"][name] == pytest.approx(2 * r / (1 + r))
@@ -368,12 +371,12 @@ def hindi_records():
 
 
 def test_hindi_judgments_have_the_known_reliability():
-    found = whole(hindi_records())
-    assert (found.items, found.tuples, found.annotations) == (300, 600, 2400)
-    assert found.missing_items == 0
-    assert found.spearman.mean == pytest.approx(0.954, abs=0.005)
-    assert found.pearson.mean == pytest.approx(0.959, abs=0.005)
-    assert found.pearson.spearman_brown == pytest.approx(0.979, abs=0.003)
+    result = whole(hindi_records())
+    assert (result.items, result.tuples, result.annotations) == (300, 600, 2400)
+    assert result.missing_items == 0
+    assert result.spearman.mean == pytest.approx(0.954, abs=0.005)
+    assert result.pearson.mean == pytest.approx(0.959, abs=0.005)
+    assert result.pearson.spearman_brown == pytest.approx(0.979, abs=0.003)
 
 
 def test_hindi_judgments_of_other_tuples_agree_less():
@@ -387,10 +390,12 @@ def test_hindi_judgments_of_other_tuples_agree_less():
     known = run_trials(JudgmentRounds.from_judgments(answers), unbalanced, 100, "zero", 0)
     assert known.pearson.mean() == pytest.approx(0.845, abs=0.01)
     # balanced halves judge each item as often, as Spearman-Brown assumes
-    found = whole(hindi_records(), split="tuple")
-    assert found.missing_items == 0
-    assert found.pearson.mean == pytest.approx(0.870, abs=0.005)
-    assert found.pearson.spearman_brown == pytest.approx(components(answers).reliability, abs=0.005)
+    result = whole(hindi_records(), split="tuple")
+    assert result.missing_items == 0
+    assert result.pearson.mean == pytest.approx(0.870, abs=0.005)
+    assert result.pearson.spearman_brown == pytest.approx(
+        components(answers).reliability, abs=0.005
+    )
 
 
 # What is missing, and what is not defined ---------------------------------------------------------
@@ -405,34 +410,36 @@ TWO_ANNOTATORS = [
 
 
 def test_an_item_missing_from_a_half_is_left_out_and_counted():
-    found = whole(TWO_ANNOTATORS, split="annotator", trials=5)
+    result = whole(TWO_ANNOTATORS, split="annotator", trials=5)
     expected = statistics.correlation([0.5, -0.5, -1.0], [1.0, -0.5, -0.5])
-    assert found.pearson.trials == pytest.approx([expected] * 5)
-    assert (found.items, found.missing_items) == (5, 2)
-    assert any("2 items have no score in a half" in note for note in found.notes)
+    assert result.pearson.trials == pytest.approx([expected] * 5)
+    assert (result.items, result.missing_items) == (5, 2)
+    assert any("2 items have no score in a half" in note for note in result.notes)
 
 
 def test_an_item_missing_from_a_half_can_be_zero():
-    found = whole(TWO_ANNOTATORS, split="annotator", trials=5, missing="zero")
+    result = whole(TWO_ANNOTATORS, split="annotator", trials=5, missing="zero")
     expected = statistics.correlation([1.0, 0.5, -0.5, -1.0, 0.0], [0.0, 1.0, -0.5, -0.5, 1.0])
-    assert found.pearson.trials == pytest.approx([expected] * 5)
-    assert found.missing_items == 2
+    assert result.pearson.trials == pytest.approx([expected] * 5)
+    assert result.missing_items == 2
 
 
 def test_a_tuple_with_one_judgment_is_not_split():
     rows = simulated(20, 40, 4, noise=1.0)
     extra = Judgment(("i0", "new1", "new2", "new3"), "new1", "new2")
-    plain, found = whole(rows), whole([*rows, extra])
-    assert found.pearson.mean == pytest.approx(plain.pearson.mean, abs=0.02)
-    assert (found.items, found.tuples, found.annotations) == (23, plain.tuples + 1, 161)
-    assert found.missing_items == 3  # new1, new2 and new3 are in no half
-    assert found.notes[0] == f"1 of {found.tuples} tuples have one judgment, which cannot be split"
+    plain, result = whole(rows), whole([*rows, extra])
+    assert result.pearson.mean == pytest.approx(plain.pearson.mean, abs=0.02)
+    assert (result.items, result.tuples, result.annotations) == (23, plain.tuples + 1, 161)
+    assert result.missing_items == 3  # new1, new2 and new3 are in no half
+    assert (
+        result.notes[0] == f"1 of {result.tuples} tuples have one judgment, which cannot be split"
+    )
 
 
 def test_only_single_judgments_give_no_number():
-    found = whole(simulated(20, 40, 1, noise=1.0), trials=3)
-    assert all(map(math.isnan, (found.pearson.mean, found.pearson.sd, found.spearman.mean)))
-    assert any("3 of 3 trials have no correlation" in note for note in found.notes)
+    result = whole(simulated(20, 40, 1, noise=1.0), trials=3)
+    assert all(map(math.isnan, (result.pearson.mean, result.pearson.sd, result.spearman.mean)))
+    assert any("3 of 3 trials have no correlation" in note for note in result.notes)
 
 
 def test_a_half_that_does_not_vary_gives_no_number():
@@ -443,24 +450,24 @@ def test_a_half_that_does_not_vary_gives_no_number():
         for who in ("w1", "w2")
         for t, (best, worst) in enumerate(circle)
     ]
-    found = whole(rows, split="annotator", trials=4)
-    assert np.isnan(found.pearson.trials).all()
-    assert math.isnan(found.spearman.mean)
-    assert math.isnan(found.document()["spearman_brown"]["spearman"])
-    assert any("4 of 4 trials have no correlation" in note for note in found.notes)
+    result = whole(rows, split="annotator", trials=4)
+    assert np.isnan(result.pearson.trials).all()
+    assert math.isnan(result.spearman.mean)
+    assert math.isnan(result.document()["spearman_brown"]["spearman"])
+    assert any("4 of 4 trials have no correlation" in note for note in result.notes)
 
 
 def test_one_annotator_cannot_be_halved_but_says_so():
     rows = [row for row in simulated(20, 40, 2, noise=1.0) if row.annotator == "w0"]
-    found = whole(rows, split="annotator", trials=2)
-    assert math.isnan(found.pearson.mean)
-    assert found.missing_items == found.items
+    result = whole(rows, split="annotator", trials=2)
+    assert math.isnan(result.pearson.mean)
+    assert result.missing_items == result.items
 
 
 def test_one_trial_has_no_spread():
-    found = whole(simulated(20, 40, 4, noise=1.0), trials=1)
-    assert not math.isnan(found.pearson.mean)
-    assert math.isnan(found.pearson.sd)
+    result = whole(simulated(20, 40, 4, noise=1.0), trials=1)
+    assert not math.isnan(result.pearson.mean)
+    assert math.isnan(result.pearson.sd)
 
 
 def test_opposite_annotators_have_no_spearman_brown():
@@ -468,10 +475,10 @@ def test_opposite_annotators_have_no_spearman_brown():
         Judgment(("a", "b", "c", "d"), best, worst, who)
         for who, best, worst in [("w1", "a", "d"), ("w2", "d", "a")]
     ]
-    found = whole(rows, split="annotator", trials=2)
-    assert found.pearson.mean == pytest.approx(-1.0)
-    assert math.isnan(found.pearson.spearman_brown)
-    assert any("negative" in note for note in found.notes)
+    result = whole(rows, split="annotator", trials=2)
+    assert result.pearson.mean == pytest.approx(-1.0)
+    assert math.isnan(result.pearson.spearman_brown)
+    assert any("negative" in note for note in result.notes)
 
 
 # Parts, order, arguments --------------------------------------------------------------------------
@@ -482,23 +489,23 @@ def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
     judgments = Judgments.from_records(rows)
     source = np.array(["y", "x"] * (len(judgments.tuples) // 2), dtype=object)
     turns = np.array(["3", "3", "5", "5"] * (len(judgments.tuples) // 4), dtype=object)
-    found = reliability(judgments, by={"source": source, "turns": turns}, trials=10)
-    assert [dict(group.by) for group in found.groups] == [
+    result = reliability(judgments, by={"source": source, "turns": turns}, trials=10)
+    assert [dict(group.by) for group in result.groups] == [
         {},
         *({"source": s, "turns": t} for s in "xy" for t in "35"),
     ]
     alone = judgments.select(
         (source == "x")[judgments.tuple_of] & (turns == "5")[judgments.tuple_of]
     )
-    assert found.groups[2].pearson.mean == reliability(alone, trials=10).groups[0].pearson.mean
-    assert sum(group.annotations for group in found.groups[1:]) == found.groups[0].annotations
+    assert result.groups[2].pearson.mean == reliability(alone, trials=10).groups[0].pearson.mean
+    assert sum(group.annotations for group in result.groups[1:]) == result.groups[0].annotations
     with pytest.raises(ValueError, match="source has 3 values; expected one for each of 40 tuples"):
         reliability(judgments, by={"source": source[:3]})
 
 
 def test_the_document_is_the_contract():
-    found = reliability(Judgments.from_records(simulated(20, 40, 4, noise=1.0)), trials=7, seed=3)
-    document = found.document()
+    result = reliability(Judgments.from_records(simulated(20, 40, 4, noise=1.0)), trials=7, seed=3)
+    document = result.document()
     assert document["groups"][0].keys() >= {
         "by", "items", "tuples", "annotations", "trials", "missing_items", "pearson", "spearman",
         "spearman_brown",
@@ -506,7 +513,7 @@ def test_the_document_is_the_contract():
     assert document["groups"][0]["trials"] == 7
     assert document["groups"][0]["pearson"].keys() == {"mean", "sd"}
     assert document["signature"]["seed"] == 3
-    assert "Spearman" in found.table()
+    assert "Spearman" in result.table()
 
 
 def test_the_seed_decides():

@@ -32,11 +32,11 @@ def only(judgments: Judgments, annotations: int) -> Judgments:
 def test_the_last_point_and_the_whole_are_the_reliability():
     judgments = simulated(200, 5, noise=1.0)
     curve = reliability_curve(judgments, seed=4)
-    found = reliability(judgments, split="annotation", seed=4).groups[0]
+    result = reliability(judgments, split="annotation", seed=4).groups[0]
     assert [point.annotations for point in curve.points] == [2, 3, 4, 5]
     for point in (curve.points[-1], curve.overall):
-        assert point.pearson.mean == found.pearson.mean
-        assert point.spearman.sd == found.spearman.sd
+        assert point.pearson.mean == result.pearson.mean
+        assert point.spearman.sd == result.spearman.sd
 
 
 def test_a_point_is_what_so_many_annotations_give():
@@ -70,8 +70,8 @@ def test_annotations_for_a_target():
 
 def test_scores_from_all_judgments_need_half_as_many():
     needed = reliability_curve(simulated(100, 4, noise=1.5), trials=20).needed
-    for found in needed.values():
-        assert found["spearman_brown"] == pytest.approx(found["split_half"] / 2)
+    for result in needed.values():
+        assert result["spearman_brown"] == pytest.approx(result["split_half"] / 2)
 
 
 def test_tuples_with_fewer_annotations_are_not_in_a_point():

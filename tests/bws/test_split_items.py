@@ -146,16 +146,16 @@ def test_the_order_of_rows_changes_nothing():
 def test_without_names_a_note_says_that_nothing_is_available():
     judgments = study(0, n_items=12, annotators=6, planted=2)
     nobody = replace(judgments, annotator_of=np.full_like(judgments.annotator_of, -1))
-    found = split_items(nobody)
-    assert found.items == ()
-    assert found.table() == ("split items: not available (judgments without annotators)")
+    result = split_items(nobody)
+    assert result.items == ()
+    assert result.table() == ("split items: not available (judgments without annotators)")
 
 
 def test_too_few_annotators_with_two_tuples_are_not_tested():
     judgments = study(0, n_items=12, annotators=6, planted=2)
-    found = split_items(judgments.select(judgments.annotator_of < 4))
-    assert all(math.isnan(item.p) and item.split is None for item in found.items)
-    assert found.notes[0].startswith("split items: 12 of 12 items are not tested: fewer than 5")
+    result = split_items(judgments.select(judgments.annotator_of < 4))
+    assert all(math.isnan(item.p) and item.split is None for item in result.items)
+    assert result.notes[0].startswith("split items: 12 of 12 items are not tested: fewer than 5")
 
 
 def test_tuples_that_one_annotator_judged_tell_nothing():
@@ -168,10 +168,10 @@ def test_judgments_without_a_name_do_not_count():
     judgments = study(0, n_items=12, annotators=6, planted=2)
     annotator_of = judgments.annotator_of.copy()
     annotator_of[::10] = -1
-    found = split_items(replace(judgments, annotator_of=annotator_of))
+    result = split_items(replace(judgments, annotator_of=annotator_of))
     named = split_items(judgments.select(annotator_of >= 0))
-    assert str(found.items) == str(named.items)
-    assert "judgments without annotator are ignored" in found.notes[0]
+    assert str(result.items) == str(named.items)
+    assert "judgments without annotator are ignored" in result.notes[0]
 
 
 # The command --------------------------------------------------------------------------------------

@@ -33,9 +33,9 @@ ARABIC = Path(os.environ.get("GICCS_SHARED", "../shared")) / "data/semrel2024/ar
     ],
 )
 def test_texts_that_differ_in_white_space_case_and_punctuation_are_variants(one, other):
-    found = find_variants([one, "another text", other])
-    assert found.spellings == ((one, other),)
-    assert (found.n_items, found.n_distinct) == (3, 2)
+    result = find_variants([one, "another text", other])
+    assert result.spellings == ((one, other),)
+    assert (result.n_items, result.n_distinct) == (3, 2)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_answers_tuple_ids_and_the_order_shown_follow_the_items(tmp_path):
     with pytest.raises(InputError) as caught:
         read(tmp_path, *rows)
     assert "--merge-variants merges them" in str(caught.value)
-    found = read(tmp_path, *rows, merge_variants=True)
-    assert found.tuples.items.tolist() == [
+    result = read(tmp_path, *rows, merge_variants=True)
+    assert result.tuples.items.tolist() == [
         "the cat",
         "the dog",
         "a cow",
@@ -204,14 +204,14 @@ def test_answers_tuple_ids_and_the_order_shown_follow_the_items(tmp_path):
         "the cat",
         "a cow",
     ]
-    assert found.tuples.ids.tolist() == ["t1", "t2"]
-    assert [(r.best, r.worst, r.items) for r in found.records()] == [
+    assert result.tuples.ids.tolist() == ["t1", "t2"]
+    assert [(r.best, r.worst, r.items) for r in result.records()] == [
         ("the dog", "a cow", ("a cow", "the cat", "the dog")),
         ("the dog", "the cat", ("the dog", "a cow", "the cat")),
         ("a cow", "the dog", ("the dog", "the cat", "a cow")),
         ("a cow", "the cat", ("a cow", "the cat", "The Dog")),  # another group, its own spelling
     ]
-    assert found.variants.spellings == (("the cat", "The  cat"), ("the dog", "The Dog"))
+    assert result.variants.spellings == (("the cat", "The  cat"), ("the dog", "The Dog"))
 
 
 def test_variants_in_one_tuple_cannot_be_merged(tmp_path):
@@ -222,11 +222,11 @@ def test_variants_in_one_tuple_cannot_be_merged(tmp_path):
 
 
 def test_records_tell_of_variants():
-    found = judgments_from_records(
+    result = judgments_from_records(
         [Judgment(("a b", "c"), "a b", "c"), Judgment(("A b", "d"), "d", "A b")]
     )
-    assert found.variants.spellings == (("a b", "A b"),)
-    assert found.select(np.array([0])).variants is found.variants
+    assert result.variants.spellings == (("a b", "A b"),)
+    assert result.select(np.array([0])).variants is result.variants
 
 
 def test_a_design_of_variants_is_reported(tmp_path, monkeypatch):

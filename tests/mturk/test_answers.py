@@ -38,7 +38,7 @@ def test_other_answer_elements_are_read():
 
 
 @pytest.mark.parametrize(
-    ("xml", "said"),
+    ("xml", "message"),
     [
         ("", "not well-formed"),
         ("<a/>", "root element is a; expected QuestionFormAnswers"),
@@ -53,8 +53,8 @@ def test_other_answer_elements_are_read():
         ),
     ],
 )
-def test_invalid_answer_xml(xml, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_answer_xml(xml, message):
+    with pytest.raises(ValueError, match=message):
         from_xml(xml)
 
 

@@ -98,7 +98,7 @@ def test_qualifications(fine):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"Comparator": "Exists"}, "QualificationTypeId is missing"),
         (requirement("Like"), "Comparator is 'Like'; expected one of LessThan, "),
@@ -114,11 +114,11 @@ def test_qualifications(fine):
         (requirement("In", LocaleValues=[DE] * 31), "LocaleValues is 31; expected 1 to 30"),
     ],
 )
-def test_invalid_qualifications(wrong, said):
+def test_invalid_qualifications(wrong, message):
     problems = limits.qualification_problems([requirement("Exists"), wrong])
     assert len(problems) == 1
     assert problems[0].startswith("QualificationRequirements[1]: ")
-    assert said in problems[0]
+    assert message in problems[0]
 
 
 def test_maximum_number_of_qualifications():
@@ -129,13 +129,13 @@ def test_maximum_number_of_qualifications():
 
 
 @pytest.mark.parametrize(
-    ("which", "values", "said"),
+    ("which", "values", "message"),
     [
         ("00000000000000000071", {"IntegerValues": [1]}, "takes LocaleValues, not IntegerValues"),
         ("00000000000000000040", {"LocaleValues": [{"Country": "DE"}]}, "takes IntegerValues, not"),
     ],
 )
-def test_locale_and_integer_values(which, values, said):
+def test_locale_and_integer_values(which, values, message):
     one = {"QualificationTypeId": which, "Comparator": "EqualTo", **values}
     (problem,) = limits.qualification_problems([one])
-    assert said in problem
+    assert message in problem

@@ -90,16 +90,16 @@ def test_invalid_external_addresses(url):
 
 def test_question_form():
     xml = f'<QuestionForm xmlns="{BASE}/2017-11-06/QuestionForm.xsd"><Overview/></QuestionForm>'
-    found = read_question(xml)
-    assert isinstance(found, QuestionForm)
-    assert len(found.root) == 1
+    result = read_question(xml)
+    assert isinstance(result, QuestionForm)
+    assert len(result.root) == 1
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
 
 
 @pytest.mark.parametrize(
-    ("xml", "said"),
+    ("xml", "message"),
     [
         ("", "not well-formed"),
         ("<HTMLQuestion>", "not well-formed"),
@@ -120,8 +120,8 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
         (html_question("\ud800"), "surrogate"),
     ],
 )
-def test_invalid_questions_are_refused(xml, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_questions_are_refused(xml, message):
+    with pytest.raises(ValueError, match=message):
         read_question(xml)
 
 

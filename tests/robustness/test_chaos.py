@@ -129,7 +129,7 @@ def test_the_block_of_the_document_is_replaced_and_nothing_else(
     assert after.endswith("| f | w | p | **kept**: well |\n\n<!-- chaos: end -->\n\nafter\n")
     assert "Output of `python -m robustness.chaos`" in after
     assert "old" not in after
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["modules", "reliability.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["modules", "reliability.md"]
 
 
 def _kept(case):
@@ -194,9 +194,9 @@ sys.exit(main(["--only", "wait"], {examples}))
 
 
 def test_every_case_says_what_is_promised_and_stands_once():
-    found = [case_ref.case for case_ref in select_cases()]
-    assert len({(case.fault, case.target) for case in found}) == len(found) > 15
-    assert all(case.fault and case.target and case.promise for case in found)
+    result = [case_ref.case for case_ref in select_cases()]
+    assert len({(case.fault, case.target) for case in result}) == len(result) > 15
+    assert all(case.fault and case.target and case.promise for case in result)
     assert {case_ref.module for case_ref in select_cases()} == set(MODULES)
 
 

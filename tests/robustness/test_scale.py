@@ -31,7 +31,7 @@ def proportional(*names):
 @pytest.fixture
 def paper():
     """Assumptions, and measurements in which a unit of work costs a unit of everything."""
-    found = Measurements(
+    result = Measurements(
         files=proportional(
             "design s", "design MiB", "write tuples s", "write judgments s", "tuples B",
             "judgments B", "read judgments s", "count s", "count MiB", "reliability s", "reliability MiB",
@@ -52,7 +52,7 @@ def paper():
                 "distinct": 3e4, "columns": 6e4},
         reliability=dict.fromkeys(DESIGNS, 0.9),
     )  # fmt: skip
-    return Projection(Assumptions(), found)
+    return Projection(Assumptions(), result)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0, 2.0])

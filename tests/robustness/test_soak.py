@@ -39,14 +39,14 @@ def noise(alike, seed=0):
 
 def watched(rss, **changes):
     """A backend that was seen for an hour, with 4 submissions a second and a page for each."""
-    found = BackendMonitor("SQLite", "hits.db", None, pids=[1])
-    found.pages = [(float(at), 0.001 * (at % 100)) for at in range(1, 3600)]
+    result = BackendMonitor("SQLite", "hits.db", None, pids=[1])
+    result.pages = [(float(at), 0.001 * (at % 100)) for at in range(1, 3600)]
     for at, value in zip(HOUR, rss, strict=True):
         sample = Sample(
             at, "SQLite", 0, value, value, 40, 20, at / 10, 5.0, int(4 * at), 0, 0, 1.0, 2.0
         )
-        found.samples.append(replace(sample, **changes))
-    return found
+        result.samples.append(replace(sample, **changes))
+    return result
 
 
 def outcomes(found, there=GOOD):
@@ -123,13 +123,13 @@ def test_too_few_samples_are_no_slope_but_a_reason(count):
 
 
 def test_open_files_that_grow_are_found():
-    found = watched(np.full(len(HOUR), 100.0))
+    result = watched(np.full(len(HOUR), 100.0))
     promise = "open files do not grow"
-    assert outcomes(found)[promise] == "kept: medians of the quarters 40, 40, 40, 40"
-    found.samples = [
-        replace(one, files=40 + index // 30) for index, one in enumerate(found.samples)
+    assert outcomes(result)[promise] == "kept: medians of the quarters 40, 40, 40, 40"
+    result.samples = [
+        replace(one, files=40 + index // 30) for index, one in enumerate(result.samples)
     ]
-    assert outcomes(found)[promise] == "BROKEN: medians of the quarters 41, 44, 47, 50"
+    assert outcomes(result)[promise] == "BROKEN: medians of the quarters 41, 44, 47, 50"
 
 
 @pytest.mark.parametrize(
@@ -195,18 +195,20 @@ def test_a_requester_goes_from_batch_to_batch_and_finds_what_is_lost(tmp_path):
             assert len(requester.ledgers) == batches
         requester.finish()
         told = [{"worker": worker, "submitted": n} for worker, n in seen.items()]
-        found = requester.final_state(told)
+        result = requester.final_state(told)
         less = requester.final_state([*told, {"worker": "ASIMULATED1", "submitted": 1}])
         more = requester.final_state(told[1:])
-    assert (found.batches, found.hits, found.submissions, found.acknowledged) == (3, 9, 12, 12)
-    assert (found.lost, found.unacknowledged, found.doubled, found.over, found.left) == (0,) * 5
-    assert found.approved + found.rejected == 12
-    assert found.judgments == found.judgments_wanted == 2 * found.approved
+    assert (result.batches, result.hits, result.submissions, result.acknowledged) == (3, 9, 12, 12)
+    assert (result.lost, result.unacknowledged, result.doubled, result.over, result.left) == (
+        0,
+    ) * 5
+    assert result.approved + result.rejected == 12
+    assert result.judgments == result.judgments_wanted == 2 * result.approved
     # a reward of 0.30 and its fee of 0.06; a bonus of 0.05 and its fee of 0.01
-    spent = Decimal("0.36") * found.approved + Decimal("0.06") * found.bonuses
-    assert found.bonuses > 0
-    assert found.available == found.available_wanted == str(1_000_000 - spent)
-    assert found.held == "0.00"
+    spent = Decimal("0.36") * result.approved + Decimal("0.06") * result.bonuses
+    assert result.bonuses > 0
+    assert result.available == result.available_wanted == str(1_000_000 - spent)
+    assert result.held == "0.00"
     assert (less.lost, more.unacknowledged) == (1, told[0]["submitted"])
 
 
@@ -216,9 +218,9 @@ def test_some_seconds_of_a_study(tmp_path, capsys):
     work = SoakPlan(
         hits=2, assignments=2, every=0.5, duration=60, rejected=0.2, bonused=0.2, who=people
     )
-    seen, found, notes = command.soak(4 / 60, ["SQLite"], work, every=1.0)
-    told = document(seen, found, notes, "Output of a test.", work)
-    there = found["SQLite"]
+    seen, result, notes = command.soak(4 / 60, ["SQLite"], work, every=1.0)
+    told = document(seen, result, notes, "Output of a test.", work)
+    there = result["SQLite"]
     assert isinstance(there, FinalState), there
     assert there.submissions == there.acknowledged > 0
     assert there.approved + there.rejected == there.submissions

@@ -122,7 +122,9 @@ def test_what_the_report_says_made_the_results_finds_them(first, folder, task):
     page = (folder / "report.html").read_text("utf-8")
     listed = re.findall(r"<li><code>(.+?)</code>", page)
     commands = {re.sub("</?span>", "", one).strip() for one in listed}
-    (command,) = [one for one in commands if one.startswith("giccs-eval") and task in one]
+    (command,) = [
+        command for command in commands if command.startswith("giccs-eval") and task in command
+    ]
     again = run(shlex.split(command), folder)
     assert again.returncode == 0, again.stderr
     asked = sum(word.startswith(("package:", "baseline:")) for word in command.split())

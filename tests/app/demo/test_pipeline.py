@@ -156,8 +156,8 @@ def test_killed_at_any_other_step_and_run_again(reference, tmp_path, moment):
             if moment in line:
                 break
         process.kill()
-    found = run(tmp_path)
-    assert found.results[1].metrics == reference[1].results[1].metrics
+    result = run(tmp_path)
+    assert result.results[1].metrics == reference[1].results[1].metrics
     for name in MADE:
         assert (tmp_path / name).read_bytes() == (reference[0] / name).read_bytes()
 

@@ -48,9 +48,9 @@ def site(results, tmp_path_factory):
     code = "from app.explorer.cli import explore; explore()"
     arguments = ["--no-browser", "--port", str(port), "--results", str(results)]
     log = tmp_path_factory.mktemp("log") / "server.log"
-    with log.open("w") as said:
+    with log.open("w") as log_file:
         server = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stdout=said, stderr=subprocess.STDOUT
+            [sys.executable, "-c", code, *arguments], stdout=log_file, stderr=subprocess.STDOUT
         )
         try:
             wait_for(f"http://127.0.0.1:{port}/_stcore/health", server, log)
@@ -156,21 +156,21 @@ def test_open_filter_leaf_and_follow_the_link(open_page, capsys):
     search.fill("Hotel")
     search.press("Enter")
     page.get_by_text("1 of 60", exact=True).wait_for(state="detached")
-    found = page.get_by_text(re.compile(r"^1 of \d+$")).inner_text().split()[-1]
-    assert 1 < int(found) < 60
+    result = page.get_by_text(re.compile(r"^1 of \d+$")).inner_text().split()[-1]
+    assert 1 < int(result) < 60
     search.blur()
     page.keyboard.press("n")
-    page.get_by_text(f"2 of {found}", exact=True).wait_for()
+    page.get_by_text(f"2 of {result}", exact=True).wait_for()
     at_rest(page)  # a key that is pressed while the page is being drawn is lost
     page.keyboard.press("n")
-    page.get_by_text(f"3 of {found}", exact=True).wait_for()
+    page.get_by_text(f"3 of {result}", exact=True).wait_for()
     at_rest(page)
     page.keyboard.press("p")
-    page.get_by_text(f"2 of {found}", exact=True).wait_for()
+    page.get_by_text(f"2 of {result}", exact=True).wait_for()
     at_rest(page)
     said, address = chat(page), page.url
     other = open_page(urlsplit(address)._replace(scheme="", netloc="").geturl().lstrip("/"))
-    other.get_by_text(f"2 of {found}", exact=True).wait_for()
+    other.get_by_text(f"2 of {result}", exact=True).wait_for()
     expect(other.get_by_role("textbox", name="Search", exact=True)).to_have_value(
         "Hotel", timeout=60_000
     )
@@ -282,13 +282,13 @@ def test_a_broken_upload_is_told_and_the_page_goes_on(open_page, tmp_path):
 def violations(page, **options):
     """Run axe-core; return what it calls serious or critical, Streamlit's own markup included."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate(
+    result = page.evaluate(
         "options => axe.run(document, options).then(result => result.violations)",
         {"resultTypes": ["violations"], **options},
     )
     return [
         f"{one['id']} ({one['impact']}): {node['html'][:200]}"
-        for one in found
+        for one in result
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"]
     ]
@@ -307,5 +307,5 @@ def test_no_page_keeps_people_out(open_page):
         page.emulate_media(color_scheme="dark")
         wrong[f"{name}, dark"] = violations(page, runOnly=["color-contrast"])
         page.emulate_media(color_scheme="light")
-    wrong = {name: found for name, found in wrong.items() if found}
+    wrong = {name: result for name, result in wrong.items() if result}
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)

@@ -15,7 +15,7 @@ def script():
     from app.explorer import links
 
     links.begin()
-    found = {
+    result = {
         "one": links.selectbox("one", "One", ["a", "b", "c"], format_option=str.upper),
         "few": links.segmented("few", "Few", ["x", "y"]),
         "some": links.multiselect("some", "Some", [3, 5, 7]),
@@ -25,7 +25,7 @@ def script():
         "range": links.score_range("range", "Range"),
         "quiet": links.selectbox("quiet", "Quiet", ["a"], quiet=True),
     }
-    st.session_state["found"] = found
+    st.session_state["found"] = result
     st.session_state["was ignored"] = links.ignored()
     st.session_state["other view"] = links.link(one="c", words=None)
     st.button("Go", on_click=links.go, kwargs={"one": "b", "n": None})

@@ -57,9 +57,9 @@ def test_counts_are_joined_to_the_items(benchmark, tmp_path):
 
 
 def test_disagreement_is_the_share_against_the_most_frequent_place(benchmark, tmp_path):
-    found = column(load(benchmark, judgments_file(tmp_path, JUDGED)), "disagreement")
+    result = column(load(benchmark, judgments_file(tmp_path, JUDGED)), "disagreement")
     # in t1 one of three takes b for a: it places a and b elsewhere than the others, c not; t2 has one answer
-    assert found == {"a": 1 / 4, "b": 1 / 4, "c": 0.0, "e": 0.0}
+    assert result == {"a": 1 / 4, "b": 1 / 4, "c": 0.0, "e": 0.0}
 
 
 def test_an_item_that_nobody_judged_has_nulls(benchmark, tmp_path):

@@ -173,8 +173,8 @@ def test_it_is_written_again_only_where_something_changed(folder, tmp_path):
 def test_sections_without_files_are_left_out(folder, tmp_path):
     (tmp_path / "benchmark.jsonl").write_bytes((folder / "benchmark.jsonl").read_bytes())
     assert write_page(Inputs(tmp_path), tmp_path / "report.html")
-    found = Reader((tmp_path / "report.html").read_text("utf-8"))
-    assert found.headings[1:] == ["The dialogues", "The scores", "Signatures", "How to cite"]
+    result = Reader((tmp_path / "report.html").read_text("utf-8"))
+    assert result.headings[1:] == ["The dialogues", "The scores", "Signatures", "How to cite"]
 
 
 def test_hostile_names_are_text(folder, tmp_path):
@@ -285,9 +285,10 @@ def test_axe_finds_no_barrier(chromium, folder, scheme):
     page = context.new_page()
     page.goto((folder / "report.html").as_uri())
     page.add_script_tag(content=AXE.read_text("utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     said = [
-        (rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found["violations"]
+        (rule["id"], [node["html"][:200] for node in rule["nodes"]])
+        for rule in result["violations"]
     ]
     assert said == []
     context.close()

@@ -86,11 +86,11 @@ def test_what_is_odd_is_said_with_its_place(tmp_path):
     scores = {(one.record.dialogue_id, c.utterance_id): n / 4 for one in placed
               for n, c in enumerate(one.record.candidates)}  # fmt: skip
     items = assemble([one.record for one in placed], scores)
-    found = [
+    result = [
         str(problem).removeprefix(f"{path}:")
         for problem, _ in dialogue_warnings(placed, items, "user", 5)
     ]
-    assert found == [
+    assert result == [
         "1: dialogue d: ends with a turn by system instead of user",
         "2: dialogue two: has 2 candidates instead of 5",
         "2: dialogue two: candidate u1 repeats candidate u0",

@@ -103,8 +103,8 @@ def test_a_wrong_field_is_told_with_its_line(tmp_path, change, message):
 
 def test_one_turn_is_not_a_dialogue(tmp_path):
     turn = [{"speaker": "user", "text": "Hallo"}]
-    found = problems_of(tmp_path, changed(turns=turn, n_turns=1, dialogue_id="own"))
-    assert found == ["3: there is one turn; expected two or more, the last one is the target"]
+    result = problems_of(tmp_path, changed(turns=turn, n_turns=1, dialogue_id="own"))
+    assert result == ["3: there is one turn; expected two or more, the last one is the target"]
 
 
 def test_all_problems_of_a_file_are_reported_together(tmp_path):

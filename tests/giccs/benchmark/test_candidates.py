@@ -67,9 +67,9 @@ def test_a_filled_sheet_comes_back_from_any_spreadsheet(tmp_path, delimiter, mar
     path = filled(
         tmp_path, given, lambda d, level: f" {d}: Nr. {level}, „so“ ", delimiter, mark=mark
     )
-    found, warnings = back(path, given)
+    result, warnings = back(path, given)
     assert warnings == []
-    for dialogue in found:
+    for dialogue in result:
         assert dialogue.turns == TURNS
         assert {(c.text, c.intended) for c in dialogue.candidates} == {
             (f"{dialogue.dialogue_id}: Nr. {level}, „so“", level) for level in range(1, 6)
@@ -82,13 +82,13 @@ def test_a_filled_sheet_comes_back_from_any_spreadsheet(tmp_path, delimiter, mar
 def test_place_and_name_do_not_tell_the_level(tmp_path):
     """200 dialogues: each of 5 levels at each of 5 places about 40 times (sd √(200·0.2·0.8) = 5.7)."""
     given = dialogues(200)
-    found, _ = back(filled(tmp_path, given, lambda d, level: f"{level}"), given)
-    levels = np.array([[c.intended for c in one.candidates] for one in found])
+    result, _ = back(filled(tmp_path, given, lambda d, level: f"{level}"), given)
+    levels = np.array([[c.intended for c in one.candidates] for one in result])
     for place in levels.T:
         assert all(20 <= number <= 60 for number in Counter(place.tolist()).values())
     again, _ = back(tmp_path / "writers.csv", given)
     other, _ = back(tmp_path / "writers.csv", given, seed=1)
-    assert again == found != other
+    assert again == result != other
 
 
 def test_every_fault_of_a_sheet_is_told_with_its_line(tmp_path):
@@ -114,8 +114,8 @@ def test_every_fault_of_a_sheet_is_told_with_its_line(tmp_path):
 def test_a_level_that_nobody_wrote_is_said(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("dialogue_id,level,text\nd0,5,a\nd0,5,b\n", "utf-8")
-    found, (warning,) = back(path, dialogues(1), number=2)
-    assert len(found[0].candidates) == 2
+    result, (warning,) = back(path, dialogues(1), number=2)
+    assert len(result[0].candidates) == 2
     assert str(warning) == f"{path}:2: dialogue d0 has no candidate of level 4, 3, 2, 1"
 
 
@@ -130,9 +130,9 @@ def test_a_sheet_of_another_shape(tmp_path):
 
 def test_dialogues_that_have_candidates_keep_them(tmp_path):
     given = dialogues(1)
-    found, _ = back(filled(tmp_path, given, lambda d, level: f"{level}"), given)
+    result, _ = back(filled(tmp_path, given, lambda d, level: f"{level}"), given)
     with pytest.raises(InputError, match="dialogue d0 already has candidates"):
-        back(tmp_path / "writers.csv", found)
+        back(tmp_path / "writers.csv", result)
 
 
 # a sheet's cells are trimmed, and candidates that differ in case or white space only are refused
@@ -148,8 +148,8 @@ def test_every_text_comes_back_whatever_it_holds(tmp_path_factory, texts, seed):
     folder = tmp_path_factory.mktemp("sheet")
     given = dialogues(1)
     path = filled(folder, given, lambda d, level: texts[level - 1])
-    (found,), _ = back(path, given, seed=seed)
-    assert {c.intended: c.text for c in found.candidates} == dict(enumerate(texts, start=1))
+    (result,), _ = back(path, given, seed=seed)
+    assert {c.intended: c.text for c in result.candidates} == dict(enumerate(texts, start=1))
 
 
 def test_what_is_unlike_a_set():

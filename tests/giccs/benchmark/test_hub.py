@@ -48,15 +48,15 @@ class Hub(http.server.BaseHTTPRequestHandler):
             listing = [
                 {
                     "type": "file",
-                    "path": one,
-                    "size": (folder / one).stat().st_size,
+                    "path": name,
+                    "size": (folder / name).stat().st_size,
                     "oid": "0" * 40,
                 }
-                for one in names
+                for name in names
             ]
             return self._send(200, json.dumps(listing).encode(), {}, body)
         if api:
-            info = {"id": name, "sha": COMMIT, "siblings": [{"rfilename": one} for one in names]}
+            info = {"id": name, "sha": COMMIT, "siblings": [{"rfilename": name} for name in names]}
             return self._send(200, json.dumps(info).encode(), {}, body)
         content = (folder / "/".join(rest[4:])).read_bytes()
         etag = hashlib.sha1(content).hexdigest()

@@ -93,7 +93,7 @@ def test_language_is_a_column_of_the_published_table(tmp_path):
     path.parent.mkdir()
     path.write_bytes(table.content)
     assert list(read_benchmark(tmp_path).items) == items
-    assert "language" not in items_table([replace(one, language=None) for one in items]).frame
+    assert "language" not in items_table([replace(item, language=None) for item in items]).frame
     assert pl.read_parquet(path)["language"].dtype == pl.String
 
 

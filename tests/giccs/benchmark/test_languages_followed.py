@@ -46,7 +46,7 @@ def in_language(*languages):
 def test_import_states_the_language(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("dialogue,text\na,Hi\na,Hello\nb,Yes\nb,No\n", "utf-8")
-    assert {one.language for one in import_transcripts([path]).dialogues} == {None}
+    assert {dialogue.language for dialogue in import_transcripts([path]).dialogues} == {None}
     imported = import_transcripts([path], language="en-GB").dialogues
     assert {one.language for one in imported} == {"en-GB"}
 
@@ -55,7 +55,7 @@ def test_import_keeps_a_stated_language_and_refuses_another(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("dialogue,text,Language\na,Olá,PT-br\na,Oi,PT-br\nb,Hi,\nb,Ho,\n", "utf-8")
     dialogues = import_transcripts([path], language="pt").dialogues
-    assert [one.language for one in dialogues] == ["pt-BR", "pt"]
+    assert [dialogue.language for dialogue in dialogues] == ["pt-BR", "pt"]
     with pytest.raises(InputError) as caught:
         import_transcripts([path], language="en")
     assert str(caught.value) == (
@@ -75,7 +75,7 @@ def test_dialogues_in_json_lines_keep_their_language(tmp_path):
         [{"id": "a", "language": "en", "turns": ["Hi", "Ho"], "candidates": ["x", "y"]}],
     )
     imported = import_transcripts([path])
-    assert [one.language for one in imported.dialogues] == ["en"]
+    assert [dialogue.language for dialogue in imported.dialogues] == ["en"]
     assert imported.unused == {}
 
 

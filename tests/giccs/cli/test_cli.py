@@ -222,8 +222,8 @@ def test_judgments_show_the_ceiling_of_a_benchmark(own_study):
     lost = giccs(*shown, cwd=own_study)
     assert lost.returncode == 2
     assert "benchmark.jsonl: no such file" in lost.stderr
-    found = giccs(*shown, "--data", "moved.jsonl", "--json", cwd=own_study)
-    document = json.loads(found.stdout)
+    result = giccs(*shown, "--data", "moved.jsonl", "--json", cwd=own_study)
+    document = json.loads(result.stdout)
     assert document["ceiling"]["spearman"]["reliability"] > 0.9
     (over_both,) = document["over_annotators"]
     assert (over_both["model"], over_both["history"]) == ("baseline:chance", "without")
@@ -408,7 +408,7 @@ def test_a_wrong_call_of_report_says_so(tmp_path, benchmark_file, arguments, mes
 
 
 def test_every_option_concerns_some_task():
-    options = {one.name for one in fields(TaskOptions)}
+    options = {field.name for field in fields(TaskOptions)}
     assert {name for task in TASKS for name in task_option_names(task)} == options - {"seed"}
 
 

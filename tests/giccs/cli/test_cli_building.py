@@ -42,7 +42,7 @@ restaurant = "find_restaurant"
 
 
 def call(command, *arguments, code=0):
-    done = CliRunner().invoke(command, [str(one) for one in arguments])
+    done = CliRunner().invoke(command, [str(argument) for argument in arguments])
     assert done.exit_code == code, done.output
     return done
 
@@ -161,14 +161,14 @@ def test_the_log_tells_every_decision_and_can_be_made_again(corpus, tmp_path):
     assert [line["dialogue_id"] for line in decided] == there
     assert all(line["reason"] for line in decided if line["decision"] == "left out")
     by_id = {d.dialogue_id: d for file in corpus for d in read_dialogues(file, candidates=False)}
-    for one in read_dialogues("s1.jsonl", candidates=False):
+    for read_dialogue in read_dialogues("s1.jsonl", candidates=False):
         dropped = sum(
             line.get("turns", line.get("turns_dropped"))
             for line in lines
-            if line["dialogue_id"] == one.dialogue_id
+            if line["dialogue_id"] == read_dialogue.dialogue_id
             and line["decision"] in ("start dropped", "cut")
         )
-        assert len(by_id[one.dialogue_id].turns) - dropped == len(one.turns)
+        assert len(by_id[read_dialogue.dialogue_id].turns) - dropped == len(read_dialogue.turns)
     other = call(build, "select", *corpus, "--config", "selection.toml", "--seed", 12, "--json",
                  "-o", "s3.jsonl")  # fmt: skip
     document = json.loads(other.stdout)
@@ -190,13 +190,13 @@ def test_import_says_what_it_did(corpus):
     assert len(done.stdout.splitlines()) == 2
     assert "2 files, 2 dialogues" in done.stderr
     assert "user: AAA\nsystem: SMA\nremoved: " in done.stderr
-    found = json.loads(call(build, "import", "crowdss.csv", "--json", "-o", "x.jsonl").stdout)
-    assert found["roles"] == {"Nutzer": "user", "System": "system"}
-    assert found["counts"]["dialogues"] == 40
-    assert found["warnings"] == [
+    result = json.loads(call(build, "import", "crowdss.csv", "--json", "-o", "x.jsonl").stdout)
+    assert result["roles"] == {"Nutzer": "user", "System": "system"}
+    assert result["counts"]["dialogues"] == 40
+    assert result["warnings"] == [
         "crowdss.csv: columns of dialogue acts or labels ignored: Dialogakt (cells: 293)"
     ]
-    assert found["unused"] == {"Dialogakt": 293}
+    assert result["unused"] == {"Dialogakt": 293}
 
 
 def test_one_id_in_two_files_is_refused(corpus, tmp_path):
@@ -230,7 +230,7 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["import", "x.csv", "--columns", "words=a", "-o", "o"], "unknown column 'words=a' of a turn"),
         (["import", "x.csv", "--user", "A", "--system", "a", "-o", "o"], "must be either user or system"),
@@ -247,7 +247,7 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
         (["slect"], "No such command 'slect'; expected one of import, select, sheet, candidates."),
     ],
 )  # fmt: skip
-def test_calls_that_are_wrong(tmp_path, monkeypatch, arguments, said):
+def test_calls_that_are_wrong(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").write_text("dialogue,text\na,x\na,y\n", "utf-8")
     (tmp_path / "lone.csv").write_text("dialogue,text\na,x\n", "utf-8")
@@ -256,7 +256,7 @@ def test_calls_that_are_wrong(tmp_path, monkeypatch, arguments, said):
     row = {"dialogue_id": "d", "source": "", "domain": "", "turns": turns}
     (tmp_path / "two.jsonl").write_text(json.dumps(row), "utf-8")
     done = call(build, *arguments, code=2)
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert not (tmp_path / "o").exists()
 
 
@@ -299,7 +299,9 @@ def test_every_text_comes_through_whatever_it_holds(tmp_path_factory, data):
     (folder / "w.csv").write_bytes(make_sheet(selected, default_sheet_texts("de")).encode("utf-8"))
     fill(folder / "w.csv", lambda row: texts[int(row["level"]) - 1])
     (whole,), _ = add_candidates(selected, *read_sheet(folder / "w.csv"), 5, 0)
-    scores = {("d", one.utterance_id): one.intended / 5 for one in whole.candidates}
+    scores = {
+        ("d", candidate.utterance_id): candidate.intended / 5 for candidate in whole.candidates
+    }
     write_benchmark(assemble([whole], scores), folder / "b.jsonl")
     items = read_benchmark(folder / "b.jsonl").items
     assert {tuple(turn.text for turn in item.turns) for item in items} == {tuple(turns[:3])}

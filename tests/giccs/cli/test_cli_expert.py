@@ -23,7 +23,7 @@ def sheet(tmp_path):
     """A sheet as the command writes it, filled in: two judgments differ, one is open."""
     path = tmp_path / "sheet.csv"
     assert call("giccs-sample", "--sheet", path).exit_code == 0
-    items = {item_code(one): one for one in SAMPLE.items}
+    items = {item_code(item): item for item in SAMPLE.items}
     with open(path, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -54,7 +54,7 @@ def test_the_mismatches_are_listed_as_in_table_4(sheet):
         assert one.utterance in line
         assert f"{one.score:.2f}" in line
         assert line.rstrip().endswith("< 0.5" if one.score > 0.5 else "> 0.5")
-    middle = sum(one.score == 0.5 for one in SAMPLE.items)
+    middle = sum(item.score == 0.5 for item in SAMPLE.items)
     whole = next(line for line in lines if line.startswith("all "))
     n = 300 - middle - 1
     assert whole.split()[1:4] == [str(n - 2), str(n), f"{(n - 2) / n:.3f}"]
@@ -65,14 +65,14 @@ def test_the_mismatches_are_listed_as_in_table_4(sheet):
 
 def test_json_has_what_the_table_has(sheet):
     done = call("giccs-sample", "--expert", sheet, "--json")
-    found = json.loads(done.stdout)
-    assert [m["item_id"] for m in found["mismatches"]] == [one.item_id for one in DIFFERENT]
-    assert set(found["mismatches"][0]) == {"item_id", "last_turn", "utterance", "score", "expert"}
-    whole = found["groups"][0]
+    result = json.loads(done.stdout)
+    assert [m["item_id"] for m in result["mismatches"]] == [one.item_id for one in DIFFERENT]
+    assert set(result["mismatches"][0]) == {"item_id", "last_turn", "utterance", "score", "expert"}
+    whole = result["groups"][0]
     assert whole["by"] == {}
     assert whole["open"] == 1
     assert whole["share"]["value"] == pytest.approx(whole["agree"] / whole["share"]["n"])
-    assert sum(group["agree"] for group in found["groups"][1:3]) == whole["agree"]
+    assert sum(group["agree"] for group in result["groups"][1:3]) == whole["agree"]
 
 
 def test_csv_has_the_mismatches_alone(sheet):

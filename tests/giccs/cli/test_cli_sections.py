@@ -11,8 +11,8 @@ from giccs.cli.evaluation import evaluate
 
 
 def test_every_option_stands_in_the_section_that_it_belongs_to():
-    said = CliRunner().invoke(evaluate, ["--help"]).stdout
-    _, *parts = re.split(r"^(\w[\w ]+):$", said, flags=re.MULTILINE)
+    message = CliRunner().invoke(evaluate, ["--help"]).stdout
+    _, *parts = re.split(r"^(\w[\w ]+):$", message, flags=re.MULTILINE)
     shown = dict(zip(parts[::2], parts[1::2], strict=True))
     assert [*shown][1:6] == [*evaluate.sections.values()]
     of = {
@@ -20,8 +20,8 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
         for title, text in shown.items()
         for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, flags=re.MULTILINE)
     }
-    options = [one for one in evaluate.params if isinstance(one, click.Option)]
-    assert of.keys() == {max(one.opts, key=len) for one in options} | {"--help"}
+    options = [param for param in evaluate.params if isinstance(param, click.Option)]
+    assert of.keys() == {max(option.opts, key=len) for option in options} | {"--help"}
     assert [of[f"--{name}"] for name in ("json", "help", "task", "limit", "shots", "engine")] == [
         "Options", "Options", "Tasks and data", "Tasks and data", "Task options", "Results and execution",
     ]  # fmt: skip
@@ -31,7 +31,7 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
 
 
 @pytest.mark.parametrize(
-    ("group", "arguments", "said"),
+    ("group", "arguments", "message"),
     [
         (evaluate, ["--help"], "Usage: giccs-x [OPTIONS] MODEL..."),
         (evaluate, ["export-mteb", "--help"], "Usage: giccs-x export-mteb [OPTIONS]"),
@@ -47,7 +47,7 @@ def test_every_option_stands_in_the_section_that_it_belongs_to():
         ),
     ],
 )
-def test_the_first_argument_may_name_another_command(group, arguments, said):
+def test_the_first_argument_may_name_another_command(group, arguments, message):
     assert isinstance(group, click.Group)
     result = CliRunner().invoke(group, arguments, prog_name="giccs-x")
-    assert said in result.stdout + result.stderr
+    assert message in result.stdout + result.stderr

@@ -67,10 +67,10 @@ def test_json_has_the_numbers_where_they_come_from_and_nothing_else(benchmark_fi
     from giccs.description.lemmas import lemmatiser
 
     expected = [one.document() for one in describe(items, lemmatiser("de"), ["source"])]
-    for found, wanted in zip(document["groups"], expected, strict=True):
-        assert found["by"] == wanted["by"]
+    for result, wanted in zip(document["groups"], expected, strict=True):
+        assert result["by"] == wanted["by"]
         for name in ("dialogues", "turns", "tokens", "rttr", "lemmas", "mean_turn_length"):
-            assert found[name] == wanted[name]
+            assert result[name] == wanted[name]
     scores = [item.score for item in items]
     assert [one["items"] for one in document["distribution"]] == [
         sum(k / 5 <= score < (k + 1) / 5 or score == 1 == (k + 1) / 5 for score in scores)

@@ -75,11 +75,11 @@ def kites(tmp_path):
 @pytest.fixture
 def opened(monkeypatch):
     """Let every name open the stand-in that a test made."""
-    found = {}
-    monkeypatch.setattr(giccs.models, "open_model", lambda name, options=None: found["model"])
+    result = {}
+    monkeypatch.setattr(giccs.models, "open_model", lambda name, options=None: result["model"])
 
     def use(model):
-        found["model"] = model
+        result["model"] = model
         return model
 
     return use
@@ -144,16 +144,16 @@ def test_rows_with_a_label_are_asked_about_and_all_where_none_has_one(tmp_path, 
     )
 )
 def test_whatever_is_written_is_read_again_as_it_was_cleaned(written):
-    found = [
+    result = [
         AnsweredRow(Instance(str(n), "a", "b", "c", 3, n), *map(cleaned, both))
         for n, both in enumerate(written)
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "answers.csv"
-        write_atomic(path, answers_csv(found))
+        write_atomic(path, answers_csv(result))
         read = read_answers(path)
     assert [(one.answer1, one.answer2) for one in read] == [
-        (one.answer1, one.answer2) for one in found
+        (one.answer1, one.answer2) for one in result
     ]
 
 
@@ -171,7 +171,7 @@ def test_answers_are_what_errors_and_tasks_read(kites, tmp_path, opened):
     }  # fmt: skip
     assert document["signature"]["prompt"]["name"] == "question-1"
     pairs = read_answers(output)
-    assert [(one.uid, one.label, one.condition) for one in pairs] == [
+    assert [(pair.uid, pair.label, pair.condition) for pair in pairs] == [
         ("0", 5, "The color of the object."), ("1", 1, "The type of object."),
         ("2", 2, "The animal."), ("3", 3, "The pet."),
     ]  # fmt: skip
@@ -188,8 +188,8 @@ def test_answers_of_a_whole_folder_serve_each_split(tmp_path, opened):
     for split in ("train", "test"):
         asked = read_task_data("csts-sample", split, output)
         assert asked.warnings == ()
-        for one in asked.instances:
-            assert asked.answers[one.uid][0].endswith(one.sentence1)
+        for instance in asked.instances:
+            assert asked.answers[instance.uid][0].endswith(instance.sentence1)
 
 
 def test_empty_answers_and_conditions_are_marked_and_counted(tmp_path, opened):
@@ -402,8 +402,8 @@ def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
     whole = tmp_path / "whole.csv"
     CliRunner().invoke(main, [*how, "-o", str(whole)])
     assert output.read_bytes() == whole.read_bytes()
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         main, ["errors", str(output), "--model", f"encoder:{static_encoder}", "--k", "3", "--json"]
     )
-    assert found.exit_code == 0, found.stderr
-    assert json.loads(found.stdout)["instances"] == 40
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["instances"] == 40

@@ -96,8 +96,8 @@ def test_a_trained_model_gives_the_numbers_of_its_training(place, trained, base,
     assert result["signature"]["template"] == training["signature"]["template"]
     (validation,) = applied(place, folder, split="validation")["results"]
     assert_same_numbers(validation["metrics"], training["groups"][0]["metrics"])
-    results = {one.signature["asked"]["split"]: one for one in Store(place / "results").results()
-               if one.model == str(folder)}  # fmt: skip
+    results = {result.signature["asked"]["split"]: result for result in Store(place / "results").results()
+               if result.model == str(folder)}  # fmt: skip
     predictions = Store(place / "results").predictions(results["test"])["prediction"].to_numpy()
     expected = Store(folder.parents[1])
     kept = expected.predictions(next(expected.results()))["prediction"].to_numpy()

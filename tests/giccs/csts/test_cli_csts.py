@@ -70,10 +70,10 @@ def test_check_compares_second_labels(good, tmp_path):
     for data in (good, good.parent):  # of a folder the validation split
         done = call("check", data, "--relabelled", second, "--json")
         assert done.exit_code == 0
-        found = json.loads(done.stdout)["relabelled"]
-        spearman = found.pop("spearman")
+        result = json.loads(done.stdout)["relabelled"]
+        spearman = result.pop("spearman")
         assert (spearman["value"], spearman["n"]) == (pytest.approx(1), 2)
-        assert found == {
+        assert result == {
             "rows": 3,
             "labels": {"1": 1, "2": 0, "3": 0, "4": 0, "5": 1, "-1": 1},
             "compared": 3,
@@ -100,14 +100,14 @@ def test_agreement_of_first_and_second_labels(tmp_path):
     labels = tmp_path / "second.tsv"
     lines = "".join(f"{n}\t{label}\n" for n, label in enumerate(second))
     labels.write_text(f"uid\treannotated-label\n{lines}", "utf-8")
-    found = json.loads(call("check", data, "--relabelled", labels, "--json").stdout)["relabelled"]
+    result = json.loads(call("check", data, "--relabelled", labels, "--json").stdout)["relabelled"]
     valid = second != -1
     rho = stats.spearmanr(first[valid], second[valid]).statistic
-    assert found["spearman"]["value"] == pytest.approx(rho)
-    assert found["spearman"]["low"] < rho < found["spearman"]["high"]
-    assert found["valid"] == found["spearman"]["n"] == valid.sum()
-    assert found["changed"] == (first != second)[valid].sum()
-    assert found["accuracy"] == pytest.approx((first == second)[valid].mean())
+    assert result["spearman"]["value"] == pytest.approx(rho)
+    assert result["spearman"]["low"] < rho < result["spearman"]["high"]
+    assert result["valid"] == result["spearman"]["n"] == valid.sum()
+    assert result["changed"] == (first != second)[valid].sum()
+    assert result["accuracy"] == pytest.approx((first == second)[valid].mean())
     cells = cells_of(call("check", data, "--relabelled", labels).stdout)
     assert cells["· Spearman ρ of first and second labels"].startswith(f"{rho:.3f} [")
     invalid = "".join(f"{n}\t-1\n" for n in range(60))

@@ -28,8 +28,8 @@ PRINTED = {
 
 @pytest.mark.parametrize("text", PRINTED)
 def test_the_conditions_that_the_papers_print(text):
-    found = parse(text)
-    assert (found.form, found.feature, found.entity) == PRINTED[text]
+    result = parse(text)
+    assert (result.form, result.feature, result.entity) == PRINTED[text]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_the_conditions_that_the_papers_print(text):
     ],
 )
 def test_the_rules(text, form, feature, entity):
-    found = parse(text)
-    assert (found.form, found.feature, found.entity) == (form, feature, entity)
+    result = parse(text)
+    assert (result.form, result.feature, result.entity) == (form, feature, entity)
 
 
 @pytest.mark.parametrize("text", ["", " ", ".", "?!", "the"])
@@ -89,16 +89,16 @@ def test_a_head_loses_its_apostrophe():
 
 def test_counts_are_by_row_and_shares_of_what_has_words():
     conditions = ["the color of the dog"] * 3 + ["Color of dogs.", "the cat", "the number", "", "?"]
-    found = analyse(conditions)
-    assert (found.total, found.empty, found.different) == (6, 2, 3)
-    assert found.forms == {"of": 4, "possessive": 0, "compound": 0, "feature": 1, "singleton": 1}
-    assert found.features == (
+    result = analyse(conditions)
+    assert (result.total, result.empty, result.different) == (6, 2, 3)
+    assert result.forms == {"of": 4, "possessive": 0, "compound": 0, "feature": 1, "singleton": 1}
+    assert result.features == (
         Count("color", 4, 4 / 6),
         Count("number", 1, 1 / 6),
         Count("type", 1, 1 / 6),
     )
     # "the number" names no entity
-    assert found.entities == (Count("dog", 4, 4 / 6), Count("cat", 1, 1 / 6))
+    assert result.entities == (Count("dog", 4, 4 / 6), Count("cat", 1, 1 / 6))
 
 
 def test_nothing_to_count_is_refused():
@@ -109,8 +109,8 @@ def test_nothing_to_count_is_refused():
 def test_the_chart_shows_the_top_of_both():
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    found = analyse(["the color of the dog"] * 3 + ["the size of the cat"] * 2 + ["the hat"])
-    chart = frequent_parts(found, top=2)
+    result = analyse(["the color of the dog"] * 3 + ["the size of the cat"] * 2 + ["the hat"])
+    chart = frequent_parts(result, top=2)
     drawn = chart.to_dict()
     names = [one["data"]["name"] for one in drawn["hconcat"]]
     shown = [[row["name"] for row in drawn["datasets"][name]] for name in names]

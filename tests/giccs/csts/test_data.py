@@ -52,9 +52,9 @@ def problems_of(path, **options):
 
 def test_rows_are_read_as_they_stand(good):
     dataset = read_csts(good)
-    assert [one.uid for one in dataset.instances] == ["0", "1", "2", "3"]
-    assert [one.label for one in dataset.instances] == [5, 1, 4, 2]
-    assert [one.pair for one in dataset.instances] == [0, 0, 1, 1]
+    assert [instance.uid for instance in dataset.instances] == ["0", "1", "2", "3"]
+    assert [instance.label for instance in dataset.instances] == [5, 1, 4, 2]
+    assert [instance.pair for instance in dataset.instances] == [0, 0, 1, 1]
     assert dataset.instances[2].sentence1 == 'A man said, "Hello"\nto two dogs.'
     assert dataset.instances[2].condition == "The animal."
     assert dataset.name == str(good)
@@ -72,7 +72,7 @@ def test_a_packed_file_with_a_byte_order_mark_is_the_same(good, tmp_path):
 def test_a_file_may_bring_its_own_uids(tmp_path, name):
     lines = [f"{7 + number},{line}" for number, line in enumerate(GOOD)]
     dataset = read_csts(write(tmp_path / "a.csv", *lines, header=f"{name},{HEADER}"))
-    assert [one.uid for one in dataset.instances] == ["7", "8", "9", "10"]
+    assert [instance.uid for instance in dataset.instances] == ["7", "8", "9", "10"]
     assert dataset.warnings == ()
 
 
@@ -80,7 +80,7 @@ def test_a_file_may_bring_its_own_uids(tmp_path, name):
 def test_the_test_split_is_not_labelled(tmp_path, hidden):
     path = write(tmp_path / "csts_test.csv", *(line[:-1] + hidden for line in GOOD))
     dataset = read_csts(path)
-    assert {one.label for one in dataset.instances} == {None}
+    assert {instance.label for instance in dataset.instances} == {None}
     assert dataset.labelled().instances == ()
     # the rule that C-High comes first is all there is without labels
     assert [(high.uid, low.uid) for high, low in pairs(dataset)] == [("0", "1"), ("2", "3")]
@@ -92,8 +92,8 @@ def test_minus_one_is_invalid_in_a_relabelled_set_only(tmp_path):
         ":6: label is '-1'; expected 1, 2, 3, 4 or 5 (-1 only in a reannotation)"
     ]
     dataset = read_csts(path, relabelled=True)
-    assert [one.label for one in dataset.instances] == [5, 1, 4, INVALID]
-    assert [one.label for one in dataset.labelled().instances] == [5, 1, 4]
+    assert [instance.label for instance in dataset.instances] == [5, 1, 4, INVALID]
+    assert [instance.label for instance in dataset.labelled().instances] == [5, 1, 4]
     assert [(high.uid, low.uid) for high, low in pairs(dataset)] == [("0", "1")]
 
 
@@ -121,14 +121,14 @@ def test_all_problems_are_found_with_their_lines(tmp_path):
     with pytest.raises(InputError) as error:
         read_csts(path)
     # what can be used in spite of it is no reason to refuse a file
-    assert [one.line for one in error.value.problems] == [2, 3, 4, 4, 5, 6]
+    assert [problem.line for problem in error.value.problems] == [2, 3, 4, 4, 5, 6]
 
 
 def test_what_is_against_the_design_can_be_read_but_is_said(tmp_path):
     lines = [GOOD[0], GOOD[2], GOOD[1], GOOD[3], "A cow.,A cat.,,2"]
     lines += [f"A cow.,A dog.,the {part},3" for part in ("head", "tail", "leg")]
     dataset = read_csts(write(tmp_path / "a.csv", *lines))
-    assert [str(one).partition("a.csv:")[2] for one in dataset.warnings] == [
+    assert [str(warning).partition("a.csv:")[2] for warning in dataset.warnings] == [
         "5: the other row of its sentence pair is line 2; the two rows must be adjacent",
         "6: the other row of its sentence pair is line 3; the two rows must be adjacent",
         "8: condition is empty; expected text",
@@ -142,8 +142,8 @@ def test_what_is_against_the_design_can_be_read_but_is_said(tmp_path):
 def test_duplicates_and_missing_labels_are_warnings(tmp_path):
     path = write(tmp_path / "a.csv", *GOOD, GOOD[3][:-1], GOOD[3])
     dataset, problems = check_csts(path)
-    assert [one.line for one in problems] == [4]
-    assert [str(one).removeprefix(str(path)) for one in dataset.warnings] == [
+    assert [problem.line for problem in problems] == [4]
+    assert [str(warning).removeprefix(str(path)) for warning in dataset.warnings] == [
         ": 1 of 6 rows have no label",
         ":10: repeats line 6 exactly, with the same label",
     ]
@@ -152,7 +152,7 @@ def test_duplicates_and_missing_labels_are_warnings(tmp_path):
 def test_columns_that_nobody_reads_are_named(tmp_path):
     lines = [f"{line},x" for line in GOOD]
     dataset = read_csts(write(tmp_path / "a.csv", *lines, header=f"{HEADER},remark"))
-    assert [one.message for one in dataset.warnings] == ["columns ignored: remark"]
+    assert [warning.message for warning in dataset.warnings] == ["columns ignored: remark"]
 
 
 @pytest.mark.parametrize(
@@ -193,9 +193,9 @@ def test_the_high_row_is_the_one_with_the_higher_label(tmp_path):
 def test_a_folder_is_read_as_one_or_by_its_splits(tmp_path, good):
     write(tmp_path / "csts_train.csv", GOOD[0], GOOD[1], "A.,B.,the one,3", "A.,B.,the other,3")
     whole = read_csts(tmp_path)
-    uids = [one.uid for one in whole.instances]
+    uids = [instance.uid for instance in whole.instances]
     assert uids == [f"train:{n}" for n in range(4)] + [f"validation:{n}" for n in range(4)]
-    assert [one.pair for one in whole.instances] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [instance.pair for instance in whole.instances] == [0, 0, 1, 1, 2, 2, 3, 3]
     train = tmp_path / "csts_train.csv"
     assert list(map(str, whole.warnings)) == [
         f"{good}: 1 of its sentence pairs are also in {train}"
@@ -253,7 +253,10 @@ def test_second_labels_are_joined_by_uid(good, tmp_path):
     assert labels == {"3": INVALID, "0": 2, "17": 5}
     dataset = read_csts(good)
     both = merged(dataset, labels)
-    assert [(one.uid, one.label) for one in both.dataset.instances] == [("0", 2), ("3", INVALID)]
+    assert [(instance.uid, instance.label) for instance in both.dataset.instances] == [
+        ("0", 2),
+        ("3", INVALID),
+    ]
     assert both.without_label == ("1", "2")
     assert both.without_row == ("17",)
     assert both.dataset.instances[0].condition == dataset.instances[0].condition
@@ -265,7 +268,7 @@ def test_second_labels_are_checked(tmp_path):
     path.write_text("uid\treannotated-label\n0\t0\n1\t5\n1\t4\n\t2\n", "utf-8")
     with pytest.raises(InputError) as error:
         read_relabelled(path)
-    assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
+    assert [str(problem).removeprefix(str(path)) for problem in error.value.problems] == [
         ":2: reannotated-label is '0'; it must be 1, 2, 3, 4 or 5, or -1 for an invalid condition",
         ":4: repeats the uid '1' of line 3; each must be unique",
         ":5: uid is empty; expected text",

@@ -129,7 +129,7 @@ def test_every_weight_is_used_so_that_several_devices_can_share_it(
         "m", encoding=encoding, operation=operation, pooling=pooling, transform=transform
     )
     scorer = scorer_of(tiny, settings)
-    made = Units([(one,) for one in ROWS], tokens, settings)
+    made = Units([(row,) for row in ROWS], tokens, settings)
     batch = Batches(0)([made[n] for n in range(len(made))])
     scores = scorer(batch["input_ids"], batch["attention_mask"])
     assert scores.shape == (6,)
@@ -144,7 +144,7 @@ def test_a_row_s_score_does_not_depend_on_the_rest_of_its_batch(
 ):
     settings = Settings("m", encoding=encoding, operation=operation, pooling=pooling)
     trained = TrainedScorer(settings, scorer_of(tiny, settings), tokens)
-    alone = np.concatenate([trained.predict([one]) for one in ROWS])
+    alone = np.concatenate([trained.predict([row]) for row in ROWS])
     assert np.abs(alone - trained.predict(ROWS)).max() < 1e-5
     assert np.ptp(alone) > 1e-3
 
@@ -164,7 +164,7 @@ def test_a_tri_encoder_joins_condition_and_sentence(tiny, tokens, operation):
     settings = Settings("m", encoding="tri", operation=operation, pooling="mean", transform=True)
     scorer = scorer_of(tiny, settings)
     trained = TrainedScorer(settings, scorer, tokens)
-    found = trained.predict(ROWS[:1])[0]  # also takes the model out of training
+    result = trained.predict(ROWS[:1])[0]  # also takes the model out of training
     with torch.no_grad():
         about = scorer.condition(pooled(scorer, tokens, [ROWS[0].condition]))
         sides = [scorer.transform(pooled(scorer, tokens, [one])) for one in sides_of(ROWS[0])]
@@ -172,7 +172,7 @@ def test_a_tri_encoder_joins_condition_and_sentence(tiny, tokens, operation):
             joined = [side * about for side in sides]
         else:
             joined = [scorer.joined(torch.cat([side, about])) for side in sides]
-    assert found == pytest.approx(cosine(*joined), abs=1e-6)
+    assert result == pytest.approx(cosine(*joined), abs=1e-6)
 
 
 def sides_of(one):

@@ -71,11 +71,11 @@ def pairs_of(label):
 @pytest.mark.parametrize("seed", range(5))
 def test_planted_errors_are_found_far_above_the_all_error_baseline(seed):
     vectors, label, truth, _ = planted(seed)
-    found = evaluate(vectors, label, truth, range(1, 9), seed=seed, resamples=200)
-    best = found.outcomes["reannotated"]
-    assert found.all_errors["f1"].value == pytest.approx(0.71, abs=0.05)
-    assert best.clustered["f1"].value > found.all_errors["f1"].value + 0.15
-    assert best.clustered["f1"].low > found.all_errors["f1"].high
+    result = evaluate(vectors, label, truth, range(1, 9), seed=seed, resamples=200)
+    best = result.outcomes["reannotated"]
+    assert result.all_errors["f1"].value == pytest.approx(0.71, abs=0.05)
+    assert best.clustered["f1"].value > result.all_errors["f1"].value + 0.15
+    assert best.clustered["f1"].low > result.all_errors["f1"].high
     assert best.clustered["mcc"].value > 0.6
     assert best.k >= TOPICS - 1
     assert best.clustered["f1"].value > best.not_clustered["f1"].value + 0.03
@@ -84,16 +84,16 @@ def test_planted_errors_are_found_far_above_the_all_error_baseline(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_rare_errors_are_found_too(seed):
     vectors, label, truth, _ = planted(seed, error_rate=0.15)
-    found = evaluate(vectors, label, truth, [1, TOPICS], seed=seed, resamples=0)
-    assert found.all_errors["f1"].value < 0.35
+    result = evaluate(vectors, label, truth, [1, TOPICS], seed=seed, resamples=0)
+    assert result.all_errors["f1"].value < 0.35
     for name in (
         "reannotated",
         "original",
     ):  # few errors: the annotated labels are spread as the true ones
-        assert found.outcomes[name].clustered["f1"].value > found.all_errors["f1"].value + 0.2
+        assert result.outcomes[name].clustered["f1"].value > result.all_errors["f1"].value + 0.2
     assert (
-        found.outcomes["even"].clustered["f1"].value
-        < found.outcomes["reannotated"].clustered["f1"].value
+        result.outcomes["even"].clustered["f1"].value
+        < result.outcomes["reannotated"].clustered["f1"].value
     )
 
 
@@ -102,8 +102,8 @@ def test_similarities_without_information_find_nothing():
     draw = np.random.default_rng(1)
     label = np.where(draw.random(len(truth)) < 0.5, draw.integers(1, 6, size=len(truth)), truth)
     shuffled = vectors.rows(draw.permutation(len(truth)))
-    found = evaluate(shuffled, label, truth, [TOPICS])
-    mcc = found.outcomes["reannotated"].clustered["mcc"]
+    result = evaluate(shuffled, label, truth, [TOPICS])
+    mcc = result.outcomes["reannotated"].clustered["mcc"]
     assert mcc.low < 0.05
     assert mcc.value < 0.2
 
@@ -153,9 +153,9 @@ def test_the_evaluation_half_decides_nothing():
 
 def test_k_is_the_best_of_the_training_half_and_the_papers_that_of_the_other():
     vectors, label, truth, _ = planted(1, n=240)
-    found = evaluate(vectors, label, truth, range(2, 8), resamples=0)
-    for name, outcome in found.outcomes.items():
-        points = [point for point in found.curve if point.distribution == name]
+    result = evaluate(vectors, label, truth, range(2, 8), resamples=0)
+    for name, outcome in result.outcomes.items():
+        points = [point for point in result.curve if point.distribution == name]
         assert [point.k for point in points] == [2, 3, 4, 5, 6, 7]
         training = {point.k: point.training["f1"] for point in points}
         evaluation = {point.k: point.evaluation["f1"] for point in points}
@@ -174,7 +174,7 @@ def test_measures_are_those_of_scikit_learn_and_scipy(seed):
 
     draw = np.random.default_rng(seed)
     label, ranked, truth = draw.integers(1, 6, size=(3, int(draw.integers(8, 200))))
-    found = measured(label, ranked, truth, resamples=0)
+    result = measured(label, ranked, truth, resamples=0)
     precision, recall, f1, _ = precision_recall_fscore_support(
         label != truth, label != ranked, average="binary", zero_division=np.nan
     )
@@ -182,11 +182,11 @@ def test_measures_are_those_of_scikit_learn_and_scipy(seed):
     oracle = dict(precision=precision, recall=recall, f1=f1, mcc=mcc)  # noqa: C408
     oracle["spearman"] = spearmanr(ranked, truth).statistic
     for name, value in oracle.items():
-        if np.isnan(found[name].value):
-            assert found[name].reason
+        if np.isnan(result[name].value):
+            assert result[name].reason
             assert name != "mcc" or value == 0  # scikit-learn calls a correlation of a constant 0
         else:
-            assert found[name].value == pytest.approx(value, abs=1e-12)
+            assert result[name].value == pytest.approx(value, abs=1e-12)
 
 
 def test_baseline_is_that_of_scikit_learn():
@@ -194,19 +194,19 @@ def test_baseline_is_that_of_scikit_learn():
 
     label = np.ones(200, dtype=int)
     truth = np.repeat([2, 1], [110, 90])
-    found = all_called_errors(label, truth)
-    assert found["f1"].value == pytest.approx(f1_score(label != truth, np.ones(200)))
-    assert found["f1"].value == pytest.approx(2 * 0.55 / 1.55)
-    assert found["precision"].value == 0.55
-    assert found["recall"].value == 1
-    assert math.isnan(found["mcc"].value)
-    assert found["mcc"].reason == "all or none are errors, or all or none are suspicious"
+    result = all_called_errors(label, truth)
+    assert result["f1"].value == pytest.approx(f1_score(label != truth, np.ones(200)))
+    assert result["f1"].value == pytest.approx(2 * 0.55 / 1.55)
+    assert result["precision"].value == 0.55
+    assert result["recall"].value == 1
+    assert math.isnan(result["mcc"].value)
+    assert result["mcc"].reason == "all or none are errors, or all or none are suspicious"
 
 
 def test_intervals_are_those_of_a_bootstrap_over_instances():
     draw = np.random.default_rng(0)
     label, ranked, truth = draw.integers(1, 4, size=(3, 150))
-    found = measured(label, ranked, truth, resamples=4000, seed=1)
+    result = measured(label, ranked, truth, resamples=4000, seed=1)
     plain = {"f1": [], "spearman": []}
     for _ in range(1500):
         rows = draw.integers(150, size=150)
@@ -215,8 +215,8 @@ def test_intervals_are_those_of_a_bootstrap_over_instances():
             values.append(one[name].value)
     for name, values in plain.items():
         low, high = np.quantile(values, [0.025, 0.975])
-        assert found[name].low == pytest.approx(low, abs=0.02)
-        assert found[name].high == pytest.approx(high, abs=0.02)
+        assert result[name].low == pytest.approx(low, abs=0.02)
+        assert result[name].high == pytest.approx(high, abs=0.02)
 
 
 def test_clusters_are_those_of_scikit_learn():
@@ -286,9 +286,9 @@ def test_all_answers_the_same():
     same = np.ones((40, 8))
     vectors = Vectors(same, same, same)
     label, truth = np.tile([1, 2, 3, 4, 5], 8), np.tile([1, 1, 3, 5, 5], 8)
-    found = evaluate(vectors, label, truth, range(1, 21))
-    assert found.ks_left_out == tuple(range(2, 21))
-    outcome = found.outcomes["reannotated"]
+    result = evaluate(vectors, label, truth, range(1, 21))
+    assert result.ks_left_out == tuple(range(2, 21))
+    outcome = result.outcomes["reannotated"]
     assert outcome.k == 1
     assert math.isnan(outcome.clustered["spearman"].value)
     assert "are constant" in outcome.clustered["spearman"].reason
@@ -300,23 +300,23 @@ def test_all_answers_the_same():
 
 def test_no_errors_is_nan_with_a_reason():
     vectors, _, truth, _ = planted(0, n=100)
-    found = evaluate(vectors, truth, truth, [1, 2])
-    clustered = found.outcomes["even"].clustered
+    result = evaluate(vectors, truth, truth, [1, 2])
+    clustered = result.outcomes["even"].clustered
     for name in ("recall", "f1", "mcc"):
         assert math.isnan(clustered[name].value)
         assert clustered[name].reason
     assert clustered["recall"].reason == "there are no errors"
-    assert found.all_errors["f1"].reason == "there are no errors"
-    assert found.error_rate.value == 0
-    assert found.outcomes["even"].k == 1
+    assert result.all_errors["f1"].reason == "there are no errors"
+    assert result.error_rate.value == 0
+    assert result.outcomes["even"].k == 1
 
 
 def test_nothing_suspicious_is_nan_with_a_reason():
     label, truth = np.array([1, 2, 3, 4]), np.array([1, 2, 3, 5])
-    found = measured(label, label, truth)
-    assert math.isnan(found["precision"].value)
-    assert found["precision"].reason == "no label is suspicious"
-    assert found["recall"].value == found["f1"].value == 0
+    result = measured(label, label, truth)
+    assert math.isnan(result["precision"].value)
+    assert result["precision"].reason == "no label is suspicious"
+    assert result["recall"].value == result["f1"].value == 0
 
 
 def test_no_warning_reaches_the_user_where_k_is_the_number_of_distinct_pairs():
@@ -361,17 +361,17 @@ def test_vectors_without_direction_are_refused():
 
 def test_suspects_say_their_reasons():
     vectors, label, truth, _ = planted(0, n=300, error_rate=0.2)
-    found = find_suspects(pairs_of(label), vectors, TOPICS, "reannotated", truth=truth, seed=1)
-    rows = [int(one.pair.uid) for one in found.suspects]
-    assert sorted(rows) == np.flatnonzero(found.rank_labels != label).tolist()
-    assert [one.gap for one in found.suspects] == sorted(
-        (s.gap for s in found.suspects), reverse=True
+    result = find_suspects(pairs_of(label), vectors, TOPICS, "reannotated", truth=truth, seed=1)
+    rows = [int(suspect.pair.uid) for suspect in result.suspects]
+    assert sorted(rows) == np.flatnonzero(result.rank_labels != label).tolist()
+    assert [suspect.gap for suspect in result.suspects] == sorted(
+        (s.gap for s in result.suspects), reverse=True
     )
     cluster = assigned(topics(vectors.joint, TOPICS, 1), vectors.joint)
     directions = unit(vectors.joint)
-    for one, row in zip(found.suspects, rows, strict=True):
+    for one, row in zip(result.suspects, rows, strict=True):
         assert one.cluster == cluster[row]
-        assert one.rank_label == found.rank_labels[row] != one.pair.label
+        assert one.rank_label == result.rank_labels[row] != one.pair.label
         assert one.truth == truth[row]
         assert one.similarity == pytest.approx(
             float(unit(vectors.first)[row] @ unit(vectors.second)[row])
@@ -383,15 +383,15 @@ def test_suspects_say_their_reasons():
         closest = others[np.argsort(-(directions[others] @ directions[row]))][:3]
         assert [int(pair.uid) for pair in one.neighbours] == closest.tolist()
         assert f"of {len(inside)} by similarity in cluster {one.cluster}" in one.reason
-    assert sum(one.pairs for one in found.clusters) == 300
-    assert sum(one.suspicious for one in found.clusters) == len(found.suspects)
+    assert sum(cluster.pairs for cluster in result.clusters) == 300
+    assert sum(cluster.suspicious for cluster in result.clusters) == len(result.suspects)
 
 
 def test_an_instance_alone_in_its_cluster_has_no_neighbours():
     both = np.array([[1.0, 0], [0.99, 0.01], [0, 1.0]])
     label = np.array([1, 5, 1])
-    found = find_suspects(pairs_of(label), Vectors(both, both, both), 2, "even")
-    alone = next(one for one in found.suspects if one.pair.uid == "2")
+    result = find_suspects(pairs_of(label), Vectors(both, both, both), 2, "even")
+    alone = next(suspect for suspect in result.suspects if suspect.pair.uid == "2")
     assert alone.neighbours == ()
     assert (alone.rank, alone.size, alone.rank_label) == (1, 1, 3)
 
@@ -436,13 +436,13 @@ def test_truth_is_joined_by_uid_and_nothing_is_lost_silently():
     pairs = [AnswerPair(uid, 1, "a", "b") for uid in "abcd"]
     several = [replace(pair, uid=f"validation:{pair.uid}") for pair in pairs]
     again = with_truth(several, {"d": 5, "b": -1, "a": 2, "z": 1})
-    found = with_truth(pairs, {"d": 5, "b": -1, "a": 2, "z": 1})
-    assert again.truth.tolist() == found.truth.tolist()
-    assert (again.invalid, again.unused) == (found.invalid, found.unused)
-    assert [pair.uid for pair in found.pairs] == ["a", "c", "d"]
-    assert found.truth.tolist() == [2, 0, 5]
-    assert found.known_rows.tolist() == [0, 2]
-    assert (found.invalid, found.unused) == (1, 1)
+    result = with_truth(pairs, {"d": 5, "b": -1, "a": 2, "z": 1})
+    assert again.truth.tolist() == result.truth.tolist()
+    assert (again.invalid, again.unused) == (result.invalid, result.unused)
+    assert [pair.uid for pair in result.pairs] == ["a", "c", "d"]
+    assert result.truth.tolist() == [2, 0, 5]
+    assert result.known_rows.tolist() == [0, 2]
+    assert (result.invalid, result.unused) == (1, 1)
 
 
 def test_suspicious_instances_as_csv_keep_every_character():
@@ -451,10 +451,10 @@ def test_suspicious_instances_as_csv_keep_every_character():
         AnswerPair(str(n), int(one), '=1+"2"', "a,\nb", "the cat") for n, one in enumerate(label)
     ]
     both = np.array([[1.0, 0], [0.99, 0.01], [0, 1.0]])
-    found = find_suspects(pairs, Vectors(both, both, both), 1, "even")
-    rows = list(csv.DictReader(io.StringIO(suspects_csv(found.suspects))))
-    assert len(rows) == len(found.suspects) > 0
-    for row, one in zip(rows, found.suspects, strict=True):
+    result = find_suspects(pairs, Vectors(both, both, both), 1, "even")
+    rows = list(csv.DictReader(io.StringIO(suspects_csv(result.suspects))))
+    assert len(rows) == len(result.suspects) > 0
+    for row, one in zip(rows, result.suspects, strict=True):
         assert (row["answer1"], row["answer2"]) == ('=1+"2"', "a,\nb")
         assert row["reason"] == one.reason
         assert row["neighbours"] == ";".join(f"{p.uid}={p.label}" for p in one.neighbours)
@@ -536,10 +536,10 @@ def test_command_with_truth_measures_draws_and_writes(files, static_encoder, tmp
     assert "1 instances are skipped: their condition is invalid (-1)" in done.stderr
     assert "1 reannotated labels have no answers" in done.stderr
     again = json.loads(run(*call, "--json").stdout)
-    outcomes = {one["distribution"]: one for one in again["evaluation"]["outcomes"]}
-    found = outcomes["reannotated"]["clustered"]
+    outcomes = {outcome["distribution"]: outcome for outcome in again["evaluation"]["outcomes"]}
+    result = outcomes["reannotated"]["clustered"]
     # the same answer has the cosine 1, so that only labels 2 to 4 are out of place
-    assert found["f1"]["value"] > again["evaluation"]["all_errors"]["f1"]["value"] + 0.2
+    assert result["f1"]["value"] > again["evaluation"]["all_errors"]["f1"]["value"] + 0.2
     assert again["evaluation"]["training"] + again["evaluation"]["evaluation"] == 119
     assert {point["k"] for point in again["evaluation"]["curve"]} == {1, 2, 3, 4}
     rows = list(csv.DictReader(out.open(encoding="utf-8", newline="")))
@@ -578,25 +578,25 @@ def test_chart_has_every_point_and_the_baseline(files, static_encoder, tmp_path)
         figure,
         "--json",
     ]
-    found = json.loads(run(*call).stdout)["evaluation"]
+    result = json.loads(run(*call).stdout)["evaluation"]
     (values,) = json.loads(figure.read_text("utf-8"))["datasets"].values()
     drawn = {(row["distribution"], row["K"]): row["F1"] for row in values}
     assert len(values) == len(drawn) == 4 * 3
-    for point in found["curve"]:
+    for point in result["curve"]:
         assert drawn[point["distribution"], point["k"]] == point["evaluation"]["f1"]
     for k in (1, 2, 3):
-        assert drawn["all called errors", k] == found["all_errors"]["f1"]["value"]
+        assert drawn["all called errors", k] == result["all_errors"]["f1"]["value"]
 
 
 def test_command_without_truth_takes_the_papers_k(files, static_encoder):
     answers, _ = files
     call = [answers, "--model", f"encoder:{static_encoder}", "--json"]
     for distribution, k in (("original", 10), ("even", 3)):
-        found = json.loads(run(*call, "--distribution", distribution).stdout)
-        assert (found["distribution"], found["k"]) == (distribution, k)
-        assert found["evaluation"] is None
-        assert found["instances"] == 120
-        assert all(one["truth"] is None for one in found["suspicious"])
+        result = json.loads(run(*call, "--distribution", distribution).stdout)
+        assert (result["distribution"], result["k"]) == (distribution, k)
+        assert result["evaluation"] is None
+        assert result["instances"] == 120
+        assert all(one["truth"] is None for one in result["suspicious"])
     assert json.loads(run(*call).stdout)["distribution"] == "original"
 
 

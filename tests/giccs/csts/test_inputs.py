@@ -71,16 +71,16 @@ def test_inputs_are_those_of_the_tokenizer(folder, plain, encoding):
     )
     batch = model_inputs(Batches(tokenizer.pad_token_id)([units[n] for n in range(len(ROWS))]))
     passes = [batch[name].chunk(len(batch[name]) // len(ROWS)) for name in batch]
-    for arguments, *found in zip(plain_texts(tokenizer, encoding), *passes, strict=True):
-        length = found[0].shape[1]
+    for arguments, *result in zip(plain_texts(tokenizer, encoding), *passes, strict=True):
+        length = result[0].shape[1]
         expected = tokenizer(
             *arguments, padding="max_length", max_length=length, return_tensors="pt"
         )
-        found = dict(zip(batch, found, strict=True))
-        assert found["input_ids"].tolist() == expected["input_ids"].tolist()
-        assert found["attention_mask"].tolist() == expected["attention_mask"].tolist()
-        types = expected.get("token_type_ids", torch.zeros_like(found["input_ids"]))
-        assert found["token_type_ids"].tolist() == types.tolist()
+        result = dict(zip(batch, result, strict=True))
+        assert result["input_ids"].tolist() == expected["input_ids"].tolist()
+        assert result["attention_mask"].tolist() == expected["attention_mask"].tolist()
+        types = expected.get("token_type_ids", torch.zeros_like(result["input_ids"]))
+        assert result["token_type_ids"].tolist() == types.tolist()
 
 
 def test_pairs_have_the_separators_of_the_model(folder, plain):
@@ -103,7 +103,7 @@ def test_pairs_have_the_separators_of_the_model(folder, plain):
 def test_scores_are_those_of_a_plain_call(folder, plain, encoding, pooling):
     settings = Settings("m", encoding=encoding, pooling=pooling)
     scorer = scorer_of(folder, settings)
-    found = TrainedScorer(settings, scorer, load_tokens("tiny", folder, 512)).predict(ROWS)
+    result = TrainedScorer(settings, scorer, load_tokens("tiny", folder, 512)).predict(ROWS)
     vectors = [
         plain_vectors(plain, arguments, pooling) for arguments in plain_texts(plain[1], encoding)
     ]
@@ -115,8 +115,8 @@ def test_scores_are_those_of_a_plain_call(folder, plain, encoding, pooling):
         else:
             about = scorer.condition[1](vectors[2])
             expected = torch.cosine_similarity(vectors[0] * about, vectors[1] * about)
-    assert found == pytest.approx(expected.numpy(), abs=1e-5)
-    assert np.ptp(found) > 1e-3
+    assert result == pytest.approx(expected.numpy(), abs=1e-5)
+    assert np.ptp(result) > 1e-3
 
 
 def test_token_types_change_the_score_of_bert_and_padding_does_not(folder, plain):
@@ -139,29 +139,29 @@ def test_texts_that_are_too_long_are_truncated_by_the_tokenizer(folder, plain):
     _, tokenizer = plain
     long = "a man and a woman and a boy"
     expected = tokenizer(long, "the bus", truncation=True, max_length=12)["input_ids"]
-    found = load_tokens("tiny", folder, 12).encode([long, "the bus"])
-    assert found.truncated
-    assert list(found.ids) == expected
-    assert "bus" in tokenizer.decode(found.ids)
+    result = load_tokens("tiny", folder, 12).encode([long, "the bus"])
+    assert result.truncated
+    assert list(result.ids) == expected
+    assert "bus" in tokenizer.decode(result.ids)
 
 
 def test_a_cross_encoder_keeps_the_condition_of_a_long_row(folder, plain):
     _, tokenizer = plain
     long = "a man and a woman and a boy and a dog"
-    found = load_tokens("tiny", folder, 24).encode([long, long, "the bus"], joined=True)
+    result = load_tokens("tiny", folder, 24).encode([long, long, "the bus"], joined=True)
     whole = tokenizer(f" {tokenizer.sep_token} ".join([long, long, "the bus"]))["input_ids"]
-    assert len(whole) > len(found.ids) == 24
-    assert found.truncated
-    assert found.ids.count(tokenizer.sep_token_id) == whole.count(tokenizer.sep_token_id)
-    assert found.ids[0] == tokenizer.cls_token_id
-    assert found.ids[-1] == tokenizer.sep_token_id
-    assert tokenizer.decode(found.ids).split(tokenizer.sep_token)[-2].strip() == "the bus"
+    assert len(whole) > len(result.ids) == 24
+    assert result.truncated
+    assert result.ids.count(tokenizer.sep_token_id) == whole.count(tokenizer.sep_token_id)
+    assert result.ids[0] == tokenizer.cls_token_id
+    assert result.ids[-1] == tokenizer.sep_token_id
+    assert tokenizer.decode(result.ids).split(tokenizer.sep_token)[-2].strip() == "the bus"
 
 
 def test_texts_of_nothing_but_separators_are_truncated(folder, plain):
     sep = plain[1].sep_token
-    found = load_tokens("tiny", folder, 8).encode([sep * 9, sep * 9, "the bus"], joined=True)
-    assert (len(found.ids), found.truncated) == (8, True)
+    result = load_tokens("tiny", folder, 8).encode([sep * 9, sep * 9, "the bus"], joined=True)
+    assert (len(result.ids), result.truncated) == (8, True)
 
 
 # Without training
@@ -210,8 +210,8 @@ def test_steps_behind_a_model_read_pairs_too(folder, plain):
         states = model(**inputs, output_hidden_states=True).hidden_states
     mask = inputs["attention_mask"].unsqueeze(-1)
     expected = (((states[1] + states[-1]) / 2) * mask).sum(1) / mask.sum(1)
-    found = open_model(f"encoder:{folder}+first-last").vectors(pairs, silent)
-    assert found == pytest.approx(expected.numpy(), abs=1e-5)
+    result = open_model(f"encoder:{folder}+first-last").vectors(pairs, silent)
+    assert result == pytest.approx(expected.numpy(), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["baseline:char-ngram", "package:use-multilingual"])

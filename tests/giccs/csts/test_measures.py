@@ -19,10 +19,10 @@ def test_correlations_are_those_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     prediction = np.random.default_rng(1).integers(1, 6, len(SAMPLE)).astype(float)  # with ties
     labels = [one.label for one in SAMPLE]
-    found = csts_metrics(prediction, SAMPLE, resamples=20)
-    assert found["spearman"].value == pytest.approx(stats.spearmanr(prediction, labels)[0])
-    assert found["pearson"].value == pytest.approx(stats.pearsonr(prediction, labels)[0])
-    assert [found[name].n for name in found] == [120, 120, 60]
+    result = csts_metrics(prediction, SAMPLE, resamples=20)
+    assert result["spearman"].value == pytest.approx(stats.spearmanr(prediction, labels)[0])
+    assert result["pearson"].value == pytest.approx(stats.pearsonr(prediction, labels)[0])
+    assert [result[name].n for name in result] == [120, 120, 60]
 
 
 def test_pair_accuracy_counts_by_hand():
@@ -30,9 +30,9 @@ def test_pair_accuracy_counts_by_hand():
     prediction = np.array(
         [0.9, 0.1, 0.9, 0.1, 0.9, 0.1, 0.5, 0.5]
     )  # right, wrong, equal labels, tie
-    found = csts_metrics(prediction, instances, resamples=20)["pair_accuracy"]
-    assert (found.value, found.n) == (0.5, 3)
-    assert {name: found.extra[name] for name in ("ties", "equal_labels", "not_two_rows")} == {
+    result = csts_metrics(prediction, instances, resamples=20)["pair_accuracy"]
+    assert (result.value, result.n) == (0.5, 3)
+    assert {name: result.extra[name] for name in ("ties", "equal_labels", "not_two_rows")} == {
         "ties": 1, "equal_labels": 1, "not_two_rows": 0,
     }  # fmt: skip
 
@@ -40,13 +40,13 @@ def test_pair_accuracy_counts_by_hand():
 def test_rows_without_a_label_do_not_count():
     labels = [5, 1, 2, None, INVALID, 4, 3, 1]
     prediction = np.arange(8.0)
-    found = csts_metrics(prediction, rows(*labels), resamples=20)
+    result = csts_metrics(prediction, rows(*labels), resamples=20)
     kept = [0, 1, 2, 5, 6, 7]
     alone = csts_metrics(prediction[kept], [rows(*labels)[row] for row in kept], resamples=20)
-    assert found == alone
-    assert found["spearman"].n == 6
-    assert found["pair_accuracy"].n == 2
-    assert found["pair_accuracy"].extra["not_two_rows"] == 2
+    assert result == alone
+    assert result["spearman"].n == 6
+    assert result["pair_accuracy"].n == 2
+    assert result["pair_accuracy"].extra["not_two_rows"] == 2
 
 
 def test_intervals_are_over_sentence_pairs():
@@ -58,8 +58,8 @@ def test_intervals_are_over_sentence_pairs():
     apart = [Instance(one.uid, "a", "b", "c", one.label, n) for n, one in enumerate(twice)]
     prediction = np.repeat(label + 3 * noise, 2)
     widths = [
-        found.high - found.low
-        for found in (csts_metrics(prediction, one)["spearman"] for one in (twice, apart))
+        result.high - result.low
+        for result in (csts_metrics(prediction, one)["spearman"] for one in (twice, apart))
     ]
     assert widths[0] / widths[1] == pytest.approx(math.sqrt(2), rel=0.15)
 
@@ -77,17 +77,17 @@ def test_intervals_are_over_sentence_pairs():
     ],
 )  # fmt: skip
 def test_what_is_not_defined_has_a_reason(prediction, labels, reason, of_pairs):
-    found = csts_metrics(np.array(prediction, dtype=float), rows(*labels), resamples=10)
-    assert math.isnan(found["spearman"].value)
-    assert found["spearman"].reason == found["pearson"].reason == reason
-    assert found["pair_accuracy"].reason == of_pairs
-    assert math.isnan(found["pair_accuracy"].low)
-    assert math.isnan(found["pair_accuracy"].value) == ("no interval" not in of_pairs)
+    result = csts_metrics(np.array(prediction, dtype=float), rows(*labels), resamples=10)
+    assert math.isnan(result["spearman"].value)
+    assert result["spearman"].reason == result["pearson"].reason == reason
+    assert result["pair_accuracy"].reason == of_pairs
+    assert math.isnan(result["pair_accuracy"].low)
+    assert math.isnan(result["pair_accuracy"].value) == ("no interval" not in of_pairs)
 
 
 def test_one_sentence_pair_has_no_interval():
-    found = csts_metrics(np.array([2.0, 1.0]), rows(5, 1), resamples=10)
-    assert {one.value for one in found.values()} == {1.0}
-    assert {one.reason for one in found.values()} == {
+    result = csts_metrics(np.array([2.0, 1.0]), rows(5, 1), resamples=10)
+    assert {one.value for one in result.values()} == {1.0}
+    assert {one.reason for one in result.values()} == {
         "1 sentence pairs: no interval, which needs 5"
     }

@@ -92,23 +92,23 @@ def test_lines_and_rows_are_read_alike_whatever_their_order(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("id,caption,source_id\n1,One.,x\n2,Three.,y\n3, Two.,x\n", "utf-8")
     one, other = read_captions(lines), read_captions(table)
-    for found in (one, other):
-        assert found.sources == ("x", "y")
-        assert found.texts == ("One.", "Two.", "Three.")
-        assert found.starts.tolist() == [0, 2, 3]
+    for result in (one, other):
+        assert result.sources == ("x", "y")
+        assert result.texts == ("One.", "Two.", "Three.")
+        assert result.starts.tolist() == [0, 2, 3]
     assert one.lines.tolist() == [1, 1, 2]
     assert other.lines.tolist() == [2, 4, 3]
     assert (one.caption_indices.tolist(), other.caption_indices.tolist()) == ([0, 1, 2], [0, 2, 1])
 
 
 def test_numbers_name_sources_and_repetitions_are_left_out_and_counted(tmp_path):
-    found = read_captions(written(tmp_path / "a.jsonl", {7: ["b", "a", "b "], 8: ["b"]}))
+    result = read_captions(written(tmp_path / "a.jsonl", {7: ["b", "a", "b "], 8: ["b"]}))
     path = tmp_path / "numbers.jsonl"
     path.write_text('{"source_id": 7, "captions": ["a"]}\n{"source_id": 8, "captions": ["b"]}\n')
-    assert read_captions(path).sources == found.sources == ("7", "8")
-    assert found.texts == ("b", "a", "b")
-    assert (found.caption_indices.tolist(), found.in_file) == ([0, 1, 3], 4)
-    (warning,) = found.warnings
+    assert read_captions(path).sources == result.sources == ("7", "8")
+    assert result.texts == ("b", "a", "b")
+    assert (result.caption_indices.tolist(), result.in_file) == ([0, 1, 3], 4)
+    (warning,) = result.warnings
     assert str(warning).endswith(": captions repeated within their source are skipped: 1 of 4")
 
 
@@ -146,10 +146,10 @@ def test_every_fault_is_named_with_its_line(tmp_path, name, text, said):
     path.write_text(text, "utf-8")
     with pytest.raises(InputError) as caught:
         read_captions(path)
-    found = {problem.line: problem.message for problem in reversed(caught.value.problems)}
-    assert found.keys() == said.keys()
+    result = {problem.line: problem.message for problem in reversed(caught.value.problems)}
+    assert result.keys() == said.keys()
     for line, message in said.items():
-        assert message in found[line]
+        assert message in result[line]
 
 
 # --- filters
@@ -230,9 +230,9 @@ def test_distance_and_length_by_hand_also_at_the_threshold(tmp_path):
     candidates = Candidates(
         captions, texts, bags_of(captions.texts, ()), np.array([0]), np.array([1])
     )
-    (found,) = mine(candidates, Thresholds(1, 0.4, 0, 0), Tally())
-    assert found.d_text.tolist() == [0.4, 1]
-    assert found.length.tolist() == [4, 2]
+    (result,) = mine(candidates, Thresholds(1, 0.4, 0, 0), Tally())
+    assert result.d_text.tolist() == [0.4, 1]
+    assert result.length.tolist() == [4, 2]
 
 
 def test_the_stop_words_are_spacys():
@@ -259,9 +259,9 @@ def brute_neighbours(units, k):
 def test_neighbours_are_those_of_brute_force(monkeypatch, block_bytes):
     monkeypatch.setattr(neighbours, "BLOCK_BYTES", block_bytes)
     units = units_of(generator().normal(size=(40, 5)), "made")
-    found = nearest(units, 6)
-    assert found.indices.tolist() == brute_neighbours(units.astype(float).tolist(), 6)
-    assert (found.recall, found.recall_on) == (1, None)
+    result = nearest(units, 6)
+    assert result.indices.tolist() == brute_neighbours(units.astype(float).tolist(), 6)
+    assert (result.recall, result.recall_on) == (1, None)
 
 
 def test_ties_go_to_the_first_and_no_source_is_its_own_neighbour():
@@ -290,23 +290,23 @@ def test_the_index_finds_nearly_all_and_its_recall_is_that_of_its_sample():
     pytest.importorskip("faiss")
     rng = generator(1)
     units = units_of(rng.normal(size=(3000, 32)) / np.arange(1, 33), "made")
-    found = nearest(units, 5, "index", seed=3)
+    result = nearest(units, 5, "index", seed=3)
     exact = exact_neighbours(units, 5)
-    hits = np.array([len(set(a) & set(b)) / 5 for a, b in zip(found.indices, exact, strict=True)])
+    hits = np.array([len(set(a) & set(b)) / 5 for a, b in zip(result.indices, exact, strict=True)])
     checked = generator(3).permutation(3000)[200:1200]
-    assert found.recall == pytest.approx(hits[checked].mean())
-    assert found.recall_on == 1000
+    assert result.recall == pytest.approx(hits[checked].mean())
+    assert result.recall_on == 1000
     assert 0.9 < hits.mean() < 1  # it is approximate, or nothing was tested
-    assert "lists" in found.method
-    assert not (found.indices == np.arange(3000)[:, None]).any()
+    assert "lists" in result.method
+    assert not (result.indices == np.arange(3000)[:, None]).any()
 
 
 def test_the_index_survives_more_twins_than_neighbours_and_a_handful_of_sources():
     pytest.importorskip("faiss")
     twins = np.repeat(np.eye(2, dtype=np.float32), 50, axis=0)
-    found = nearest(twins, 5, "index")
-    assert not (found.indices == np.arange(100)[:, None]).any()
-    assert (found.indices // 50 == np.arange(100)[:, None] // 50).all()
+    result = nearest(twins, 5, "index")
+    assert not (result.indices == np.arange(100)[:, None]).any()
+    assert (result.indices // 50 == np.arange(100)[:, None] // 50).all()
     few = units_of(generator().normal(size=(4, 3)), "made")
     assert {*map(frozenset, nearest(few, 3, "index").indices.tolist())} == {
         frozenset({0, 1, 2, 3} - {own}) for own in range(4)
@@ -334,7 +334,7 @@ def brute_pairs(candidates, thresholds):
     captions, texts = candidates.captions, candidates.texts.astype(float)
     owner = np.repeat(np.arange(len(captions.sources)), captions.counts).tolist()
     near = set(zip(candidates.first.tolist(), candidates.second.tolist(), strict=True))
-    found = {}
+    result = {}
     for a, b in combinations(range(len(owner)), 2):
         if (owner[a], owner[b]) not in near:
             continue
@@ -343,14 +343,14 @@ def brute_pairs(candidates, thresholds):
         )
         n, m = sorted([len(words), len(other_words)])
         shared = (bag & other).total() / (bag | other).total()
-        found[a, b] = {
+        result[a, b] = {
             "length": min(map(len, (captions.texts[a], captions.texts[b])))
             >= thresholds.length_at_least,
             "ratio": n / m >= thresholds.ratio_at_least,
             "iou": shared <= thresholds.iou_at_most,
             "d_text": 1 - texts[a] @ texts[b] >= thresholds.distance_at_least,
         }
-    return found
+    return result
 
 
 @pytest.mark.parametrize("chunk", [1, 10, 250_000])
@@ -360,11 +360,11 @@ def test_mined_pairs_and_counts_are_those_of_brute_force(tmp_path, monkeypatch, 
     candidates = prepared(tmp_path, made(seed), seed=seed)
     thresholds = Thresholds(0.3, 0.5, 0.6, 14)
     brute, tally = brute_pairs(candidates, thresholds), Tally()
-    found = joined(mine(candidates, thresholds, tally))
+    result = joined(mine(candidates, thresholds, tally))
     texts = candidates.captions.texts
     good = [pair for pair, verdicts in brute.items() if all(verdicts.values())]
     distinct = {frozenset(texts[place] for place in pair) for pair in good}
-    mined = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    mined = list(zip(result.first.tolist(), result.second.tolist(), strict=True))
     assert {frozenset((texts[a], texts[b])) for a, b in mined} == distinct
     assert set(mined) <= set(good)
     assert len(mined) == len(distinct) == tally.passed > 0
@@ -382,9 +382,9 @@ def test_mined_pairs_and_counts_are_those_of_brute_force(tmp_path, monkeypatch, 
 def test_all_captions_of_near_sources_are_paired_and_repetitions_only_once(tmp_path):
     sources = {"x": ["p", "q"], "y": ["r", "p"], "z": ["p", "s"]}
     candidates, tally = prepared(tmp_path, sources, k=2), Tally()
-    found = joined(mine(candidates, OPEN, tally))
+    result = joined(mine(candidates, OPEN, tally))
     texts = candidates.captions.texts
-    written = [texts[a] + texts[b] for a, b in zip(found.first, found.second, strict=True)]
+    written = [texts[a] + texts[b] for a, b in zip(result.first, result.second, strict=True)]
     every = [
         one + other for m, n in (("x", "y"), ("x", "z"), ("y", "z"))
         for one, other in product(sources[m], sources[n])
@@ -402,8 +402,8 @@ def test_a_draw_is_of_the_pairs_in_their_order_whatever_the_chunks(tmp_path, mon
 
     def draw(number, seed, parts):
         chunks = [whole.select(part) for part in np.array_split(np.arange(len(whole)), parts)]
-        found = sampled(chunks, number, seed)
-        return [places[pair] for pair in zip(found.first, found.second, strict=True)]
+        result = sampled(chunks, number, seed)
+        return [places[pair] for pair in zip(result.first, result.second, strict=True)]
 
     few = draw(10, 0, 1)
     assert len(few) == 10
@@ -432,10 +432,10 @@ def test_a_file_of_no_pairs_has_its_header(tmp_path):
 
 def test_an_encoder_is_asked_for_each_text_once_and_baselines_make_none(static_encoder):
     texts = ["one", "two", "one", "three three"]
-    found = encoded(open_model(f"encoder:{static_encoder}"), texts)
+    result = encoded(open_model(f"encoder:{static_encoder}"), texts)
     from sentence_transformers import SentenceTransformer
 
-    assert np.allclose(found, SentenceTransformer(str(static_encoder)).encode(texts), atol=1e-6)
+    assert np.allclose(result, SentenceTransformer(str(static_encoder)).encode(texts), atol=1e-6)
     with pytest.raises(InputError, match="baseline:chance: makes no embeddings"):
         encoded(open_model("baseline:chance"), texts)
 
@@ -449,7 +449,7 @@ def test_a_source_is_the_mean_of_its_captions(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("array", "said"),
+    ("array", "message"),
     [
         (np.ones(3), "two-dimensional"),
         (np.ones((2, 4)), r"has the shape \(2, 4\); expected \(3, D\), one row per source"),
@@ -458,9 +458,9 @@ def test_a_source_is_the_mean_of_its_captions(tmp_path):
         (np.array([[{}]] * 3, dtype=object), "not an array of numbers"),
     ],
 )  # fmt: skip
-def test_arrays_of_another_kind_are_refused(tmp_path, array, said):
+def test_arrays_of_another_kind_are_refused(tmp_path, array, message):
     np.save(tmp_path / "a.npy", array)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_array(tmp_path / "a.npy", 3, "sources")
 
 
@@ -567,7 +567,7 @@ def test_a_model_encodes_the_captions(files, static_encoder):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "either --model or --caption-embeddings"),
         (["--model", "x", "--caption-embeddings", "y"], "either --model or --caption-embeddings"),
@@ -578,14 +578,14 @@ def test_a_model_encodes_the_captions(files, static_encoder):
         (["--caption-embeddings", "zero.npy"], "the embedding of line 3 of captions.csv is zero"),
     ],
 )
-def test_wrong_calls_end_with_2_and_leave_no_file(files, monkeypatch, arguments, said):
+def test_wrong_calls_end_with_2_and_leave_no_file(files, monkeypatch, arguments, message):
     monkeypatch.chdir(files)
     zero = np.load("texts.npy")
     zero[1] = 0
     np.save("zero.npy", zero)
     done = run("captions.csv", *arguments)
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert not (files / "pairs.csv").exists()
 
 

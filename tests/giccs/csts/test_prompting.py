@@ -63,7 +63,7 @@ Answer:"""
 
 SAMPLE = Prompting().read("csts-sample")
 TRAIN = read_csts("csts-sample", "train")
-LABEL = {(one.sentence1, one.condition): one.label for one in SAMPLE.instances}
+LABEL = {(instance.sentence1, instance.condition): instance.label for instance in SAMPLE.instances}
 
 
 def row(sentences, condition, label=None, pair=0, uid=None):
@@ -76,8 +76,8 @@ def asked(*rows, **more):
 
 def query_of(prompt):
     """Return sentence 1 and condition of the question, which is the last line."""
-    found = re.search(r"Sentence 1: (.*) Sentence 2: .* Condition: (.*) Output:$", prompt)
-    return found[1], found[2]
+    result = re.search(r"Sentence 1: (.*) Sentence 2: .* Condition: (.*) Output:$", prompt)
+    return result[1], result[2]
 
 
 def truthful(prompt):
@@ -135,8 +135,8 @@ def test_braces_and_breaks_of_a_sentence_stay_its_own():
 @pytest.mark.parametrize("shots", [2, 4, 6])
 def test_examples_are_whole_sentence_pairs_with_the_higher_label_first(shots):
     examples = Examples(TRAIN, shots, seed=3)
-    for one in SAMPLE.instances:
-        drawn = examples.of(one)
+    for instance in SAMPLE.instances:
+        drawn = examples.of(instance)
         assert len(drawn) == shots == len({each.uid for each in drawn})
         for high, low in zip(drawn[::2], drawn[1::2], strict=True):
             assert high.pair == low.pair
@@ -146,12 +146,12 @@ def test_examples_are_whole_sentence_pairs_with_the_higher_label_first(shots):
 def test_examples_are_never_of_the_sentence_pair_that_is_asked_about():
     pool = Dataset("pool", TRAIN.instances[:8])  # four sentence pairs: three others each
     examples = Examples(pool, 4)
-    for one in pool.instances:
-        turned = replace(one, sentence1=one.sentence2, sentence2=one.sentence1)
-        for query in (one, turned):
+    for instance in pool.instances:
+        turned = replace(instance, sentence1=instance.sentence2, sentence2=instance.sentence1)
+        for query in (instance, turned):
             drawn = {each.pair for each in examples.of(query)}
             assert len(drawn) == 2
-            assert one.pair not in drawn
+            assert instance.pair not in drawn
 
 
 def test_examples_depend_on_the_seed_and_the_row_alone():
@@ -159,7 +159,9 @@ def test_examples_depend_on_the_seed_and_the_row_alone():
     drawn = [Examples(TRAIN, 4, seed).of(first) for seed in range(3)]
     assert drawn[0] != drawn[1] != drawn[2]
     assert Examples(TRAIN, 4, 1).of(replace(first, condition="other")) == drawn[1]
-    apart = {tuple(each.uid for each in Examples(TRAIN, 4).of(one)) for one in SAMPLE.instances}
+    apart = {
+        tuple(each.uid for each in Examples(TRAIN, 4).of(instance)) for instance in SAMPLE.instances
+    }
     assert len(apart) > 100
     half = Prompting(shots=2).read("csts-sample").first(5)
     whole = Prompting(shots=2).read("csts-sample")
@@ -232,7 +234,7 @@ def test_every_option_is_in_the_signature(tmp_path):
     ]  # fmt: skip
     signatures = [signature_of(task, model, task.read("csts-sample")) for task in tasks]
     assert len(set(map(digest, signatures))) == len(tasks)
-    assert [one["setting"] for one in signatures[:4]] == [
+    assert [signature["setting"] for signature in signatures[:4]] == [
         "short, no examples", "long, no examples", "none, no examples", "short, 2 examples",
     ]  # fmt: skip
     assert signatures[7]["setting"] == "short, no examples, chat template"
@@ -256,7 +258,9 @@ def test_a_model_that_knows_the_labels_has_no_fault():
     assert (invalid.low, invalid.high) == pytest.approx(
         wilson(0, 60)
     )  # as many pairs, two rows each
-    assert result.predictions["value"].to_list() == [one.label for one in SAMPLE.instances]
+    assert result.predictions["value"].to_list() == [
+        instance.label for instance in SAMPLE.instances
+    ]
 
 
 def test_twenty_tokens_are_asked_for():
@@ -272,7 +276,7 @@ def silent_about(conditions):
 
 
 def test_invalid_answers_are_counted_and_replaced():
-    conditions = {one.condition for one in SAMPLE.instances[:30:3]}
+    conditions = {instance.condition for instance in SAMPLE.instances[:30:3]}
     result = evaluate_task(Prompting(resamples=50), Tabled(silent_about(conditions)), SAMPLE)
     lost = result.predictions.filter(~polars.col("valid"))
     invalid = result.metrics["invalid"]
@@ -285,7 +289,7 @@ def test_invalid_answers_are_counted_and_replaced():
     kept = result.predictions.filter("valid")
     assert kept["value"].to_list() == kept["label"].to_list()
     remark = f"{len(lost)} of 120 answers contain no number and are replaced by random scores"
-    assert [one.reason for one in result.metrics.values()] == ["", "", "", remark]
+    assert [metric.reason for metric in result.metrics.values()] == ["", "", "", remark]
     assert invalid.extra == {"outside": 0, "after_words": 120 - len(lost)}
 
 
@@ -321,7 +325,7 @@ def test_values_outside_the_scale_stay_and_are_counted():
         return {1: "0", 5: "10"}.get(LABEL[query_of(prompt)], "3")
 
     result = evaluate_task(Prompting("none", resamples=5), Tabled(answer), SAMPLE)
-    extremes = sum(one.label in (1, 5) for one in SAMPLE.instances)
+    extremes = sum(instance.label in (1, 5) for instance in SAMPLE.instances)
     assert result.metrics["invalid"].value == 0
     assert result.metrics["invalid"].extra["outside"] == extremes
     assert result.metrics["invalid"].reason == f"{extremes} of 120 answers are outside 1 to 5"
@@ -329,31 +333,33 @@ def test_values_outside_the_scale_stay_and_are_counted():
 
 
 def test_one_answer_to_everything_correlates_with_nothing():
-    found = evaluate_task(Prompting(resamples=5), Tabled(lambda prompt: "3"), SAMPLE).metrics
-    assert math.isnan(found["spearman"].value)
-    assert found["spearman"].reason == "all predictions are equal"
-    assert (found["pair_accuracy"].value, found["pair_accuracy"].extra["ties"]) == (0.5, 60)
+    result = evaluate_task(Prompting(resamples=5), Tabled(lambda prompt: "3"), SAMPLE).metrics
+    assert math.isnan(result["spearman"].value)
+    assert result["spearman"].reason == "all predictions are equal"
+    assert (result["pair_accuracy"].value, result["pair_accuracy"].extra["ties"]) == (0.5, 60)
 
 
 def test_all_answers_invalid_is_chance():
-    found = evaluate_task(Prompting(), Tabled(lambda prompt: "no idea"), SAMPLE).metrics
-    invalid = found["invalid"]
+    result = evaluate_task(Prompting(), Tabled(lambda prompt: "no idea"), SAMPLE).metrics
+    invalid = result["invalid"]
     assert (invalid.value, invalid.low, invalid.high) == pytest.approx((1, *wilson(60, 60)))
-    assert found["spearman"].low < 0 < found["spearman"].high
+    assert result["spearman"].low < 0 < result["spearman"].high
     assert (
-        found["invalid"].reason
+        result["invalid"].reason
         == "120 of 120 answers contain no number and are replaced by random scores"
     )
 
 
 def test_answers_take_the_place_of_the_sentences(tmp_path):
     path = tmp_path / "answers.csv"
-    lines = [f"{one.uid},{one.label},about {one.uid}" for one in SAMPLE.instances]
+    lines = [
+        f"{instance.uid},{instance.label},about {instance.uid}" for instance in SAMPLE.instances
+    ]
     path.write_text("\n".join(["uid,answer1,answer2", *lines]), "utf-8")
     task = Prompting(answers=str(path), resamples=5)
     model = Tabled(lambda prompt: re.search("Answer 1: (.*) Answer 2", prompt)[1])
-    found = evaluate_task(task, model, task.read("csts-sample"))
-    assert found.metrics["spearman"].value == pytest.approx(1)
+    result = evaluate_task(task, model, task.read("csts-sample"))
+    assert result.metrics["spearman"].value == pytest.approx(1)
     assert all("Sentence 1" not in prompt for prompt in model.asked)
 
 
@@ -403,18 +409,18 @@ def test_giccs_eval_prompts_real_models(tiny_t5, tiny_gpt, tmp_path):
     done = CliRunner().invoke(evaluate, [*models, *how, "--json"])
     assert done.exit_code == 0, done.output
     results = json.loads(done.stdout)["results"]
-    assert [one["signature"]["setting"] for one in results] == ["short, 2 examples"] * 2
+    assert [result["signature"]["setting"] for result in results] == ["short, 2 examples"] * 2
     store = Store(tmp_path / "results")
-    for name, found in zip(
+    for name, result in zip(
         models,
         sorted(store.results(), key=lambda one: one.model != results[0]["model"]),
         strict=True,
     ):
-        table = store.predictions(found)
+        table = store.predictions(result)
         model = open_model(name)
         assert table["answer"].to_list() == model.generate(table["prompt"].to_list(), 20)
         assert len(table) == 8
-        assert found.metrics["invalid"].value == 1 - table["valid"].mean()
+        assert result.metrics["invalid"].value == 1 - table["valid"].mean()
     again = CliRunner().invoke(evaluate, [*models, *how])
     assert again.stderr.count("existing result") == 2
     assert "csts-prompt" in again.stdout

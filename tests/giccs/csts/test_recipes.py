@@ -68,9 +68,9 @@ def place(tmp_path_factory):
     for split, rows in kept.items():
         write_csts(rows, place / "c-sts" / f"csts_{split}.csv")
     lines = [
-        f'{split}:{one.uid},"{one.sentence1}","{one.sentence2}"'
+        f'{split}:{row.uid},"{row.sentence1}","{row.sentence2}"'
         for split, rows in kept.items()
-        for one in rows
+        for row in rows
     ]
     (place / "answers.csv").write_text("\n".join(["uid,answer1,answer2", *lines]), "utf-8")
     (place / "recipe.toml").write_text(RECIPE, "utf-8")
@@ -97,10 +97,10 @@ def test_what_is_asked_and_what_is_trained_stand_beside_the_published_numbers(pl
     both = call(train, "c-sts", "--recipe", "recipe.toml", "--answers", "answers.csv")
     assert "existing result" in both.stderr
     assert not (place / "results" / "models").exists()
-    found = json.loads(call(report, "results", "--against", "recipe.toml", "--json").stdout)
+    result = json.loads(call(report, "results", "--against", "recipe.toml", "--json").stdout)
     lines = [
         (one["model"], one["task"], one["metric"], one["ours"] is not None, one["verdict"])
-        for one in found["against"]
+        for one in result["against"]
     ]
     assert [line[:4] for line in lines] == [
         ("tiny-bert", "csts", "spearman", True),

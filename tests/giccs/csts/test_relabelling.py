@@ -15,7 +15,7 @@ SAMPLE = read_csts("csts-sample", "train")
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.7, 0.99])
 def test_no_sentence_pair_is_on_both_sides_and_the_share_holds_to_one_pair(share):
     parts = divide_rows(SAMPLE, share, seed=3)
-    here, there = ({one.pair for one in part.instances} for part in parts)
+    here, there = ({instance.pair for instance in part.instances} for part in parts)
     assert not here & there
     assert sum(len(part.instances) for part in parts) == len(SAMPLE.instances)
     assert 0 <= len(parts[0].instances) - share * len(SAMPLE.instances) < 2
@@ -66,7 +66,7 @@ def second(tmp_path):
     """A folder with a validation split, and second labels of it."""
     write_csts(SAMPLE.instances[:6], tmp_path / "csts_validation.csv")
     labels = tmp_path / "labels.csv"
-    lines = [f"{one.uid},3" for one in SAMPLE.instances[:6]]
+    lines = [f"{instance.uid},3" for instance in SAMPLE.instances[:6]]
     labels.write_text("\n".join(["uid,reannotated-label", *lines]), "utf-8")
     return tmp_path, labels
 

@@ -19,12 +19,12 @@ def test_the_first_row_is_the_more_similar_and_all_labels_occur():
     rows = read_csts(SAMPLE).instances
     both = zip(rows[::2], rows[1::2], strict=True)
     assert all(one.pair == other.pair and one.label > other.label for one, other in both)
-    labels = Counter(one.label for one in rows)
+    labels = Counter(row.label for row in rows)
     assert set(labels) == {1, 2, 3, 4, 5}
     assert max(labels.values()) < 0.35 * len(rows)
 
 
 def test_no_sentence_occurs_in_two_pairs():
     rows = read_csts(SAMPLE).instances[::2]
-    sentences = [text for one in rows for text in (one.sentence1, one.sentence2)]
+    sentences = [text for row in rows for text in (row.sentence1, row.sentence2)]
     assert len(set(sentences)) == len(sentences) == 620

@@ -35,8 +35,8 @@ class Recorder:
 
 
 def task(**options):
-    (found,) = open_tasks("csts", TaskOptions(**options))
-    return found
+    (result,) = open_tasks("csts", TaskOptions(**options))
+    return result
 
 
 def data_file(tmp_path, *rows):
@@ -85,10 +85,10 @@ def test_answers_take_the_place_of_the_sentences(tmp_path):
 def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     path = data_file(tmp_path, *KITES, "A cat.,A dog.,The fur.,-1", "A hat.,A cap.,The use.,")
     data = task().read(path)
-    assert [one.label for one in data.instances] == [5, 1, 3]
-    said = " ".join(map(str, data.warnings))
-    assert "1 rows are skipped: their label is -1" in said
-    assert "1 of 5 rows have no label" in said
+    assert [instance.label for instance in data.instances] == [5, 1, 3]
+    message = " ".join(map(str, data.warnings))
+    assert "1 rows are skipped: their label is -1" in message
+    assert "1 of 5 rows have no label" in message
     model = Recorder(np.array([0.9, 0.1, 0.5]))
     table = evaluate_task(task(), model, data).predictions
     assert table.columns == ["uid", "prediction", "label"]
@@ -121,8 +121,8 @@ def test_three_vectors_are_multiplied_and_compared(static_encoder):
     model = open_model(f"encoder:{static_encoder}")
     asked = task(encoding="tri")
     data = asked.read("csts-sample").first(4)
-    found = evaluate_task(asked, model, data).predictions["prediction"].to_list()
-    for one, value in zip(data.instances, found, strict=True):
+    result = evaluate_task(asked, model, data).predictions["prediction"].to_list()
+    for one, value in zip(data.instances, result, strict=True):
         a, b, c = model.vectors([one.sentence1, one.sentence2, one.condition], silent).astype(float)
         expected = (a * c) @ (b * c) / np.linalg.norm(a * c) / np.linalg.norm(b * c)
         assert value == pytest.approx(expected, abs=1e-6)
@@ -166,7 +166,7 @@ def test_a_result_is_kept_and_found_again(static_encoder, tmp_path):
 def test_the_signature_tells_settings_apart(static_encoder):
     model, data = open_model(f"encoder:{static_encoder}"), task().read("csts-sample")
     ways = [{}, {"condition": False}, {"encoding": "tri"}, {"seed": 1}]
-    found = {json.dumps(signature_of(task(**way), model, data), sort_keys=True) for way in ways}
-    assert len(found) == len(ways)
+    result = {json.dumps(signature_of(task(**way), model, data), sort_keys=True) for way in ways}
+    assert len(result) == len(ways)
     assert ConditionalSimilarity().default_data == "csts-sample"
     assert read_csts("csts-sample", "validation").fingerprint == data.fingerprint

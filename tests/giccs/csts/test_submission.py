@@ -216,7 +216,7 @@ def test_answers_that_lack_the_hidden_rows_leave_them_out_with_a_warning(rows, t
     (tmp_path / "answers.csv").write_text("\n".join(lines), "utf-8")
     splits = read_splits(data, answers=tmp_path / "answers.csv")
     assert splits.hidden == ()
-    assert any("test is not predicted" in str(one) for one in splits.warnings)
+    assert any("test is not predicted" in str(warning) for warning in splits.warnings)
     lines += [f"test:{index},one,two" for index in range(len(rows))]
     (tmp_path / "answers.csv").write_text("\n".join(lines), "utf-8")
     answered = read_splits(data, answers=tmp_path / "answers.csv").hidden

@@ -39,8 +39,8 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
         tmp_path / "a.csv", f"{lines[0]},4", f"{lines[1]},-1", f"{lines[2]},", f"{lines[3]},2"
     )
     asked = read_task_data(path)
-    assert [one.uid for one in asked.instances] == ["0", "3"]
-    assert sorted(one.message for one in asked.warnings) == [
+    assert [instance.uid for instance in asked.instances] == ["0", "3"]
+    assert sorted(warning.message for warning in asked.warnings) == [
         "1 of 4 rows have no label", "1 rows are skipped: their label is -1, hidden or invalid",
     ]  # fmt: skip
 
@@ -49,10 +49,10 @@ def test_rows_of_which_all_labels_are_hidden_are_kept_with_their_indices(tmp_pat
     lines = [line[: line.rindex(",")] for line in GOOD]
     for number, label in enumerate(("-1", "", "hidden")):
         asked = read_task_data(
-            write(tmp_path / f"{number}.csv", *[f"{one},{label}" for one in lines])
+            write(tmp_path / f"{number}.csv", *[f"{line},{label}" for line in lines])
         )
         assert asked.hidden
-        assert {one.label for one in asked.instances} == {None}
+        assert {instance.label for instance in asked.instances} == {None}
         assert asked.indices == {str(index): index for index in range(4)}
         assert "no row has a label from 1 to 5" in " ".join(map(str, asked.warnings))
         assert asked.described() == "2 sentence pairs, 4 rows, labels hidden"
@@ -65,9 +65,9 @@ def test_without_a_column_of_labels_they_are_hidden(tmp_path):
     path = write(tmp_path / "a.csv", *lines, header="sentence1,sentence2,condition")
     asked = read_task_data(path)
     assert asked.hidden
-    assert any("no column label" in str(one) for one in asked.warnings)
+    assert any("no column label" in str(warning) for warning in asked.warnings)
     _, problems = check_csts(path)
-    assert [str(one).partition("a.csv:")[2] for one in problems] == [
+    assert [str(problem).partition("a.csv:")[2] for problem in problems] == [
         "1: no column label; all labels are treated as hidden"
     ]
     path = write(tmp_path / "b.csv", *GOOD, header="sentence1,sentence2,condition,score")
@@ -80,7 +80,7 @@ def test_the_first_sentence_pairs_keep_their_answers_and_have_a_fingerprint_of_t
 ):
     asked = read_task_data(good, answers=answers(tmp_path, *FOUR))
     first = asked.first(1)
-    assert [one.uid for one in first.instances] == ["0", "1"]
+    assert [instance.uid for instance in first.instances] == ["0", "1"]
     assert len({asked.fingerprint, first.fingerprint, read_task_data(good).fingerprint}) == 3
     assert first.first(5) == first
     assert asked.answers["3"] == ("one 3", "two 3")
@@ -91,7 +91,7 @@ def test_a_fingerprint_is_of_the_answers_that_are_used(good, tmp_path):
     again = read_task_data(good, answers=answers(tmp_path, *reversed(FOUR), "99,of no,row,"))
     other = read_task_data(good, answers=answers(tmp_path, "0,another,two 0,", *FOUR[1:]))
     assert one.fingerprint == again.fingerprint != other.fingerprint
-    assert [str(one) for one in again.warnings] == [
+    assert [str(warning) for warning in again.warnings] == [
         f"{tmp_path / 'answers.csv'}: 1 answers match no row of the data"
     ]
 
@@ -131,7 +131,7 @@ def test_every_fault_of_an_answers_file_is_told(tmp_path):
     path = answers(tmp_path, "0,a,b,", "0,a,b,", ",a,b,", "2, ,b,", "3,a,,")
     with pytest.raises(InputError) as error:
         read_row_answers(path)
-    assert [str(one).removeprefix(str(path)) for one in error.value.problems] == [
+    assert [str(problem).removeprefix(str(path)) for problem in error.value.problems] == [
         ":3: repeated uid '0'",
         ":4: uid is empty; expected an answer for every row",
         ":5: answer1 is empty; expected an answer for every row",

@@ -70,11 +70,11 @@ def call(*arguments, stdin=None):
 def test_figure_6():
     # (5 × 0.6) + (5 × 0.2) + (1 × 0.2)
     #  = 3.0    +  1.0      +  0.2       = 4.2; the weights that count: 0.6 + 0.2 + 0.2 = 1
-    found = score(FIGURE_6)
-    assert found.value == 4.2
-    assert [part.value for part in found.contributions if part.feature.applies] == [3.0, 1.0, 0.2]
-    assert math.isnan(found.contributions[1].share)
-    assert not found.reason
+    result = score(FIGURE_6)
+    assert result.value == 4.2
+    assert [part.value for part in result.contributions if part.feature.applies] == [3.0, 1.0, 0.2]
+    assert math.isnan(result.contributions[1].share)
+    assert not result.reason
 
 
 def test_an_na_feature_with_a_weight_shares_it_out_or_adds_nothing():
@@ -107,17 +107,17 @@ def test_an_na_feature_with_a_weight_shares_it_out_or_adds_nothing():
     ],
 )
 def test_nan_with_a_reason(numbers, reason, na):
-    found = score(weighted(*numbers), na)
-    assert math.isnan(found.value)
-    assert found.reason == reason
-    assert all(math.isnan(part.value) for part in found.contributions)
+    result = score(weighted(*numbers), na)
+    assert math.isnan(result.value)
+    assert result.reason == reason
+    assert all(math.isnan(part.value) for part in result.contributions)
 
 
 def test_zero_needs_every_weight():
     # Figure 6 says no weight for color: how much of the score it should cost is not known
-    found = score(FIGURE_6, "zero")
-    assert math.isnan(found.value)
-    assert found.reason == "color without a weight; zero requires a weight for every feature"
+    result = score(FIGURE_6, "zero")
+    assert math.isnan(result.value)
+    assert result.reason == "color without a weight; zero requires a weight for every feature"
 
 
 def test_weights_that_only_na_features_have_count_under_zero_alone():
@@ -140,13 +140,13 @@ features = st.lists(applicable | inapplicable, min_size=1, max_size=8)
 
 @given(features, st.sampled_from(list(RULES)))
 def test_scores_are_within_the_scale(numbers, na):
-    found = score(weighted(*numbers), na)
-    if found.reason:
-        assert math.isnan(found.value)
+    result = score(weighted(*numbers), na)
+    if result.reason:
+        assert math.isnan(result.value)
         return
     labels = [similarity for similarity, weight in numbers if similarity is not None and weight]
     least = min(labels, default=0) if na == "renormalise" else 0
-    assert least <= found.value <= max(labels, default=0)
+    assert least <= result.value <= max(labels, default=0)
 
 
 @given(
@@ -177,10 +177,10 @@ def test_the_rules_differ_only_where_a_feature_does_not_apply(numbers):
 
 @given(features, st.sampled_from(list(RULES)))
 def test_the_contributions_sum_to_the_score(numbers, na):
-    found = score(weighted(*numbers), na)
-    if not found.reason:
-        parts = [part for part in found.contributions if not math.isnan(part.share)]
-        assert math.fsum(part.value for part in parts) == pytest.approx(found.value)
+    result = score(weighted(*numbers), na)
+    if not result.reason:
+        parts = [part for part in result.contributions if not math.isnan(part.share)]
+        assert math.fsum(part.value for part in parts) == pytest.approx(result.value)
         assert math.fsum(part.share for part in parts) == pytest.approx(1)
 
 
@@ -199,12 +199,12 @@ def test_summary_counts_what_has_a_score_and_what_has_not():
         weighted((None, 1.0), (2.0, 3.0), label=-1.0),
         weighted((None, 1.0), (None, 3.0), label=4.0),
     ]
-    found = summary([score(one) for one in many])
-    assert (found.comparisons, found.scored) == (3, 2)
-    assert found.undefined == {"no feature applies": 1}
-    assert (found.mean, found.lowest, found.highest) == (2.5, 2.0, 3.0)
-    assert (found.labelled, found.invalid, found.below_scale, found.one_sided) == (2, 1, 0, 3)
-    f0, f1 = found.features
+    result = summary([score(one) for one in many])
+    assert (result.comparisons, result.scored) == (3, 2)
+    assert result.undefined == {"no feature applies": 1}
+    assert (result.mean, result.lowest, result.highest) == (2.5, 2.0, 3.0)
+    assert (result.labelled, result.invalid, result.below_scale, result.one_sided) == (2, 1, 0, 3)
+    f0, f1 = result.features
     # f0: 5 and twice N/A, with the share 1/2; f1: 1, 2 and once N/A, with the shares 1/2 and 1
     assert (f0.applies, f0.not_applicable, f0.similarity, f0.share) == (1, 2, 5.0, 0.5)
     assert (f1.applies, f1.not_applicable, f1.similarity, f1.share) == (2, 1, 1.5, 0.75)
@@ -212,16 +212,16 @@ def test_summary_counts_what_has_a_score_and_what_has_not():
 
 def test_features_of_one_name_are_kept_apart_by_condition():
     one = weighted((5.0, 1.0))
-    found = summary([score(one), score(replace(one, condition="D"))])
-    assert [(use.condition, use.name, use.applies) for use in found.features] == [
+    result = summary([score(one), score(replace(one, condition="D"))])
+    assert [(use.condition, use.name, use.applies) for use in result.features] == [
         ("C", "f0", 1),
         ("D", "f0", 1),
     ]
 
 
 def test_scores_that_leave_the_scale_are_counted():
-    found = summary([score(weighted((2.0, 1.0), (None, 3.0)), "zero")])
-    assert (found.lowest, found.below_scale) == (0.5, 1)
+    result = summary([score(weighted((2.0, 1.0), (None, 3.0)), "zero")])
+    assert (result.lowest, result.below_scale) == (0.5, 1)
 
 
 def test_agreement_is_scipys_over_what_has_score_and_label():
@@ -236,11 +236,11 @@ def test_agreement_is_scipys_over_what_has_score_and_label():
         weighted((1.0, 1.0)),
         weighted((None, 1.0), label=5.0),
     ]
-    found = summary([score(one) for one in [*apart, *many]]).agreement
-    assert found["pearson"].n == found["spearman"].n == 6
-    assert found["pearson"].value == pytest.approx(pearsonr(values, labels).statistic)
-    assert found["spearman"].value == pytest.approx(spearmanr(values, labels).statistic)
-    assert found["pearson"].low < found["pearson"].value < found["pearson"].high
+    result = summary([score(one) for one in [*apart, *many]]).agreement
+    assert result["pearson"].n == result["spearman"].n == 6
+    assert result["pearson"].value == pytest.approx(pearsonr(values, labels).statistic)
+    assert result["spearman"].value == pytest.approx(spearmanr(values, labels).statistic)
+    assert result["pearson"].low < result["pearson"].value < result["pearson"].high
 
 
 def test_no_labels_no_agreement():
@@ -320,7 +320,7 @@ def test_a_feature_of_one_sentence_may_be_judged(tmp_path):
 def test_unknown_keys_are_told_not_read(tmp_path):
     path = written(tmp_path / "a.jsonl", changed(4, similarty=2), changed(uid="b", note="?"))
     _, warnings = read_tfs(path)
-    assert [str(one).removeprefix(f"{path}:") for one in warnings] == [
+    assert [str(warning).removeprefix(f"{path}:") for warning in warnings] == [
         "1: feature 5 (side dish): unknown keys are ignored: similarty",
         "2: unknown keys are ignored: note",
     ]

@@ -113,25 +113,25 @@ def test_every_encoding_objective_and_pooler_trains_and_is_measured(
 
 def test_each_objective_is_what_moves_the_weights(tiny, splits, tmp_path):
     """One epoch with each from the same start comes to three different models."""
-    found = {
+    result = {
         objective: train_seeds(
             Settings(tiny, objective=objective, **SHORT), splits, tmp_path, CPU
         ).predictions["prediction"].to_list()
         for objective in ("mse", "quad", "quad+mse")
     }  # fmt: skip
-    assert found["mse"] != found["quad"] != found["quad+mse"] != found["mse"]
+    assert result["mse"] != result["quad"] != result["quad+mse"] != result["mse"]
 
 
 def test_rows_that_take_no_part_in_the_quadruplet_loss_are_counted(tiny, splits, tmp_path):
     first, second, *rest = splits.train[:10]
     equal = (replace(first, label=3), replace(second, label=3))
     part = replace(splits, train=(*equal, *rest))
-    found = {}
+    result = {}
     for objective in ("mse", "quad", "quad+mse"):
         settings = Settings(tiny, objective=objective, **SHORT)
         (seed,) = train(settings, part, tmp_path, CPU, keep=False).seeds
-        found[objective] = seed.environment["rows"]
-    assert found == {
+        result[objective] = seed.environment["rows"]
+    assert result == {
         "mse": {"trained": 10, "in_pairs": 0, "left_out": 0},
         "quad": {"trained": 8, "in_pairs": 8, "left_out": 2},
         "quad+mse": {"trained": 10, "in_pairs": 8, "left_out": 0},
@@ -167,12 +167,12 @@ def test_the_best_epoch_is_kept_if_it_is_to_be_selected(whole):
     _, outcome = whole
     (seed,) = outcome.seeds
     epochs = seed.environment["epochs"]
-    found = [epoch["spearman"] for epoch in epochs]
+    result = [epoch["spearman"] for epoch in epochs]
     assert [epoch["epoch"] for epoch in epochs] == [1, 2, 3, 4]
-    assert seed.environment["best_epoch"] == 1 + int(np.argmax(found))
+    assert seed.environment["best_epoch"] == 1 + int(np.argmax(result))
     assert seed.environment["selected_epoch"] == seed.environment["best_epoch"] == 2
-    assert found[-1] < max(found)
-    assert validated(seed)["spearman"].value == pytest.approx(max(found))
+    assert result[-1] < max(result)
+    assert validated(seed)["spearman"].value == pytest.approx(max(result))
 
 
 @pytest.fixture(scope="module")
@@ -286,11 +286,11 @@ def test_several_seeds_come_to_a_mean_and_a_standard_deviation(tiny, splits, tmp
     settings = Settings(tiny, pooling="mean", seeds=(1, 2, 3), **SHORT)
     outcome = train(settings, splits, tmp_path, CPU, keep=False)
     for name in ("spearman", "pearson", "pair_accuracy"):
-        values = [one.metrics[name].value for one in outcome.seeds]
-        found = outcome.result.metrics[name]
-        assert found.value == pytest.approx(np.mean(values))
-        assert found.extra["sd"] == pytest.approx(np.std(values, ddof=1))
-        assert found.low <= found.value <= found.high
+        values = [seed.metrics[name].value for seed in outcome.seeds]
+        result = outcome.result.metrics[name]
+        assert result.value == pytest.approx(np.mean(values))
+        assert result.extra["sd"] == pytest.approx(np.std(values, ddof=1))
+        assert result.low <= result.value <= result.high
     table = outcome.result.predictions
     columns = table.select("seed_1", "seed_2", "seed_3").to_numpy()
     assert table["prediction"].to_numpy() == pytest.approx(columns.mean(axis=1))
@@ -313,10 +313,10 @@ def test_the_interval_of_a_mean_is_that_of_one_where_all_trainings_agree(splits)
 
 def test_a_mean_with_something_undefined_is_undefined(splits):
     constant = np.zeros(len(splits.test))
-    found = mean_metrics([np.arange(len(constant), dtype=float), constant], splits.test)
-    assert np.isnan(found["spearman"].value)
-    assert "all predictions are equal" in found["spearman"].reason
-    assert found["pair_accuracy"].extra["seeds"] == 2
+    result = mean_metrics([np.arange(len(constant), dtype=float), constant], splits.test)
+    assert np.isnan(result["spearman"].value)
+    assert "all predictions are equal" in result["spearman"].reason
+    assert result["pair_accuracy"].extra["seeds"] == 2
 
 
 # Going on
@@ -476,8 +476,8 @@ def test_two_processes_learn_what_one_does_and_one_of_them_writes(still, tmp_pat
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     two = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert two.returncode == 0, two.stderr
-    (found,), (expected,) = (json.loads(text)["results"] for text in (two.stdout, one.stdout))
-    assert (found["signature"]["processes"], expected["signature"]["processes"]) == (2, 1)
+    (result,), (expected,) = (json.loads(text)["results"] for text in (two.stdout, one.stdout))
+    assert (result["signature"]["processes"], expected["signature"]["processes"]) == (2, 1)
     stores = [Store(tmp_path / name) for name in ("two", "one")]
     a, b = (store.predictions(next(store.results())) for store in stores)
     assert a["uid"].to_list() == b["uid"].to_list()
@@ -508,18 +508,18 @@ def test_a_batch_that_processes_cannot_share_is_refused(tiny, splits, tmp_path, 
 
 def test_the_shipped_sweep_is_table_7():
     grid = read_grid(ROOT / "recipes" / "c-sts-sweep.toml")
-    found, impossible = points(grid, Settings("m"))
+    result, impossible = points(grid, Settings("m"))
     of = lambda **wanted: sum(  # noqa: E731
-        all(getattr(one, name) == value for name, value in wanted.items()) for one in found
+        all(getattr(one, name) == value for name, value in wanted.items()) for one in result
     )
     # learning rate 2 × weight decay 2 × transform 2, × 3 objectives, × 2 operations of the tri-encoder
     assert (of(encoding="cross"), of(encoding="bi"), of(encoding="tri")) == (8, 24, 48)
     assert (
         sum(impossible.values()) == 32
     )  # a cross-encoder with quad, twice 8, for either operation
-    assert not any(map(why_impossible, found))
-    assert {one.seeds for one in found} == {(42,)}
-    assert {one.select for one in found} == {"last"}
+    assert not any(map(why_impossible, result))
+    assert {one.seeds for one in result} == {(42,)}
+    assert {one.select for one in result} == {"last"}
     assert grid.seeds == (42, 43, 44)
 
 
@@ -529,20 +529,20 @@ def test_a_sweep_takes_the_best_on_validation_and_trains_it_with_its_seeds(tiny,
     )
     notes = []
     given = Settings(tiny, **SHORT | {"batch": 12})
-    found = sweep(grid, given, splits, tmp_path, CPU, note=notes.append)
-    assert len(found.points) == 6
-    for outcome, encoding in zip(found.best, ["bi", "cross"], strict=True):
+    result = sweep(grid, given, splits, tmp_path, CPU, note=notes.append)
+    assert len(result.points) == 6
+    for outcome, encoding in zip(result.best, ["bi", "cross"], strict=True):
         tried = {
             point.settings.learning_rate: validated(point.result)["spearman"].value
-            for point in found.points
+            for point in result.points
             if point.settings.encoding == encoding
         }
         assert outcome.result.signature["settings"]["learning_rate"] == max(tried, key=tried.get)
-        assert [one.signature["settings"]["seeds"] for one in outcome.seeds] == [[42], [7]]
+        assert [seed.signature["settings"]["seeds"] for seed in outcome.seeds] == [[42], [7]]
         assert outcome.result.signature["selected_on_validation"] == ["settings"]
         assert validated(outcome.result)["spearman"].extra["selected"] == ["settings"]
         assert "selected" not in outcome.result.metrics["spearman"].extra  # of test
-        assert not any("selected" in validated(one)["spearman"].extra for one in outcome.seeds)
+        assert not any("selected" in validated(seed)["spearman"].extra for seed in outcome.seeds)
     assert len([*Store(tmp_path).results()]) == 2  # only the final ones
     assert len([*Store(tmp_path / "seeds").results()]) == 6 + 2  # seed 42 was known
     assert notes[0].startswith("1 of 6: ")
@@ -580,17 +580,17 @@ def test_a_smaller_part_of_the_data_is_part_of_a_larger_one():
 
 def test_a_curve_has_a_point_for_each_size_and_setting(tiny, splits, tmp_path):
     lines = [Settings(tiny, encoding=encoding, **SHORT) for encoding in ("bi", "cross")]
-    found = curve(lines, [8, 16, 1000, 2000], splits, tmp_path, CPU)
-    assert [(one.settings.encoding, one.rows) for one in found] == [
+    result = curve(lines, [8, 16, 1000, 2000], splits, tmp_path, CPU)
+    assert [(one.settings.encoding, one.rows) for one in result] == [
         *(("bi", rows) for rows in (8, 16, 24)), *(("cross", rows) for rows in (8, 16, 24)),
     ]  # fmt: skip
-    assert found[0].result.signature["settings"]["train_rows"] == 8
-    assert found[2].result.signature["settings"]["train_rows"] is None
-    written = curve_csv(found).splitlines()
+    assert result[0].result.signature["settings"]["train_rows"] == 8
+    assert result[2].result.signature["settings"]["train_rows"] is None
+    written = curve_csv(result).splitlines()
     assert len(written) == 1 + 6 * 3
     assert written[1].startswith(f'{tiny},"bi, mse, lr 0.001, epochs 1, batch 8",8,test,spearman,')
-    (charted,) = curve_chart(found).to_dict()["datasets"].values()
-    values = [one.result.metrics["spearman"].value for one in found]
+    (charted,) = curve_chart(result).to_dict()["datasets"].values()
+    values = [one.result.metrics["spearman"].value for one in result]
     assert [one["spearman"] for one in charted] == values
     with pytest.raises(ValueError, match="at least 2 rows"):
         curve(lines, [1], splits, tmp_path, CPU)
@@ -616,7 +616,7 @@ def test_ablations_read_only_what_is_left(tiny, splits, tmp_path):
 
 
 def answers_file(path, rows, prefix=""):
-    lines = [f"{prefix}{one.uid},{one.uid} is one,{one.uid} is two" for one in rows]
+    lines = [f"{prefix}{row.uid},{row.uid} is one,{row.uid} is two" for row in rows]
     path.write_text("\n".join(["uid,answer1,answer2", *lines]) + "\n", "utf-8")
     return path
 
@@ -653,10 +653,10 @@ def folder_of(path, **splits):
 
 def test_hidden_labels_of_test_make_validation_the_split_that_is_reported(tmp_path):
     rows = read_csts("csts-sample", "train").instances
-    hidden = [replace(one, label=None) for one in rows[:10]]
+    hidden = [replace(row, label=None) for row in rows[:10]]
     splits = read_splits(folder_of(tmp_path, train=rows[:20], validation=rows[20:30], test=hidden))
     assert (splits.test, splits.reported) == ((), "validation")
-    assert any("labels of test are hidden" in str(one) for one in splits.warnings)
+    assert any("labels of test are hidden" in str(warning) for warning in splits.warnings)
 
 
 def test_without_a_validation_split_some_training_rows_are_held_out(tmp_path):
@@ -664,7 +664,7 @@ def test_without_a_validation_split_some_training_rows_are_held_out(tmp_path):
     splits = read_splits(folder_of(tmp_path, train=rows[:60], test=rows[60:80]))
     assert (len(splits.train), len(splits.validation), len(splits.test)) == (54, 6, 20)
     assert not {one.pair for one in splits.train} & {one.pair for one in splits.validation}
-    assert any("are held out instead" in str(one) for one in splits.warnings)
+    assert any("are held out instead" in str(warning) for warning in splits.warnings)
 
 
 def test_missing_splits_are_refused(tmp_path):
@@ -675,7 +675,7 @@ def test_missing_splits_are_refused(tmp_path):
         read_splits(tmp_path / "a")
     with pytest.raises(InputError, match=r"contains no csts_train\.csv"):
         read_splits(folder_of(tmp_path / "b", validation=rows))
-    hidden = [replace(one, label=None) for one in rows]
+    hidden = [replace(row, label=None) for row in rows]
     with pytest.raises(InputError, match="no row with a label"):
         read_splits(folder_of(tmp_path / "c", train=hidden, validation=rows))
 

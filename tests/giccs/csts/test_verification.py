@@ -71,7 +71,7 @@ def test_more_than_half_must_say_that_it_does_not_apply(answers, label):
 
 
 def test_rows_of_a_pair_follow_each_other_and_the_rest_is_counted():
-    found = verified(
+    result = verified(
         [
             triplet(0, 1, 2, 1, pair="x"),
             triplet(1, None, None, 4, pair="y"),
@@ -79,11 +79,11 @@ def test_rows_of_a_pair_follow_each_other_and_the_rest_is_counted():
             triplet(3, 5, 5, 4, pair="x"),
         ]
     )
-    assert [(one.uid, one.label, one.pair) for one in found.instances] == [
+    assert [(instance.uid, instance.label, instance.pair) for instance in result.instances] == [
         ("u3", 5, 0), ("u0", 1, 0), ("u2", 3, 1),
     ]  # fmt: skip
-    assert [one.uid for one in found.dropped] == ["u1"]
-    assert found.counts == {1: 1, 2: 0, 3: 1, 4: 0, 5: 1}
+    assert [one.uid for one in result.dropped] == ["u1"]
+    assert result.counts == {1: 1, 2: 0, 3: 1, 4: 0, 5: 1}
 
 
 def test_kappa_is_that_of_fleiss_own_table():
@@ -120,18 +120,18 @@ def test_agreement_of_answers_of_whether_it_applies_and_of_labels():
         triplet(0, 5, 5, 5), triplet(1, 1, 1, 2), triplet(2, None, None, None),
         triplet(3, 4, None, 4), triplet(4, 3, 3),
     ]  # fmt: skip
-    found = agreement(triplets, resamples=50)
-    assert list(found) == ["answer", "applies", "label", *(f"label {n}" for n in range(1, 6))]
-    assert (found["answer"].n, found["applies"].n, found["label"].n) == (4, 4, 2)
+    result = agreement(triplets, resamples=50)
+    assert list(result) == ["answer", "applies", "label", *(f"label {n}" for n in range(1, 6))]
+    assert (result["answer"].n, result["applies"].n, result["label"].n) == (4, 4, 2)
     one_out = "1 triplets without exactly 3 answers are excluded"
     few = "4 sentence pairs: no interval, which needs 5"
-    assert found["answer"].reason == f"{one_out}; {few}"
+    assert result["answer"].reason == f"{one_out}; {few}"
     not_labelled = "2 triplets with answers other than labels are excluded"
-    assert found["label"].reason.startswith(f"{one_out}; {not_labelled}; ")
+    assert result["label"].reason.startswith(f"{one_out}; {not_labelled}; ")
     counts = np.array([[3, 0], [3, 0], [0, 3], [2, 1]], float)
-    assert found["applies"].value == fleiss_kappas(counts, np.arange(4), 1)[0].value
-    assert math.isnan(found["label 3"].value)
-    assert "every answer is in one category" in found["label 3"].reason
+    assert result["applies"].value == fleiss_kappas(counts, np.arange(4), 1)[0].value
+    assert math.isnan(result["label 3"].value)
+    assert "every answer is in one category" in result["label 3"].reason
 
 
 def test_what_cannot_be_told_is_nan_with_a_reason():
@@ -181,7 +181,7 @@ def test_reading_groups_answers_by_uid(written):
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (
             "u1,A,B,c,6,yes,w2,X",
@@ -204,10 +204,10 @@ def test_reading_groups_answers_by_uid(written):
         ("u1,A,B,c,3,yes,,Z", "annotator is empty; expected text"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(written, row, said):
+def test_what_is_wrong_is_named_with_its_line(written, row, message):
     with pytest.raises(InputError) as caught:
         read_verification(written("u1,A,B,c,4,yes,w1,X", row))
-    assert [(one.line, one.message) for one in caught.value.problems] == [(3, said)]
+    assert [(problem.line, problem.message) for problem in caught.value.problems] == [(3, message)]
 
 
 def test_other_tables_and_empty_ones_are_refused(written):
@@ -240,9 +240,9 @@ def test_the_command_writes_a_data_set_and_says_how_far_people_agree(written, tm
         "12 instances: 6 with label 1, 0 with label 2, 0 with label 3, 0 with label 4, 6 with"
         in done.stdout
     )
-    found = read_csts(output)
-    assert not found.warnings
-    assert [one.label for one in found.instances] == [5, 1] * 6
+    result = read_csts(output)
+    assert not result.warnings
+    assert [instance.label for instance in result.instances] == [5, 1] * 6
     document = json.loads(run(path, "--json", "--resamples", "20").stdout)
     assert document["kappa"]["applies"]["value"] == 1.0
     assert document["left_out"][0]["uid"] == "7h"

@@ -15,7 +15,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 def make(folder, **changes):
     """Save the model and its tokenizer as transformers does; return the folder."""
     rows = read_csts("csts-sample").instances
-    text = " ".join(" ".join((one.sentence1, one.sentence2, one.condition)) for one in rows)
+    text = " ".join(" ".join((row.sentence1, row.sentence2, row.condition)) for row in rows)
     words = sorted(set(re.findall(r"[a-z]+|[^\sa-z]", text.lower())))
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "vocab.txt").write_text("\n".join([*SPECIAL, *words]), "utf-8")

@@ -15,7 +15,7 @@ def make(folder, **changes):
     from tokenizers import ByteLevelBPETokenizer
 
     rows = read_csts("csts-sample").instances
-    text = [" ".join((one.sentence1, one.sentence2, one.condition)) for one in rows]
+    text = [" ".join((row.sentence1, row.sentence2, row.condition)) for row in rows]
     folder.mkdir(parents=True, exist_ok=True)
     bpe = ByteLevelBPETokenizer()
     bpe.train_from_iterator(text, vocab_size=1000, special_tokens=SPECIAL, show_progress=False)

@@ -75,8 +75,8 @@ def published(tmp_path_factory):
 
 def test_the_folder_holds_what_is_told_and_nothing_else(published):
     folder, document, warnings = published
-    found = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    assert found == sorted(document["files"]) == [
+    result = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert result == sorted(document["files"]) == [
         "README.md", "croissant.json",
         "data/judgments-00000-of-00001.parquet", "data/test-00000-of-00001.parquet",
     ]  # fmt: skip
@@ -176,9 +176,9 @@ def test_the_files_for_the_commands_are_those_that_were_published(published, tmp
     assert read_benchmark(items).fingerprint == SAMPLE.fingerprint
     judged = tmp_path / "judgments.csv"
     pl.read_parquet(published[0] / "data/judgments-00000-of-00001.parquet").write_csv(judged)
-    found = read_judgments(judged)
-    assert len(found) == 3000
-    assert agreement(found).groups[0].alpha["both"].value == pytest.approx(
+    result = read_judgments(judged)
+    assert len(result) == 3000
+    assert agreement(result).groups[0].alpha["both"].value == pytest.approx(
         agreement(JUDGMENTS).groups[0].alpha["both"].value
     )
 
@@ -344,9 +344,9 @@ def test_judgments_that_name_no_dialogues_are_not_broken_down(tmp_path, sample_c
     pl.read_csv(judgments, infer_schema=False).drop("group").write_csv(judgments)
     assert call(data, "--judgments", judgments, "-o", tmp_path / "o").exit_code == 0
     text = said(tmp_path / "o")[1]
-    found = {title: (commands, cells) for title, commands, cells in numbers_of(text)}
-    assert found["Inter-annotator agreement"][0] == ["bws-agreement judgments.csv"]
-    assert found["Reliability of the scores"][1][0] == "all"
+    result = {title: (commands, cells) for title, commands, cells in numbers_of(text)}
+    assert result["Inter-annotator agreement"][0] == ["bws-agreement judgments.csv"]
+    assert result["Reliability of the scores"][1][0] == "all"
     assert "source=" not in text.partition("### Reliability")[2].partition("###")[0]
     assert "compared only within their dialogue" not in text
 
@@ -459,9 +459,11 @@ def test_a_published_folder_is_read_as_the_benchmark_that_it_was_made_from(tmp_p
     assert read_benchmark(tmp_path / "made").fingerprint == SAMPLE.fingerprint
     table = tmp_path / "made" / "data" / "test-00000-of-00001.parquet"
     pl.read_parquet(table).with_columns(score=pl.col("score") + 1).write_parquet(table)
-    with pytest.raises(InputError, match=r"parquet:1: score is 1\.\d+; expected a number") as found:
+    with pytest.raises(
+        InputError, match=r"parquet:1: score is 1\.\d+; expected a number"
+    ) as result:
         read_benchmark(tmp_path / "made")
-    assert len(found.value.problems) > 200
+    assert len(result.value.problems) > 200
     table.write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match="not a valid Parquet file"):
         read_benchmark(tmp_path / "made")
@@ -485,7 +487,7 @@ def test_soft_targets_are_published_with_their_columns(tmp_path, soft):
     frame = pl.read_parquet(tmp_path / "out" / path)
     assert frame["p_best"].to_list() == soft_targets(JUDGMENTS).p_best.tolist()
     front, text = said(tmp_path / "out")
-    assert [one["config_name"] for one in front["configs"]] == [
+    assert [config["config_name"] for config in front["configs"]] == [
         "default", "judgments", "soft_targets"
     ]  # fmt: skip
     columns = text.partition("Columns of `soft_targets`:")[2].partition("The first item:")[0]

@@ -12,14 +12,20 @@ from giccs.description.figures import score_distribution, write_chart
 
 def test_a_boundary_belongs_to_the_upper_bin_and_one_to_the_last():
     bins = distribution([0, 0.19, 0.2, 0.4, 0.6, 0.8, 0.99, 1])
-    assert [(one.low, one.high, one.items) for one in bins] == [
+    assert [(score_bin.low, score_bin.high, score_bin.items) for score_bin in bins] == [
         (0.0, 0.2, 2),
         (0.2, 0.4, 1),
         (0.4, 0.6, 1),
         (0.6, 0.8, 1),
         (0.8, 1.0, 3),
     ]
-    assert [one.label for one in bins] == ["0–0.2", "0.2–0.4", "0.4–0.6", "0.6–0.8", "0.8–1"]
+    assert [score_bin.label for score_bin in bins] == [
+        "0–0.2",
+        "0.2–0.4",
+        "0.4–0.6",
+        "0.6–0.8",
+        "0.8–1",
+    ]
 
 
 @pytest.mark.parametrize("bins", [3, 5, 6, 10, 12])

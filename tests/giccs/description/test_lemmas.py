@@ -23,7 +23,7 @@ def of(tables, *texts):
 def test_forms_of_one_verb_are_one_lemma(german):
     if "simplemma" not in german.name:
         pytest.skip("a trained German model is installed")
-    found = of(
+    result = of(
         german,
         "Ich gehe heute.",
         "Gestern ging er.",
@@ -31,7 +31,7 @@ def test_forms_of_one_verb_are_one_lemma(german):
         "Sie sind gegangen.",
         "Du gingst.",
     )
-    assert [sum(word == "gehen" for word in text) for text in found] == [1] * 5
+    assert [sum(word == "gehen" for word in text) for text in result] == [1] * 5
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_other_languages_have_tables_too():
 )
 def test_the_tables_are_those_of_the_language(lang, form, lemma):
     assert lang in supported_languages()
-    found = lemmatiser(lang)
-    if "simplemma" in found.name:
-        assert of(found, f"1 {form}, {form}") == [["1", lemma, lemma]]
+    result = lemmatiser(lang)
+    if "simplemma" in result.name:
+        assert of(result, f"1 {form}, {form}") == [["1", lemma, lemma]]
 
 
 @pytest.mark.parametrize("lang", ["tlh", "", "DE", "de_DE", "../de"])

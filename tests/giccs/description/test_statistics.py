@@ -83,15 +83,15 @@ def ratio(words):
 @given(st.lists(st.sampled_from([2 * letter for letter in "abcdefghijkl"]), max_size=70))
 @settings(max_examples=200, deadline=None)
 def test_mtld_is_what_the_description_gives_or_nan_with_a_reason(words):
-    found = richness(" ".join(words))
+    result = richness(" ".join(words))
     expected = slow_mtld(words)
     if expected is None:
-        assert math.isnan(found.mtld)
-        assert found.reasons["mtld"]
+        assert math.isnan(result.mtld)
+        assert result.reasons["mtld"]
     else:
-        assert found.mtld == pytest.approx(expected)
+        assert result.mtld == pytest.approx(expected)
     if words:
-        assert found.rttr == pytest.approx(len(set(words)) / math.sqrt(len(words)))
+        assert result.rttr == pytest.approx(len(set(words)) / math.sqrt(len(words)))
 
 
 def test_the_threshold_itself_completes_a_factor():
@@ -117,18 +117,18 @@ def test_the_threshold_itself_completes_a_factor():
     ],
 )
 def test_what_is_too_short_for_mtld_is_nan_and_says_why(text, reason):
-    found = richness(text)
-    assert math.isnan(found.mtld)
-    assert found.reasons == {"mtld": reason}
-    assert not math.isnan(found.rttr)
+    result = richness(text)
+    assert math.isnan(result.mtld)
+    assert result.reasons == {"mtld": reason}
+    assert not math.isnan(result.rttr)
 
 
 @pytest.mark.parametrize("text", ["alle Wörter hier sind verschieden", "ja ja das geht heute"])
 def test_what_is_too_short_has_the_value_of_lexicalrichness_on_request(text):
-    found = richness(text, "lexicalrichness")
-    assert found.mtld == LexicalRichness(text).mtld(threshold=0.72)
-    assert found.reasons["mtld"].startswith("value of LexicalRichness; read ")
-    assert found.reasons["mtld"].endswith("MTLD is stable from 100 on (Koizumi 2012)")
+    result = richness(text, "lexicalrichness")
+    assert result.mtld == LexicalRichness(text).mtld(threshold=0.72)
+    assert result.reasons["mtld"].startswith("value of LexicalRichness; read ")
+    assert result.reasons["mtld"].endswith("MTLD is stable from 100 on (Koizumi 2012)")
     with pytest.raises(
         ValueError, match="unknown mtld 'own'; expected one of strict, lexicalrichness"
     ):
@@ -153,7 +153,7 @@ def test_tokens_are_what_whitespace_separates():
 
 
 def test_groups_are_in_order_and_the_whole_is_last():
-    found = describe(
+    result = describe(
         [
             dialogue("a", "eins zwei", "drei", "vier", "fünf", "sechs"),
             dialogue("b", "eins", "zwei drei", "vier", domain="tv"),
@@ -162,7 +162,7 @@ def test_groups_are_in_order_and_the_whole_is_last():
         ],
         Words(),
     )
-    table = [(dict(one.by), one.dialogues, one.turns, one.tokens, one.lemmas) for one in found]
+    table = [(dict(one.by), one.dialogues, one.turns, one.tokens, one.lemmas) for one in result]
     assert table == [
         ({"n_turns": 3, "domain": "hotel"}, 2, 6, 8, 6),
         ({"n_turns": 3, "domain": "tv"}, 1, 3, 4, 4),
@@ -191,7 +191,9 @@ def test_a_dialogue_counts_once_and_its_candidates_not_at_all():
     items = [Item(f"i{k}", "d", "phone", "tv", turns, f"u{k}", f"Etwas {k}", 0.5) for k in range(5)]
     as_dialogue = Dialogue("d", "phone", "tv", turns, (Candidate("u1", "Etwas anderes"),))
     of_items, of_dialogues = describe(items, Words()), describe([as_dialogue], Words())
-    assert [one.document() for one in of_items] == [one.document() for one in of_dialogues]
+    assert [of_item.document() for of_item in of_items] == [
+        of_dialogue.document() for of_dialogue in of_dialogues
+    ]
     assert (of_items[-1].dialogues, of_items[-1].tokens, of_items[-1].lemmas) == (1, 4, 4)
 
 
@@ -202,12 +204,12 @@ def test_nothing_cannot_be_described():
 
 def test_the_sample_gives_the_shape_of_table_2():
     *parts, whole = describe(read_benchmark("giccs-sample").items, Words())
-    of_length = {n: [one for one in parts if one.by["n_turns"] == n] for n in (3, 5)}
+    of_length = {n: [part for part in parts if part.by["n_turns"] == n] for n in (3, 5)}
     assert [sum(one.dialogues for one in of) for of in of_length.values()] == [30, 30]
     assert [len(of) for of in of_length.values()] == [6, 6]
     assert whole.dialogues == 60
     assert whole.turns == 30 * 3 + 30 * 5
-    assert whole.tokens == sum(one.tokens for one in parts)
+    assert whole.tokens == sum(part.tokens for part in parts)
     for one in [*parts, whole]:
         assert one.mean_turn_length == one.tokens / one.turns
         assert math.isnan(one.mtld) == ("too short" in one.reasons.get("mtld", ""))

@@ -192,7 +192,10 @@ def test_the_published_words_are_rebuilt_byte_by_byte():
 def test_of_the_published_words_no_other_rule_for_ties_gives_the_same():
     preset = PRESETS["words"]
     sets, _ = read_sources(preset, str(PUBLISHED))
-    turned = [SimilaritySet(one.name, one.pairs[::-1], None, one.files) for one in sets]
+    turned = [
+        SimilaritySet(data_set.name, data_set.pairs[::-1], None, data_set.files)
+        for data_set in sets
+    ]
     likeness = compare_with_published(
         build_ranking_data(turned, preset.rules), preset, str(PUBLISHED)
     )["pos_pair.txt"]

@@ -205,9 +205,9 @@ def test_a_row_that_is_tested_changes_nothing_for_the_others():
     train, test = np.arange(60), np.arange(60, 100)
     longer = x.copy()
     longer[99] *= 1e6
-    found = [Learner(v, y).predict_test(train, np.array([], np.intp), test) for v in (x, longer)]
-    assert found[0][0][:-1] == found[1][0][:-1]
-    assert found[0][1] == found[1][1]
+    result = [Learner(v, y).predict_test(train, np.array([], np.intp), test) for v in (x, longer)]
+    assert result[0][0][:-1] == result[1][0][:-1]
+    assert result[0][1] == result[1][1]
 
 
 def test_the_unit_of_vectors_does_not_matter():
@@ -370,31 +370,31 @@ def test_variances_are_double_sums():
     texts = [tuple(draw.choice(list("abcdefgh"), 2)) for _ in range(30)]
     texts[3] = ("a", "a")
     pairs = [(i, j) for i in range(30) for j in range(30) if set(texts[i]) & set(texts[j])]
-    found = variances(off, *number_texts(texts))
-    assert found.shared_text == pytest.approx(sum(off[i] * off[j] for i, j in pairs))
+    result = variances(off, *number_texts(texts))
+    assert result.shared_text == pytest.approx(sum(off[i] * off[j] for i, j in pairs))
     same = [(i, j) for i, j in pairs if set(texts[i]) == set(texts[j])]
-    assert found.same_pair == pytest.approx(sum(off[i] * off[j] for i, j in same))
+    assert result.same_pair == pytest.approx(sum(off[i] * off[j] for i, j in same))
 
 
 def test_the_mean_over_sets():
     one, two = Estimate(0.6, 0.5, 0.75, 10), Estimate(0.8, 0.7, 0.85, 10)
     lost = Estimate(math.nan, math.nan, math.nan, 3, "lost")
-    found = mean_accuracy([one, two, lost])
-    assert found.value == pytest.approx(0.7)
-    assert found.low == pytest.approx(0.7 - math.hypot(0.1, 0.1) / 2)
-    assert found.high == pytest.approx(0.7 + math.hypot(0.15, 0.05) / 2)
+    result = mean_accuracy([one, two, lost])
+    assert result.value == pytest.approx(0.7)
+    assert result.low == pytest.approx(0.7 - math.hypot(0.1, 0.1) / 2)
+    assert result.high == pytest.approx(0.7 + math.hypot(0.15, 0.05) / 2)
     assert math.isnan(mean_accuracy([lost]).value)
 
 
 def test_all_forms_are_read(folder):
     data = read_classification(folder)
-    found = {one.name: one for one in data.sets}
-    assert list(found) == list(SETS)
-    assert found["MR"].splits == ()
-    assert found["TREC"].splits == ("train", "test")
-    assert found["SICK-E"].splits == ("train", "dev", "test")
-    assert {row.label for row in found["TREC"].rows} == set(LABELS["TREC"].split())
-    assert all(len(row.texts) == 2 for row in found["MRPC"].rows)
+    result = {data_set.name: data_set for data_set in data.sets}
+    assert list(result) == list(SETS)
+    assert result["MR"].splits == ()
+    assert result["TREC"].splits == ("train", "test")
+    assert result["SICK-E"].splits == ("train", "dev", "test")
+    assert {row.label for row in result["TREC"].rows} == set(LABELS["TREC"].split())
+    assert all(len(row.texts) == 2 for row in result["MRPC"].rows)
     assert data.warnings == ()
     assert data.described() == f"{sum(len(one.rows) for one in data.sets):,} rows in 10 data sets"
     assert read_classification(folder).fingerprint == data.fingerprint
@@ -404,16 +404,16 @@ def test_all_forms_are_read(folder):
 def test_the_folder_above_will_do(tmp_path):
     fill(tmp_path / "sent_classification", "CR")
     data = read_classification(tmp_path)
-    assert [one.name for one in data.sets] == ["CR"]
+    assert [data_set.name for data_set in data.sets] == ["CR"]
     assert len(data.warnings) == 9
     assert "MR is missing; skipped" in str(data.warnings[1])
 
 
 def test_limit_keeps_the_proportion_of_classes(folder):
     data = read_classification(folder).first(12)
-    for one in data.sets:
-        for part in one.splits or ("",):
-            labels = [one.rows[row].label for row in one.rows_of_split(part)]
+    for data_set in data.sets:
+        for part in data_set.splits or ("",):
+            labels = [data_set.rows[row].label for row in data_set.rows_of_split(part)]
             counts = [labels.count(label) for label in set(labels)]
             assert len(labels) == 12
             assert max(counts) - min(counts) <= 1
@@ -500,13 +500,13 @@ def test_the_published_folder_is_read_whole():
     if not published.is_dir():
         pytest.skip(f"{published} is not there; set GICCS_SHARED")
     data = read_classification(published)
-    sizes = {one.name: len(one.rows) for one in data.sets}
+    sizes = {data_set.name: len(data_set.rows) for data_set in data.sets}
     assert sizes == {
         "SCICITE": 10097, "MR": 10662, "CR": 3771, "MPQA": 10603, "SUBJ": 10000, "SST2": 70042,
         "SST5": 11855, "TREC": 5952, "MRPC": 5801, "SICK-E": 9927,
     }  # fmt: skip
-    said = [str(warning).removeprefix(f"{published}{os.sep}") for warning in data.warnings]
-    assert said == [
+    message = [str(warning).removeprefix(f"{published}{os.sep}") for warning in data.warnings]
+    assert message == [
         "CR/custrev.pos: 2 empty lines skipped",
         "CR/custrev.neg: 2 empty lines skipped",
         "MPQA/mpqa.pos: 1 empty lines skipped",

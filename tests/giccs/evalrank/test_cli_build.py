@@ -53,7 +53,7 @@ def test_several_files_with_named_columns(tmp_path):
     done = call(*call_, "--columns", "left, right,mean", "--top", 0.5)
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    assert [(one["name"], one["chosen"], one["cut"]) for one in document["sources"]] == [
+    assert [(source["name"], source["chosen"], source["cut"]) for source in document["sources"]] == [
         ("a", 2, 2.0), ("b", 2, 2.0),
     ]  # fmt: skip
     assert document["pairs"] == 8

@@ -37,13 +37,13 @@ def apart(n):
 @given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=30))
 def test_the_value_is_that_of_scipy(measure, rows):
     x, y = np.array(rows, dtype=np.float64).T
-    found = OURS[measure](x, y)
+    result = OURS[measure](x, y)
     if np.ptp(x) and np.ptp(y):
-        assert found.value == pytest.approx(THEIRS[measure](x, y)[0], abs=1e-12)
-        assert found.influence.sum() == pytest.approx(0, abs=1e-9)
+        assert result.value == pytest.approx(THEIRS[measure](x, y)[0], abs=1e-12)
+        assert result.influence.sum() == pytest.approx(0, abs=1e-9)
     else:
-        assert math.isnan(found.value)
-        assert found.reason in ("all predictions are equal", "all scores are equal")
+        assert math.isnan(result.value)
+        assert result.reason in ("all predictions are equal", "all scores are equal")
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -69,14 +69,14 @@ def test_pairs_that_share_nothing_get_the_interval_of_the_bootstrap(measure):
 def test_the_variance_sums_over_all_pairs_that_share_a_text():
     rng = np.random.default_rng(3)
     left, right = rng.integers(6, size=(2, 40))  # a pair of a text with itself, and pairs twice
-    found = pearson(*drawn(40))
+    result = pearson(*drawn(40))
     shares = np.array([[bool({a, b} & {c, d}) for c, d in zip(left, right, strict=True)]
                        for a, b in zip(left, right, strict=True)])  # fmt: skip
-    variance = found.influence @ shares @ found.influence / 40**2
+    variance = result.influence @ shares @ result.influence / 40**2
     same = np.array([[{a, b} == {c, d} for c, d in zip(left, right, strict=True)]
                      for a, b in zip(left, right, strict=True)])  # fmt: skip
-    by_pair = found.influence @ same @ found.influence / 40**2
-    error = estimate_correlation(found, left, right).extra["stderr"]
+    by_pair = result.influence @ same @ result.influence / 40**2
+    error = estimate_correlation(result, left, right).extra["stderr"]
     assert error**2 == pytest.approx(max(variance, by_pair) * 6 / 5, rel=1e-9)  # six texts
 
 
@@ -97,9 +97,9 @@ def test_intervals_hold_the_truth_where_pairs_share_words():
     held = np.zeros(2)
     for _ in range(repeats):
         x, y, left, right = sample(n, n_words)
-        found = spearman(x, y)
+        result = spearman(x, y)
         for place, texts in enumerate([(left, right), apart(n)]):
-            estimate = estimate_correlation(found, *texts)
+            estimate = estimate_correlation(result, *texts)
             held[place] += estimate.low <= truth <= estimate.high
     shared, alone = held / repeats
     assert shared > 0.88
@@ -109,12 +109,12 @@ def test_intervals_hold_the_truth_where_pairs_share_words():
 def test_a_set_that_is_there_twice_adds_nothing_to_what_is_known():
     x, y = drawn(100)
     left, right = apart(100)
-    found = spearman(x, y)
-    once = estimate_correlation(found, left, right)
-    twice = estimate_mean_correlation([found, found], [left, left], [right, right])
+    result = spearman(x, y)
+    once = estimate_correlation(result, left, right)
+    twice = estimate_mean_correlation([result, result], [left, left], [right, right])
     assert (twice.value, twice.n) == (pytest.approx(once.value), 2)
     assert twice.extra["stderr"] == pytest.approx(once.extra["stderr"], rel=0.01)
-    other = estimate_mean_correlation([found, found], [left, left + 200], [right, right + 200])
+    other = estimate_mean_correlation([result, result], [left, left + 200], [right, right + 200])
     assert other.extra["stderr"] == pytest.approx(once.extra["stderr"] / math.sqrt(2), rel=0.01)
 
 

@@ -35,11 +35,11 @@ def refused(read, data):
 
 def test_pairs_are_places_in_the_background(tmp_path):
     data = folder(tmp_path, "b\ta\na\tb\n", "a\nb\nc\n")
-    found = read_sentences(data)
-    assert found.texts == ("a", "b", "c")
-    assert found.pairs.tolist() == [[1, 0], [0, 1]]
-    assert found.described() == "2 pairs among 3 sentences"
-    assert (found.name, found.warnings) == (data, ())
+    result = read_sentences(data)
+    assert result.texts == ("a", "b", "c")
+    assert result.pairs.tolist() == [[1, 0], [0, 1]]
+    assert result.described() == "2 pairs among 3 sentences"
+    assert (result.name, result.warnings) == (data, ())
 
 
 def test_words_stand_in_one_or_two_files_which_may_share_some(tmp_path):
@@ -54,9 +54,9 @@ def test_words_stand_in_one_or_two_files_which_may_share_some(tmp_path):
 def test_only_white_space_at_the_ends_is_dropped(tmp_path):
     # A line separator and a second space are part of a text, and so is its case; \r\n is a line end.
     data = folder(tmp_path, " A b\tc  d\u2028e \r\n", "A b\r\nc  d\u2028e\r\na b\r\n")
-    found = read_sentences(data)
-    assert found.texts == ("A b", "c  d\u2028e", "a b")
-    assert found.pairs.tolist() == [[0, 1]]
+    result = read_sentences(data)
+    assert result.texts == ("A b", "c  d\u2028e", "a b")
+    assert result.pairs.tolist() == [[0, 1]]
 
 
 def test_every_fault_is_named_with_its_line(tmp_path):
@@ -73,9 +73,9 @@ def test_every_fault_is_named_with_its_line(tmp_path):
 
 def test_repeats_count_once_and_pairs_of_one_text_stay_and_both_are_told(tmp_path):
     data = folder(tmp_path, "a\tb\nb\tb\na\tb\na\tb\n", "a\nb\na\n")
-    found = read_sentences(data)
-    assert (found.texts, found.pairs.tolist()) == (("a", "b"), [[0, 1], [1, 1]])
-    assert [str(warning).removeprefix(f"{data}/") for warning in found.warnings] == [
+    result = read_sentences(data)
+    assert (result.texts, result.pairs.tolist()) == (("a", "b"), [[0, 1], [1, 1]])
+    assert [str(warning).removeprefix(f"{data}/") for warning in result.warnings] == [
         "background_sent.txt:3: 1 repeated sentences are used once; first occurrence here",
         "pos_pair.txt:3: 2 repeated pairs are used once; first occurrence here",
         "pos_pair.txt:2: 1 pairs consist of identical texts; their rank is 1; first occurrence here",
@@ -124,19 +124,19 @@ def test_the_fingerprint_is_that_of_the_content(tmp_path):
 
 @published
 def test_the_published_sentences_are_those_of_table_2():
-    found = read_sentences(str(DATA / "sent_evalrank"))
-    assert found.described() == "6,989 pairs among 24,957 sentences"
-    (warning,) = found.warnings
+    result = read_sentences(str(DATA / "sent_evalrank"))
+    assert result.described() == "6,989 pairs among 24,957 sentences"
+    (warning,) = result.warnings
     assert "13 pairs consist of identical texts" in str(warning)
-    pairs = {*map(tuple, found.pairs.tolist())}
+    pairs = {*map(tuple, result.pairs.tolist())}
     assert {(y, x) for x, y in pairs} == pairs
 
 
 @published
 def test_the_published_words_are_those_of_table_2():
-    found = read_words(str(DATA / "word_evalrank"))
-    assert found.described() == "5,514 pairs among 22,207 words"
-    assert found.warnings == ()
+    result = read_words(str(DATA / "word_evalrank"))
+    assert result.described() == "5,514 pairs among 22,207 words"
+    assert result.warnings == ()
 
 
 # A GiCCS benchmark
@@ -157,22 +157,22 @@ def test_a_benchmark_pairs_last_turns_with_their_best_candidates(tmp_path):
         *items("d2", "Danke.", ("Vielen Dank.", 0.8), ("Ich danke.", 0.8), ("Bitte.", 0.1)),
     ]
     write_benchmark(rows, path)
-    found = read_sentences(str(path))
-    texts = [(found.texts[x], found.texts[y]) for x, y in found.pairs]
+    result = read_sentences(str(path))
+    texts = [(result.texts[x], result.texts[y]) for x, y in result.pairs]
     assert texts == [
         ("Wann denn?", "Um wie viel Uhr?"),
         ("Danke.", "Vielen Dank."),
         ("Danke.", "Ich danke."),
     ]
-    assert len(found.texts) == 7  # "Bitte." is one sample
-    assert [warning.message for warning in found.warnings] == [
+    assert len(result.texts) == 7  # "Bitte." is one sample
+    assert [warning.message for warning in result.warnings] == [
         "in 1 dialogues several candidates share the highest score; each is a positive"
     ]
 
 
 def test_the_sample_is_a_ranking_task():
-    found, sample = read_sentences("giccs-sample"), read_benchmark("giccs-sample")
-    assert len(found.pairs) == len(sample.dialogue_ids)
-    assert set(found.texts) == {
+    result, sample = read_sentences("giccs-sample"), read_benchmark("giccs-sample")
+    assert len(result.pairs) == len(sample.dialogue_ids)
+    assert set(result.texts) == {
         text for item in sample.items for text in (item.last_turn, item.utterance)
     }

@@ -39,10 +39,10 @@ def brute_force(vectors, pairs, similarity, tie=TIE):
         vectors = (vectors - vectors[finite].mean(axis=0)).astype(np.float32).astype(np.float64)
     norms = np.array([math.sqrt(sum(v * v for v in row)) for row in vectors.tolist()])
     usable = finite if similarity == "l2" else finite & (norms > 0)
-    found = []
+    result = []
     for x, y in pairs.tolist():
         if not (usable[x] and usable[y]):
-            found.append((0, 0))
+            result.append((0, 0))
             continue
         if similarity == "l2":
             near, slack = -np.sqrt(((vectors - vectors[x]) ** 2).sum(axis=1)), tie * norms[x]
@@ -52,16 +52,16 @@ def brute_force(vectors, pairs, similarity, tie=TIE):
         others = [j for j in range(len(vectors)) if usable[j] and j not in (x, y)]
         nearer = sum(near[j] - near[y] > slack for j in others)
         tied = sum(abs(near[j] - near[y]) <= slack for j in others)
-        found.append((1 + nearer, 1 + nearer + tied))
-    return np.array(found).T
+        result.append((1 + nearer, 1 + nearer + tied))
+    return np.array(result).T
 
 
 def agree(vectors, pairs, similarity, **how):
-    found = compute_ranks(vectors, pairs, similarity, **how)
+    result = compute_ranks(vectors, pairs, similarity, **how)
     rank, pessimistic = brute_force(vectors, pairs, similarity)
-    assert found.rank.tolist() == rank.tolist()
-    assert found.pessimistic.tolist() == pessimistic.tolist()
-    return found
+    assert result.rank.tolist() == rank.tolist()
+    assert result.pessimistic.tolist() == pessimistic.tolist()
+    return result
 
 
 # By hand
@@ -70,31 +70,33 @@ def agree(vectors, pairs, similarity, **how):
 def test_the_anchor_is_no_candidate_and_its_copy_is_one():
     # From 0, its copy 1 has cosine 1, 2 has 0.8, 3 has 0.6.
     vectors = array([1, 0], [1, 0], [4, 3], [3, 4])
-    found = compute_ranks(vectors, np.array([[0, 2], [0, 1], [0, 3]]))
-    assert found.rank.tolist() == [2, 1, 3]
-    assert found.similarity == pytest.approx([0.8, 1.0, 0.6])
+    result = compute_ranks(vectors, np.array([[0, 2], [0, 1], [0, 3]]))
+    assert result.rank.tolist() == [2, 1, 3]
+    assert result.similarity == pytest.approx([0.8, 1.0, 0.6])
 
 
 def test_ties_count_for_the_positive_and_in_the_pessimistic_rank_against_it():
     # From 0: three copies of the positive's direction, one nearer, one farther.
     vectors = array([1, 0], [4, 3], [8, 6], [4, 3], [4, 1], [0, 1])
-    found = compute_ranks(vectors, np.array([[0, 1], [0, 5]]))
-    assert found.rank.tolist() == [2, 5]
-    assert found.pessimistic.tolist() == [4, 5]
+    result = compute_ranks(vectors, np.array([[0, 1], [0, 5]]))
+    assert result.rank.tolist() == [2, 5]
+    assert result.pessimistic.tolist() == [4, 5]
 
 
 def test_l2_ranks_by_distance_and_reports_one_over_one_plus_it():
     # Distances from 0: 2, 3, 1.
-    found = compute_ranks(array([0], [2], [3], [1]), np.array([[0, 1], [0, 2], [0, 3]]), "l2")
-    assert found.rank.tolist() == [2, 3, 1]
-    assert found.similarity == pytest.approx([1 / 3, 1 / 4, 1 / 2])
+    result = compute_ranks(array([0], [2], [3], [1]), np.array([[0, 1], [0, 2], [0, 3]]), "l2")
+    assert result.rank.tolist() == [2, 3, 1]
+    assert result.similarity == pytest.approx([1 / 3, 1 / 4, 1 / 2])
 
 
 def test_a_text_paired_with_itself_is_at_rank_1_and_ties_with_its_copies():
     for similarity in ("cos", "l2"):
-        found = compute_ranks(array([1, 0], [1, 0], [0, 1]), np.array([[0, 0], [2, 2]]), similarity)
-        assert found.rank.tolist() == [1, 1]
-        assert found.pessimistic.tolist() == [2, 1]
+        result = compute_ranks(
+            array([1, 0], [1, 0], [0, 1]), np.array([[0, 0], [2, 2]]), similarity
+        )
+        assert result.rank.tolist() == [1, 1]
+        assert result.pessimistic.tolist() == [2, 1]
 
 
 # Vectors that are none
@@ -102,11 +104,11 @@ def test_a_text_paired_with_itself_is_at_rank_1_and_ties_with_its_copies():
 
 def test_a_row_that_is_not_finite_is_no_candidate_and_gives_no_rank():
     vectors = array([1, 0], [4, 3], [np.nan, 1], [np.inf, 0], [3, 4])
-    found = compute_ranks(vectors, np.array([[0, 4], [0, 2], [3, 0]]))
-    assert found.rank.tolist() == [2, 0, 0]
-    assert found.pessimistic.tolist() == [2, 0, 0]
-    assert np.isnan(found.similarity).tolist() == [False, True, True]
-    assert found.candidates == 3
+    result = compute_ranks(vectors, np.array([[0, 4], [0, 2], [3, 0]]))
+    assert result.rank.tolist() == [2, 0, 0]
+    assert result.pessimistic.tolist() == [2, 0, 0]
+    assert np.isnan(result.similarity).tolist() == [False, True, True]
+    assert result.candidates == 3
 
 
 def test_a_zero_has_a_distance_but_no_cosine():
@@ -118,8 +120,8 @@ def test_a_zero_has_a_distance_but_no_cosine():
 def test_where_no_row_is_usable_there_are_no_ranks():
     vectors = np.full((3, 2), np.nan, np.float32)
     for similarity in SIMILARITIES:
-        found = compute_ranks(vectors, np.array([[0, 1]]), similarity)
-        assert (found.rank.tolist(), found.candidates) == ([0], 0)
+        result = compute_ranks(vectors, np.array([[0, 1]]), similarity)
+        assert (result.rank.tolist(), result.candidates) == ([0], 0)
 
 
 @pytest.mark.parametrize(
@@ -165,8 +167,8 @@ def exact_l2(vectors, x, y):
 @pytest.mark.parametrize(("similarity", "exact"), [("cos", exact_cos), ("l2", exact_l2)])
 def test_with_many_exact_ties_ranks_are_those_in_fractions(similarity, exact, rows, block):
     pairs = every_pair(len(rows))
-    found = compute_ranks(array(*rows), pairs, similarity, block=block)
-    for (x, y), rank, pessimistic in zip(pairs, found.rank, found.pessimistic, strict=True):
+    result = compute_ranks(array(*rows), pairs, similarity, block=block)
+    for (x, y), rank, pessimistic in zip(pairs, result.rank, result.pessimistic, strict=True):
         own, near = exact(rows, x, y)
         others = [near(j) for j in range(len(rows)) if j not in (x, y)]
         assert rank == 1 + sum(value > own for value in others)
@@ -222,9 +224,9 @@ def test_differences_below_what_a_float32_product_resolves_are_told_apart():
     above, below = [0.7 + 3e-6] * 20, [0.7 - 3e-6] * 20
     within = [0.7 + 3e-7] * 5 + [0.7 - 3e-7] * 5
     vectors = at_cosines([0.7, *above, *below, *within], 512)
-    found = agree(vectors, np.array([[0, 1]]), "cos")
-    assert (found.rank.tolist(), found.pessimistic.tolist()) == ([21], [31])
-    assert found.n_exact_comparisons == 50
+    result = agree(vectors, np.array([[0, 1]]), "cos")
+    assert (result.rank.tolist(), result.pessimistic.tolist()) == ([21], [31])
+    assert result.n_exact_comparisons == 50
 
 
 def test_l2_far_from_the_origin_does_not_cancel():
@@ -237,8 +239,8 @@ def test_l2_far_from_the_origin_does_not_cancel():
 
 
 def test_equal_rows_of_enormous_length_all_tie():
-    found = compute_ranks(np.full((4, 2), 3e38, np.float32), np.array([[0, 1]]), "l2")
-    assert (found.rank.tolist(), found.pessimistic.tolist()) == ([1], [3])
+    result = compute_ranks(np.full((4, 2), 3e38, np.float32), np.array([[0, 1]]), "l2")
+    assert (result.rank.tolist(), result.pessimistic.tolist()) == ([1], [3])
 
 
 def test_one_row_of_enormous_length_costs_time_but_no_rank():
@@ -297,7 +299,7 @@ def test_neither_order_nor_blocks_nor_scale_matter(seed, similarity):
     draw = generator(seed)
     vectors = draw.integers(-3, 4, size=(30, 4)).astype(np.float32)
     pairs = draw.integers(30, size=(40, 2))
-    found = compute_ranks(vectors, pairs, similarity)
+    result = compute_ranks(vectors, pairs, similarity)
     order = draw.permutation(30)
     place = np.argsort(order)
     scale = np.float32(2.0 ** draw.integers(-20, 20))
@@ -306,8 +308,8 @@ def test_neither_order_nor_blocks_nor_scale_matter(seed, similarity):
         compute_ranks(vectors, pairs, similarity, block=(3, 7)),
         compute_ranks(vectors * scale, pairs, similarity),
     ):
-        assert other.rank.tolist() == found.rank.tolist()
-        assert other.pessimistic.tolist() == found.pessimistic.tolist()
+        assert other.rank.tolist() == result.rank.tolist()
+        assert other.pessimistic.tolist() == result.pessimistic.tolist()
 
 
 @settings(max_examples=25, deadline=None)
@@ -326,19 +328,19 @@ def test_a_far_item_changes_nothing_and_a_copy_of_an_anchor_costs_a_rank(seed, s
     draw = generator(seed)
     vectors = np.abs(draw.standard_normal((20, 4))).astype(np.float32)
     pairs = np.array([(0, y) for y in range(1, 20)])
-    found = compute_ranks(vectors, pairs, similarity).rank
+    result = compute_ranks(vectors, pairs, similarity).rank
     far = np.concatenate([vectors, -100 * vectors[:1]])
     near = np.concatenate([vectors, vectors[:1]])
-    assert compute_ranks(far, pairs, similarity).rank.tolist() == found.tolist()
-    assert compute_ranks(near, pairs, similarity).rank.tolist() == (found + 1).tolist()
+    assert compute_ranks(far, pairs, similarity).rank.tolist() == result.tolist()
+    assert compute_ranks(near, pairs, similarity).rank.tolist() == (result + 1).tolist()
 
 
 def test_where_all_is_left_open_it_is_settled_in_parts(monkeypatch):
     monkeypatch.setattr(ranking, "MAX_PENDING_COMPARISONS", 10)
     vectors = np.ones((30, 3), np.float32)
     vectors[20:] = generator().standard_normal((10, 3))
-    found = agree(vectors, every_pair(30), "cos", block=(7, 13))
-    assert found.pessimistic[:2].tolist() == [20, 19]  # 19 copies beside itself, 18 beside a pair
+    result = agree(vectors, every_pair(30), "cos", block=(7, 13))
+    assert result.pessimistic[:2].tolist() == [20, 19]  # 19 copies beside itself, 18 beside a pair
 
 
 def test_memory_is_that_of_a_block_and_not_of_all_products():
@@ -362,37 +364,41 @@ def test_measures_are_means_over_pairs_with_ties_both_ways():
         np.array([0.9, 0.8, 0.7, 0.1, 0.9, 0.6]),
         30,
     )
-    found = estimate_metrics(ranks, np.array([[0, 1], [1, 0], [2, 3], [4, 5], [6, 7], [8, 9]]))
-    assert {name: one.value for name, one in found.items()} == pytest.approx(
+    result = estimate_metrics(ranks, np.array([[0, 1], [1, 0], [2, 3], [4, 5], [6, 7], [8, 9]]))
+    assert {name: one.value for name, one in result.items()} == pytest.approx(
         {"mrr": 0.5, "hits@1": 2 / 6, "hits@3": 0.5, "hits@10": 5 / 6, "mean_rank": 5.5}
     )
-    assert found["mrr"].extra == {"pessimistic": pytest.approx(2.75 / 6), "ties": 1}
-    assert found["hits@3"].extra["pessimistic"] == pytest.approx(2 / 6)
-    assert 0.05 <= found["mrr"].low < 0.5 < found["mrr"].high <= 1
+    assert result["mrr"].extra == {"pessimistic": pytest.approx(2.75 / 6), "ties": 1}
+    assert result["hits@3"].extra["pessimistic"] == pytest.approx(2 / 6)
+    assert 0.05 <= result["mrr"].low < 0.5 < result["mrr"].high <= 1
 
 
 def test_pairs_without_a_vector_are_misses_and_are_told():
     ranks = Ranks(np.array([1, 0]), np.array([1, 0]), np.array([0.9, np.nan]), 30)
-    found = estimate_metrics(ranks, np.array([[0, 1], [2, 3]]))
-    assert (found["hits@1"].value, found["hits@1"].extra["known"], found["hits@1"].n) == (0.5, 1, 2)
-    assert found["hits@1"].reason == (
+    result = estimate_metrics(ranks, np.array([[0, 1], [2, 3]]))
+    assert (result["hits@1"].value, result["hits@1"].extra["known"], result["hits@1"].n) == (
+        0.5,
+        1,
+        2,
+    )
+    assert result["hits@1"].reason == (
         "1 of 2 pairs are misses: a text has no vector; 2 pairs: no interval, which needs 5"
     )
-    assert (found["mean_rank"].value, found["mean_rank"].n) == (1, 1)
+    assert (result["mean_rank"].value, result["mean_rank"].n) == (1, 1)
 
 
 def test_without_any_rank_values_are_nan_with_a_reason():
     nothing = Ranks(np.zeros(2, int), np.zeros(2, int), np.full(2, np.nan), 0)
-    for one in estimate_metrics(nothing, np.array([[0, 1], [1, 0]])).values():
-        assert math.isnan(one.value)
-        assert one.reason == "no pair has a vector for both texts"
+    for estimate_metric in estimate_metrics(nothing, np.array([[0, 1], [1, 0]])).values():
+        assert math.isnan(estimate_metric.value)
+        assert estimate_metric.reason == "no pair has a vector for both texts"
 
 
 def test_a_pair_and_its_reverse_alone_have_no_interval():
     ranks = Ranks(np.array([1, 2]), np.array([1, 2]), np.ones(2), 9)
-    found = estimate_metrics(ranks, np.array([[0, 1], [1, 0]]))["mrr"]
-    assert (found.value, found.reason) == (0.75, "1 pairs: no interval, which needs 5")
-    assert math.isnan(found.low)
+    result = estimate_metrics(ranks, np.array([[0, 1], [1, 0]]))["mrr"]
+    assert (result.value, result.reason) == (0.75, "1 pairs: no interval, which needs 5")
+    assert math.isnan(result.low)
 
 
 def test_intervals_cover_the_mean_of_a_known_distribution_though_pairs_share_texts():
@@ -403,11 +409,11 @@ def test_intervals_cover_the_mean_of_a_known_distribution_though_pairs_share_tex
     for seed in range(200):
         coin = draw.integers(2, size=40)
         rank = 1 + (coin[pairs].sum(axis=1) >= 1)  # 2 with probability 3/4: Hits@1 is 1/4
-        found = estimate_metrics(
+        result = estimate_metrics(
             Ranks(rank, rank, np.ones(len(rank)), 9), pairs, resamples=200, seed=seed
         )
-        covered += found["hits@1"].low <= 0.25 <= found["hits@1"].high
-        wide += found["hits@1"].high - found["hits@1"].low
+        covered += result["hits@1"].low <= 0.25 <= result["hits@1"].high
+        wide += result["hits@1"].high - result["hits@1"].low
     assert 170 <= covered <= 198  # without the widening 137
 
 
@@ -424,13 +430,13 @@ def test_an_index_that_searches_all_its_lists_finds_the_exact_ranks(monkeypatch)
     vectors[400:800] = vectors[:400] + 0.8 * draw.standard_normal((400, 12)).astype(np.float32)
     for similarity in ("cos", "l2"):
         exact = compute_ranks(vectors, pairs, similarity)
-        found, facts = approximate_ranks(vectors, pairs, similarity, n_probed_lists=10**6)
+        result, facts = approximate_ranks(vectors, pairs, similarity, n_probed_lists=10**6)
         near = exact.rank <= 50
         assert 100 < near.sum() < 399
-        assert found.rank[near].tolist() == exact.rank[near].tolist()
-        assert (found.rank[~near] == np.where(exact.rank[~near] == 0, 0, 1998)).all()
+        assert result.rank[near].tolist() == exact.rank[near].tolist()
+        assert (result.rank[~near] == np.where(exact.rank[~near] == 0, 0, 1998)).all()
         assert (facts["equal"], facts["checked"]) == (1.0, 399)
-        np.testing.assert_array_equal(found.similarity, exact.similarity)
+        np.testing.assert_array_equal(result.similarity, exact.similarity)
 
 
 def test_an_index_that_misses_says_so_and_bounds_what_it_does_not_know():
@@ -438,9 +444,9 @@ def test_an_index_that_misses_says_so_and_bounds_what_it_does_not_know():
     draw = generator()
     vectors = draw.standard_normal((4000, 24)).astype(np.float32)
     pairs = draw.integers(4000, size=(300, 2))
-    found, facts = approximate_ranks(vectors, pairs, "cos", n_probed_lists=1)
+    result, facts = approximate_ranks(vectors, pairs, "cos", n_probed_lists=1)
     assert facts["equal"] < 1
-    measured = estimate_metrics(found, pairs)
+    measured = estimate_metrics(result, pairs)
     exact = estimate_metrics(compute_ranks(vectors, pairs), pairs)
     assert measured["mrr"].extra["at_most"] > max(measured["mrr"].value, exact["mrr"].value)
     assert math.isnan(measured["mean_rank"].value)

@@ -23,18 +23,18 @@ def array(*rows):
 def test_the_anchor_takes_the_place_that_a_rank_from_1_would():
     # Distances from 0: itself 0, then 1, 2, 3; its own score is above every positive's.
     vectors = array([0], [1], [2], [3])
-    found, own = reference_ranks(vectors, np.array([[0, 1], [0, 3]]), "l2", "word")
-    assert (found.rank.tolist(), own) == ([1, 3], 0)
-    assert found.similarity == pytest.approx([1 / 2, 1 / 4])
+    result, own = reference_ranks(vectors, np.array([[0, 1], [0, 3]]), "l2", "word")
+    assert (result.rank.tolist(), own) == ([1, 3], 0)
+    assert result.similarity == pytest.approx([1 / 2, 1 / 4])
 
 
 def test_cosines_are_those_of_centred_vectors():
     # Less their mean (2, 2) these are (1, 0), (-1, 0), (0, 1), (0, -1): from 0 the second is the last.
     vectors = array([3, 2], [1, 2], [2, 3], [2, 1])
-    found, _ = reference_ranks(vectors, np.array([[0, 1]]), "cos", "sentence")
-    assert found.similarity.tolist() == [-1]
+    result, _ = reference_ranks(vectors, np.array([[0, 1]]), "cos", "sentence")
+    assert result.similarity.tolist() == [-1]
     assert (
-        found.rank.tolist()
+        result.rank.tolist()
         == compute_ranks(vectors, np.array([[0, 1]]), "cos-centred").rank.tolist()
     )
     assert compute_ranks(vectors, np.array([[0, 1]])).rank.tolist() == [3]
@@ -51,22 +51,22 @@ def test_two_unknown_words_are_found_in_one_another():
 def test_a_sentence_of_unknown_words_is_almost_zero():
     # Before the mean is subtracted; under l2 the distance to (3, 4) is 5.
     vectors = array([3, 4], [np.nan, np.nan], [9, 9])
-    found, _ = reference_ranks(vectors, np.array([[0, 1]]), "l2", "sentence")
-    assert found.similarity == pytest.approx([1 / 6])
+    result, _ = reference_ranks(vectors, np.array([[0, 1]]), "l2", "sentence")
+    assert result.similarity == pytest.approx([1 / 6])
 
 
 def test_a_vector_of_zeros_is_found_as_a_positive_and_nearer_as_a_candidate():
     # The mean is 0 here; cosines from 0: itself 1, then 0.8, NaN, -0.95.
     vectors = array([5, 0], [4, 3], [0, 0], [-9, -3])
-    found, _ = reference_ranks(vectors, np.array([[0, 1], [0, 2]]), "cos", "sentence")
-    assert found.rank.tolist() == [2, 1]  # the anchor and the zeros; nothing is above NaN
+    result, _ = reference_ranks(vectors, np.array([[0, 1], [0, 2]]), "cos", "sentence")
+    assert result.rank.tolist() == [2, 1]  # the anchor and the zeros; nothing is above NaN
 
 
 def test_where_nothing_is_known_it_finds_everything():
     vectors = np.full((3, 2), np.nan, np.float32)
     for level in ("sentence", "word"):
-        found, own = reference_ranks(vectors, np.array([[0, 1]]), "cos", level)
-        assert (found.rank.tolist(), own) == ([1], 0)
+        result, own = reference_ranks(vectors, np.array([[0, 1]]), "cos", level)
+        assert (result.rank.tolist(), own) == ([1], 0)
 
 
 # The published data
@@ -195,9 +195,9 @@ def test_toy_embeddings_on_words(tmp_path):
     unknown = np.full(50, np.nan, np.float32)
     vectors = np.array([words.get(text, unknown) for text in data.texts])
     ranks, _ = reference_ranks(vectors, data.pairs, "cos", "word")
-    found = measured(ranks, data.pairs)
-    assert found["mrr"] == pytest.approx(0.0318, abs=0.002)
-    assert found["hits@3"] == pytest.approx(0.0354, abs=0.002)
+    result = measured(ranks, data.pairs)
+    assert result["mrr"] == pytest.approx(0.0318, abs=0.002)
+    assert result["hits@3"] == pytest.approx(0.0354, abs=0.002)
     l2, _ = reference_ranks(vectors, data.pairs[::10], "l2", "word")
     defined = estimate_metrics(compute_ranks(vectors, data.pairs, "l2"), data.pairs, resamples=2)[
         "mrr"

@@ -62,8 +62,8 @@ def results(models):
 @pytest.fixture
 def folder(tmp_path, results):
     store = Store(tmp_path / "results")
-    for one in results:
-        store.add(one)
+    for result in results:
+        store.add(result)
     return tmp_path / "results"
 
 
@@ -78,9 +78,9 @@ def columns(results):
 
 def test_every_correlation_is_scipys(results):
     intrinsic, downstream = columns(results)
-    found = correlate(intrinsic, downstream, resamples=50)
-    assert len(found.cells) == len(intrinsic) * len(downstream) == 7 * 2
-    for cell in found.cells:
+    result = correlate(intrinsic, downstream, resamples=50)
+    assert len(result.cells) == len(intrinsic) * len(downstream) == 7 * 2
+    for cell in result.cells:
         x = [cell.intrinsic.scores[model] for model in cell.downstream.scores]
         y = list(cell.downstream.scores.values())
         assert cell.rho.value == pytest.approx(spearmanr(x, y).statistic)
@@ -115,8 +115,8 @@ def test_intervals_draw_families(results):
 
 def test_the_best_and_the_second_are_placed_and_the_rest_set_against_the_best(results):
     intrinsic, downstream = columns(results)
-    found = correlate(intrinsic, downstream, resamples=200)
-    of_mr = [cell for cell in found.cells if cell.downstream.label == "MR"]
+    result = correlate(intrinsic, downstream, resamples=200)
+    of_mr = [cell for cell in result.cells if cell.downstream.label == "MR"]
     values = sorted({cell.rho.value for cell in of_mr}, reverse=True)
     for cell in of_mr:
         assert cell.rank == {values[0]: 1, values[1]: 2}.get(cell.rho.value, 0)
@@ -130,7 +130,7 @@ def test_the_best_and_the_second_are_placed_and_the_rest_set_against_the_best(re
 
 def test_too_few_models_and_equal_scores_are_not_defined(results):
     intrinsic, downstream = columns(results)
-    few = [one for one in results if one.model in ("made-up:1", "made-up:2", "made-up:3")]
+    few = [result for result in results if result.model in ("made-up:1", "made-up:2", "made-up:3")]
     cells = correlate(*columns(few), resamples=10).cells
     assert {cell.rho.reason for cell in cells} == {"3 models; a rank correlation needs 4"}
     assert all(math.isnan(cell.rho.value) and cell.rank == 0 for cell in cells)
@@ -141,7 +141,7 @@ def test_too_few_models_and_equal_scores_are_not_defined(results):
 
 
 def test_few_families_have_no_interval(results):
-    two = [one for one in results if family_of(one.model) in ("made-up:0", "made-up:1")]
+    two = [result for result in results if family_of(result.model) in ("made-up:0", "made-up:1")]
     cell = correlate(*columns(two), resamples=10).cells[0]
     assert cell.rho.n == 4
     assert not math.isnan(cell.rho.value)
@@ -157,14 +157,17 @@ def test_few_families_have_no_interval(results):
 def test_correlations_are_over_models_that_have_both_and_the_others_are_named(results):
     kept = [r for r in results if not (r.model == "made-up:3" and r.task == "evalrank-sentence")]
     intrinsic, downstream = columns(kept)
-    found = correlate(intrinsic, downstream, resamples=10)
-    sizes = {cell.intrinsic.label: cell.rho.n for cell in found.cells}
+    result = correlate(intrinsic, downstream, resamples=10)
+    sizes = {cell.intrinsic.label: cell.rho.n for cell in result.cells}
     assert (sizes["mrr"], sizes["STS-B"]) == (11, 12)
-    assert found.document()["missing"][0] == (
+    assert result.document()["missing"][0] == (
         "evalrank-sentence mrr: missing for 1 of 12 models: made-up:3"
     )
-    assert {len(one.scores) for one in keep_complete_models([*intrinsic, *downstream])} == {11}
-    behind = [cell.difference for cell in found.cells if cell.difference]
+    assert {
+        len(keep_complete_model.scores)
+        for keep_complete_model in keep_complete_models([*intrinsic, *downstream])
+    } == {11}
+    behind = [cell.difference for cell in result.cells if cell.difference]
     assert {one.n for one in behind} == {11}  # the best is mrr, which one model lacks
 
 
@@ -179,12 +182,12 @@ def test_settings_and_other_data_are_columns_of_their_own(results):
     how = {"setting": "cos", "data": "b" * 64}
     other = [result(f"m{n}", "evalrank-sentence", {"mrr": 0.1}, **how) for n in range(5)]
     table = collect_scores([*cos, *l2], [parse_selector("evalrank-sentence:mrr")])
-    assert {one.label: one.scores["m3"] for one in table.columns} == {
+    assert {column.label: column.scores["m3"] for column in table.columns} == {
         "mrr (cos)": 3,
         "mrr (l2)": -3,
     }
     table = collect_scores([*cos, *other], [parse_selector("evalrank-sentence:mrr")])
-    assert [one.label for one in table.columns] == ["mrr (made-up-aa)", "mrr (made-up-bb)"]
+    assert [column.label for column in table.columns] == ["mrr (made-up-aa)", "mrr (made-up-bb)"]
     assert collect_scores(cos, [parse_selector("evalrank-sentence:mrr")]).columns[0].label == "mrr"
 
 
@@ -324,7 +327,7 @@ def test_the_best_is_bold(folder, form, bold, line):
     assert bold in text
     assert line in text
     assert "«" not in text.split("95 % intervals", 1)[0]
-    explained = [one for one in text.splitlines() if "jackknife over families" in one]
+    explained = [line for line in text.splitlines() if "jackknife over families" in line]
     assert explained[0].startswith("%") == (form == "latex")
 
 
@@ -377,7 +380,7 @@ def test_the_plot_is_drawn(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--intrinsic", "evalrank-word"], "no score evalrank-word"),
         (["--intrinsic", "csts"], "no score csts; expected a metric: csts:METRIC"),
@@ -389,16 +392,16 @@ def test_the_plot_is_drawn(folder, tmp_path):
         (["--intrinsic", "uniformity", "--plot", "x.svg", "--pivot", "CR"], "--pivot CR names 0 scores"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_said(folder, arguments, said):
-    assert said in run(folder, *arguments, code=2).stderr
+def test_what_is_not_there_is_said(folder, arguments, message):
+    assert message in run(folder, *arguments, code=2).stderr
 
 
 def test_scores_that_no_model_shares_are_no_plot(tmp_path):
     store = Store(tmp_path)
     store.add(result("made-up:1", "evalrank-word", {"mrr": 0.5}))
     store.add(result("made-up:2", "classification", {"accuracy": 0.5}, {"MR": 0.5}))
-    said = run(tmp_path, "--plot", tmp_path / "x.svg", code=2).stderr
-    assert "no model has all scores of the plot" in said
+    message = run(tmp_path, "--plot", tmp_path / "x.svg", code=2).stderr
+    assert "no model has all scores of the plot" in message
     done = run(tmp_path)
     assert "undefined" in done.stdout
     assert "0 models; a rank correlation needs 4" in done.stdout
@@ -407,8 +410,8 @@ def test_scores_that_no_model_shares_are_no_plot(tmp_path):
 
 def test_a_folder_without_classification_says_so(tmp_path, results):
     store = Store(tmp_path)
-    for one in results:
-        if one.task == "evalrank-sentence":
-            store.add(one)
+    for result in results:
+        if result.task == "evalrank-sentence":
+            store.add(result)
     assert "no downstream accuracy" in run(tmp_path, code=2).stderr
     assert "no such folder" in run(tmp_path / "nothing", code=2).stderr

@@ -39,12 +39,12 @@ class Dictionary:
     def vectors(self, texts, progress):
         self.asked += texts
         width = len(next(iter(self.words.values())))
-        found = np.full((len(texts), width), np.nan, np.float32)
+        result = np.full((len(texts), width), np.nan, np.float32)
         for place, text in enumerate(texts):
             sought = (self.words.get(word, self.words.get(word.lower())) for word in text.split())
             if known := [vector for vector in sought if vector is not None]:
-                found[place] = np.mean(known, axis=0)
-        return found
+                result[place] = np.mean(known, axis=0)
+        return result
 
     def environment(self):
         return {}
@@ -57,8 +57,8 @@ def write(path, *rows):
 
 
 def task(name="word-similarity", **options):
-    (found,) = open_tasks(name, TaskOptions(**options))
-    return found
+    (result,) = open_tasks(name, TaskOptions(**options))
+    return result
 
 
 def asked(model, data, name="word-similarity", *, min_known_pairs=None, **options):

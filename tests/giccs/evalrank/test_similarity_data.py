@@ -31,7 +31,7 @@ def write(path, text):
 def problems_of(path, columns=None):
     with pytest.raises(InputError) as caught:
         read_similarity(path, columns)
-    return [str(one).removeprefix(str(path)) for one in caught.value.problems]
+    return [str(problem).removeprefix(str(path)) for problem in caught.value.problems]
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,16 @@ def test_a_folder_of_sets_and_a_set_in_parts(tmp_path):
     for name in ("b.txt", "a.txt", "README.txt", "notes.md", ".hidden.txt"):
         write(tmp_path / "words" / name, f"sun sea {len(name)}\n")
     (tmp_path / "words" / "c.csv.gz").write_bytes(gzip.compress(b"word1,word2,score\nsun,sky,2\n"))
-    found = read_similarity(tmp_path / "words")
-    assert [one.name for one in found.sets] == ["a", "b", "c"]
-    assert found.described() == "3 pairs in 3 sets"
+    result = read_similarity(tmp_path / "words")
+    assert [data_set.name for data_set in result.sets] == ["a", "b", "c"]
+    assert result.described() == "3 pairs in 3 sets"
     write(tmp_path / "sts" / "sts-test.csv", STS.format(*KITES))
     write(tmp_path / "sts" / "sts-train.csv", STS.format(*BUSES))
-    found = read_similarity(tmp_path / "sts")
-    (one,) = found.sets
-    assert (one.name, one.scale, found.described()) == ("STS-Benchmark", (0, 5), "2 pairs")
+    result = read_similarity(tmp_path / "sts")
+    (one,) = result.sets
+    assert (one.name, one.scale, result.described()) == ("STS-Benchmark", (0, 5), "2 pairs")
     assert [pair.text1 for pair in one.pairs] == [BUSES[0], KITES[0]]  # train before test
-    assert [warning.message for warning in found.warnings] == [
+    assert [warning.message for warning in result.warnings] == [
         "STS-Benchmark: sts-dev.csv missing; the set contains the other files only"
     ]
 
@@ -183,14 +183,14 @@ def test_the_files_of_semeval_sts_are_read(tmp_path):
     write(tmp_path / "STS.gs.ALL.txt", "4.8\n0\n2.5\n")
     write(tmp_path / "STS.gs.SMT.txt", "1\n")
     write(tmp_path / "correlation.pl", "print 1\n")
-    found = read_similarity(tmp_path)
-    assert {one.name: one.pairs for one in found.sets} == {
+    result = read_similarity(tmp_path)
+    assert {data_set.name: data_set.pairs for data_set in result.sets} == {
         "MSRvid": (RatedPair("A dog runs.", "A dog is running.", 4.8), RatedPair("A kite.", "A bus.", 0.0)),
         "surprise.OnWN": (RatedPair('to "run"', "to move", 2.5),),
         "plagiarism": (RatedPair("e f", "g h", 3.0),),
     }  # fmt: skip
-    assert {one.scale for one in found.sets} == {(0, 5)}
-    assert [warning.message for warning in found.warnings] == [
+    assert {data_set.scale for data_set in result.sets} == {(0, 5)}
+    assert [warning.message for warning in result.warnings] == [
         "STS.gs.ALL.txt, STS.gs.SMT.txt: skipped, part of no set",
         "plagiarism: 2 of 3 rows have no gold score; skipped",
     ]
@@ -203,11 +203,11 @@ def test_the_files_of_semeval_sts_are_read(tmp_path):
 
 def test_a_joint_file_of_semeval_does_not_count_twice(tmp_path):
     semeval(tmp_path, "ALL", "a\tb\nc\td\n", "1\n2\n")
-    assert [one.name for one in read_similarity(tmp_path).sets] == ["ALL"]
+    assert [data_set.name for data_set in read_similarity(tmp_path).sets] == ["ALL"]
     semeval(tmp_path, "one", "a\tb\n", "1\n")
-    found = read_similarity(tmp_path)
-    assert [one.name for one in found.sets] == ["one"]
-    assert "STS.gs.ALL.txt, STS.input.ALL.txt: skipped" in found.warnings[0].message
+    result = read_similarity(tmp_path)
+    assert [data_set.name for data_set in result.sets] == ["one"]
+    assert "STS.gs.ALL.txt, STS.input.ALL.txt: skipped" in result.warnings[0].message
 
 
 def test_faults_of_semeval_sts_name_the_file_that_has_them(tmp_path):
@@ -232,9 +232,9 @@ def test_faults_of_semeval_sts_name_the_file_that_has_them(tmp_path):
 
 def test_pairs_that_repeat_stay_and_are_counted(tmp_path):
     path = write(tmp_path / "a.txt", "sun sea 3\nsea sun 2\nsky sky 5\nsun sea 3\n")
-    found = read_similarity(path)
-    assert len(found.sets[0].pairs) == 4
-    assert [str(one) for one in found.warnings] == [
+    result = read_similarity(path)
+    assert len(result.sets[0].pairs) == 4
+    assert [str(warning) for warning in result.warnings] == [
         f"{path}: a: 2 of 4 pairs repeat an earlier one and are kept"
     ]
 
@@ -253,7 +253,7 @@ def test_the_fingerprint_is_of_the_content(tmp_path):
 @needs_published
 def test_the_published_sets_are_read_whole():
     words = read_similarity(PUBLISHED / "word_similarity")
-    assert [len(one.pairs) for one in words.sets] == [
+    assert [len(data_set.pairs) for data_set in words.sets] == [
         30, 3000, 287, 771, 65, 2034, 999, 3500, 144, 353, 252, 203, 130,
     ]  # fmt: skip
     sts = read_similarity(PUBLISHED / "sent_similarity" / "STS" / "STSBenchmark")
@@ -261,7 +261,7 @@ def test_the_published_sets_are_read_whole():
     sick = read_similarity(PUBLISHED / "sent_similarity" / "SICK")
     assert (sick.described(), sick.sets[0].scale) == ("9927 pairs", (1, 5))
     german = read_similarity(SHARED / "data" / "stsb-de")
-    assert [len(one.pairs) for one in german.sets] == [1500, 1379]
+    assert [len(data_set.pairs) for data_set in german.sets] == [1500, 1379]
     hindi = read_similarity(SHARED / "data" / "semrel2024" / "hin_dev_with_labels.csv")
     assert len(hindi.sets[0].pairs) == 288
     assert not any('"' in text[:1] for pair in hindi.sets[0].pairs for text in pair[:2])

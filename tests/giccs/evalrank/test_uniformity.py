@@ -30,10 +30,10 @@ def test_uniformity_is_the_log_mean_over_scipys_distances(units, monkeypatch):
 def test_alignment_is_the_mean_squared_distance(units):
     pairs = np.array([[0, 1], [1, 0], [2, 3], [3, 4], [5, 5], [0, 6], [7, 8]])
     a, b = units[[0, 2, 3, 0, 7]].astype(float), units[[1, 3, 4, 6, 8]].astype(float)
-    found = alignment(units, pairs)
-    assert found.value == pytest.approx(np.mean(np.sum((a - b) ** 2, axis=1)))
-    assert found.n == 5
-    assert found.low < found.value < found.high
+    result = alignment(units, pairs)
+    assert result.value == pytest.approx(np.mean(np.sum((a - b) ** 2, axis=1)))
+    assert result.n == 5
+    assert result.low < result.value < result.high
     few = alignment(units, pairs[:5])
     assert math.isnan(few.low)
     assert few.reason == "3 pairs: no interval, which needs 5"
@@ -68,18 +68,18 @@ def test_the_interval_of_uniformity_covers_other_draws():
         return normalize_vectors(vectors.astype(np.float32))[0]
 
     truth = uniformity(sample(6000)).value
-    found = [uniformity(sample(60)) for _ in range(100)]
-    assert sum(one.low <= truth <= one.high for one in found) >= 88
+    result = [uniformity(sample(60)) for _ in range(100)]
+    assert sum(one.low <= truth <= one.high for one in result) >= 88
 
 
 def test_texts_without_a_vector_are_left_out():
     vectors = np.array([[1, 0], [np.nan, np.nan], [0, 0], [0, 3]], np.float32)
     units, known = normalize_vectors(vectors)
     assert known.tolist() == [True, False, False, True]
-    found = alignment(units, np.array([[0, 1], [0, 3], [2, 3]]), known)
-    assert (found.value, found.n) == (2.0, 1)
+    result = alignment(units, np.array([[0, 1], [0, 3], [2, 3]]), known)
+    assert (result.value, result.n) == (2.0, 1)
     assert (
-        found.reason
+        result.reason
         == "2 of 3 pairs excluded: a text has no vector; 1 pairs: no interval, which needs 5"
     )
     assert math.isnan(alignment(units, np.array([[0, 1]]), known).value)
@@ -107,7 +107,7 @@ def test_it_is_a_task(tmp_path, static_encoder):
         assert 0 <= result.metrics["alignment"].value <= 4
         assert -8 <= result.metrics["uniformity"].value <= 0
         assert result.metrics["uniformity"].n == len(data.texts)
-    assert [one.signature["setting"] for one in results] == ["sentence", "word", "sentence"]
+    assert [result.signature["setting"] for result in results] == ["sentence", "word", "sentence"]
     assert results[0].metrics == results[1].metrics
     assert len(list(Store(tmp_path / "results").results())) == 3
     assert read("giccs-sample").fingerprint == results[2].signature["data"]
@@ -119,6 +119,6 @@ def test_how_many_texts_are_left_out_is_said(tmp_path):
     (tmp_path / "vectors.txt").write_text("car 1 0\nbus 0 1\n")
     (task,) = open_tasks(TaskOptions())
     model = open_model(f"static:{tmp_path / 'vectors.txt'}")
-    found = evaluate_task(task, model, task.read(str(tmp_path))).metrics["uniformity"]
+    result = evaluate_task(task, model, task.read(str(tmp_path))).metrics["uniformity"]
     few = "2 texts: no interval, which needs 5"
-    assert (found.n, found.reason) == (2, f"{few}; 1 of 3 texts excluded: no vector")
+    assert (result.n, result.reason) == (2, f"{few}; 1 of 3 texts excluded: no vector")

@@ -70,18 +70,20 @@ def data(benchmark_file):
 
 
 def called(*arguments):
-    done = CliRunner().invoke(evaluate, [str(one) for one in arguments], prog_name="giccs-eval")
+    done = CliRunner().invoke(
+        evaluate, [str(argument) for argument in arguments], prog_name="giccs-eval"
+    )
     return done.exit_code, done.stdout, done.stderr
 
 
 def kept(folder):
     """Return each result's predictions as they lie there, and its JSON but for time and place."""
-    found = {}
+    result = {}
     for path in sorted(Path(folder).glob("*.json")):
         document = json.loads(path.read_text("utf-8"))
         del document["seconds"], document["environment"]
-        found[path.name] = path.with_suffix(".parquet").read_bytes(), document
-    return found
+        result[path.name] = path.with_suffix(".parquet").read_bytes(), document
+    return result
 
 
 def asks_of(task, data, *names):
@@ -190,7 +192,7 @@ def test_what_kills_its_workers_or_fails_is_told_and_the_rest_is_done(
     with pytest.raises(EngineError) as caught:
         list(run_on_ray(asks, store, address=cluster.address))
     documents = [document for _, document in kept(tmp_path / "r").values()]
-    assert {(one["model"], one["signature"]["history"]) for one in documents} == {
+    assert {(document["model"], document["signature"]["history"]) for document in documents} == {
         ("baseline:chance", "with"),
         ("baseline:char-ngram", "without"),
     }
@@ -253,12 +255,12 @@ def test_a_worker_with_other_weights_is_not_believed(cluster, data, tmp_path):
 
 def marked(mark):
     """Return the commands of processes that have a mark in their environment."""
-    found = []
+    result = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if mark.encode() in (process / "environ").read_bytes():
-                found.append((process / "cmdline").read_bytes())
-    return [command for command in found if command]  # without: ended, and not yet buried
+                result.append((process / "cmdline").read_bytes())
+    return [command for command in result if command]  # without: ended, and not yet buried
 
 
 def test_ctrl_c_leaves_what_is_done(tmp_path, benchmark_file):
@@ -346,7 +348,7 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "told"),
     [
         (
             "Failed to connect to Ray cluster at 127.0.0.1:6379",  # all that Ray 2.60 says
@@ -356,8 +358,8 @@ def test_what_the_call_says_wrong(monkeypatch, tmp_path, benchmark_file):
         ("Could not find any\n running Ray instance.", "Could not find any running Ray instance."),
     ],
 )
-def test_a_cluster_that_wants_a_token_is_guessed(said, told):
-    assert _connection_message(ConnectionError(said)) == told
+def test_a_cluster_that_wants_a_token_is_guessed(message, told):
+    assert _connection_message(ConnectionError(message)) == told
 
 
 def test_what_comes_to_the_same_is_asked_once(data):
@@ -428,8 +430,10 @@ except EngineError as error:
     print(error)
 """
     command = [sys.executable, "-c", program, data.name, str(tmp_path / "r")]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
-    assert said.startswith("baseline:chance: pairwise-sts: not enough memory (")
+    message = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=True
+    ).stdout
+    assert message.startswith("baseline:chance: pairwise-sts: not enough memory (")
     assert len(kept(tmp_path / "r")) == 1
 
 

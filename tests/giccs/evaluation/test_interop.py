@@ -148,12 +148,12 @@ def metadata(monkeypatch):
 def test_the_sample_is_exported_as_simulated_and_under_its_own_licence(metadata, tmp_path):
     sample = read_benchmark("giccs-sample")
     embeddings.export_task(sample.first(3), ["with"], tmp_path)
-    (found,) = metadata(tmp_path / "giccs_sample_pairwise.py")
-    assert found["annotations_creators"] == "derived"
-    assert found["description"].startswith("Simulated annotations: ")
-    assert found["license"] == "cc-by-4.0"
-    assert found["eval_langs"] == ["deu-Latn"]
-    assert found["domains"] == ["Written"]
+    (result,) = metadata(tmp_path / "giccs_sample_pairwise.py")
+    assert result["annotations_creators"] == "derived"
+    assert result["description"].startswith("Simulated annotations: ")
+    assert result["license"] == "cc-by-4.0"
+    assert result["eval_langs"] == ["deu-Latn"]
+    assert result["domains"] == ["Written"]
     notice = (tmp_path / "giccs_sample_LICENCE.txt").read_text("utf-8")
     assert "Licence of the texts: cc-by-4.0, https://creativecommons.org/licenses/by/4.0/" in notice
     assert "Annotators: simulated" in notice
@@ -186,10 +186,10 @@ def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metada
         text = path.read_text("utf-8")
         assert f"Licence of the texts: cc-by-nc-nd-3.0, {link}" in text
         assert "WARNING: the licence cc-by-nc-nd-3.0 allows no derivatives" in text
-    for found in metadata(tmp_path / "out" / "giccs_release_pairwise.py"):
-        assert found["license"] == link  # mteb has no id for it
-        assert found["annotations_creators"] == "human-annotated"
-        assert "use them only privately" in found["description"]
+    for result in metadata(tmp_path / "out" / "giccs_release_pairwise.py"):
+        assert result["license"] == link  # mteb has no id for it
+        assert result["annotations_creators"] == "human-annotated"
+        assert "use them only privately" in result["description"]
 
 
 def test_what_neither_data_nor_card_toml_state_is_unknown(unstated_file, metadata, tmp_path):
@@ -199,14 +199,15 @@ def test_what_neither_data_nor_card_toml_state_is_unknown(unstated_file, metadat
         "license": None, "license_link": None, "annotators": "unknown", "language": "en",
     }  # fmt: skip
     embeddings.export_task(benchmark, ["without"], tmp_path, about)
-    (found,) = metadata(tmp_path / "giccs_benchmark_pairwise.py")
+    (result,) = metadata(tmp_path / "giccs_benchmark_pairwise.py")
     unknown = {
-        key: found[key] for key in ("license", "annotations_creators", "sample_creation", "domains")
+        key: result[key]
+        for key in ("license", "annotations_creators", "sample_creation", "domains")
     }
     assert unknown == {
         "license": "not specified", "annotations_creators": None, "sample_creation": None, "domains": None,
     }  # fmt: skip
-    assert found["eval_langs"] == ["eng-Latn"]
+    assert result["eval_langs"] == ["eng-Latn"]
     notice = (tmp_path / "giccs_benchmark_LICENCE.txt").read_text("utf-8")
     assert "WARNING: the licence is unknown" in notice
 
@@ -225,10 +226,10 @@ def test_card_toml_states_what_the_data_do_not(unstated_file, metadata, tmp_path
         "human",
         "nl",
     )
-    for found in metadata(tmp_path / "out" / "giccs_benchmark_pairwise.py"):
-        assert found["license"] == "https://example.org/terms"
-        assert found["annotations_creators"] == "human-annotated"
-        assert found["eval_langs"] == ["nld-Latn"]
+    for result in metadata(tmp_path / "out" / "giccs_benchmark_pairwise.py"):
+        assert result["license"] == "https://example.org/terms"
+        assert result["annotations_creators"] == "human-annotated"
+        assert result["eval_langs"] == ["nld-Latn"]
     assert (
         "Attribution: A. B., C. D."
         in (tmp_path / "out" / "giccs_benchmark_LICENCE.txt").read_text()
@@ -456,8 +457,8 @@ def test_mteb_itself_finds_the_same_numbers(static_encoder, benchmark, tmp_path)
     exported = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(exported)
     model = SentenceTransformer(str(static_encoder), device="cpu")
-    found = mteb.evaluate(model, [task() for task in exported.TASKS], cache=None)
-    for theirs, history in zip(found.task_results, ("without", "with"), strict=True):
+    result = mteb.evaluate(model, [task() for task in exported.TASKS], cache=None)
+    for theirs, history in zip(result.task_results, ("without", "with"), strict=True):
         ours = evaluate_task(
             PairwiseSTS(history, resamples=2), open_model(str(static_encoder)), benchmark
         )

@@ -18,7 +18,9 @@ def sweep_file(folder, text):
 
 
 def called(*arguments):
-    done = CliRunner().invoke(evaluate, [str(one) for one in arguments], prog_name="giccs-eval")
+    done = CliRunner().invoke(
+        evaluate, [str(argument) for argument in arguments], prog_name="giccs-eval"
+    )
     return done.exit_code, done.stdout, done.stderr
 
 
@@ -102,7 +104,7 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("grid = [", "sweep.toml:"),
         ("", "no [[grid]]"),
@@ -110,10 +112,10 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         ("[[grid]]\nmodels = ['m']\ntasks = ['csts']\noptions = 3", "options is 3"),
     ],
 )
-def test_what_is_no_sweep(tmp_path, text, said):
+def test_what_is_no_sweep(tmp_path, text, message):
     code, _, problems = called("--sweep", sweep_file(tmp_path, text))
     assert code == 2
-    assert said in problems
+    assert message in problems
 
 
 def test_a_sweep_runs_what_each_model_can_do_and_goes_on_where_it_stopped(
@@ -133,7 +135,7 @@ def test_a_sweep_runs_what_each_model_can_do_and_goes_on_where_it_stopped(
     code, out, said = called(*arguments)
     assert code == 0, said
     results = json.loads(out)["results"]
-    assert [(one["model"], one["environment"]["data"]) for one in results] == [
+    assert [(result["model"], result["environment"]["data"]) for result in results] == [
         (model, data)
         for model in ("baseline:chance", str(static_encoder))
         for data in (str(benchmark_file), "giccs-sample")

@@ -125,13 +125,13 @@ def test_limits_are_those_of_the_definition(like, skipped):
         benchmark = benchmark_of(like, records)
         values = predictions_of(benchmark)
         prediction = dict(zip(counted(records), values, strict=True))
-        (found,) = correlations_over_annotators(
+        (result,) = correlations_over_annotators(
             Judgments.from_records(records), benchmark, [values]
         )
         for name in COEFFICIENTS:
             between, low, high = limits_by_definition(name, prediction, records)
             wider += between > 0
-            assert (found[name].low, found[name].high) == pytest.approx((low, high), abs=1e-9)
+            assert (result[name].low, result[name].high) == pytest.approx((low, high), abs=1e-9)
     assert wider > 1  # the cases in which nothing is added are not the only ones
 
 
@@ -139,16 +139,16 @@ def test_the_value_and_the_rest_of_the_interval_are_those_over_dialogues(like):
     records = [*study(1)]
     benchmark = benchmark_of(like, records)
     values = predictions_of(benchmark)
-    (found,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
+    (result,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
     dialogue = np.array([int(item.item_id[0]) for item in benchmark.items])
     alone = correlations(values, np.array([item.score for item in benchmark.items]), dialogue)
     for name in COEFFICIENTS:
-        assert found[name].value == alone[name].value
-        assert found[name].n == alone[name].n
-        assert found[name].low <= alone[name].low
-        assert found[name].high >= alone[name].high
-        assert found[name].extra == {"annotators": 5}
-        assert found[name].reason.split("; ") == [
+        assert result[name].value == alone[name].value
+        assert result[name].n == alone[name].n
+        assert result[name].low <= alone[name].low
+        assert result[name].high >= alone[name].high
+        assert result[name].extra == {"annotators": 5}
+        assert result[name].reason.split("; ") == [
             "6 dialogues: the interval is approximate below 20",
             "5 annotators: the interval is approximate below 20",
         ]
@@ -195,8 +195,8 @@ def slanted(tuples, slants, tastes=0.0):
 def widths(judgments, prediction):
     """Widths of the intervals on Fisher's z, beside those over dialogues alone."""
     sample = read_benchmark("giccs-sample")
-    found = score(judgments, scale="unit")
-    by_id = dict(zip(found.items, found.score.tolist(), strict=True))
+    result = score(judgments, scale="unit")
+    by_id = dict(zip(result.items, result.score.tolist(), strict=True))
     items = [replace(item, score=by_id[item.utterance_id]) for item in sample.items]
     benchmark = Benchmark("simulated", tuple(items))
     values = np.array([prediction[item.utterance_id] for item in items])
@@ -223,9 +223,9 @@ def test_tastes_that_are_new_in_every_dialogue_hardly_widen_it(tuples):
 def refused(like, records, values=None):
     benchmark = benchmark_of(like, records)
     values = predictions_of(benchmark) if values is None else values
-    (found,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
-    assert all(math.isnan(one.low) and math.isnan(one.high) for one in found.values())
-    return {name: one.reason for name, one in found.items()}
+    (result,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
+    assert all(math.isnan(one.low) and math.isnan(one.high) for one in result.values())
+    return {name: one.reason for name, one in result.items()}
 
 
 def test_few_or_nameless_annotators_have_no_interval(like):
@@ -267,31 +267,31 @@ def test_judgments_without_a_name_and_tuples_across_dialogues_are_remarked(like)
     records = [replace(r, annotator="" if n < 7 else r.annotator) for n, r in enumerate(study(6))]
     benchmark = benchmark_of(like, records)
     values = predictions_of(benchmark)
-    (found,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
+    (result,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
     assert (
         "7 of 120 judgments have no annotator: the interval excludes differences"
-        in found["pearson"].reason
+        in result["pearson"].reason
     )
-    assert not math.isnan(found["pearson"].low)
+    assert not math.isnan(result["pearson"].low)
     across = [replace(r, group="") for r in records]
     items = tuple(replace(item, dialogue_id=f"d{n // 3}") for n, item in enumerate(benchmark.items))
-    (found,) = correlations_over_annotators(
+    (result,) = correlations_over_annotators(
         Judgments.from_records(across), Benchmark("across", items), [values]
     )
-    assert "tuples have items of several dialogues" in found["spearman"].reason
+    assert "tuples have items of several dialogues" in result["spearman"].reason
 
 
 def test_scores_of_a_choice_model_have_no_interval(like):
     judgments = Judgments.from_records(study(1))
-    found = score(judgments, "best-worst-logit", scale="unit")
-    value = dict(zip(found.items, found.score.tolist(), strict=True))
+    result = score(judgments, "best-worst-logit", scale="unit")
+    value = dict(zip(result.items, result.score.tolist(), strict=True))
     benchmark = benchmark_of(like, study(1))
     items = tuple(replace(item, score=value[item.item_id]) for item in benchmark.items)
     benchmark = replace(benchmark, items=items)
     (metrics,) = correlations_over_annotators(judgments, benchmark, [predictions_of(benchmark)])
-    for one in metrics.values():
-        assert math.isnan(one.low)
-        assert "the scores are those of best-worst-logit: no interval" in one.reason
+    for metric in metrics.values():
+        assert math.isnan(metric.low)
+        assert "the scores are those of best-worst-logit: no interval" in metric.reason
 
 
 def test_judgments_of_other_scores_are_refused(like):
@@ -315,8 +315,8 @@ def test_results_are_joined_by_item_and_need_predictions(like):
     whole = result_of(benchmark, table.reverse())
     elsewhere = replace(whole, signature={"data": "other"})
     bare = result_of(benchmark, None)
-    (found,) = results_over_annotators([elsewhere, bare, whole], judgments, benchmark)
-    assert [found.metrics] == correlations_over_annotators(judgments, benchmark, [values])
+    (result,) = results_over_annotators([elsewhere, bare, whole], judgments, benchmark)
+    assert [result.metrics] == correlations_over_annotators(judgments, benchmark, [values])
     with pytest.raises(
         InputError, match="m: the items of its predictions differ from those of small"
     ):

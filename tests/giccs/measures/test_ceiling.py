@@ -33,9 +33,9 @@ def tuples():
 
 def scored_by(judgments, benchmark, method="counting", scale="unit"):
     """The benchmark with the scores of other judgments; those on counting's scale as (score + 1) / 2."""
-    found = score(judgments, method, scale=scale)
-    shares = found.score if scale == "unit" else (found.score + 1) / 2
-    by_id = dict(zip(found.items, shares.tolist(), strict=True))
+    result = score(judgments, method, scale=scale)
+    shares = result.score if scale == "unit" else (result.score + 1) / 2
+    by_id = dict(zip(result.items, shares.tolist(), strict=True))
     items = (replace(item, score=by_id[item.utterance_id]) for item in benchmark.items)
     return Benchmark("simulated", tuple(items))
 
@@ -185,13 +185,13 @@ def judged(*answers, group="d", annotators=("w1", "w2")):
 
 def of_items(sample, judgments, group="d"):
     """Items with just the counting scores of the judgments."""
-    found = score(judgments, scale="unit")
+    result = score(judgments, scale="unit")
     like = sample.items[0]
     return Benchmark(
         "small",
         tuple(
             replace(like, item_id=name, utterance_id=name, dialogue_id=group, score=value)
-            for name, value in zip(found.items, found.score.tolist(), strict=True)
+            for name, value in zip(result.items, result.score.tolist(), strict=True)
         ),
     )
 
@@ -201,8 +201,8 @@ ONE_ORDER = [("abc", "a", "c"), ("abd", "a", "d"), ("bcd", "b", "d"), ("acd", "a
 
 def test_unanimous_annotators_leave_a_ceiling_of_one(sample):
     judgments = judged(*ONE_ORDER)
-    found = noise_ceiling(judgments, of_items(sample, judgments))
-    for one in found.values():
+    result = noise_ceiling(judgments, of_items(sample, judgments))
+    for one in result.values():
         assert one.value == pytest.approx(1.0)
         assert math.isnan(one.low)
         assert one.reason.endswith("1 dialogues: no interval, which needs 5")
@@ -210,8 +210,8 @@ def test_unanimous_annotators_leave_a_ceiling_of_one(sample):
 
 def test_one_annotator_leaves_none(sample):
     judgments = judged(*ONE_ORDER, annotators=("w1",))
-    found = noise_ceiling(judgments, of_items(sample, judgments))
-    for one in found.values():
+    result = noise_ceiling(judgments, of_items(sample, judgments))
+    for one in result.values():
         assert math.isnan(one.value)
         assert one.reason.startswith("no tuple was judged by two annotators")
         assert math.isnan(one.extra["reliability"])
@@ -222,16 +222,16 @@ def test_annotators_who_contradict_each_other_leave_none(sample):
     records = [*judged(*ONE_ORDER, annotators=("w1",)).records()]
     records += [*judged(*turned, annotators=("w2",)).records()]
     judgments = Judgments.from_records(records)
-    found = noise_ceiling(judgments, of_items(sample, judgments))["pearson"]
-    assert math.isnan(found.value)
-    assert "is as large as their variance" in found.reason
+    result = noise_ceiling(judgments, of_items(sample, judgments))["pearson"]
+    assert math.isnan(result.value)
+    assert "is as large as their variance" in result.reason
 
 
 def test_too_few_or_equal_scores_leave_none(sample):
     judgments = judged(("ab", "a", "b"))
-    found = noise_ceiling(judgments, of_items(sample, judgments))["spearman"]
-    assert math.isnan(found.value)
-    assert "fewer than three" in found.reason
+    result = noise_ceiling(judgments, of_items(sample, judgments))["spearman"]
+    assert math.isnan(result.value)
+    assert "fewer than three" in result.reason
 
 
 def test_judgments_of_other_scores_are_refused_and_counted(sample, tuples):
@@ -239,8 +239,8 @@ def test_judgments_of_other_scores_are_refused_and_counted(sample, tuples):
     with pytest.raises(InputError) as caught:
         noise_ceiling(other, sample)
     (problem,) = caught.value.problems
-    found = score(other, scale="unit")
-    by_id = dict(zip(found.items, found.score.tolist(), strict=True))
+    result = score(other, scale="unit")
+    by_id = dict(zip(result.items, result.score.tolist(), strict=True))
     differ = sum(abs(by_id[item.utterance_id] - item.score) > 0.005 for item in sample.items)
     assert f"{differ} of 300 items have another score than that of counting (" in str(problem)
     assert "expected the judgments behind the scores of giccs-sample" in str(problem)
@@ -261,24 +261,24 @@ def test_judgments_of_more_dialogues_than_the_benchmark_has_do(sample):
     part = sample.first(20)
     own = np.isin(judgments.tuples.groups, part.dialogue_ids)
     alone = judgments.select(own[judgments.tuples.group_of_tuple][judgments.tuple_of])
-    found, expected = (noise_ceiling(one, part) for one in (judgments, alone))
-    assert found == expected
-    assert found["pearson"].n == 100
+    result, expected = (noise_ceiling(one, part) for one in (judgments, alone))
+    assert result == expected
+    assert result["pearson"].n == 100
 
 
 def test_scores_with_two_decimals_are_the_same_scores(sample):
     rounded = tuple(replace(item, score=round(item.score, 2)) for item in sample.items)
     benchmark = Benchmark("rounded", rounded)
-    found = noise_ceiling(load_judgments(sample), benchmark)
-    assert found["pearson"].value > 0.9
+    result = noise_ceiling(load_judgments(sample), benchmark)
+    assert result["pearson"].value > 0.9
 
 
 def test_judgments_without_groups_are_joined_by_item(sample):
     records = [replace(record, group="") for record in load_judgments(sample).records()]
     nameless = Judgments.from_records(records)
     with_groups = noise_ceiling(load_judgments(sample), sample)
-    found = noise_ceiling(nameless, sample)
-    assert found["pearson"].value == pytest.approx(with_groups["pearson"].value, abs=0.005)
+    result = noise_ceiling(nameless, sample)
+    assert result["pearson"].value == pytest.approx(with_groups["pearson"].value, abs=0.005)
     same_ids = tuple(replace(item, utterance_id=item.utterance_id[-1]) for item in sample.items)
     with pytest.raises(InputError, match="295 utterance ids occur in more than one dialogue"):
         noise_ceiling(nameless, Benchmark("clash", same_ids))
@@ -328,20 +328,20 @@ def test_the_method_of_the_scores_is_found(sample, tuples):
                 for item, share in zip(four.items, shares, strict=True)
             ),
         )
-        found = noise_ceiling(judgments, benchmark)["spearman"]
-        assert (found.extra["method"], found.extra["scale"]) == (method, "unit")
-        assert found.value > 0.8
+        result = noise_ceiling(judgments, benchmark)["spearman"]
+        assert (result.extra["method"], result.extra["scale"]) == (method, "unit")
+        assert result.value > 0.8
 
 
 def test_scores_that_no_method_gives_name_what_was_tried(sample, tuples):
     judgments = simulate(tuples, np.random.default_rng(1).uniform(-1, 1, 300), 5, noise=0.5)
     with pytest.raises(InputError) as caught:
         noise_ceiling(judgments, scored_by(judgments, sample, "elo"))
-    said = str(caught.value)
-    assert "have another score than that of counting (" in said
+    message = str(caught.value)
+    assert "have another score than that of counting (" in message
     assert (
         "best-worst-logit (unit), best-worst-logit (counting), maxdiff (unit), maxdiff (counting)"
-        in said
+        in message
     )
 
 
@@ -349,9 +349,9 @@ def test_a_part_of_the_dialogues_has_the_prior_of_all(sample, tuples):
     """The scores of a part depend on all judgments, of which the prior is estimated."""
     judgments = simulate(tuples, np.random.default_rng(1).normal(size=300), 4, noise=0.7)
     part = scored_by(judgments, sample, "best-worst-logit").first(20)
-    found = noise_ceiling(judgments, part)["pearson"]
-    assert found.n == 100
-    assert 0.85 < found.value < 1
+    result = noise_ceiling(judgments, part)["pearson"]
+    assert result.n == 100
+    assert 0.85 < result.value < 1
 
 
 def test_a_choice_model_is_named_and_its_utilities_have_equal_means(sample, tuples):
@@ -375,8 +375,8 @@ def test_annotators_who_contradict_each_other_leave_a_model_hardly_a_ceiling(sam
         worst=np.where(own, first.worst, second.worst),
         shown=None,
     )
-    found = noise_ceiling(mixed, scored_by(mixed, sample, "best-worst-logit"))["pearson"]
-    assert math.isnan(found.value) or found.value < 0.4
+    result = noise_ceiling(mixed, scored_by(mixed, sample, "best-worst-logit"))["pearson"]
+    assert math.isnan(result.value) or result.value < 0.4
 
 
 def test_few_judgments_of_an_item_are_remarked_where_a_model_made_the_scores(sample):
@@ -397,9 +397,9 @@ def test_few_judgments_of_an_item_are_remarked_where_a_model_made_the_scores(sam
             ),
         )
 
-    found = {
+    result = {
         method: noise_ceiling(judgments, benchmark(method))["pearson"].reason
         for method in ("counting", "best-worst-logit")
     }
-    assert "judgments per item" not in found["counting"]
-    assert "6.0 judgments per item: below 8, the ceiling" in found["best-worst-logit"]
+    assert "judgments per item" not in result["counting"]
+    assert "6.0 judgments per item: below 8, the ceiling" in result["best-worst-logit"]

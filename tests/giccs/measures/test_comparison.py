@@ -20,11 +20,11 @@ def answers(right, n):
 )
 def test_table_6_of_the_paper(right, printed, stderr):
     """30 questions a column; 5/30 (0.166) and the error of 3/30 (0.055) are cut off there, not rounded."""
-    found = share(answers(right, 30))
-    assert found.value == right / 30
-    assert abs(found.value - printed) < 0.001
-    assert abs(found.extra["stderr"] - stderr) < 0.001
-    assert found.n == 30
+    result = share(answers(right, 30))
+    assert result.value == right / 30
+    assert abs(result.value - printed) < 0.001
+    assert abs(result.extra["stderr"] - stderr) < 0.001
+    assert result.n == 30
 
 
 def test_the_standard_error_is_that_of_the_mean_of_zeros_and_ones():
@@ -69,32 +69,32 @@ def test_mcnemar_is_the_binomial_test_of_scipy():
 def test_a_paired_difference_is_the_mean_of_the_differences():
     rng = np.random.default_rng(0)
     first, second = rng.random(40) < 0.6, rng.random(40) < 0.4
-    found = paired_shares(first, second)
+    result = paired_shares(first, second)
     differences = first.astype(float) - second
-    assert found.value == pytest.approx(differences.mean(), abs=1e-12)
-    assert found.extra["stderr"] == pytest.approx(
+    assert result.value == pytest.approx(differences.mean(), abs=1e-12)
+    assert result.extra["stderr"] == pytest.approx(
         differences.std(ddof=1) / math.sqrt(40), rel=1e-12
     )
-    assert found.extra["only_first"] - found.extra["only_second"] == round(40 * found.value)
+    assert result.extra["only_first"] - result.extra["only_second"] == round(40 * result.value)
     turned = paired_shares(second, first)
     assert (turned.value, turned.low, turned.high) == pytest.approx(
-        (-found.value, -found.high, -found.low), abs=1e-12
+        (-result.value, -result.high, -result.low), abs=1e-12
     )
 
 
 def test_agresti_and_min_by_hand():
     # 12 and 3 discordant of 50: half a question a cell makes 12.5 and 3.5 of 52
-    found = paired_shares(answers(12, 50), np.roll(answers(3, 50), 20))
+    result = paired_shares(answers(12, 50), np.roll(answers(3, 50), 20))
     middle = 9 / 52
     half = stats.norm.ppf(0.975) * math.sqrt((12.5 + 3.5) - 9**2 / 52) / 52
-    assert (found.low, found.high) == pytest.approx((middle - half, middle + half), rel=1e-12)
+    assert (result.low, result.high) == pytest.approx((middle - half, middle + half), rel=1e-12)
 
 
 def test_answers_that_never_differ_still_have_an_interval():
-    found = paired_shares(answers(3, 10), answers(3, 10))
-    assert found.value == 0
-    assert found.low < 0 < found.high
-    assert found.extra["p"] == 1
+    result = paired_shares(answers(3, 10), answers(3, 10))
+    assert result.value == 0
+    assert result.low < 0 < result.high
+    assert result.extra["p"] == 1
 
 
 def test_the_interval_of_a_difference_holds_the_truth_in_95_of_100():
@@ -104,8 +104,8 @@ def test_the_interval_of_a_difference_holds_the_truth_in_95_of_100():
     for _ in range(2000):
         kind = rng.random(30)
         both = kind > 0.8
-        found = paired_shares((kind < 0.35) | both, ((kind >= 0.35) & (kind < 0.5)) | both)
-        held += found.low <= 0.2 <= found.high
+        result = paired_shares((kind < 0.35) | both, ((kind >= 0.35) & (kind < 0.5)) | both)
+        held += result.low <= 0.2 <= result.high
     assert 0.93 <= held / 2000 <= 0.975
 
 
@@ -124,19 +124,19 @@ def predictions_of_six_dialogues():
 
 def test_paired_correlations_are_scipys_and_their_difference():
     first, second, score, dialogue = predictions_of_three_dialogues()
-    found = paired_correlations(first, second, score, dialogue, resamples=10)
+    result = paired_correlations(first, second, score, dialogue, resamples=10)
     pearson = stats.pearsonr(first, score)[0] - stats.pearsonr(second, score)[0]
     spearman = stats.spearmanr(first, score)[0] - stats.spearmanr(second, score)[0]
-    assert found["pearson"].value == pytest.approx(pearson, abs=1e-12)
-    assert found["spearman"].value == pytest.approx(spearman, abs=1e-12)
+    assert result["pearson"].value == pytest.approx(pearson, abs=1e-12)
+    assert result["spearman"].value == pytest.approx(spearman, abs=1e-12)
     # inside dialogues: 1, 0.5, -0.5 against -0.5, 1, 1: differences 1.5, -0.5, -1.5
-    assert found["rank_spearman"].value == pytest.approx(-0.5 / 3, abs=1e-12)
-    assert (found["spearman"].n, found["rank_spearman"].n) == (9, 3)
+    assert result["rank_spearman"].value == pytest.approx(-0.5 / 3, abs=1e-12)
+    assert (result["spearman"].n, result["rank_spearman"].n) == (9, 3)
 
 
 def test_paired_intervals_are_those_of_a_slow_loop_over_dialogues():
     first, second, score, dialogue = predictions_of_six_dialogues()
-    found = paired_correlations(first, second, score, dialogue)
+    result = paired_correlations(first, second, score, dialogue)
     for name, of in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         without = []
         for each in range(6):
@@ -149,20 +149,20 @@ def test_paired_intervals_are_those_of_a_slow_loop_over_dialogues():
             rows = (dialogue != a) & (dialogue != b)
             ours, theirs = (of(model[rows], score[rows])[0] for model in (first, second))
             quadratic.append(
-                6 * found[name].value - 5 * (without[a] + without[b]) + 4 * (ours - theirs)
+                6 * result[name].value - 5 * (without[a] + without[b]) + 4 * (ours - theirs)
             )
         excess = 15 * np.var(quadratic) / 30
         error = np.sqrt(max(variance - excess, variance / 4))
-        assert found[name].extra["stderr"] == pytest.approx(error, abs=1e-12)
+        assert result[name].extra["stderr"] == pytest.approx(error, abs=1e-12)
         half = stats.t.ppf(0.975, 5) * error
-        value = found[name].value
-        assert [found[name].low, found[name].high] == pytest.approx([value - half, value + half])
+        value = result[name].value
+        assert [result[name].low, result[name].high] == pytest.approx([value - half, value + half])
     inside = [
         stats.spearmanr(first[dialogue == d], score[dialogue == d])[0]
         - stats.spearmanr(second[dialogue == d], score[dialogue == d])[0]
         for d in range(6)
     ]
-    within = found["rank_spearman"]
+    within = result["rank_spearman"]
     expected = stats.t.interval(0.95, 5, np.mean(inside), stats.sem(inside))
     assert (within.low, within.high) == pytest.approx(expected)
 
@@ -170,15 +170,17 @@ def test_paired_intervals_are_those_of_a_slow_loop_over_dialogues():
 def test_the_same_predictions_do_not_differ_and_swapped_ones_differ_the_other_way():
     first, second, score, dialogue = predictions_of_six_dialogues()
     same = paired_correlations(first, 2 * first + 1, score, dialogue)
-    for found in same.values():
-        assert found.value == pytest.approx(0, abs=1e-12)
-        assert math.isnan(found.low)
-        assert found.reason == "0 dialogues that differ from the others: no interval, which needs 5"
+    for result in same.values():
+        assert result.value == pytest.approx(0, abs=1e-12)
+        assert math.isnan(result.low)
+        assert (
+            result.reason == "0 dialogues that differ from the others: no interval, which needs 5"
+        )
     one = paired_correlations(first, second, score, dialogue)
     other = paired_correlations(second, first, score, dialogue)
-    for name, found in one.items():
+    for name, result in one.items():
         swapped = (-other[name].value, -other[name].high, -other[name].low)
-        assert (found.value, found.low, found.high) == pytest.approx(swapped, abs=1e-9)
+        assert (result.value, result.low, result.high) == pytest.approx(swapped, abs=1e-9)
 
 
 @pytest.mark.parametrize("n_dialogues", [20, 30])
@@ -189,8 +191,8 @@ def test_paired_intervals_of_few_dialogues_cover(n_dialogues):
     for _ in range(400):
         score = rng.normal(size=len(dialogue)) * np.exp(rng.normal(0, 0.5, n_dialogues))[dialogue]
         first, second = score + 0.7 * rng.normal(size=(2, len(dialogue)))
-        for name, found in paired_correlations(first, second, score, dialogue).items():
-            covered[name] += found.low <= 0 <= found.high
+        for name, result in paired_correlations(first, second, score, dialogue).items():
+            covered[name] += result.low <= 0 <= result.high
     for count in covered.values():
         assert 0.92 <= count / 400 <= 0.98
 
@@ -205,8 +207,8 @@ def test_intervals_hold_no_difference_in_95_of_100_where_there_is_none():
         first, second = (
             score + 0.3 * rng.normal(size=40)[dialogue] + 0.3 * rng.normal(size=200) for _ in "ab"
         )
-        found = paired_correlations(first, second, score, dialogue, resamples=200)["spearman"]
-        held += found.low <= 0 <= found.high
+        result = paired_correlations(first, second, score, dialogue, resamples=200)["spearman"]
+        held += result.low <= 0 <= result.high
     assert 0.91 <= held / 200 <= 0.985
     worse = score + 2 * rng.normal(size=200)
     assert paired_correlations(first, worse, score, dialogue)["spearman"].low > 0.1
@@ -215,7 +217,7 @@ def test_intervals_hold_no_difference_in_95_of_100_where_there_is_none():
 def test_paired_correlations_that_are_not_defined_have_reasons():
     first, second, score, dialogue = predictions_of_three_dialogues()
     constant = paired_correlations(first, np.ones(9), score, dialogue)
-    assert all(math.isnan(found.value) for found in constant.values())
+    assert all(math.isnan(result.value) for result in constant.values())
     assert constant["spearman"].reason == "all predictions are equal"
     one = paired_correlations(first, second, score, np.zeros(9, dtype=int))
     assert one["pearson"].reason == "1 dialogues: no interval, which needs 5"

@@ -28,11 +28,11 @@ def example(n_dialogues=12, size=5, levels=None, seed=0):
 @pytest.mark.parametrize("levels", [None, 4])
 def test_values_equal_scipy(levels):
     x, y, dialogue = example(levels=levels)
-    found = correlations(x, y, dialogue, resamples=2)
-    assert found["pearson"].value == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
-    assert found["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+    result = correlations(x, y, dialogue, resamples=2)
+    assert result["pearson"].value == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
+    assert result["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
     inside = [stats.spearmanr(x[dialogue == d], y[dialogue == d]).statistic for d in range(12)]
-    assert found["rank_spearman"].value == pytest.approx(np.nanmean(inside), abs=1e-12)
+    assert result["rank_spearman"].value == pytest.approx(np.nanmean(inside), abs=1e-12)
 
 
 def without_each(dialogue, of):
@@ -51,7 +51,7 @@ def student_limits(value, without):
 @pytest.mark.parametrize("levels", [None, 3])
 def test_interval_equals_leaving_out_dialogues_by_hand(levels):
     x, y, dialogue = example(n_dialogues=20, levels=levels)
-    found = correlations(x, y, dialogue)
+    result = correlations(x, y, dialogue)
     inside = [stats.spearmanr(x[dialogue == d], y[dialogue == d])[0] for d in range(20)]
     inside = np.array(inside)[~np.isnan(inside)]
     without = {
@@ -60,9 +60,9 @@ def test_interval_equals_leaving_out_dialogues_by_hand(levels):
         "rank_spearman": np.array([np.delete(inside, d).mean() for d in range(len(inside))]),
     }
     for name, values in without.items():
-        limits = student_limits(found[name].value, values)
-        assert (found[name].low, found[name].high) == pytest.approx(limits, abs=1e-12)
-        assert found[name].reason == ""
+        limits = student_limits(result[name].value, values)
+        assert (result[name].low, result[name].high) == pytest.approx(limits, abs=1e-12)
+        assert result[name].reason == ""
 
 
 def test_many_dialogues_are_left_out_in_groups_that_the_seed_draws():
@@ -91,18 +91,18 @@ def test_values_that_most_dialogues_share_have_no_interval():
 def test_an_interval_that_would_rest_on_a_certain_correlation_is_refused():
     """Without the one item that is out of order the correlation is 1."""
     x = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 30, 12])
-    found = correlations(x, np.arange(12.0), np.arange(12), resamples=100)["spearman"]
-    assert np.isnan(found.low)
-    assert "no interval" in found.reason
+    result = correlations(x, np.arange(12.0), np.arange(12), resamples=100)["spearman"]
+    assert np.isnan(result.low)
+    assert "no interval" in result.reason
 
 
 @pytest.mark.parametrize("n_dialogues", [19, 20])
 def test_intervals_of_few_dialogues_come_with_a_warning(n_dialogues):
     x, y, dialogue = example(n_dialogues=n_dialogues)
-    found = correlations(x, y, dialogue)["pearson"]
+    result = correlations(x, y, dialogue)["pearson"]
     warning = "19 dialogues: the interval is approximate below 20"
-    assert not np.isnan(found.low)
-    assert found.reason == (warning if n_dialogues < MANY_CLUSTERS else "")
+    assert not np.isnan(result.low)
+    assert result.reason == (warning if n_dialogues < MANY_CLUSTERS else "")
 
 
 def test_dependence_inside_dialogues_widens_the_interval():
@@ -123,8 +123,8 @@ def test_intervals_of_high_correlations_cover_the_truth_as_often_as_they_say(n_d
         x, noise = (
             rng.normal(size=(2, len(dialogue))) * np.exp(rng.normal(0, 0.3, n_dialogues))[dialogue]
         )
-        found = correlations(x, x + noise * np.sqrt(1 / 0.9**2 - 1), dialogue)["pearson"]
-        covered += found.low <= 0.9 <= found.high
+        result = correlations(x, x + noise * np.sqrt(1 / 0.9**2 - 1), dialogue)["pearson"]
+        covered += result.low <= 0.9 <= result.high
     assert 0.925 <= covered / 600 <= 0.975
 
 
@@ -144,22 +144,22 @@ def nan_with(found, reason):
     ],
 )
 def test_degenerate_cases_are_nan_with_a_reason(x, y, reason):
-    found = correlations(np.array(x), np.array(y), np.arange(len(x)))
-    assert nan_with(found["pearson"], reason)
-    assert nan_with(found["spearman"], reason)
-    assert nan_with(found["rank_spearman"], reason)
+    result = correlations(np.array(x), np.array(y), np.arange(len(x)))
+    assert nan_with(result["pearson"], reason)
+    assert nan_with(result["spearman"], reason)
+    assert nan_with(result["rank_spearman"], reason)
 
 
 @pytest.mark.parametrize("n_dialogues", [1, 2, 4, 5])
 def test_fewer_than_five_dialogues_have_a_value_but_no_interval(n_dialogues):
     x, y, dialogue = example(n_dialogues=n_dialogues)
-    found = correlations(x, y, dialogue, resamples=50)
-    assert found["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic)
+    result = correlations(x, y, dialogue, resamples=50)
+    assert result["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic)
     few = n_dialogues < MIN_CLUSTERS
     reason = f"{n_dialogues} dialogues: " + (NO_INTERVAL_NOTE if few else APPROXIMATE_NOTE)
     for name in ("pearson", "spearman", "rank_spearman"):
-        assert np.isnan([found[name].low, found[name].high]).all() == few
-    assert found["spearman"].reason == reason
+        assert np.isnan([result[name].low, result[name].high]).all() == few
+    assert result["spearman"].reason == reason
 
 
 def test_a_mean_over_dialogues_needs_five_dialogues_that_have_a_value():
@@ -168,10 +168,10 @@ def test_a_mean_over_dialogues_needs_five_dialogues_that_have_a_value():
         np.array([1.0, 2] * 6),
         np.repeat([1.0, 2, 3, 2, 4, 1], 2) + np.array([0, 1, 0, 1] + [0] * 8),
     )
-    found = correlations(x, y, np.repeat(np.arange(6), 2), resamples=50)
-    assert not np.isnan(found["spearman"].low)
-    assert np.isnan(found["rank_spearman"].low)
-    assert "2 dialogues: no interval, which needs 5" in found["rank_spearman"].reason
+    result = correlations(x, y, np.repeat(np.arange(6), 2), resamples=50)
+    assert not np.isnan(result["spearman"].low)
+    assert np.isnan(result["rank_spearman"].low)
+    assert "2 dialogues: no interval, which needs 5" in result["rank_spearman"].reason
     mean = mean_over_dialogues(np.array([0.1, 0.2, 0.4, 0.5, np.nan]))
     assert np.isnan(mean.low)
     assert mean.extra["stderr"] > 0
@@ -180,9 +180,9 @@ def test_a_mean_over_dialogues_needs_five_dialogues_that_have_a_value():
 def test_dialogues_without_a_rank_correlation_are_counted():
     x = np.array([0.1, 0.2, 0.3, 0.3])
     y = np.array([0.1, 0.2, 0.3, 0.4])
-    found = correlations(x, y, np.array([0, 0, 1, 1]))["rank_spearman"]
-    assert (found.value, found.n) == (1.0, 1)
-    assert found.reason.startswith("1 dialogues excluded")
+    result = correlations(x, y, np.array([0, 0, 1, 1]))["rank_spearman"]
+    assert (result.value, result.n) == (1.0, 1)
+    assert result.reason.startswith("1 dialogues excluded")
 
 
 @given(st.integers(0, 10_000), st.integers(2, 8), st.sampled_from([None, 2, 5]))

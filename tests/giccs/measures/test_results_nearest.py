@@ -28,8 +28,8 @@ def store(tmp_path):
 
 def said(store, caplog, signature, model="m"):
     with caplog.at_level(logging.DEBUG, "giccs.measures.results"):
-        found = store.find(model, "t", signature)
-    assert found is None
+        result = store.find(model, "t", signature)
+    assert result is None
     return caplog.messages[-1]
 
 

@@ -35,8 +35,8 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory, plain_encoder, tiny_gpt):
-    found = open_each_kind(tmp_path_factory.mktemp("models"), plain_encoder, tiny_gpt)
-    return found | {
+    result = open_each_kind(tmp_path_factory.mktemp("models"), plain_encoder, tiny_gpt)
+    return result | {
         "overlap": open_model("baseline:char-ngram"),
         "trained": open_trained(tmp_path_factory.mktemp("trained")),
         "first-last": open_model(f"{plain_encoder}+first-last"),

@@ -47,10 +47,10 @@ def test_every_architecture_gives_what_it_gives_for_an_option_by_itself(architec
     """Windows (24 tokens) are shorter than the prompts, logits capped or scaled where that is the custom."""
     folder = make_model(tmp_path, architecture)
     model = open_causal(str(folder))
-    found = model.score(PROMPTS)
+    result = model.score(PROMPTS)
     expected = naive(folder, PROMPTS)
-    assert flat(found) == pytest.approx([ln for q in expected for ln, _ in q], abs=1e-4)
-    for options, wanted in zip(found.options, expected, strict=True):
+    assert flat(result) == pytest.approx([ln for q in expected for ln, _ in q], abs=1e-4)
+    for options, wanted in zip(result.options, expected, strict=True):
         assert [option.tokens for option in options] == [tokens for _, tokens in wanted]
         chosen = [max(range(len(options)), key=lambda n, o=ln: o[n]) for ln in (
             [option.logprob for option in options], [ln for ln, _ in wanted])]  # fmt: skip
@@ -68,9 +68,9 @@ def test_a_window_is_no_matter_until_a_prompt_is_longer(tmp_path):
     model = open_causal(str(folder))
     model.score([short])
     assert model.environment()["forward"] == "token tree"
-    found = model.score([short, long])
+    result = model.score([short, long])
     assert model.environment()["forward"] == "shared cache"
-    assert flat(found) == pytest.approx(expected(folder, [short, long]), abs=1e-4)
+    assert flat(result) == pytest.approx(expected(folder, [short, long]), abs=1e-4)
 
 
 def test_the_longest_option_need_not_be_in_the_largest_tree(tmp_path):
@@ -103,7 +103,7 @@ def test_neither_batch_nor_order_nor_company_changes_a_number(architecture, tmp_
         backwards = score(folder, prompts[::-1], batch_size=size)
         for n, expected in enumerate(alone):
             for options in (together.options[n], backwards.options[-1 - n]):
-                assert [one.logprob for one in options] == pytest.approx(expected, abs=1e-4)
+                assert [option.logprob for option in options] == pytest.approx(expected, abs=1e-4)
 
 
 def test_options_in_another_order_have_the_same_numbers(gpt2):
@@ -127,40 +127,40 @@ def test_what_is_shared_is_read_once(gpt2):
     decoder.register_forward_pre_hook(hook, with_kwargs=True)
     tokens = lambda text: len(model._loaded.tokenizer(text)["input_ids"])  # noqa: E731
     prompt = Prompt("Ich möchte", (" heute", " heute einen Tisch", " heute", " Ja"))
-    found = model.score([prompt, prompt, prompt])
+    result = model.score([prompt, prompt, prompt])
     # the longest option holds the shorter one's only token; what comes last is predicted, not read
     assert read == [tokens("Ich möchte heute einen Tisch") - 1 + tokens(" Ja") - 1]
-    assert found.options[0] == found.options[1] == found.options[2]
-    assert found.options[0][0] == found.options[0][2]
+    assert result.options[0] == result.options[1] == result.options[2]
+    assert result.options[0][0] == result.options[0][2]
 
 
 def test_tokens_and_bytes_of_an_option(gpt2):
     """Bytes are those of the text without the space before it: ä and ß have two, the smile has four."""
     (options,) = score(gpt2, [Prompt("Antwort:", (" Ja", " Fuß", "\nspät 😀"))]).options
-    assert [one.bytes for one in options] == [2, 4, 5 + 1 + 4]
-    assert all(one.tokens >= 1 and one.logprob < 0 for one in options)
+    assert [option.bytes for option in options] == [2, 4, 5 + 1 + 4]
+    assert all(option.tokens >= 1 and option.logprob < 0 for option in options)
 
 
 def test_half_precision_is_close_and_does_not_depend_on_neighbours(gpt2):
     exact = flat(score(gpt2))
     for dtype, near in (("bfloat16", 0.6), ("float16", 0.06)):
         model = open_causal(str(gpt2), options=ModelOptions(dtype=dtype))
-        found = flat(model.score(PROMPTS))
+        result = flat(model.score(PROMPTS))
         assert model.environment()["forward"] == "token tree"
         assert model.identity["dtype"] == dtype
-        assert found == pytest.approx(exact, abs=near)
-        assert found != pytest.approx(exact, abs=1e-6)
+        assert result == pytest.approx(exact, abs=near)
+        assert result != pytest.approx(exact, abs=1e-6)
         alone = [ln for prompt in PROMPTS[::-1] for ln in flat(score(gpt2, [prompt], dtype=dtype))]
-        assert sorted(alone) == sorted(found)  # to the last bit
+        assert sorted(alone) == sorted(result)  # to the last bit
 
 
 def test_a_prompt_of_ten_thousand_tokens(tmp_path):
     folder = make_model(tmp_path, "llama", max_position_embeddings=16384, num_hidden_layers=1)
     prompt = Prompt(" ".join(GERMAN * 140), (" Ja", " Nein, heute nicht"))
     model = open_causal(str(folder))
-    found = model.score([prompt])
+    result = model.score([prompt])
     assert model._boundary.encode(prompt.text, prompt.options).start > 10_000
-    assert flat(found) == pytest.approx([ln for ln, _ in naive(folder, [prompt])[0]], abs=1e-3)
+    assert flat(result) == pytest.approx([ln for ln, _ in naive(folder, [prompt])[0]], abs=1e-3)
 
 
 def test_a_pass_that_does_not_fit_is_halved(gpt2, monkeypatch):
@@ -226,8 +226,8 @@ def test_numbers_that_are_none_are_not_passed_on(tmp_path):
 
 
 def test_no_prompts_no_scores(gpt2):
-    found = score(gpt2, [])
-    assert (found.prompts, found.options, found.cut) == ((), (), 0)
+    result = score(gpt2, [])
+    assert (result.prompts, result.options, result.cut) == ((), (), 0)
 
 
 def test_a_model_is_the_same_by_every_name(gpt2):

@@ -130,8 +130,8 @@ def test_a_device_map_changes_no_number(llama, monkeypatch):
     monkeypatch.setattr(loading, "single_device", lambda wanted, folder, share: "spread")
     model = open_causal(str(llama))
     for _ in range(2):
-        (found,) = model.score(PROMPTS).options
-        assert [one.logprob for one in found] == pytest.approx(expected, abs=1e-4)
+        (result,) = model.score(PROMPTS).options
+        assert [one.logprob for one in result] == pytest.approx(expected, abs=1e-4)
         assert model.environment()["forward"] == "token tree"
         model = open_causal(str(llama))
         parts = {"model": "cpu", "lm_head": "cpu"}
@@ -171,8 +171,8 @@ def test_a_gguf_file_is_the_model_that_was_written_into_it(tmp_path):
     write_gguf(gguf, folder, tmp_path / "small.gguf")
     expected = [ln for ln, _ in naive(folder, PROMPTS)[0]]
     model = open_model(str(tmp_path / "small.gguf"))
-    (found,) = model.score(PROMPTS).options
-    assert [one.logprob for one in found] == pytest.approx(expected, abs=1e-4)
+    (result,) = model.score(PROMPTS).options
+    assert [one.logprob for one in result] == pytest.approx(expected, abs=1e-4)
     assert model.identity["dtype"] == "float32"
     assert model.identity["revision"].startswith("sha256:")
     assert model.context == 256

@@ -16,13 +16,13 @@ TEXT = GERMAN[0]
 @pytest.mark.parametrize("text", [TEXT, TEXT + "  ", TEXT + " 😀", TEXT + "\n", "A"])
 def test_boundaries_are_those_of_the_harness(tokenizer, text):
     """What lm-evaluation-harness does: the end's spaces go to the option, both are encoded together."""
-    found = Boundary(TOKENIZERS[tokenizer]()).encode(text, [" Ja", "Nein", "\n\nÄh 😀"])
+    result = Boundary(TOKENIZERS[tokenizer]()).encode(text, [" Ja", "Nein", "\n\nÄh 😀"])
     encode = lambda one: TOKENIZERS[tokenizer]()(one)["input_ids"]  # noqa: E731
     wholes = [encode(text + option) for option in (" Ja", "Nein", "\n\nÄh 😀")]
-    assert [list(ids) for ids in found.ids] == wholes
+    assert [list(ids) for ids in result.ids] == wholes
     context = encode(text.rstrip())
-    assert found.start == len(context)
-    assert all(whole[: found.start] == context for whole in wholes)
+    assert result.start == len(context)
+    assert all(whole[: result.start] == context for whole in wholes)
 
 
 def test_a_tokenizer_that_merges_across_the_boundary():
@@ -33,20 +33,22 @@ def test_a_tokenizer_that_merges_across_the_boundary():
     text, options = "Frage: Welche Äuß", ("erung", "!", " Ja")
     alone, merged = encode(text), encode(text + options[0])
     assert merged[: len(alone)] != alone  # else this test would show nothing
-    found = Boundary(tokenizer).encode(text, options)
+    result = Boundary(tokenizer).encode(text, options)
     shared = next(n for n, (a, b) in enumerate(zip(alone, merged, strict=False)) if a != b)
-    assert found.start == shared
-    assert [list(ids) for ids in found.ids] == [encode(text + option) for option in options]
-    assert {ids[:shared] for ids in found.ids} == {tuple(alone[:shared])}
+    assert result.start == shared
+    assert [list(ids) for ids in result.ids] == [encode(text + option) for option in options]
+    assert {ids[:shared] for ids in result.ids} == {tuple(alone[:shared])}
 
 
 def test_merged_options_compare_as_whole_texts(tmp_path):
     """The difference of two options is that of ln p(prompt and option), boundary or no boundary."""
     folder = make_model(tmp_path, tokenizer="merging")
     options = ("erung", "!", " Ja")
-    (found,) = open_causal(str(folder)).score([Prompt("Frage: Welche Äuß", options)]).options
-    (whole,) = naive_from_the_first_token(folder, ["Frage: Welche Äuß" + one for one in options])
-    assert [one.logprob - found[0].logprob for one in found] == pytest.approx(
+    (result,) = open_causal(str(folder)).score([Prompt("Frage: Welche Äuß", options)]).options
+    (whole,) = naive_from_the_first_token(
+        folder, ["Frage: Welche Äuß" + option for option in options]
+    )
+    assert [one.logprob - result[0].logprob for one in result] == pytest.approx(
         [ln - whole[0] for ln in whole], abs=1e-4
     )
 
@@ -65,10 +67,10 @@ def test_a_token_behind_the_text_is_not_scored():
 def test_an_empty_prompt_begins_with_the_token_of_a_beginning():
     pieces, plain = TOKENIZERS["pieces"](), TOKENIZERS["bytes"]()
     assert Boundary(pieces).encode("", ["Ja"]).ids[0][0] == pieces.bos_token_id
-    found = Boundary(plain).encode(
+    result = Boundary(plain).encode(
         " ", ["Ja"]
     )  # as the harness: the end of a text, where none begins it
-    assert (found.ids[0][0], found.start) == (plain.eos_token_id, 1)
+    assert (result.ids[0][0], result.start) == (plain.eos_token_id, 1)
     with pytest.raises(ValueError, match="the tokenizer has no beginning-of-sequence token"):
         Boundary(TOKENIZERS["merging"]()).encode("", ["Ja"])
 
@@ -113,12 +115,12 @@ def test_the_first_text_that_fits_with_its_longest_option_is_taken(tmp_path):
         model = open_causal(str(folder))
         assert model.context == context
         prompts = [Prompt(texts[0], (" Ja", option), tuple(texts[1:])), Prompt("Ja", (" Ja",))]
-        found = model.score(prompts)
-        assert found.prompts == (texts[fitting], "Ja")
-        assert found.cut == 1
+        result = model.score(prompts)
+        assert result.prompts == (texts[fitting], "Ja")
+        assert result.cut == 1
         whole = model.score([Prompt(texts[fitting], (" Ja", option)), prompts[1]])
         assert whole.cut == 0
-        assert [one.logprob for one in found.options[0]] == pytest.approx(
+        assert [one.logprob for one in result.options[0]] == pytest.approx(
             [one.logprob for one in whole.options[0]], abs=1e-4
         )
 
@@ -166,6 +168,6 @@ def test_chat_templates(tmp_path):
     model = open_causal(str(folder))
     rendered = model.render_chat("Hallo")
     assert rendered == "<s>[user] Hallo\n[bot]"
-    found = model._boundary.encode(rendered, [" Ja"])
-    assert found.ids[0][0] == 1
-    assert found.ids[0].count(1) == 1
+    result = model._boundary.encode(rendered, [" Ja"])
+    assert result.ids[0][0] == 1
+    assert result.ids[0].count(1) == 1

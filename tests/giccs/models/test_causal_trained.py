@@ -15,16 +15,16 @@ END = "<|end|>"
 def tokenizer(texts):
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    found = Tokenizer(models.BPE())
-    found.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    found.decoder = decoders.ByteLevel()
+    result = Tokenizer(models.BPE())
+    result.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    result.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(
         vocab_size=600, special_tokens=[END], initial_alphabet=alphabet, show_progress=False
     )
-    found.train_from_iterator(texts, trainer)
+    result.train_from_iterator(texts, trainer)
     return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=found, eos_token=END, bos_token=END
+        tokenizer_object=result, eos_token=END, bos_token=END
     )
 
 

@@ -61,9 +61,9 @@ class Weights:
         """Return (ids, ln p of each but the first, the likeliest next id, its ln p)."""
         ids = self.tokenizer(text)["input_ids"]
         with self.lock, torch.no_grad():
-            found = torch.log_softmax(self.model(torch.tensor([ids])).logits[0].float(), -1)
-        logprobs = found[range(len(ids) - 1), ids[1:]].tolist()
-        return ids, [None, *logprobs], int(found[-1].argmax()), float(found[-1].max())
+            result = torch.log_softmax(self.model(torch.tensor([ids])).logits[0].float(), -1)
+        logprobs = result[range(len(ids) - 1), ids[1:]].tolist()
+        return ids, [None, *logprobs], int(result[-1].argmax()), float(result[-1].max())
 
 
 def vllm(server, text):
@@ -77,36 +77,36 @@ def vllm(server, text):
 
 def sglang(server, text):
     """The same without offsets."""
-    found = vllm(server, text)
-    found["choices"][0]["logprobs"]["text_offset"] = [-1] * found["usage"]["total_tokens"]
-    return found
+    result = vllm(server, text)
+    result["choices"][0]["logprobs"]["text_offset"] = [-1] * result["usage"]["total_tokens"]
+    return result
 
 
 def sentencepiece(server, text):
     """vLLM of 2024: the pieces as they stand in the vocabulary."""
-    found = vllm(server, text)
+    result = vllm(server, text)
     ids, _, written, _ = server.weights.read(text)
-    found["choices"][0]["logprobs"]["tokens"] = server.weights.tokenizer.convert_ids_to_tokens(
+    result["choices"][0]["logprobs"]["tokens"] = server.weights.tokenizer.convert_ids_to_tokens(
         [*ids, written]
     )
-    return found
+    return result
 
 
 def byte_offsets(server, text):
     """As vLLM, but offsets count bytes."""
-    found = vllm(server, text)
-    logprobs = found["choices"][0]["logprobs"]
+    result = vllm(server, text)
+    logprobs = result["choices"][0]["logprobs"]
     logprobs["text_offset"] = [
         len("".join(logprobs["tokens"][:n]).encode()) for n in range(len(logprobs["tokens"]))
     ]
-    return found
+    return result
 
 
 def untold(server, text):
     """As vLLM, but nobody counts."""
-    found = vllm(server, text)
-    del found["usage"]
-    return found
+    result = vllm(server, text)
+    del result["usage"]
+    return result
 
 
 def llama_cpp_python(server, text):
@@ -123,7 +123,7 @@ def llama_cpp_python(server, text):
 
 
 def answer(text, tokens, logprobs, read, offsets=()):
-    found = {
+    result = {
         "tokens": tokens,
         "token_logprobs": logprobs,
         "text_offset": list(offsets),
@@ -132,7 +132,7 @@ def answer(text, tokens, logprobs, read, offsets=()):
     choice = {
         "index": 0,
         "text": f"{text}{tokens[-1]}",
-        "logprobs": found,
+        "logprobs": result,
         "finish_reason": "length",
     }
     usage = {"prompt_tokens": read, "completion_tokens": 1, "total_tokens": read + 1}
@@ -184,11 +184,11 @@ def completed(handler, body):
     if (
         length := len(server.weights.tokenizer(text)["input_ids"]) + body["max_tokens"]
     ) > server.context:
-        said = (  # vLLM's words
+        message = (  # vLLM's words
             f"This model's maximum context length is {server.context} tokens. However, you requested "
             f"{length} tokens ({length - 1} in the messages, 1 in the completion). Please reduce the length."
         )
-        handler.send({"error": {"message": said, "type": "BadRequestError", "code": 400}}, 400)
+        handler.send({"error": {"message": message, "type": "BadRequestError", "code": 400}}, 400)
     else:
         handler.send(server.style(server, text))
 
@@ -238,11 +238,11 @@ def same(found, expected):
     assert found.prompts == expected.prompts
     assert found.cut == expected.cut
     for ours, theirs in zip(found.options, expected.options, strict=True):
-        assert [(one.tokens, one.bytes) for one in ours] == [
-            (one.tokens, one.bytes) for one in theirs
+        assert [(our.tokens, our.bytes) for our in ours] == [
+            (their.tokens, their.bytes) for their in theirs
         ]
-        assert [one.logprob for one in ours] == pytest.approx(
-            [one.logprob for one in theirs], abs=1e-4
+        assert [our.logprob for our in ours] == pytest.approx(
+            [their.logprob for their in theirs], abs=1e-4
         )
 
 
@@ -263,8 +263,11 @@ def test_a_server_gives_the_numbers_of_the_same_model_here(
         prompts = [Prompt("Frage: Ich möchte Äuß", (" Ja", "erung", " Nein")), *PROMPTS[2:]]
     if style is llama_cpp_python:  # half a letter at the end of a text may be a lost token
         prompts = [
-            Prompt(one.text, tuple(text for text in one.options if not text.endswith(("😀", "“"))))
-            for one in PROMPTS
+            Prompt(
+                prompt.text,
+                tuple(text for text in prompt.options if not text.endswith(("😀", "“"))),
+            )
+            for prompt in PROMPTS
         ]
     expected = open_model(f"causal:{folders[tokenizer]}").score(prompts)
     same(opened(server).score(prompts), expected)
@@ -293,10 +296,10 @@ def test_options_are_as_likely_as_the_plainest_scorer_finds_them(
 ):
     """It reads each option by itself with its prompt, and counts the prompt's tokens to find the option's."""
     server.weights = weights[tokenizer]
-    found = opened(server).score(ODD)
-    for ours, theirs in zip(found.options, naive(folders[tokenizer], ODD), strict=True):
-        assert [one.tokens for one in ours] == [tokens for _, tokens in theirs]
-        assert [one.logprob for one in ours] == pytest.approx(
+    result = opened(server).score(ODD)
+    for ours, theirs in zip(result.options, naive(folders[tokenizer], ODD), strict=True):
+        assert [our.tokens for our in ours] == [tokens for _, tokens in theirs]
+        assert [our.logprob for our in ours] == pytest.approx(
             [logprob for logprob, _ in theirs], abs=1e-4
         )
 
@@ -354,13 +357,13 @@ def test_a_prompt_without_room_gives_way_to_a_shorter_one(server, folders):
     ]
     size = len(server.weights.tokenizer(prompts[0].shorter[0] + " Nein danke")["input_ids"])
     server.context = size + 1
-    found = opened(server).score(prompts)
-    assert found.prompts == (prompts[0].shorter[0], "kurz:")
-    assert found.cut == 1
+    result = opened(server).score(prompts)
+    assert result.prompts == (prompts[0].shorter[0], "kurz:")
+    assert result.cut == 1
     local = open_model(f"causal:{folders['bytes']}").score(
-        [Prompt(found.prompts[0], prompts[0].options)]
+        [Prompt(result.prompts[0], prompts[0].options)]
     )
-    assert found.options[0][1].logprob == pytest.approx(local.options[0][1].logprob, abs=1e-4)
+    assert result.options[0][1].logprob == pytest.approx(local.options[0][1].logprob, abs=1e-4)
     server.context = 3
     message = failure(opened(server, name="b"), prompts)
     assert "prompt 2: is too long for the server's model in its shortest form" in message
@@ -378,8 +381,8 @@ WORDS = [
 @pytest.mark.parametrize(("status", "words"), WORDS)
 def test_how_servers_say_that_a_prompt_is_too_long(server, status, words):
     server.script = [lambda handler, body: handler.send({"error": {"message": words}}, status)]
-    found = opened(server, concurrency=1).score([Prompt("Lang:", (" Ja",), ("L:",))])
-    assert (found.prompts, found.cut) == (("L:",), 1)
+    result = opened(server, concurrency=1).score([Prompt("Lang:", (" Ja",), ("L:",))])
+    assert (result.prompts, result.cut) == (("L:",), 1)
 
 
 def test_another_refusal_is_no_matter_of_length(server):
@@ -395,21 +398,21 @@ def changed(**changes):
     """A form of answer with other things in its choice, or in its log-probabilities."""
 
     def style(server, text):
-        found = vllm(server, text)
-        choice = found["choices"][0]
+        result = vllm(server, text)
+        choice = result["choices"][0]
         for name, change in changes.items():
             place = choice if name in ("text", "logprobs") else choice["logprobs"]
             place[name] = change(place[name])
-        return found
+        return result
 
     return style
 
 
 def cut_short(server, text):
     """A server that drops the beginning of a prompt without a word."""
-    found = vllm(server, text[5:])
-    found["choices"][0]["text"] = text
-    return found
+    result = vllm(server, text[5:])
+    result["choices"][0]["text"] = text
+    return result
 
 
 NO_ECHO = (
@@ -499,7 +502,7 @@ def test_two_models_behind_one_address_are_found_out(server, weights):
 def test_rounding_above_zero_is_zero(server):
     server.style = changed(token_logprobs=lambda found: [None, *(5e-4 for _ in found[1:])])
     (options,) = opened(server).score(PROMPTS[:1]).options
-    assert [one.logprob for one in options] == [0.0] * 4
+    assert [option.logprob for option in options] == [0.0] * 4
 
 
 def redirected(handler, body):
@@ -591,10 +594,10 @@ def test_the_command_says_nothing_of_prompts_and_key_and_asks_nothing_twice(
     assert counts["cached"] == 2 * 3 * 6
     assert len(server.seen) == 3 * 3 * 6
     assert "completions:tiny: 54 requests, 36 stored in completions-tokens.sqlite" in more.stderr
-    said = first.stderr + more.stderr
-    assert key not in said + first.stdout + more.stdout
+    message = first.stderr + more.stderr
+    assert key not in message + first.stdout + more.stdout
     options = {body["prompt"].splitlines()[-1] for _, body in server.seen}
-    assert not [text for text in options if len(text) > len("Antwort:") and text in said]
+    assert not [text for text in options if len(text) > len("Antwort:") and text in message]
 
 
 def test_what_is_sent_and_what_results_depend_on(server):

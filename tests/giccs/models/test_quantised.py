@@ -44,7 +44,7 @@ def placed(tmp_path, parts):
 
 
 def numbers(model):
-    return [one.logprob for options in model.score(PROMPTS).options for one in options]
+    return [option.logprob for options in model.score(PROMPTS).options for option in options]
 
 
 def refusal(name, **options):
@@ -80,9 +80,9 @@ def one_by_one(model, tokenizer):
         question = Boundary(tokenizer).encode(prompt.text, prompt.options)
         for ids in question.ids:
             with torch.no_grad():
-                found = torch.log_softmax(model(torch.tensor([ids])).logits[0], -1)
+                result = torch.log_softmax(model(torch.tensor([ids])).logits[0], -1)
             rows = range(question.start - 1, len(ids) - 1)
-            yield float(found[rows, ids[question.start :]].sum())
+            yield float(result[rows, ids[question.start :]].sum())
 
 
 @pytest.mark.parametrize(("how", "tolerance"), [("4bit", 1e-3), ("8bit", 2.0)])
@@ -93,12 +93,12 @@ def test_numbers_are_those_of_rounded_weights(llama, how, tolerance):
     tokenizer = transformers.AutoTokenizer.from_pretrained(llama)
     expected = list(one_by_one(rounded(llama, how), tokenizer))
     plain = numbers(open_model(f"causal:{llama}"))
-    found = numbers(model)
-    assert found == pytest.approx(expected, abs=tolerance)
-    assert not np.allclose(found, plain, atol=1e-2)
+    result = numbers(model)
+    assert result == pytest.approx(expected, abs=tolerance)
+    assert not np.allclose(result, plain, atol=1e-2)
     size = model._loaded.model.get_memory_footprint()
     assert size < open_model(f"causal:{llama}")._loaded.model.get_memory_footprint()
-    assert numbers(model) == found
+    assert numbers(model) == result
 
 
 def test_the_way_through_the_model_is_one_that_gives_its_own_numbers(llama):
@@ -111,13 +111,13 @@ def test_the_way_through_the_model_is_one_that_gives_its_own_numbers(llama):
     assert environment["self_check_deviation"] < 1e-4
     assert environment["bitsandbytes"] == importlib.metadata.version("bitsandbytes")
     eight = open_model(f"causal:{llama}", ModelOptions(quantise="8bit"))
-    found = numbers(eight)
+    result = numbers(eight)
     alone = list(one_by_one(eight._loaded.model, eight._loaded.tokenizer))
     if eight.environment()["forward"] == "one by one":
-        assert found == pytest.approx(alone, abs=1e-6)
+        assert result == pytest.approx(alone, abs=1e-6)
     else:
         assert eight.environment()["self_check_deviation"] <= 1.0
-        assert found == pytest.approx(alone, abs=0.03 * 25)
+        assert result == pytest.approx(alone, abs=0.03 * 25)
 
 
 @pytest.mark.parametrize("how", ["4bit", "8bit"])

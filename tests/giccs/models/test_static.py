@@ -189,7 +189,7 @@ def test_the_first_of_a_word_counts_and_bytes_that_are_no_text_are_told(file):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "FILE: is empty; expected one word and its numbers per line"),
         (
@@ -224,8 +224,8 @@ def test_the_first_of_a_word_counts_and_bytes_that_are_no_text_are_told(file):
         (gzip.compress(GLOVE, mtime=0)[:-9], "FILE: is not a complete gzip file"),
     ],
 )
-def test_faults_are_told_with_their_place(file, content, said):
-    assert fault(file(content)).startswith(said)
+def test_faults_are_told_with_their_place(file, content, message):
+    assert fault(file(content)).startswith(message)
 
 
 def test_all_faults_are_told_at_once_but_not_thousands(file):
@@ -316,7 +316,7 @@ def test_processes_at_once_do_each_other_no_harm(file, cache):
     said = {process.communicate()[0] for process in running}
     assert len(said) == 1
     assert open_table(path).vectors.tolist() == draw.astype(np.float32).tolist()
-    assert sorted(one.suffix for one in cache.iterdir()) == [".json", ".npy", ".sha256", ".txt"]
+    assert sorted(path.suffix for path in cache.iterdir()) == [".json", ".npy", ".sha256", ".txt"]
 
 
 # texts

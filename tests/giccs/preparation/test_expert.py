@@ -49,12 +49,12 @@ def test_the_sheet_has_every_item_once_with_all_that_is_needed_to_judge():
     rows = rows_of(make_expert_sheet(SAMPLE))
     by_code = {row["code"]: row for row in rows}
     assert len(rows) == len(by_code) == 300
-    for one in SAMPLE.items:
-        row = by_code[item_code(one)]
-        assert row["last_turn"] == one.last_turn
-        assert row["utterance"] == one.utterance
+    for item in SAMPLE.items:
+        row = by_code[item_code(item)]
+        assert row["last_turn"] == item.last_turn
+        assert row["utterance"] == item.utterance
         assert row["judgment"] == ""
-        assert row["dialogue"].split("\n") == [f"{t.speaker}: {t.text}" for t in one.turns]
+        assert row["dialogue"].split("\n") == [f"{t.speaker}: {t.text}" for t in item.turns]
 
 
 def test_turns_without_a_speaker_are_numbered():
@@ -66,11 +66,11 @@ def test_turns_without_a_speaker_are_numbered():
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_neither_ids_nor_order_nor_neighbours_tell_a_score(seed):
     sheet = make_expert_sheet(SAMPLE, seed)
-    items = {item_code(one): one for one in SAMPLE.items}
+    items = {item_code(item): item for item in SAMPLE.items}
     ordered = [items[row["code"]] for row in rows_of(sheet)]
     scores = [one.score for one in ordered]
     assert set(rows_of(sheet)[0]) == {"code", "dialogue", "last_turn", "utterance", "judgment"}
-    assert not any(one.item_id in sheet for one in SAMPLE.items)
+    assert not any(item.item_id in sheet for item in SAMPLE.items)
     assert abs(spearmanr(range(300), scores).statistic) < 0.2  # 3.4 standard errors
     assert abs(spearmanr(scores[:-1], scores[1:]).statistic) < 0.2
     assert all(a.dialogue_id != b.dialogue_id for a, b in pairwise(ordered))
@@ -105,25 +105,27 @@ def test_judgments_are_read_as_people_write_them(tmp_path, written, side):
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_filled_in_sheet_comes_back(tmp_path, separator):
     rows = rows_of(make_expert_sheet(SAMPLE))
-    wanted = {item_code(one): "<" if one.score < 0.5 else ">" for one in SAMPLE.items}
+    wanted = {item_code(item): "<" if item.score < 0.5 else ">" for item in SAMPLE.items}
     out = io.StringIO()
     writer = csv.DictWriter(out, rows[0], delimiter=separator)
     writer.writeheader()
     writer.writerows(row | {"judgment": wanted[row["code"]]} for row in rows)
-    found = read_expert(write(tmp_path, "\ufeff" + out.getvalue()), SAMPLE)
-    assert found == {one.item_id: "lower" if one.score < 0.5 else "higher" for one in SAMPLE.items}
+    result = read_expert(write(tmp_path, "\ufeff" + out.getvalue()), SAMPLE)
+    assert result == {
+        item.item_id: "lower" if item.score < 0.5 else "higher" for item in SAMPLE.items
+    }
 
 
 def test_every_problem_is_told_with_its_line(tmp_path):
     path = write(tmp_path, "item_id,judgment\ni1,maybe\ni9,higher\ni1,lower\ni2,= 0.5\n")
     with pytest.raises(InputError) as caught:
         read_expert(path, three())
-    said = [str(problem).removeprefix(str(path)) for problem in caught.value.problems]
-    assert [line.split(" ", 1)[0] for line in said] == [":2:", ":3:", ":4:", ":5:", ":"]
+    message = [str(problem).removeprefix(str(path)) for problem in caught.value.problems]
+    assert [line.split(" ", 1)[0] for line in message] == [":2:", ":3:", ":4:", ":5:", ":"]
     for part, line in zip(
         ["'maybe'; expected higher", "'i9' is not in b.jsonl", "repeats the item_id 'i1' of line 2",
          "'= 0.5'", "1 items have no row (item_id i3)"],
-        said, strict=True,
+        message, strict=True,
     ):  # fmt: skip
         assert part in line
 
@@ -168,7 +170,7 @@ def table_4():
     items[51] = item(
         51, 0.35, "d10", "Wie weit ist das?", "Wo befindet sich das Restaurant?", "CROWDSS"
     )
-    judged = {one.item_id: score_side(one.score) for one in items}
+    judged = {item.item_id: score_side(item.score) for item in items}
     return Benchmark("b", tuple(items)), judged | {"i7": "lower", "i51": "higher"}
 
 
@@ -191,11 +193,11 @@ def test_the_situation_of_table_4():
 @pytest.mark.parametrize(("agree", "n", "dialogues"), [(290, 300, 60), (45, 60, 12), (5, 10, 10)])
 def test_the_interval_is_that_of_clopper_and_pearson(agree, n, dialogues):
     """Its ends are the shares under which what was seen has a probability of 2.5 % in its tail."""
-    found = agreement_share(agree, n, dialogues)
+    result = agreement_share(agree, n, dialogues)
     yes = agree * dialogues // n
     assert yes * n == agree * dialogues  # whole judgments, as the binomial distribution wants them
-    assert binom.sf(yes - 1, dialogues, found.low) == pytest.approx(0.025)
-    assert binom.cdf(yes, dialogues, found.high) == pytest.approx(0.025)
+    assert binom.sf(yes - 1, dialogues, result.low) == pytest.approx(0.025)
+    assert binom.cdf(yes, dialogues, result.high) == pytest.approx(0.025)
 
 
 def test_the_interval_has_a_width_where_all_or_none_agree():

@@ -24,32 +24,34 @@ def dialogue(name, speakers="sususu", domain="tv", source="chat"):
 
 
 def named(selection):
-    return {one.dialogue_id: len(one.turns) for one in selection.dialogues}
+    return {dialogue.dialogue_id: len(dialogue.turns) for dialogue in selection.dialogues}
 
 
 def decisions(selection, name):
     return [
-        (one.decision, dict(one.details)) for one in selection.decisions if one.dialogue_id == name
+        (decision.decision, dict(decision.details))
+        for decision in selection.decisions
+        if decision.dialogue_id == name
     ]
 
 
 def test_without_rules_half_are_cut_to_three_turns_and_half_to_five():
     given = [dialogue(f"d{n}", "sususu"[: 3 + n % 4]) for n in range(12)]  # 3, 4, 5, 6 turns
-    found = select(given, SelectionRules())
+    result = select(given, SelectionRules())
     # six of the twelve have five turns or more, the other six do for three
-    assert Counter(named(found).values()) == {3: 6, 5: 6}
-    order = [one.dialogue_id for one in found.dialogues]
+    assert Counter(named(result).values()) == {3: 6, 5: 6}
+    order = [dialogue.dialogue_id for dialogue in result.dialogues]
     assert order == sorted(order, key=lambda name: int(name[1:]))
-    assert select(given, SelectionRules()) == found
+    assert select(given, SelectionRules()) == result
 
 
 def test_an_odd_one_is_left_out_and_another_seed_leaves_out_another():
     given = [dialogue(f"d{n}") for n in range(9)]
     left = {
-        one.dialogue_id
+        decision.dialogue_id
         for seed in range(20)
-        for one in select(given, SelectionRules(seed=seed)).decisions
-        if one.decision == "left out"
+        for decision in select(given, SelectionRules(seed=seed)).decisions
+        if decision.decision == "left out"
     }
     assert len(left) > 3
     assert Counter(named(select(given, SelectionRules())).values()) == {3: 4, 5: 4}
@@ -58,9 +60,9 @@ def test_an_odd_one_is_left_out_and_another_seed_leaves_out_another():
 def test_domains_of_one_size_are_not_drawn_alike():
     domains = [f"domain {n}" for n in range(8)]
     given = [dialogue(f"{domain}-{n}", domain=domain) for domain in domains for n in range(12)]
-    found = select(given, SelectionRules(sampling=(SamplingRule(dialogues=2),)))
+    result = select(given, SelectionRules(sampling=(SamplingRule(dialogues=2),)))
     places = {domain: [] for domain in domains}
-    for one in found.dialogues:
+    for one in result.dialogues:
         places[one.domain].append((one.dialogue_id.rpartition("-")[2], len(one.turns)))
     assert len({tuple(drawn) for drawn in places.values()}) > 4
 
@@ -75,11 +77,11 @@ def test_a_domain_more_does_not_change_the_draw_of_the_others():
 
 def test_the_start_and_the_cut():
     given = [dialogue("d", "uususus")]
-    found = select(
+    result = select(
         given, SelectionRules(sampling=(SamplingRule(dialogues=1, lengths=(3,), start="system"),))
     )
-    assert [turn.text for turn in found.dialogues[0].turns] == ["d 3", "d 4", "d 5"]
-    assert decisions(found, "d") == [
+    assert [turn.text for turn in result.dialogues[0].turns] == ["d 3", "d 4", "d 5"]
+    assert decisions(result, "d") == [
         ("kept", {"source": "chat", "domain": "tv", "n_turns": 3}),
         ("start dropped", {"turns": 2}),
         ("cut", {"to": 3, "turns_dropped": 2}),
@@ -97,16 +99,16 @@ def test_why_dialogues_are_left_out():
         Dialogue("copy", "chat", "tv", dialogue("good", "sus").turns, ()),
     ]
     take = SamplingRule(domains=("tv",), lengths=(3,), start="system", last="system")
-    found = select(
+    result = select(
         given[:2] + given[3:],
         SelectionRules(
             sampling=(take,), dialogue_rules={"unwanted": DialogueRule(leave_out="dull")}
         ),
     )
     why = {
-        one.dialogue_id: one.details["reason"]
-        for one in found.decisions
-        if one.decision == "left out"
+        decision.dialogue_id: decision.details["reason"]
+        for decision in result.decisions
+        if decision.decision == "left out"
     }
     assert why == {
         "short": "too short: 2 turns, 3 required",
@@ -116,7 +118,7 @@ def test_why_dialogues_are_left_out():
         "copy": "its first 3 turns are those of good",
     }
     ends = select(given[2:4], SelectionRules(sampling=(SamplingRule(lengths=(3,), last="user"),)))
-    assert {one.details["reason"] for one in ends.decisions} == {
+    assert {decision.details["reason"] for decision in ends.decisions} == {
         "no user turn at the end for any of the lengths"
     }
 
@@ -135,10 +137,10 @@ def test_what_cannot_be_had_is_named():
 def test_what_can_be_had_is_never_missing(seed):
     """Only `both` ends with a user turn at three and at five turns, so it must not go to three."""
     given = [dialogue("both", "ususu"), dialogue("three", "usu"), dialogue("neither", "sss")]
-    found = select(
+    result = select(
         given, SelectionRules(seed=seed, sampling=(SamplingRule(dialogues=2, last="user"),))
     )
-    assert named(found) == {"both": 5, "three": 3}
+    assert named(result) == {"both": 5, "three": 3}
 
 
 @given(
@@ -150,17 +152,17 @@ def test_what_can_be_had_is_never_missing(seed):
 def test_everything_taken_is_as_asked_for(shapes, start, last, seed):
     given = [dialogue(f"d{n}", shape) for n, shape in enumerate(shapes)]
     take = SamplingRule(start=start, last=last)
-    found = select(given, SelectionRules(seed=seed, sampling=(take,)))
-    counts = Counter(named(found).values())
+    result = select(given, SelectionRules(seed=seed, sampling=(take,)))
+    counts = Counter(named(result).values())
     assert counts[3] == counts[5]
     by_id = {one.dialogue_id: one for one in given}
-    for one in found.dialogues:
+    for one in result.dialogues:
         assert start in ("any", one.turns[0].speaker)
         assert last in ("any", one.turns[-1].speaker)
         whole = by_id[one.dialogue_id].turns
         first = whole.index(one.turns[0])
         assert whole[first : first + len(one.turns)] == one.turns
-    assert {one.dialogue_id for one in found.decisions} == by_id.keys()
+    assert {decision.dialogue_id for decision in result.decisions} == by_id.keys()
 
 
 def test_labels_and_edits():
@@ -176,22 +178,25 @@ def test_labels_and_edits():
             "d": DialogueRule(edit={1: "fällt weg", 4: "neu"}),
         },
     )
-    found = select(given, wanted)
-    labels = {one.dialogue_id: (one.original_domain, one.domain) for one in found.dialogues}
+    result = select(given, wanted)
+    labels = {
+        dialogue.dialogue_id: (dialogue.original_domain, dialogue.domain)
+        for dialogue in result.dialogues
+    }
     assert labels == {
         "a": ("phone", "find_hotel"),
         "b": ("cinema", "find_cinema"),
         "c": ("tv", "tv"),
         "d": ("phone", "find_restaurant"),
     }
-    assert [turn.text for turn in found.dialogues[0].turns] == ["a 1", "kurz", "a 3"]
-    assert [turn.text for turn in found.dialogues[3].turns] == ["d 2", "d 3", "neu"]
-    assert decisions(found, "a")[1:] == [
+    assert [turn.text for turn in result.dialogues[0].turns] == ["a 1", "kurz", "a 3"]
+    assert [turn.text for turn in result.dialogues[3].turns] == ["d 2", "d 3", "neu"]
+    assert decisions(result, "a")[1:] == [
         ("edited", {"turn": 2, "from": "a 2", "to": "kurz"}),
         ("relabelled", {"from": "phone", "to": "find_hotel", "by": "dialogue"}),
     ]
-    assert ("edit not needed", {"turn": 1, "why": "not kept"}) in decisions(found, "d")
-    assert found.warnings == (
+    assert ("edit not needed", {"turn": 1, "why": "not kept"}) in decisions(result, "d")
+    assert result.warnings == (
         "1 dialogues keep the domain 'tv'; no label in the rules",
         "relabel: no selected dialogue has the domain 'fax'",
     )

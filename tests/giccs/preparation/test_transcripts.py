@@ -37,8 +37,8 @@ def said(warnings):
 
 def test_a_transliteration_becomes_a_dialogue(tmp_path):
     path = file(tmp_path, "w001_pk.trl", TRANSLITERATION)
-    found = import_transcripts([path], domain="cinema")
-    (dialogue,) = found.dialogues
+    result = import_transcripts([path], domain="cinema")
+    (dialogue,) = result.dialogues
     assert (dialogue.dialogue_id, dialogue.source, dialogue.domain) == (
         "w001_pk",
         "BAS SmartKom",
@@ -49,12 +49,12 @@ def test_a_transliteration_becomes_a_dialogue(tmp_path):
         ("system", "im Gloria läuft um acht ein Krimi."),
         ("user", "reservier mir zwei Plätze."),
     ]
-    assert said(found.warnings) == ["6: turn without text skipped"]
-    assert found.stripped["comment line"] == 3
-    assert found.stripped["hesitation"] == 2
-    assert found.stripped["umlaut"] == 3
-    assert found.roles == {"AAA": "user", "SMA": "system"}
-    assert found.counts == {
+    assert said(result.warnings) == ["6: turn without text skipped"]
+    assert result.stripped["comment line"] == 3
+    assert result.stripped["hesitation"] == 2
+    assert result.stripped["umlaut"] == 3
+    assert result.roles == {"AAA": "user", "SMA": "system"}
+    assert result.counts == {
         "files": 1,
         "dialogues": 1,
         "turns": 3,
@@ -68,13 +68,13 @@ def test_two_people_are_not_taken_for_user_and_system(tmp_path):
     path = file(
         tmp_path, "g.txt", "g223acn1_000_AHV_120000: guten Tag .\ng223acn2_001_BMW: Tag .\n"
     )
-    found = import_transcripts([path])
-    assert [(d.dialogue_id, turns(d)) for d in found.dialogues] == [
+    result = import_transcripts([path])
+    assert [(d.dialogue_id, turns(d)) for d in result.dialogues] == [
         ("g223acn", [("AHV", "guten Tag."), ("BMW", "Tag.")])
     ]
-    assert [w.line for w in found.warnings] == [1, 2]
-    assert "'AHV' (turns: 1) has no known role" in found.warnings[0].message
-    assert found.dialogues[0].source == ""
+    assert [w.line for w in result.warnings] == [1, 2]
+    assert "'AHV' (turns: 1) has no known role" in result.warnings[0].message
+    assert result.dialogues[0].source == ""
     told = import_transcripts([path], user=["AHV"], system=["bmw"])
     assert [speaker for speaker, _ in turns(told.dialogues[0])] == ["user", "system"]
     assert told.warnings == ()
@@ -82,8 +82,8 @@ def test_two_people_are_not_taken_for_user_and_system(tmp_path):
 
 def test_markers_that_are_not_known_are_said(tmp_path):
     path = file(tmp_path, "a.trl", "w001_pkd_001_AAA: ja {laut}\nw001_pkw_002_SMA: gut\n")
-    found = import_transcripts([path])
-    assert said(found.warnings) == ["1: { } may be unknown markers; kept in the text"]
+    result = import_transcripts([path])
+    assert said(result.warnings) == ["1: { } may be unknown markers; kept in the text"]
 
 
 CROWDSS = """\
@@ -99,8 +99,8 @@ r2;1;System;Erste.;x
 
 
 def test_a_table_with_dialogue_acts(tmp_path):
-    found = import_transcripts([file(tmp_path, "c.csv", "\ufeff" + CROWDSS)], "crowdss")
-    first, second = found.dialogues
+    result = import_transcripts([file(tmp_path, "c.csv", "\ufeff" + CROWDSS)], "crowdss")
+    first, second = result.dialogues
     assert turns(first) == [
         ("system", "Guten Tag,\nwomit kann ich helfen?"),
         ("user", "Ich will heute essen."),
@@ -108,11 +108,11 @@ def test_a_table_with_dialogue_acts(tmp_path):
     ]
     assert turns(second) == [("system", "Erste."), ("user", "Zweite.")]
     assert (first.source, first.domain) == ("CROWDSS", "restaurant")
-    assert said(found.warnings) == [
+    assert said(result.warnings) == [
         "None: columns of dialogue acts or labels ignored: Dialogakt (cells: 6)"
     ]
-    assert found.unused == {"Dialogakt": 6}
-    assert set(found.notes) == {
+    assert result.unused == {"Dialogakt": 6}
+    assert set(result.notes) == {
         "1 turns joined from several rows",
         "1 dialogues sorted by turn number",
     }
@@ -120,11 +120,11 @@ def test_a_table_with_dialogue_acts(tmp_path):
 
 def test_columns_by_other_names(tmp_path):
     path = file(tmp_path, "t.tsv", "nr\twer\twas\n1\tGast\tHallo.\n1\tWirt\tTag.\n")
-    found = import_transcripts(
+    result = import_transcripts(
         [path], columns={"dialogue": "nr", "speaker": "wer", "text": "was"}, user=["Gast"],
         system=["Wirt"], source="own", domain="bar",
     )  # fmt: skip
-    (dialogue,) = found.dialogues
+    (dialogue,) = result.dialogues
     assert turns(dialogue) == [("user", "Hallo."), ("system", "Tag.")]
     assert (dialogue.source, dialogue.domain) == ("own", "bar")
 
@@ -139,26 +139,26 @@ def test_json_lines_of_dialogues_and_of_turns(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "d.jsonl.gz"
     path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
-    found = import_transcripts([path])
-    assert [(d.dialogue_id, d.domain, turns(d)) for d in found.dialogues] == [
+    result = import_transcripts([path])
+    assert [(d.dialogue_id, d.domain, turns(d)) for d in result.dialogues] == [
         ("d-1", "", [("", "eins"), ("", "zwei")]),
         ("x", "tv", [("user", "hi"), ("system", "ho")]),
         ("7", "", [("user", "drei"), ("system", "vier")]),
     ]
-    assert said(found.warnings) == ["None: key 'act' ignored in 1 objects"]
+    assert said(result.warnings) == ["None: key 'act' ignored in 1 objects"]
 
 
 def test_lone_turns_and_copies_are_left_out_and_named(tmp_path):
     rows = "a,user,Hallo.\na,system,Tag.\nb,user,Allein.\nc,user,Hallo.\nc,system,Tag.\nd,user,\nd,user,x\n"
-    found = import_transcripts([file(tmp_path, "t.csv", f"dialogue,speaker,text\n{rows}")])
-    assert [d.dialogue_id for d in found.dialogues] == ["a"]
-    assert said(found.warnings) == [
+    result = import_transcripts([file(tmp_path, "t.csv", f"dialogue,speaker,text\n{rows}")])
+    assert [d.dialogue_id for d in result.dialogues] == ["a"]
+    assert said(result.warnings) == [
         "7: turn without text skipped",
         "4: dialogue b has fewer than two turns; skipped",
         "5: dialogue c repeats a; skipped",
         "7: dialogue d has fewer than two turns; skipped",
     ]
-    assert found.counts["dialogues_left_out"] == 3
+    assert result.counts["dialogues_left_out"] == 3
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_damaged_files_give_problems_and_never_a_traceback(tmp_path, seed):
     except InputError as error:
         problems = error.problems
     assert all(problem.message for problem in problems)
-    assert all(len(one.turns) >= 2 for one in dialogues)
-    assert all(turn.text.strip() for one in dialogues for turn in one.turns)
+    assert all(len(dialogue.turns) >= 2 for dialogue in dialogues)
+    assert all(turn.text.strip() for dialogue in dialogues for turn in dialogue.turns)
 
 
 def test_one_dialogue_is_not_in_two_files(tmp_path):
@@ -242,9 +242,9 @@ def test_one_dialogue_is_not_in_two_files(tmp_path):
 
 def test_a_dialogue_of_two_domains_takes_the_first(tmp_path):
     path = file(tmp_path, "t.csv", "dialogue,text,domain\na,x,\na,y,tv\na,z,fax\nb,x,\nb,z,\n")
-    found = import_transcripts([path], domain="phone")
-    assert [one.domain for one in found.dialogues] == ["tv", "phone"]
-    assert said(found.warnings) == [
+    result = import_transcripts([path], domain="phone")
+    assert [dialogue.domain for dialogue in result.dialogues] == ["tv", "phone"]
+    assert said(result.warnings) == [
         "2: dialogue a has several domains (tv, fax); the first is used"
     ]
 

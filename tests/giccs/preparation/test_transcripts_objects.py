@@ -97,14 +97,14 @@ def test_turn_columns_may_be_padded_but_a_gap_is_reported(tmp_path):
         ["c", "one", "", "three", "", "x | y"],
     ])  # fmt: skip
     layout = DialogueColumns(("turn_1", "turn_2", "turn_3", "turn_4"), "", ("Candidates",), "\n")
-    found = import_transcripts([path], layout=layout)
-    assert [[text for _, text in turns(one)] for one in found.dialogues] == [
+    result = import_transcripts([path], layout=layout)
+    assert [[text for _, text in turns(dialogue)] for dialogue in result.dialogues] == [
         ["one", "two"], ["one", "four"], ["one", "three"],
     ]  # fmt: skip
-    assert [candidates(one) for one in found.dialogues] == [
+    assert [candidates(dialogue) for dialogue in result.dialogues] == [
         [("a-a", "x"), ("a-b", "y"), ("a-c", "z")], [("b-a", "x")], [("c-a", "x | y")],
     ]  # fmt: skip
-    assert messages(found.warnings) == [
+    assert messages(result.warnings) == [
         "None: 1 cells contain ' | ' and are not split; use --separator ' | ' to split them",
         "7: turn without text skipped",
     ]
@@ -117,15 +117,15 @@ def test_json_lines_keep_ids_and_candidates(tmp_path):
          "candidates": [{"utterance_id": "u1", "text": "At what time?", "intended": 5, "writer": "w"},
                         {"text": "Bye."}]},
     ])  # fmt: skip
-    found = import_transcripts([path])
-    assert [one.dialogue_id for one in found.dialogues] == ["q7", "q8"]
-    assert [candidates(one) for one in found.dialogues] == [
+    result = import_transcripts([path])
+    assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["q7", "q8"]
+    assert [candidates(dialogue) for dialogue in result.dialogues] == [
         [("q7-a", "What film?"), ("q7-b", "Bye.")],
         [("u1", "At what time?"), ("q8-b", "Bye.")],
     ]
-    assert found.dialogues[1].candidates[0].intended == 5
-    assert found.unused == {"note": 1, "candidates.writer": 1}
-    assert messages(found.warnings) == [
+    assert result.dialogues[1].candidates[0].intended == 5
+    assert result.unused == {"note": 1, "candidates.writer": 1}
+    assert messages(result.warnings) == [
         "None: key 'candidates.writer' ignored in 1 objects",
         "None: key 'note' ignored in 1 objects",
     ]
@@ -137,12 +137,12 @@ def test_json_lines_with_other_keys(tmp_path):
         {"id": "b", "context": "Hi.\nYes?", "target": "When?", "c": "At what time?\nNo."},
     ])  # fmt: skip
     layout = DialogueColumns(("context",), "target", ("c",), "\n")
-    found = import_transcripts([path], layout=layout)
-    assert [[text for _, text in turns(one)] for one in found.dialogues] == [
+    result = import_transcripts([path], layout=layout)
+    assert [[text for _, text in turns(dialogue)] for dialogue in result.dialogues] == [
         ["Hi.", "Yes?", "Film?"], ["Hi.", "Yes?", "When?"],
     ]  # fmt: skip
-    assert [len(one.candidates) for one in found.dialogues] == [2, 2]
-    assert not found.warnings
+    assert [len(dialogue.candidates) for dialogue in result.dialogues] == [2, 2]
+    assert not result.warnings
 
 
 def test_what_may_have_been_misread_is_reported(tmp_path):
@@ -152,8 +152,8 @@ def test_what_may_have_been_misread_is_reported(tmp_path):
         ["b", "Hello.\nFilm?", "Film?", " film? ", "No."],
         ["c", "Hello.\nFilm?", "Film?", "Movie?", "Yes."],
     ])  # fmt: skip
-    found = import_transcripts([path], layout=SHEET)
-    assert messages(found.warnings) == [
+    result = import_transcripts([path], layout=SHEET)
+    assert messages(result.warnings) == [
         "2: dialogue a: no text for cand1",
         "4: the last turn of the context is identical to the target utterance",
         "6: the last turn of the context is identical to the target utterance",
@@ -162,7 +162,7 @@ def test_what_may_have_been_misread_is_reported(tmp_path):
         "4: dialogue b: candidate b-a has the same text as the last turn",
         "6: dialogue c repeats b; skipped with 2 candidates",
     ]
-    assert candidates(found.dialogues[0]) == [("a-b", "Bye.")]
+    assert candidates(result.dialogues[0]) == [("a-b", "Bye.")]
     named = import_transcripts([path], layout=SHEET, user=["Anna"], system=["Ben"])
     assert turns(named.dialogues[0]) == [("user", "Hi."), ("system", "Yes?"), ("", "Film?")]
 
@@ -196,9 +196,9 @@ def test_an_id_that_was_named_must_exist(tmp_path):
 
 def test_a_table_of_turns_without_dialogues_is_reported(tmp_path):
     path = table(tmp_path / "t.csv", [["id", "text"], ["a", "x"], ["b", "y"]])
-    found = import_transcripts([path])
+    result = import_transcripts([path])
     assert "1: no dialogue column; all 2 rows are one dialogue (--id sets the column)" in messages(
-        found.warnings
+        result.warnings
     )
 
 

@@ -10,7 +10,7 @@ from giccs.preparation.transcripts.smartkom import find_leftovers, strip_markers
 
 
 @pytest.mark.parametrize(
-    ("written", "said", "kinds"),
+    ("written", "message", "kinds"),
     [
         ("ja <A> <P> gut <PP> .", "ja gut.", {"breathing": 1, "pause": 2}),
         ("<#Klicken> also <#> gut <Ger\"ausch>", "also gut", {"noise": 3}),
@@ -43,8 +43,8 @@ from giccs.preparation.transcripts.smartkom import find_leftovers, strip_markers
         ("wie geht 's Ihnen , gut ?", "wie geht's Ihnen, gut?", {}),
     ],
 )  # fmt: skip
-def test_each_marker_goes_and_is_counted(written, said, kinds):
-    assert strip_markers(written) == (said, Counter(kinds))
+def test_each_marker_goes_and_is_counted(written, message, kinds):
+    assert strip_markers(written) == (message, Counter(kinds))
 
 
 def test_a_line_break_within_a_marker_does_no_harm():
@@ -74,9 +74,9 @@ PIECES = st.sampled_from(
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=25).map("".join)))
 def test_stripping_again_changes_nothing(text):
     once, _ = strip_markers(text)
-    again, found = strip_markers(once)
+    again, result = strip_markers(once)
     assert again == once
-    assert not found
+    assert not result
     assert len(once) <= len(text)
 
 

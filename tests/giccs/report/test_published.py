@@ -93,10 +93,10 @@ def test_what_is_no_comparison_gets_no_verdict(estimate, verdict):
 
 def test_results_on_other_data_are_no_reproduction():
     numbers = {"pearson": correlation(0.8, 0.7, 0.9), "spearman": correlation(0.5, 0.4, 0.6)}
-    found = compare_with_published([pairwise(data="giccs-sample", **numbers)], RECIPE)
-    assert {line.verdict for line in found.lines if line.result} == {"other items"}
+    result = compare_with_published([pairwise(data="giccs-sample", **numbers)], RECIPE)
+    assert {line.verdict for line in result.lines if line.result} == {"other items"}
     said = "on giccs-sample; published on owner/set@abc: different items; not a reproduction."
-    assert said in found.notes()
+    assert said in result.notes()
     copy = compare_with_published([pairwise(data="./copy", **numbers)], RECIPE)
     assert any("different items, unless ./copy is a copy" in note for note in copy.notes())
     said_so = compare_with_published(
@@ -110,15 +110,16 @@ def test_results_on_other_data_are_no_reproduction():
 
 
 def test_what_is_missing_on_either_side_is_counted_and_named():
-    found = compare_with_published(
+    result = compare_with_published(
         [pairwise(), pairwise("other"), pairwise("m", history="with")], RECIPE
     )
-    assert "2 published numbers have no result: gpt." in found.notes()
+    assert "2 published numbers have no result: gpt." in result.notes()
     assert (
-        "2 published numbers are not in the results of their models: not computed." in found.notes()
+        "2 published numbers are not in the results of their models: not computed."
+        in result.notes()
     )
-    assert "2 results have no published number: other, m." in found.notes()
-    assert [line.verdict for line in found.lines] == ["not computed"] * 2 + ["no result"] * 2
+    assert "2 results have no published number: other, m." in result.notes()
+    assert [line.verdict for line in result.lines] == ["not computed"] * 2 + ["no result"] * 2
 
 
 def test_another_revision_is_told():
@@ -131,12 +132,12 @@ def test_another_revision_is_told():
 
 
 def test_accuracies_of_30_questions_say_what_a_question_is_worth():
-    found = compare_with_published([choice()], RECIPE)
-    first, second = (line for line in found.lines if line.result)
+    result = compare_with_published([choice()], RECIPE)
+    first, second = (line for line in result.lines if line.result)
     assert (first.verdict, second.verdict) == ("inside", "inside")
     assert first.ours.low == pytest.approx(0.0531, abs=1e-4)  # Wilson, 4 of 30
-    assert any("One question of 30 is 3.3 points" in note for note in found.notes())
-    assert any("sqrt(p(1-p)/(n-1))" in note for note in found.notes())
+    assert any("One question of 30 is 3.3 points" in note for note in result.notes())
+    assert any("sqrt(p(1-p)/(n-1))" in note for note in result.notes())
     far = compare_with_published([choice(right=(28, 5, 3, 2))], RECIPE).lines[2]
     assert far.verdict == "outside"
 

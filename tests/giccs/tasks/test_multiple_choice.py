@@ -305,11 +305,11 @@ def test_cyclic_orders_undo_a_bias_for_the_first_place_and_show_it():
     one = group(asked(FOUR, bias), history="with")["accuracy"]
     assert one.extra["chosen"] == {"A": 4, "B": 0, "C": 0, "D": 0, "E": 0}
     five = asked(FOUR, bias, permutations=5)
-    found = group(five, history="with")["accuracy"]
-    assert found.value == 1  # averaged over all places only the utterance counts
-    assert found.extra["chosen"] == {"A": 20, "B": 0, "C": 0, "D": 0, "E": 0}
-    assert found.extra["single_order"] == pytest.approx(0.2)
-    assert found.extra["same_choice"] == 0
+    result = group(five, history="with")["accuracy"]
+    assert result.value == 1  # averaged over all places only the utterance counts
+    assert result.extra["chosen"] == {"A": 20, "B": 0, "C": 0, "D": 0, "E": 0}
+    assert result.extra["single_order"] == pytest.approx(0.2)
+    assert result.extra["same_choice"] == 0
     assert len(five.predictions) == 4 * 5 * 2 * 5
     letters = five.predictions.filter(history="with", utterance_id="a-z").sort("order")["letter"]
     assert sorted(letters) == list("ABCDE")
@@ -466,7 +466,7 @@ def test_the_report_says_what_cannot_be_told_apart():
 
 def test_results_that_are_called_alike_have_a_column_each():
     by = {"a": "zv", "b": "zz", "c": "vv", "d": "zv"}, {"a": "vv", "b": "vv", "c": "vv", "d": "vv"}
-    domains = bench(*(replace(one, domain=f"of {one.dialogue_id}") for one in FOUR.items))
+    domains = bench(*(replace(item, domain=f"of {item.dialogue_id}") for item in FOUR.items))
     text = report([asked(domains, likes(likings)) for likings in by], "table")
     titles = next(line for line in text.splitlines() if line.startswith("part "))
     assert titles.count("formula (figure2-de-1) with") == 2 * 2
@@ -540,9 +540,9 @@ def test_a_real_model_by_its_folder(tiny_gpt, tmp_path, benchmark_file):
         )
         with torch.no_grad():
             logprobs = model(torch.tensor([whole])).logits.float().log_softmax(-1)[0]
-        said = [logprobs[n - 1, whole[n]].item() for n in range(len(before), len(whole))]
-        assert row["logprob"] == pytest.approx(sum(said), abs=1e-3)
-        assert row["tokens"] == len(said)
+        message = [logprobs[n - 1, whole[n]].item() for n in range(len(before), len(whole))]
+        assert row["logprob"] == pytest.approx(sum(message), abs=1e-3)
+        assert row["tokens"] == len(message)
         assert row["bytes"] == len(row["answer"].strip().encode())
     for (_, _), rows in result.predictions.group_by("dialogue_id", "history"):
         assert rows.filter(rows["chosen"])["logprob"].to_list() == [rows["logprob"].max()]

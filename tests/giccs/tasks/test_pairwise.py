@@ -172,6 +172,6 @@ def test_constant_predictions_are_nan_with_a_reason(benchmark_file):
              i.utterance_id, "z" * (n + 3), i.score)
         for n, i in enumerate(benchmark.items)
     )  # fmt: skip
-    found = evaluate_task(PairwiseSTS(), open_model("baseline:char-ngram"), Benchmark("b", items))
-    assert np.isnan(found.metrics["spearman"].value)
-    assert found.metrics["spearman"].reason == "all predictions are equal"
+    result = evaluate_task(PairwiseSTS(), open_model("baseline:char-ngram"), Benchmark("b", items))
+    assert np.isnan(result.metrics["spearman"].value)
+    assert result.metrics["spearman"].reason == "all predictions are equal"

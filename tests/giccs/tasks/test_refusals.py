@@ -72,7 +72,7 @@ def test_what_a_model_cannot_do_is_refused_and_what_is_advised_can(models, name,
 def test_only_a_causal_model_of_transformers_can_be_an_encoder_as_well(models, tiny_gpt):
     (task,) = open_tasks("uniformity")
     told = {kind: "hidden states" in task.refuses(model) for kind, model in models.items()}
-    assert {kind for kind, said in told.items() if said} == {"causal"}
+    assert {kind for kind, message in told.items() if message} == {"causal"}
     assert f"use encoder:{tiny_gpt} for" in task.refuses(models["causal"])
 
 
@@ -86,10 +86,10 @@ def test_the_encoder_that_is_advised_gives_the_mean_of_hidden_states(
     causal = open_model(str(make_model(tmp_path, architecture, tokenizer)))
     (task,) = open_tasks("uniformity")
     (encoder,) = advised(task.refuses(causal), {})
-    found = encoder.vectors(GERMAN, silent)
+    result = encoder.vectors(GERMAN, silent)
     reader = transformers.AutoTokenizer.from_pretrained(tmp_path)
     model = transformers.AutoModel.from_pretrained(tmp_path).eval()
-    for text, vector in zip(GERMAN, found, strict=True):
+    for text, vector in zip(GERMAN, result, strict=True):
         with torch.no_grad():
             states = model(**reader(text, return_tensors="pt")).last_hidden_state[0]
         assert vector == pytest.approx(states.mean(dim=0).numpy(), abs=1e-5)

@@ -226,8 +226,8 @@ def test_beyond_this_machine_the_amount_is_typed(answered, monkeypatch):
     def elsewhere(
         endpoint, **options
     ):  # the test's service is on this machine; act as if it was not
-        found = real(endpoint, **options)
-        return client.Endpoint(found.url, loopback=False)
+        result = real(endpoint, **options)
+        return client.Endpoint(result.url, loopback=False)
 
     monkeypatch.setattr(client, "resolve", elsewhere)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
@@ -345,7 +345,7 @@ def test_a_purged_worker_leaves_no_trace_and_does_not_come_back(answered):
     answered.book = Ledger.open(answered.path)
     assert answered.json("collect", "-o", str(answered.folder / "j.csv"))["new"] == 0
     assert {a.assignment_id for a in answered.book.assignments()} == set(answered.ids) - set(mine)
-    assert [(one.kind, one.amount, one.target) for one in answered.book.actions()] == [
+    assert [(action.kind, action.amount, action.target) for action in answered.book.actions()] == [
         ("reject", "", ""), ("bonus", "0.10", "")
     ]  # fmt: skip
     answered.run("purge", "--worker", "A1", "--yes", code=2)

@@ -93,7 +93,7 @@ def register(folder, name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "error", "said"),
+    ("name", "value", "error", "message"),
     [
         (
             "tuples",
@@ -104,11 +104,11 @@ def register(folder, name, value):
         ("songs", "json:dumps", TypeError, "json:dumps is a function; expected a HitKind"),
     ],
 )
-def test_invalid_entry_points_are_refused(tmp_path, monkeypatch, name, value, error, said):
+def test_invalid_entry_points_are_refused(tmp_path, monkeypatch, name, value, error, message):
     register(tmp_path, name, value)
     monkeypatch.syspath_prepend(tmp_path)
     forget()
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         get_kind(name)
     monkeypatch.undo()
     forget()

@@ -84,7 +84,7 @@ def test_custom_test(own):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (('name = "Own test"\n', ""), "name is missing"),
         (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; expected int"),
@@ -104,10 +104,10 @@ def test_custom_test(own):
         (("name = ", "name = ="), "not valid TOML"),
     ],
 )
-def test_invalid_tests_are_refused(own, change, said):
+def test_invalid_tests_are_refused(own, change, message):
     with pytest.raises(InputError) as caught:
         read_test(own(OWN.replace(*change)))
-    assert any(problem.message.startswith(said) for problem in caught.value.problems)
+    assert any(problem.message.startswith(message) for problem in caught.value.problems)
 
 
 def test_tuples_have_no_built_in_test():

@@ -59,7 +59,7 @@ def table(count, kind):
     texts = [f"Sentence {n}.,Other {n}." for n in range(count)]
     if kind == "conditions":
         return "\n".join(["sentence1,sentence2", *texts, ""])
-    return "\n".join(["sentence1,sentence2,condition", *(f"{one},the n" for one in texts), ""])
+    return "\n".join(["sentence1,sentence2,condition", *(f"{text},the n" for text in texts), ""])
 
 
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
@@ -79,10 +79,10 @@ def test_plans_depend_on_content_and_terms_only(planned, kind):
 @pytest.mark.parametrize("kind", ["conditions", "verification"])
 def test_expected_tuples_are_read_from_page(planned, kind):
     plans, _ = planned(kind, table(5, kind))
-    for one in plans:
-        asked = answers.expected_tuples(one.question)
-        assert [part.tuple_id for part in asked] == [part.tuple_id for part in one.parts]
-        assert [part.items for part in asked] == [part.item_ids for part in one.parts]
+    for plan in plans:
+        asked = answers.expected_tuples(plan.question)
+        assert [part.tuple_id for part in asked] == [part.tuple_id for part in plan.parts]
+        assert [part.items for part in asked] == [part.item_ids for part in plan.parts]
         assert {part.kind for part in asked} == {kind}
 
 

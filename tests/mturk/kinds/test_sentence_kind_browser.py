@@ -104,9 +104,9 @@ def test_server_validates_like_page(page, study, pairs_csv):
     for number in (1, 2):
         frame.locator(f"#high-{number}").fill("the size")
         frame.locator(f"#low-{number}").fill("The size.")
-    found = sent_past_the_page(page, frame)
-    assert sum("both conditions are the same" in one for one in found) == 2
-    assert sum("similarity is missing" in one for one in found) == 2
+    result = sent_past_the_page(page, frame)
+    assert sum("both conditions are the same" in one for one in result) == 2
+    assert sum("similarity is missing" in one for one in result) == 2
     assert study.answers() == []
 
 
@@ -153,9 +153,9 @@ def test_box_clears_level_and_server_refuses_both(page, study, triplets_csv):
     assert levels.nth(4).is_enabled()
     box.evaluate("box => { box.checked = true; }")
     levels.nth(4).evaluate("level => { level.checked = true; }")
-    found = sent_past_the_page(page, frame)
-    assert sum("has label 5 and does not apply; expected only one" in one for one in found) == 1
-    assert sum("missing answer" in one for one in found) == 3
+    result = sent_past_the_page(page, frame)
+    assert sum("has label 5 and does not apply; expected only one" in one for one in result) == 1
+    assert sum("missing answer" in one for one in result) == 3
     assert study.answers() == []
 
 
@@ -185,8 +185,8 @@ def test_page_and_python_remarks_agree(page, tmp_path):
         page.locator("#high-1").fill(condition)
         page.locator("#high-1").blur()
         remark = said(page, "remark-high-1")
-        found = find_remark(condition, KITE)
-        assert (f"“{found[1]}”" in remark) if found else remark == "", condition
+        result = find_remark(condition, KITE)
+        assert (f"“{result[1]}”" in remark) if result else remark == "", condition
 
 
 @pytest.mark.skipif(not AXE.exists(), reason=f"needs axe-core at {AXE} (or GICCS_AXE)")
@@ -206,9 +206,11 @@ def test_axe_finds_nothing(chromium, tmp_path, kind, scheme, width, language):
     page.locator("#answers").evaluate("form => form.requestSubmit()")
     assert said(page, "problem-1")
     page.add_script_tag(path=AXE)
-    found = page.evaluate("axe.run()")
-    assert len(found["passes"]) > 15
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+    result = page.evaluate("axe.run()")
+    assert len(result["passes"]) > 15
+    assert [
+        (violation["id"], violation["nodes"][0]["html"]) for violation in result["violations"]
+    ] == []
     scrolled = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert page.evaluate(scrolled)
     context.close()

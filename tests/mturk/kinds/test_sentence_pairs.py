@@ -36,9 +36,9 @@ def test_texts_are_unchanged(written):
 
 
 def test_all_problems_of_pairs_are_reported(written):
-    found = said(read_pairs, written("sentence1,sentence2\nA,B\n ,B\nA, A\nA,B\nA\n"))
-    assert [line for line, _ in found] == [3, 4, 5, 6]
-    assert [message.partition(";")[0] for _, message in found[:3]] == [
+    result = said(read_pairs, written("sentence1,sentence2\nA,B\n ,B\nA, A\nA,B\nA\n"))
+    assert [line for line, _ in result] == [3, 4, 5, 6]
+    assert [message.partition(";")[0] for _, message in result[:3]] == [
         "sentence1 is empty",
         "the two sentences are equal",
         "the sentence pair repeats line 2",
@@ -54,8 +54,8 @@ def test_missing_columns_are_reported(written):
 
 def test_triplet_uids_default_to_row_numbers(written):
     with_uids = read_triplets(written("uid,sentence1,sentence2,condition\nu7,A,B,c\nu8,A,B,d\n"))
-    assert [one.tuple_id for one in with_uids] == ["u7", "u8"]
-    assert {one.group for one in with_uids} == {pair_id("A", "B")}
+    assert [with_uid.tuple_id for with_uid in with_uids] == ["u7", "u8"]
+    assert {with_uid.group for with_uid in with_uids} == {pair_id("A", "B")}
     without = read_triplets(written("sentence1,sentence2,condition,label\nA,B,c,\nA,B,d,\n"))
     assert [one.tuple_id for one in without] == ["0", "1"]
     assert without[1].item_ids == ("A", "B", "d")

@@ -50,12 +50,12 @@ def test_pairs_to_data_set_end_to_end(study, pairs_csv):
     document = json.loads(done.stdout)
     assert (document["triplets"], document["answers"], document["instances"]) == (6, 18, 6)
     assert document["kappa"]["label"]["n"] == 6
-    found = read_csts(output)
-    assert not found.warnings
-    assert len(pairs(found)) == 3
+    result = read_csts(output)
+    assert not result.warnings
+    assert len(pairs(result)) == 3
     true = {row["uid"]: row["intended"] for row in written}
-    assert [true[one.uid] for one in found.instances] == ["high", "low"] * 3
-    assert {one.uid: one.label >= 3 for one in found.instances} == {
+    assert [true[instance.uid] for instance in result.instances] == ["high", "low"] * 3
+    assert {instance.uid: instance.label >= 3 for instance in result.instances} == {
         uid: intended == "high" for uid, intended in true.items()
     }
 
@@ -130,7 +130,7 @@ def test_review_contains_remarks(study, pairs_csv):
     assert (
         "'the age in the sentence': 'sentence' refers to the sentences themselves" in row["faults"]
     )
-    remarks = [one["remark"] for one in rows(study.collect("c.csv")) if one["remark"]]
+    remarks = [row["remark"] for row in rows(study.collect("c.csv")) if row["remark"]]
     assert len(remarks) == 2
 
 

@@ -27,7 +27,7 @@ def test_word_lists_of_both_languages_have_same_names():
     )
     assert english.keys() == german.keys()
     for lists in (english, german):
-        assert all(word == word.lower() for one in lists.values() for word in one)
+        assert all(word == word.lower() for item_list in lists.values() for word in item_list)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -47,7 +47,8 @@ def test_good_examples_have_no_remarks(language):
 def test_levels_match_scale():
     for language in LANGUAGES:
         levels = [
-            one["level"] for one in built_in_texts("mturk.kinds.verification", language)["levels"]
+            level["level"]
+            for level in built_in_texts("mturk.kinds.verification", language)["levels"]
         ]
         assert levels == [1, 2, 3, 4, 5]
 

@@ -25,8 +25,8 @@ def service(tmp_path):
     """A service on free ports with .api, .site, .database, .clock, .work and .client()."""
     folder = tmp_path / "service"
     folder.mkdir()
-    with RUNNING.running(folder) as found:
-        yield found
+    with RUNNING.running(folder) as result:
+        yield result
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def requester(service):
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """A requester with a service shared by all tests of a module, including objects of other tests."""
-    with RUNNING.running(tmp_path_factory.mktemp("service")) as found:
-        yield REQUESTING.Requester(found)
+    with RUNNING.running(tmp_path_factory.mktemp("service")) as result:
+        yield REQUESTING.Requester(result)
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +59,7 @@ def cluster():
     """A PostgreSQL server of the tests: .create(name) creates an empty database."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     try:
-        with POSTGRESQL.cluster() as found:
-            yield found
+        with POSTGRESQL.cluster() as result:
+            yield result
     except POSTGRESQL.NoServerError as error:
         pytest.skip(str(error))

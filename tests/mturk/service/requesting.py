@@ -75,8 +75,8 @@ class Requester:
 
     def balance(self):
         """Return the available amount and the amount on hold, as strings."""
-        found = self.boto.get_account_balance()
-        return found["AvailableBalance"], found["OnHoldBalance"]
+        result = self.boto.get_account_balance()
+        return result["AvailableBalance"], result["OnHoldBalance"]
 
     def qualification(self, **more):
         """Create a qualification type; return its id."""
@@ -106,8 +106,8 @@ class Requester:
         """Send raw bytes; return status, headers and body."""
         target = {"X-Amz-Target": TARGET + operation, "Content-Type": "application/x-amz-json-1.1"}
         sent = target if headers is None else headers
-        found = self.http.request("POST", self.service.api, body=body, headers=sent, retries=False)
-        return found.status, dict(found.headers), found.data
+        result = self.http.request("POST", self.service.api, body=body, headers=sent, retries=False)
+        return result.status, dict(result.headers), result.data
 
 
 def service_model():

@@ -76,7 +76,7 @@ def test_the_service_takes_the_link_and_no_changed_one(endpoint_running, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "exactly one of"),
         (["AONE", "--workers", 2], "exactly one of"),
@@ -87,8 +87,8 @@ def test_the_service_takes_the_link_and_no_changed_one(endpoint_running, tmp_pat
         (["AONE", "--site-url", "javascript://a"], "without a path"),
     ],
 )
-def test_what_cannot_be_a_link_is_said(path, arguments, said):
-    assert said in invite(*arguments, "--db", path, code=2)
+def test_what_cannot_be_a_link_is_said(path, arguments, message):
+    assert message in invite(*arguments, "--db", path, code=2)
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path):

@@ -94,8 +94,8 @@ class Browser(WebClient):
 def processes(cluster):
     """Three processes on one database: [(process, address)], and its URL."""
     db = cluster.create("processes")
-    with serving(db, 3) as found:
-        yield [url for _, url in found], db
+    with serving(db, 3) as result:
+        yield [url for _, url in result], db
 
 
 def test_processes_that_start_together_make_one_database(processes):
@@ -136,8 +136,8 @@ def test_workers_of_all_processes_race_for_the_last_places(processes, examples):
     def accept_hit(number):
         group = requester.get_hit(HITId=hits[0])["HIT"]["HITGroupId"]
         form = next(
-            one for one in browsers[number].get("/work/").forms("/work/accept")
-            if one.fields["group"] == group
+            form for form in browsers[number].get("/work/").forms("/work/accept")
+            if form.fields["group"] == group
         )  # fmt: skip
         return browsers[number].post("/work/accept", form.fields).status
 

@@ -111,12 +111,14 @@ def test_marked_file_is_review_sheet(study, tmp_path):
         marked = csv.DictWriter(file, rows[0], delimiter=";")
         marked.writeheader()
         marked.writerows(rows)
-    found = read_decisions(tmp_path / "b.csv")
-    assert [(one.assignment_id, one.kind, one.feedback) for one in found.decisions] == [
+    result = read_decisions(tmp_path / "b.csv")
+    assert [
+        (decision.assignment_id, decision.kind, decision.feedback) for decision in result.decisions
+    ] == [
         (rows[0]["AssignmentId"], "approve", ""),
         (rows[1]["AssignmentId"], "reject", "zu schnell"),
     ]
-    assert found.unmarked == len(ids) - 2
+    assert result.unmarked == len(ids) - 2
 
 
 def test_deleted_hit_is_taken_from_ledger(study):

@@ -23,8 +23,13 @@ def rows_of(path):
 
 def test_bws_reads_collected_judgments(study, tmp_path):
     submitted = study.submit_all(["A1", "A2"], comment='„Käse“, "x";\n=1+1')
-    found = study.collect()
-    assert (found.n_hits_read, found.n_new, found.n_changed, found.deleted_hits) == (2, 4, 0, ())
+    result = study.collect()
+    assert (result.n_hits_read, result.n_new, result.n_changed, result.deleted_hits) == (
+        2,
+        4,
+        0,
+        (),
+    )
     write_answers(read_valid_answers(study.book), tmp_path / "j.csv")
     assert (tmp_path / "j.csv").read_text("utf-8").startswith(f"{HEADER}\n")
     rows = rows_of(tmp_path / "j.csv")
@@ -118,8 +123,8 @@ def test_deleted_hits_are_kept_and_reported(study):
     study.client.approve_assignment(AssignmentId=one)
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     study.client.delete_hit(HITId=first)
-    found = study.collect()
-    assert first not in found.hits
+    result = study.collect()
+    assert first not in result.hits
     assert len(study.book.assignments()) == 1
 
 
@@ -133,16 +138,16 @@ def test_invalid_answers_are_excluded_and_counted(study, tmp_path):
     wrong = study.submit("A2", first, list(fields.items()))
     empty = study.submit("A3", second, [])
     study.collect()
-    found = read_valid_answers(study.book)
-    assert found.counts == {"rejected": 1, "invalid": 3}
-    assert {(out.assignment_id, out.tuple_id, out.reason) for out in found.excluded} >= {
+    result = read_valid_answers(study.book)
+    assert result.counts == {"rejected": 1, "invalid": 3}
+    assert {(out.assignment_id, out.tuple_id, out.reason) for out in result.excluded} >= {
         (rejected, "", "rejected"),
         (wrong, tuple_id, "invalid"),
     }
-    assert sum(out.assignment_id == empty for out in found.excluded) == 2
-    assert len(found.judgments) == 1  # A2's other tuple counts
-    assert sum(found.answers_per_tuple.values()) == 1
-    assert found.notes() == [
+    assert sum(out.assignment_id == empty for out in result.excluded) == 2
+    assert len(result.judgments) == 1  # A2's other tuple counts
+    assert sum(result.answers_per_tuple.values()) == 1
+    assert result.notes() == [
         "excluded: 1 assignments were rejected",
         "excluded: 3 answers to a tuple are missing or invalid",
     ]
@@ -153,8 +158,8 @@ def test_unreadable_answer_is_excluded(study):
     study.collect()
     with study.book.transaction() as connection:  # the service itself sends no such answer
         connection.execute("UPDATE assignment SET answer_xml = '<a'")
-    found = read_valid_answers(study.book)
-    assert (found.judgments, found.counts) == (None, {"unreadable": 1})
+    result = read_valid_answers(study.book)
+    assert (result.judgments, result.counts) == (None, {"unreadable": 1})
 
 
 def test_missing_order_drops_order_of_all_rows(study, tmp_path):
@@ -164,9 +169,9 @@ def test_missing_order_drops_order_of_all_rows(study, tmp_path):
         "A1", second, [(n, v) for n, v in study.fields(second) if not n.startswith("shown-")]
     )
     study.collect()
-    found = read_valid_answers(study.book)
-    assert found.n_without_order == 2
-    write_answers(found, tmp_path / "j.csv")
+    result = read_valid_answers(study.book)
+    assert result.n_without_order == 2
+    write_answers(result, tmp_path / "j.csv")
     assert "shown" not in rows_of(tmp_path / "j.csv")[0]
     assert len(read_judgments(tmp_path / "j.csv")) == 4
 

@@ -141,12 +141,12 @@ def test_other_study_is_refused_with_all_differences(ledger, path):
         ledger.start_study(
             "https://else.where", other, [plan(1), plan(2, "y"), plan(3), plan(4)], 2.0
         )
-    said = [str(problem) for problem in refused.value.problems]
-    assert len(said) == 4
-    assert said[0].startswith(f"{path}: belongs to the service {HERE}, not https://else.where; ")
-    assert "created with reward 0.30, not 0.99" in said[1]
-    assert "created with pseudonyms True, not False" in said[2]
-    assert "2 of 4 HITs differ from those in the ledger (2, 4)" in said[3]
+    message = [str(problem) for problem in refused.value.problems]
+    assert len(message) == 4
+    assert message[0].startswith(f"{path}: belongs to the service {HERE}, not https://else.where; ")
+    assert "created with reward 0.30, not 0.99" in message[1]
+    assert "created with pseudonyms True, not False" in message[2]
+    assert "2 of 4 HITs differ from those in the ledger (2, 4)" in message[3]
     assert ledger.study().settings == Settings()
     assert len(ledger.hits()) == 3
 
@@ -339,7 +339,7 @@ def test_inconsistent_ledger_is_refused(path):
         except InputError as error:
             refused.append(str(error))
     assert len(refused) > 10
-    assert all(said.startswith(path) for said in refused)
+    assert all(message.startswith(path) for message in refused)
 
 
 def test_assignment_without_hit_is_damage(path):

@@ -34,8 +34,8 @@ class Publisher:
         return book
 
     def publish(self, book):
-        found = adopt_hits(self.client, book, clock=self.now)
-        return found, create_hits(self.client, book, clock=self.now)
+        result = adopt_hits(self.client, book, clock=self.now)
+        return result, create_hits(self.client, book, clock=self.now)
 
     def listed(self):
         """Return annotation -> HIT as listed by the service."""
@@ -52,8 +52,8 @@ def publisher(running, files, tmp_path):
 def test_all_planned_hits_are_published(publisher):
     with publisher.ledger() as book:
         assert unpublished_cost(book) == Decimal("3.60")  # 2 HITs x 5 x (0.30 + 0.06)
-        found, made = publisher.publish(book)
-        assert (found.n_adopted, found.duplicates, made) == (0, (), 2)
+        result, made = publisher.publish(book)
+        assert (result.n_adopted, result.duplicates, made) == (0, (), 2)
         assert unpublished_hits(book) == []
         assert unpublished_cost(book) == 0
         listed = publisher.listed()
@@ -100,8 +100,8 @@ def test_hits_of_lost_ledger_are_adopted(publisher):
         publisher.publish(book)
         before = book.hits(), book.study().hit_type_id
     with publisher.ledger("new.db") as book:
-        found, made = publisher.publish(book)
-        assert (found.n_adopted, made) == (2, 0)
+        result, made = publisher.publish(book)
+        assert (result.n_adopted, made) == (2, 0)
         assert [hit.hit_id for hit in book.hits()] == [hit.hit_id for hit in before[0]]
         assert book.study().hit_type_id == before[1]
     assert len(publisher.running.annotations()) == 2
@@ -113,8 +113,8 @@ def test_lost_ledger_of_partly_published_study_continues(publisher):
         create_hits(publisher.client, book, progress=lambda hits: hits[:1])
         assert len(unpublished_hits(book)) == 1
     with publisher.ledger("new.db") as book:
-        found, made = publisher.publish(book)
-        assert (found.n_adopted, made) == (1, 1)
+        result, made = publisher.publish(book)
+        assert (result.n_adopted, made) == (1, 1)
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
 
 
@@ -144,8 +144,8 @@ def test_all_pages_of_hits_are_searched(publisher, monkeypatch):
         )  # fmt: skip
     publisher.running.clock.advance(100_000)
     with publisher.ledger("new.db") as book:
-        found, _ = publisher.publish(book)
-        assert found.n_adopted == 1
+        result, _ = publisher.publish(book)
+        assert result.n_adopted == 1
         assert book.hits()[0].hit_id == mine
 
 
@@ -160,8 +160,8 @@ def test_oldest_of_duplicate_hits_is_adopted(publisher):
         made.append(answer["HIT"]["HITId"])
         publisher.running.clock.advance(10)
     with publisher.ledger() as book:
-        found, _ = publisher.publish(book)
-        assert found.duplicates == ((plan.annotation, made[1]),)
+        result, _ = publisher.publish(book)
+        assert result.duplicates == ((plan.annotation, made[1]),)
         assert book.hits()[0].hit_id == made[0]
 
 
@@ -183,8 +183,8 @@ def test_hit_is_found_after_token_expired(publisher):
     with publisher.ledger() as book:
         lose_response(publisher, book)
         publisher.running.clock.advance(25 * 3600)
-        found, made = publisher.publish(book)
-        assert (found.n_adopted, made) == (1, 1)
+        result, made = publisher.publish(book)
+        assert (result.n_adopted, made) == (1, 1)
     assert sorted(publisher.running.annotations()) == sorted(p.annotation for p in publisher.plans)
 
 
@@ -249,8 +249,8 @@ def test_added_hits_are_published_with_their_size(publisher, files):
             read_tuples(files.tuples), read_dialogues(files.dialogues), Settings(), round_number=1
         )
         book.add_hits(more, 2)
-        found, made = publisher.publish(book)
-        assert (found.n_adopted, made) == (0, 2)
+        result, made = publisher.publish(book)
+        assert (result.n_adopted, made) == (0, 2)
         assert [hit.max_assignments for hit in book.hits()] == [5, 5, 2, 2]
     assert len(set(publisher.running.annotations())) == 4
 

@@ -79,8 +79,8 @@ def test_killed_at_any_step_creates_each_hit_once(killable):
         dead = killable.publish(kill, kill)
         assert (dead["status"], dead["steps"]) == (-9, steps[:kill])
         assert killable.publish(kill)["status"] == 0, steps[:kill]
-        found = Counter(killable.running.annotations())
-        assert [found[name] for name in killable.meant(kill)] == [1] * HITS, steps[:kill]
+        result = Counter(killable.running.annotations())
+        assert [result[name] for name in killable.meant(kill)] == [1] * HITS, steps[:kill]
         with Ledger.open(killable.folder / f"{kill}.db") as book:
             assert unpublished_hits(book) == []
 
@@ -93,8 +93,8 @@ def test_repeatedly_killed_publication_completes(killable):
         if killable.publish(7, kill)["status"] == 0:
             break
     assert runs > 5
-    found = Counter(killable.running.annotations())
-    assert [found[name] for name in killable.meant(7)] == [1] * HITS
+    result = Counter(killable.running.annotations())
+    assert [result[name] for name in killable.meant(7)] == [1] * HITS
 
 
 class Publisher:
@@ -118,8 +118,8 @@ class Publisher:
             create_hits(client, book, clock=self.running.clock.now)
 
     def hits(self, seed):
-        found = Counter(self.running.annotations())
-        return [found[plan.annotation] for plan in self.files.plans(Settings(seed=seed))]
+        result = Counter(self.running.annotations())
+        return [result[plan.annotation] for plan in self.files.plans(Settings(seed=seed))]
 
 
 @pytest.fixture

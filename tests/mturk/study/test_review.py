@@ -176,9 +176,11 @@ def test_marked_rows_are_decisions(tmp_path):
         "a4,,wrong language,",
         "a5,x,,thanks",
     )
-    found = read_decisions(path)
-    assert found.unmarked == 1
-    assert [(one.assignment_id, one.kind, one.feedback) for one in found.decisions] == [
+    result = read_decisions(path)
+    assert result.unmarked == 1
+    assert [
+        (decision.assignment_id, decision.kind, decision.feedback) for decision in result.decisions
+    ] == [
         ("a1", "approve", ""),
         ("a2", "reject", 'too fast; "really"'),
         ("a4", "reject", "wrong language"),  # as the requester's site has it
@@ -240,8 +242,8 @@ def test_review_sheet_round_trip(study, tmp_path):
     its_id = study.submit("A1", first, [*fields, ("german-kino", "aber")], after=42.0)
     other = study.submit("A2", first)
     study.collect()
-    found = read_valid_answers(study.book)
-    rows = pending_reviews(study.book, found, annotator_report(found.judgments))
+    result = read_valid_answers(study.book)
+    rows = pending_reviews(study.book, result, annotator_report(result.judgments))
     assert [row.assignment.assignment_id for row in rows] == [its_id, other]
     text = review_csv(rows, lambda at: "" if at is None else f"{at:.0f}")
     mine, others = csv.DictReader(io.StringIO(text))
@@ -254,7 +256,10 @@ def test_review_sheet_round_trip(study, tmp_path):
     path.write_text(text, encoding="utf-8")
     assert read_decisions(path).decisions == ()
     path.write_text(text.replace(",,,\n", ",x,,\n"), encoding="utf-8")  # the last three columns
-    assert {one.assignment_id for one in read_decisions(path).decisions} == {its_id, other}
+    assert {decision.assignment_id for decision in read_decisions(path).decisions} == {
+        its_id,
+        other,
+    }
 
 
 # Bonuses

@@ -104,8 +104,8 @@ def test_invalid_value_is_reported_with_line(tmp_path, line, said):
 
 
 def test_all_problems_are_reported_in_order(tmp_path):
-    found = problems_of(written(tmp_path, 'seed = -1\n\nreward = 1\n"odd key" = 2\n'))
-    assert [line for line, _ in found] == [1, 3, 4]
+    result = problems_of(written(tmp_path, 'seed = -1\n\nreward = 1\n"odd key" = 2\n'))
+    assert [line for line, _ in result] == [1, 3, 4]
 
 
 def test_invalid_toml_is_reported_with_line(tmp_path):
@@ -137,7 +137,8 @@ def test_default_qualifications_match_paper():
 def test_all_and_no_qualifications():
     every = Settings(hits_approved_at_least=100, countries=("DE", "AT"), own_qualifications=("3X",))
     assert [
-        (one["QualificationTypeId"][-2:], one["Comparator"]) for one in every.qualifications()
+        (qualification["QualificationTypeId"][-2:], qualification["Comparator"])
+        for qualification in every.qualifications()
     ] == [
         ("L0", "GreaterThan"),
         ("40", "GreaterThanOrEqualTo"),

@@ -38,7 +38,7 @@ def test_rejected_answers_extend_hit(study):
     reject(study, ids[1])
     plan = planned(study)
     assert sorted(plan.missing_judgments.values()) == [2, 2]
-    assert [(one.target, one.amount) for one in plan.extensions] == [(first, "7")]
+    assert [(extension.target, extension.amount) for extension in plan.extensions] == [(first, "7")]
     assert (plan.reopen, plan.republish) == ((), ())
     assert plan.cost == Decimal("0.72")  # 2 x (0.30 + 0.06)
     execute(study)
@@ -74,7 +74,9 @@ def test_expired_hit_with_rejection_is_reopened_and_extended(study):
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     plan = execute(study)
     assert [hit.hit_id for hit in plan.reopen] == [first]
-    assert [one.amount for one in plan.extensions] == ["9"]  # 1 place is left, 4 more are needed
+    assert [extension.amount for extension in plan.extensions] == [
+        "9"
+    ]  # 1 place is left, 4 more are needed
     assert study.hit(first)["NumberOfAssignmentsAvailable"] == 5
     assert planned(study).is_empty
 
@@ -85,7 +87,7 @@ def test_extended_expired_hit_is_offered_again(study):
     study.client.update_expiration_for_hit(HITId=first, ExpireAt=0)
     reject(study, ids[0])
     plan = execute(study)
-    assert (plan.reopen, [one.amount for one in plan.extensions]) == ((), ["6"])
+    assert (plan.reopen, [extension.amount for extension in plan.extensions]) == ((), ["6"])
     there = study.hit(first)
     assert (there["HITStatus"], there["NumberOfAssignmentsAvailable"]) == ("Assignable", 1)
     assert there["Expiration"].timestamp() == study.now() + 3600
@@ -139,12 +141,14 @@ def test_worker_counts_once_over_rounds(study):
     new = study.book.hits()[-1]
     study.submit("A4", new.hit_id)
     study.collect()
-    found = read_valid_answers(study.book)
-    assert found.counts["again"] == 2
-    assert sorted(found.answers_per_tuple.values()) == [0, 0, 1, 1]
+    result = read_valid_answers(study.book)
+    assert result.counts["again"] == 2
+    assert sorted(result.answers_per_tuple.values()) == [0, 0, 1, 1]
     plan = planned(study)
     assert sorted(plan.missing_judgments.values()) == [1, 1]
-    assert [(one.target, one.amount) for one in plan.extensions] == [(new.hit_id, "5")]
+    assert [(extension.target, extension.amount) for extension in plan.extensions] == [
+        (new.hit_id, "5")
+    ]
 
 
 def test_tuple_with_most_missing_judgments_determines_extension(study):
@@ -155,7 +159,7 @@ def test_tuple_with_most_missing_judgments_determines_extension(study):
         study.submit(f"A{n}", first, half if n == 0 else good)
     plan = planned(study)
     assert list(plan.missing_judgments.values()) == [1]
-    assert [one.amount for one in plan.extensions] == ["6"]
+    assert [extension.amount for extension in plan.extensions] == ["6"]
 
 
 def test_unpublished_hits_count_as_expected(study):

@@ -48,9 +48,9 @@ def linked(app, name):
 
 def table(app, *columns):
     """The first table with these columns."""
-    found = [one.value for one in app.dataframe if set(columns) <= set(one.value.columns)]
-    assert found, [list(one.value.columns) for one in app.dataframe]
-    return found[0]
+    result = [one.value for one in app.dataframe if set(columns) <= set(one.value.columns)]
+    assert result, [list(one.value.columns) for one in app.dataframe]
+    return result[0]
 
 
 def bars(app, *fields):
@@ -79,7 +79,7 @@ def judgments_file(folder, rows):
 
 def test_the_sample_is_complete_and_called_simulated(opened):
     app = opened()
-    assert any("simulated annotators" in said for said in texts(app))
+    assert any("simulated annotators" in message for message in texts(app))
     assert numbers(app) == {
         "Judgments": "3,000",
         "Complete tuples": "600 of 600",
@@ -124,7 +124,7 @@ def test_a_file_with_times_comments_and_real_ids(opened, tmp_path):
     frame = table(app, "annotator", "compliance")
     assert sorted(frame["annotator"]) == [f"annotator {n}" for n in range(1, 6)]
     assert "AREAL" not in str(texts(app)) + frame.to_csv()
-    assert any("5 annotators have no pseudonym " in said for said in texts(app))
+    assert any("5 annotators have no pseudonym " in message for message in texts(app))
     first = frame.iloc[0]
     assert (first["annotator"], list(first["flags"]), first["seconds"]) == (
         "annotator 1",
@@ -134,7 +134,7 @@ def test_a_file_with_times_comments_and_real_ids(opened, tmp_path):
     assert "1 of 5 annotators are flagged" in " ".join(texts(app))
     bars(app, "low", "high", "judgments")
     assert table(app, "comment")["comment"].tolist() == [HOSTILE]
-    assert not any("alert" in said for said in texts(app))
+    assert not any("alert" in message for message in texts(app))
     assert len(checked(app.text_input(key="comments").set_value("BOLD").run()).dataframe) == 5
     assert table(app, "comment")["comment"].tolist() == [HOSTILE]
     checked(app.text_input(key="comments").set_value(".*").run())
@@ -186,8 +186,8 @@ def test_a_running_study_is_followed(opened, study):
     bars(app, "time", "judgments")
     bars(app, "place", "expected")
     assert table(app, "comment")["comment"].tolist() == [HOSTILE] * 4
-    assert not any("alert" in said for said in texts(app))
-    assert not any("Simulated annotators" in said for said in texts(app))
+    assert not any("alert" in message for message in texts(app))
+    assert not any("Simulated annotators" in message for message in texts(app))
 
 
 def test_it_looks_again_by_itself_only_where_that_is_switched_on(opened, study, monkeypatch):

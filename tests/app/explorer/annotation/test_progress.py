@@ -48,10 +48,10 @@ def test_a_file_tells_what_most_tuples_have():
         for name, many in (("t1", 3), ("t2", 3), ("t3", 1))
         for n in range(many)
     ]
-    found = from_judgments(Judgments.from_records(rows))
-    assert found.n_by_tuple == {"t1": 3, "t2": 3, "t3": 1}
-    assert (found.requested, found.judgments_per_tuple, found.submitted) == (None, 3, None)
-    assert not found.simulated
+    result = from_judgments(Judgments.from_records(rows))
+    assert result.n_by_tuple == {"t1": 3, "t2": 3, "t3": 1}
+    assert (result.requested, result.judgments_per_tuple, result.submitted) == (None, 3, None)
+    assert not result.simulated
     assert from_judgments(said("simulated-1")).simulated
 
 
@@ -62,22 +62,24 @@ def test_a_running_study_is_read_and_not_touched(study):
     study.submit("AALICE1", second, after=10.0)
     study.collect()
     before, version = state_of(study.path), ledger_version(study.path)
-    found = from_ledger(study.path)
+    result = from_ledger(study.path)
     assert state_of(study.path) == before
-    assert sorted(found.n_by_tuple) == ["t1", "t2", "t3", "t4"]
-    assert sorted(found.n_by_tuple.values()) == [1, 1, 2, 2]
-    assert found.requested == found.judgments_per_tuple == study.settings.assignments
-    assert dict(found.hits) == {"created": 2}
-    assert dict(found.assignments) == {"Submitted": 3}
-    start = found.submitted.min()
-    assert sorted(found.submitted - start) == [0, 0, 50, 50, 60, 60]
+    assert sorted(result.n_by_tuple) == ["t1", "t2", "t3", "t4"]
+    assert sorted(result.n_by_tuple.values()) == [1, 1, 2, 2]
+    assert result.requested == result.judgments_per_tuple == study.settings.assignments
+    assert dict(result.hits) == {"created": 2}
+    assert dict(result.assignments) == {"Submitted": 3}
+    start = result.submitted.min()
+    assert sorted(result.submitted - start) == [0, 0, 50, 50, 60, 60]
     # 3 answers in 60 seconds, and what is left of 2 HITs
     left = 2 * study.settings.assignments - 3
-    assert found.pace.per_hour == pytest.approx(180)
-    assert found.pace.end == pytest.approx(start + 60 + left * 20)
-    assert set(found.judgments.annotators) == {one.worker for one in study.book.assignments()}
-    assert not any("ALICE" in name for name in found.judgments.annotators)
-    assert not found.simulated
+    assert result.pace.per_hour == pytest.approx(180)
+    assert result.pace.end == pytest.approx(start + 60 + left * 20)
+    assert set(result.judgments.annotators) == {
+        assignment.worker for assignment in study.book.assignments()
+    }
+    assert not any("ALICE" in name for name in result.judgments.annotators)
+    assert not result.simulated
     study.submit("ACARLA1", second)
     study.collect()
     assert ledger_version(study.path) != version
@@ -110,11 +112,11 @@ def test_rejected_and_repeated_answers_are_counted_as_left_out(study):
     study.submit("ACARLA1", first)
     study.client.reject_assignment(AssignmentId=rejected, RequesterFeedback="no")
     study.collect()
-    found = from_ledger(study.path)
-    assert dict(found.assignments) == {"Submitted": 2, "Rejected": 1}
-    assert found.left_out["rejected"] == 1
-    assert found.left_out["invalid"] == 2
-    assert len(found.judgments) == 2
+    result = from_ledger(study.path)
+    assert dict(result.assignments) == {"Submitted": 2, "Rejected": 1}
+    assert result.left_out["rejected"] == 1
+    assert result.left_out["invalid"] == 2
+    assert len(result.judgments) == 2
 
 
 def test_a_rehearsal_is_known_by_its_key(study):
@@ -130,18 +132,18 @@ def test_real_ids_that_a_study_keeps_are_not_shown(make_study):
     study.submit("AALICE1", study.hit_ids()[0])
     study.collect()
     assert study.book.assignments()[0].worker == "AALICE1"
-    found = from_ledger(study.path)
-    assert found.judgments.annotators.tolist() == ["annotator 1"]
-    assert found.replaced == 1
+    result = from_ledger(study.path)
+    assert result.judgments.annotators.tolist() == ["annotator 1"]
+    assert result.replaced == 1
 
 
 def test_a_study_without_answers(study):
-    found = from_ledger(study.path)
-    assert found.judgments is None
-    assert found.submitted is None
-    assert found.n_by_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
-    assert found.collected is None
-    assert np.isnan(found.pace.per_hour)
+    result = from_ledger(study.path)
+    assert result.judgments is None
+    assert result.submitted is None
+    assert result.n_by_tuple == dict.fromkeys(("t1", "t2", "t3", "t4"), 0)
+    assert result.collected is None
+    assert np.isnan(result.pace.per_hour)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database", "other"])

@@ -51,9 +51,11 @@ def test_an_empty_wish_asks_for_all(sample, every):
     ],
 )  # fmt: skip
 def test_a_filter_finds_what_fits_and_nothing_else(sample, every, criteria, fits):
-    found = dialogues.matching(every, sample.items, criteria)
-    assert ids(found) == [one["dialogue_id"] for one in every.iter_rows(named=True) if fits(one)]
-    assert 0 < len(found) < len(every)
+    result = dialogues.matching(every, sample.items, criteria)
+    assert ids(result) == [
+        iter_row["dialogue_id"] for iter_row in every.iter_rows(named=True) if fits(iter_row)
+    ]
+    assert 0 < len(result) < len(every)
 
 
 def test_search_takes_no_pattern(sample, every):
@@ -73,9 +75,9 @@ def test_score_and_disagreement_hold_for_the_same_candidate():
 
 
 def test_the_order_can_be_by_disagreement(sample, every):
-    found = dialogues.matching(every, sample.items, DialogueFilter(order="disagreement"))
-    assert found["disagreement"].is_sorted(descending=True)
-    assert sorted(ids(found)) == sorted(ids(every))
+    result = dialogues.matching(every, sample.items, DialogueFilter(order="disagreement"))
+    assert result["disagreement"].is_sorted(descending=True)
+    assert sorted(ids(result)) == sorted(ids(every))
 
 
 def test_candidates_have_letters_in_the_files_order_and_come_by_score(sample):
@@ -110,15 +112,17 @@ def judged(rows):
 
 def test_who_is_alone_with_an_answer_is_marked():
     rows = [Judgment(("a", "b", "c"), "a", worst, f"w{n}", "d") for n, worst in enumerate("ccb")]
-    found = dialogues.single_judgments(judged(rows), "d")
-    assert found["alone"].to_list() == [False, False, True]
+    result = dialogues.single_judgments(judged(rows), "d")
+    assert result["alone"].to_list() == [False, False, True]
     alone = [Judgment(("a", "b", "c"), "a", "c", "w1", "d")]
     assert dialogues.single_judgments(judged(alone), "d")["alone"].to_list() == [False]
 
 
 def test_an_item_that_is_not_the_benchmarks_keeps_its_id():
-    found = dialogues.single_judgments(judged([Judgment(("a", "b", "z"), "a", "z", "w", "d")]), "d")
-    assert found.row(0, named=True)["items"] == "A B z"
+    result = dialogues.single_judgments(
+        judged([Judgment(("a", "b", "z"), "a", "z", "w", "d")]), "d"
+    )
+    assert result.row(0, named=True)["items"] == "A B z"
 
 
 def test_a_dialogue_without_judgments_has_no_rows(sample):

@@ -21,9 +21,9 @@ PREDICTIONS = pl.DataFrame({"item_id": list("abcde"), "prediction": [40.0, 10, 2
 
 
 def test_the_residual_is_rank_less_rank_largest_first():
-    found = residuals(ITEMS, PREDICTIONS)
-    assert found["item_id"].to_list() == ["a", "e", "b", "c", "d"]
-    assert found["residual"].to_list() == [1.0, -1.0, 0.0, 0.0, 0.0]
+    result = residuals(ITEMS, PREDICTIONS)
+    assert result["item_id"].to_list() == ["a", "e", "b", "c", "d"]
+    assert result["residual"].to_list() == [1.0, -1.0, 0.0, 0.0, 0.0]
     assert residuals(ITEMS, PREDICTIONS.head(1))["residual"].to_list() == [0.0]
     assert residuals(ITEMS, PREDICTIONS.head(0)).is_empty()
 
@@ -64,6 +64,6 @@ def test_ranks_at_random_are_off_by_a_third():
         }
     )
     chance = items.select("item_id", prediction=np.random.default_rng(1).random(n))
-    (found,) = by_subset(residuals(items, chance), "domain", 50).rows(named=True)
-    assert found["value"] == pytest.approx(1 / 3, abs=0.01)
-    assert found["bias"] == pytest.approx(0, abs=1e-12)
+    (result,) = by_subset(residuals(items, chance), "domain", 50).rows(named=True)
+    assert result["value"] == pytest.approx(1 / 3, abs=0.01)
+    assert result["bias"] == pytest.approx(0, abs=1e-12)

@@ -39,8 +39,8 @@ def opened(opened):
 
 def widget(app, name):
     kinds = ("selectbox", "button_group", "multiselect")
-    (found,) = [one for kind in kinds for one in app.get(kind) if one.key == name]
-    return found
+    (result,) = [one for kind in kinds for one in app.get(kind) if one.key == name]
+    return result
 
 
 def chosen(app, name, value):
@@ -53,7 +53,7 @@ def shown(app, place):
 
 
 def expected(store, model):
-    (result,) = [one for one in store.results() if one.model == model]
+    (result,) = [result for result in store.results() if result.model == model]
     return residuals(load().items, store.predictions(result))
 
 
@@ -102,7 +102,7 @@ def test_an_item_is_shown_in_its_dialogue(opened, results):
 
 def test_another_model_has_other_errors(opened, results):
     app = opened(results.folder)
-    (chance,) = [one for one in results.results() if one.model == "baseline:chance"]
+    (chance,) = [result for result in results.results() if result.model == "baseline:chance"]
     chosen(app, "model", key(chance))
     wanted = expected(results, "baseline:chance")
     assert shown(app, 1)["residual"].to_list() == wanted["residual"].to_list()
@@ -138,7 +138,7 @@ def test_predictions_that_are_no_numbers_are_counted(opened, results, tmp_path):
 
     folder = shutil.copytree(results.folder, tmp_path / "results")
     store = Store(folder)
-    (result,) = [one for one in store.results() if one.model == "baseline:char-ngram"]
+    (result,) = [result for result in store.results() if result.model == "baseline:char-ngram"]
     path = store.path(result.model, result.task, result.signature).with_suffix(".parquet")
     table = pl.read_parquet(path)
     nan = pl.lit(float("nan"))
@@ -180,7 +180,7 @@ def test_wrong_choices_come_with_what_would_have_been_right(opened, tmp_path):
     task = MultipleChoice(open_template("figure2-de-1"), resamples=5)
     (result,) = run([Shortest()], [task], sample, store)
     app = opened(tmp_path)
-    (group,) = [one for one in result.groups if one.by == {"history": "with"}]
+    (group,) = [group for group in result.groups if group.by == {"history": "with"}]
     wrong = round(60 * (1 - group.metrics["accuracy"].value))
     table = shown(app, 0)
     assert any(f"{wrong} of 60 questions" in caption.value for caption in app.caption)

@@ -29,7 +29,9 @@ class Letters:
         self.name, self.letters = name, letters
 
     def vectors(self, texts, progress):
-        return np.array([[1 + text.count(one) for one in self.letters] for text in texts], "f4")
+        return np.array(
+            [[1 + text.count(letter) for letter in self.letters] for text in texts], "f4"
+        )
 
     def pair_scores(self, left, right, progress):
         return np.array([-abs(len(a) - len(b)) for a, b in zip(left, right, strict=True)], float)
@@ -112,7 +114,7 @@ def test_every_task_is_shown_with_its_main_metric_first(opened, results, task):
     app = open_task(opened, results, task)
     assert not app.warning
     shown, every, *_ = tables(app)
-    own = [one for one in Store(results).results() if one.task == task]
+    own = [result for result in Store(results).results() if result.task == task]
     main = next(iter(own[0].metrics))
     values = sorted((one.metrics[main].value for one in own), reverse=main != "alignment")
     assert shown["value"].to_list() == pytest.approx(values)
@@ -149,9 +151,9 @@ def test_parts_are_those_of_the_results(opened, results):
     app = open_task(opened, results, "sentence-similarity", division="set × level")
     parts = tables(app)[2]
     (few,) = [
-        one
-        for one in Store(results).results()
-        if (one.task, one.model) == ("sentence-similarity", "few")
+        result
+        for result in Store(results).results()
+        if (result.task, result.model) == ("sentence-similarity", "few")
     ]
     values = {
         ", ".join(f"{name}={value}" for name, value in group.by.items()): group.metrics["spearman"]
@@ -160,7 +162,7 @@ def test_parts_are_those_of_the_results(opened, results):
     }
     rows = parts.filter(model="few")
     assert rows["part"].to_list() == list(values)
-    assert rows["n"].to_list() == [one.n for one in values.values()]
+    assert rows["n"].to_list() == [value.n for value in values.values()]
 
 
 def test_one_data_set_at_a_time(opened, tmp_path):

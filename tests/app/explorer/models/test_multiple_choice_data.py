@@ -123,9 +123,9 @@ def test_the_likeliest_is_chosen_the_first_of_several_and_none_of_what_is_no_num
         rows(("A", -3, False, 0.1), ("B", -1, True, 0.9), ("C", -1, False, 0.2))
         + rows(("A", math.nan, True, 0.9), ("B", -1, False, 0.2), dialogue="e")
     )
-    found = frames.option_likelihoods(table)
-    assert found["chosen"].to_list() == [False, True, False, None, None]
-    assert frames.answers_by_question(found) == {"d": {"with": True}, "e": {"with": None}}
+    result = frames.option_likelihoods(table)
+    assert result["chosen"].to_list() == [False, True, False, None, None]
+    assert frames.answers_by_question(result) == {"d": {"with": True}, "e": {"with": None}}
 
 
 def test_wrong_answers_come_with_how_sure_they_are():
@@ -137,8 +137,8 @@ def test_wrong_answers_come_with_how_sure_they_are():
     items = table.select(
         "dialogue_id", "utterance_id", utterance="answer", last_turn=pl.lit("Hallo")
     )
-    found = wrong_answers(frames.option_likelihoods(table), "with", items)
-    assert found.select("dialogue_id", "chosen", "right", "margin").rows() == [
+    result = wrong_answers(frames.option_likelihoods(table), "with", items)
+    assert result.select("dialogue_id", "chosen", "right", "margin").rows() == [
         ("e", " B", " C", 5.0),  # the likelier of two right ones
         ("d", " B", " A", 2.0),
     ]
@@ -157,9 +157,9 @@ def test_uneven_letters_are_scipys_chi_square():
             )
         ]
     )  # fmt: skip
-    found = frames.count_letters(table, "with")
-    assert found.frame.rows() == [("A", 15, 10.0, 10.0), ("B", 5, 10.0, 10.0)]
-    assert found.p == pytest.approx(stats.chisquare([15, 5]).pvalue, rel=1e-9)
+    result = frames.count_letters(table, "with")
+    assert result.frame.rows() == [("A", 15, 10.0, 10.0), ("B", 5, 10.0, 10.0)]
+    assert result.p == pytest.approx(stats.chisquare([15, 5]).pvalue, rel=1e-9)
     mixed = pl.concat(
         [table, pl.DataFrame(rows(("A", 0, True, 1), ("B", -1, False, 0), ("C", -2, False, 0)))],
         how="vertical_relaxed",
@@ -185,9 +185,9 @@ def test_two_models_are_compared_on_the_questions_that_both_answer():
 
     first = table(a=True, b=True, c=False, d=True, only=True)
     second = table(a=False, b=True, c=False, d=None)
-    found, differing, left_out = frames.compare_accuracies(first, second, "with")
-    assert (found.n, found.value, left_out) == (3, pytest.approx(1 / 3), 2)
-    assert (found.extra["only_first"], found.extra["only_second"]) == (1, 0)
+    result, differing, left_out = frames.compare_accuracies(first, second, "with")
+    assert (result.n, result.value, left_out) == (3, pytest.approx(1 / 3), 2)
+    assert (result.extra["only_first"], result.extra["only_second"]) == (1, 0)
     assert differing.rows() == [("a", "first")]
     turned, differing, left_out = frames.compare_accuracies(second, first, "with")
     assert (turned.value, differing.rows(), left_out) == (

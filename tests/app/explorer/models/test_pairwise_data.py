@@ -81,18 +81,18 @@ def predictions(**values):
 
 
 def test_predictions_are_joined_by_id_and_what_is_no_number_is_left_out():
-    found = frames.join_predictions(ITEMS, predictions(e=5, c=math.nan, a=1, z=2, b=math.inf))
-    assert found.select("item_id", "prediction").rows() == [("a", 1.0), ("e", 5.0)]
+    result = frames.join_predictions(ITEMS, predictions(e=5, c=math.nan, a=1, z=2, b=math.inf))
+    assert result.select("item_id", "prediction").rows() == [("a", 1.0), ("e", 5.0)]
 
 
 def test_two_models_are_compared_by_ranks():
     # first ranks a b c d e as 4 1 2 3 0 of 4; second as the scores do, on another scale
     first = predictions(a=9, b=2, c=3, d=4, e=1)
     second = predictions(a=-5, b=-4, c=-3, d=-2, e=-1)
-    found = frames.compare_ranks(ITEMS, first, second)
-    assert found["item_id"].to_list() == ["a", "e", "b", "c", "d"]
-    assert found["difference"].to_list() == [1.0, -1.0, 0.0, 0.0, 0.0]
-    assert found["nearer"].to_list() == ["second", "second", "same", "same", "same"]
+    result = frames.compare_ranks(ITEMS, first, second)
+    assert result["item_id"].to_list() == ["a", "e", "b", "c", "d"]
+    assert result["difference"].to_list() == [1.0, -1.0, 0.0, 0.0, 0.0]
+    assert result["nearer"].to_list() == ["second", "second", "same", "same", "same"]
     turned = frames.compare_ranks(ITEMS, second, first)
     assert turned["nearer"].to_list()[:2] == ["first", "first"]
 
@@ -100,10 +100,10 @@ def test_two_models_are_compared_by_ranks():
 def test_cells_count_every_item_once_and_the_greatest_value_too():
     draw = np.random.default_rng(0)
     frame = pl.DataFrame({"x": draw.random(1000), "y": draw.normal(size=1000)})
-    found = frames.bin_counts(frame, "x", "y", cells=7)
+    result = frames.bin_counts(frame, "x", "y", cells=7)
     counts, _, _ = np.histogram2d(frame["x"], frame["y"], bins=7)
-    assert found["items"].sum() == 1000
-    assert sorted(found["items"]) == sorted(counts[counts > 0].astype(int))
+    assert result["items"].sum() == 1000
+    assert sorted(result["items"]) == sorted(counts[counts > 0].astype(int))
     flat = frames.bin_counts(pl.DataFrame({"x": [1.0, 1.0], "y": [0.0, 2.0]}), "x", "y", cells=2)
     assert flat["items"].to_list() == [1, 1]
 

@@ -58,10 +58,10 @@ def test_what_cannot_be_read_is_named(tmp_path):
     pl.DataFrame({"item_id": ["a"]}).write_parquet(other)
     words = tmp_path / "words.parquet"
     pl.DataFrame({"item_id": ["a"], "prediction": ["much"]}).write_parquet(words)
-    for path, said in (
+    for path, message in (
         (tmp_path / "none.parquet", "missing"), (broken, "read"), (other, "read"), (words, "read")
     ):  # fmt: skip
-        with pytest.raises(InputError, match=said) as error:
+        with pytest.raises(InputError, match=message) as error:
             data.read_predictions(path, "pairs")
         assert str(path) in str(error.value)
         with pytest.raises(InputError, match=path.name):

@@ -25,7 +25,7 @@ def test_two_different_phrases_are_valid():
 
 
 @pytest.mark.parametrize(
-    ("high", "low", "said"),
+    ("high", "low", "message"),
     [
         ("", "the size", "the condition of high similarity is missing"),
         ("the shape", " .- ", "the condition of low similarity is missing"),
@@ -34,16 +34,18 @@ def test_two_different_phrases_are_valid():
         ("the\nshape", "the size", "the condition of high similarity has 9 characters or several"),
     ],
 )
-def test_invalid_answers(high, low, said):
+def test_invalid_answers(high, low, message):
     [problem] = KIND.problems(ASKED, fields(high, low))
-    assert problem.startswith(f"{PAIR}: {said}")
+    assert problem.startswith(f"{PAIR}: {message}")
 
 
 def test_all_problems_of_an_answer_are_reported():
-    found = KIND.problems(ASKED, [*fields("", ""), (f"high-{PAIR}", ""), (f"seconds-{PAIR}", "-1")])
-    assert len(found) == 4
-    assert f"high-{PAIR} occurs 2 times" in found[0]
-    assert "seconds is '-1'" in found[-1]
+    result = KIND.problems(
+        ASKED, [*fields("", ""), (f"high-{PAIR}", ""), (f"seconds-{PAIR}", "-1")]
+    )
+    assert len(result) == 4
+    assert f"high-{PAIR} occurs 2 times" in result[0]
+    assert "seconds is '-1'" in result[-1]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_complete_answer():
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("best-t1", "", "t1: best is missing; expected one of 'a', 'b;c', 'd%'"),
         ("worst-t2", "c", "t2: worst is 'c'; expected one of 'a', 'b'"),
@@ -47,11 +47,11 @@ def test_complete_answer():
         ("seconds-t1", "soon", "t1: seconds is 'soon'"),
     ],
 )
-def test_one_message_per_problem(field, value, said):
+def test_one_message_per_problem(field, value, message):
     fields = [*(RIGHT | {field: value}).items()]
     problems = find_problems(ASKED, fields)
     assert len(problems) == 1
-    assert problems[0].startswith(said)
+    assert problems[0].startswith(message)
     with pytest.raises(ValueError, match=r"^t\d: "):
         tuple_answers(ASKED, fields)
 

@@ -46,11 +46,11 @@ class Page(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
+        result = dict(attrs)
         self.tags.append(tag)
-        self.attributes |= found.keys()
-        self.inputs += [found] if tag == "input" else []
-        self.collecting = found.get("class") in ("utterance", "text", "speaker", "as-written")
+        self.attributes |= result.keys()
+        self.inputs += [result] if tag == "input" else []
+        self.collecting = result.get("class") in ("utterance", "text", "speaker", "as-written")
         self.texts += [""] if self.collecting else []
 
     def handle_endtag(self, tag):
@@ -107,15 +107,15 @@ def test_ids_round_trip(tuple_id, names, group):
     xml = question_of([one], Settings())
     assert answers.expected_tuples(xml) == (ExpectedTuple(tuple_id, group, tuple(names)),)
     inputs = Page(question_xml.read_question(xml).html).inputs
-    values = {found["value"] for found in inputs if found.get("name") == f"best-{tuple_id}"}
+    values = {result["value"] for result in inputs if result.get("name") == f"best-{tuple_id}"}
     assert values == set(names)
-    [shown] = [found["value"] for found in inputs if found.get("data-role") == "shown"]
+    [shown] = [result["value"] for result in inputs if result.get("data-role") == "shown"]
     assert form.split_shown(shown) == tuple(names)
 
 
 def test_page_fields_match_expected_fields():
     page = page_of(part(["x"]), part(["y"], "t2"), language_check=False)
-    names = {found.get("name") for found in page.inputs}
+    names = {result.get("name") for result in page.inputs}
     assert names == {"assignmentId", None} | {
         f"{field}-{t}" for field in ("best", "worst", "shown", "seconds") for t in ("t1", "t2")
     }
@@ -171,7 +171,7 @@ def test_texts_of_both_languages_have_same_structure():
 
 
 def words_of(page):
-    return [found for found in page.inputs if found.get("name", "").startswith("german-")]
+    return [result for result in page.inputs if result.get("name", "").startswith("german-")]
 
 
 def test_german_language_check():
@@ -184,7 +184,7 @@ def test_german_language_check():
 
 def test_page_does_not_contain_right_word():
     words = words_of(page_of(part(["x"])))
-    assert {frozenset(found) for found in words} == {
+    assert {frozenset(result) for result in words} == {
         frozenset(["type", "name", "value", "required"])
     }
 
@@ -204,7 +204,7 @@ def test_each_cloze_has_one_right_word(language):
 
 def test_english_language_check():
     page = page_of(part(["x"]), dialogue_language="en-GB")
-    words = [one for one in page.inputs if one.get("name", "").startswith("cloze-en-")]
+    words = [field for field in page.inputs if field.get("name", "").startswith("cloze-en-")]
     assert len(words) == 4
     settings = Settings(dialogue_language="en", language_check=False)
     assert "cloze-" not in render([part(["x"])], settings)

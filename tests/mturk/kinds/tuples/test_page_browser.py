@@ -141,8 +141,8 @@ def test_answers_by_keyboard(page, service):
     page.keyboard.press("Enter")
     page.wait_for_url("**/mturk/externalSubmit")
     [(_, fields)] = service.sent
-    for found in form.tuple_answers(EXPECTED, fields):
-        assert (found.best, found.worst) == (found.shown_order[1], found.shown_order[2])
+    for result in form.tuple_answers(EXPECTED, fields):
+        assert (result.best, result.worst) == (result.shown_order[1], result.shown_order[2])
 
 
 def problem(page, number):
@@ -238,7 +238,7 @@ def test_orders_are_uniform_over_assignments(page, service):
 def test_hostile_texts_are_inert(page, service):
     page.goto(address(service))
     texts = page.locator("#answers .utterance").all_text_contents()
-    assert texts == [turn.text for one in PARTS for turn in one.dialogue.turns]
+    assert texts == [turn.text for part in PARTS for turn in part.dialogue.turns]
     assert page.title() == "Welche Äußerung ist am ähnlichsten?"
 
 
@@ -277,8 +277,8 @@ def test_page_in_sandboxed_frame(page, service):
     with page.expect_response("**/mturk/externalSubmit"):
         frame.locator("#submit").click()
     [(_, fields)] = service.sent
-    for found in form.tuple_answers(EXPECTED, fields):
-        assert (found.best, found.worst) == (found.shown_order[0], found.shown_order[2])
+    for result in form.tuple_answers(EXPECTED, fields):
+        assert (result.best, result.worst) == (result.shown_order[0], result.shown_order[2])
 
 
 @pytest.mark.parametrize("width", [320, 390, 1200])
@@ -304,7 +304,9 @@ def test_axe_finds_nothing(chromium, service, scheme, width):
             answer(page, [("b", "b"), ("x", "y")])
             page.locator("#submit").click()
         page.add_script_tag(path=AXE)
-        found = page.evaluate("axe.run()")
-        assert len(found["passes"]) > 15
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
+        result = page.evaluate("axe.run()")
+        assert len(result["passes"]) > 15
+        assert [
+            (violation["id"], violation["nodes"][0]["html"]) for violation in result["violations"]
+        ] == []
     context.close()

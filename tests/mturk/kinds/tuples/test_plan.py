@@ -47,9 +47,9 @@ def tuples_of(tmp_path, rows):
 
 def rows_for(dialogues, count):
     return [
-        f"{one.dialogue_id}.{n},{one.dialogue_id},"
-        + ",".join(c.utterance_id for c in (one.candidates * 2)[n % 4 : n % 4 + 3])
-        for one in dialogues
+        f"{dialogue.dialogue_id}.{n},{dialogue.dialogue_id},"
+        + ",".join(c.utterance_id for c in (dialogue.candidates * 2)[n % 4 : n % 4 + 3])
+        for dialogue in dialogues
         for n in range(count)
     ]
 

@@ -24,7 +24,7 @@ def test_ticked_box_is_valid():
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ([], "17: missing answer; expected a level or a ticked box"),
         ([("label-17", "6")], "17: the label is '6'; expected one of 1, 2, 3, 4, 5"),
@@ -41,8 +41,8 @@ def test_ticked_box_is_valid():
         ),
     ],
 )
-def test_invalid_answers(fields, said):
-    assert KIND.problems(ASKED, fields) == [said]
+def test_invalid_answers(fields, message):
+    assert KIND.problems(ASKED, fields) == [message]
 
 
 def labels_said(behaviour, workers=400):

@@ -32,8 +32,8 @@ def signed(monkeypatch):
         } | (extra or {})
         request = AWSRequest("POST", URL, data=BODY, headers=headers)
         SigV4Auth(Credentials(key, secret, token), service, "us-east-1").add_auth(request)
-        found = {name.lower(): str(value) for name, value in request.headers.items()}
-        return found | {"host": "127.0.0.1:8765"}, now.timestamp()
+        result = {name.lower(): str(value) for name, value in request.headers.items()}
+        return result | {"host": "127.0.0.1:8765"}, now.timestamp()
 
     return make
 
@@ -100,5 +100,5 @@ def test_what_must_be_signed_is_asked_for(signed):
 )
 def test_no_signature_or_none_that_can_be_read_is_refused(signed, authorization):
     headers, now = signed()
-    found = refusal(headers | {"authorization": authorization}, now)
-    assert found == "MissingAuthenticationTokenException"
+    result = refusal(headers | {"authorization": authorization}, now)
+    assert result == "MissingAuthenticationTokenException"

@@ -53,9 +53,9 @@ def test_a_study_by_the_aws_command_line(aws, service, examples):
     service.work.register("AONE")
     assignment_id = service.work.accept("AONE", hit["HITId"]).assignment_id
     service.work.submit(assignment_id, "AONE", [("answer", "ü 🙂")])
-    (found,) = aws("list-assignments-for-hit", "--hit-id", hit["HITId"])["Assignments"]
-    assert found["AssignmentId"] == assignment_id
-    assert "ü 🙂" in found["Answer"]
+    (result,) = aws("list-assignments-for-hit", "--hit-id", hit["HITId"])["Assignments"]
+    assert result["AssignmentId"] == assignment_id
+    assert "ü 🙂" in result["Answer"]
 
     assert aws("approve-assignment", "--assignment-id", assignment_id) is None
     aws(

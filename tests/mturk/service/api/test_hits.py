@@ -67,7 +67,7 @@ def test_equal_values_make_one_type_and_others_another(shared, examples):
 
 def test_a_reward_is_written_with_two_decimals(shared):
     values = ["1", "1.", "1.5", "01.50", "0"]
-    rewards = [shared.get(shared.hit(Reward=one))["Reward"] for one in values]
+    rewards = [shared.get(shared.hit(Reward=value))["Reward"] for value in values]
     assert rewards == ["1.00", "1.00", "1.50", "1.50", "0.00"]
 
 

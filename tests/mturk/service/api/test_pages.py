@@ -79,8 +79,8 @@ def test_ten_are_on_a_page_unless_asked(shared, full, operation):
     (key,) = (
         result_key.expression for result_key in shared.boto.get_paginator(operation).result_keys
     )
-    found = getattr(shared.boto, operation)(**parameters)
-    assert [row[its_id] for row in found[key]] == expected[:10]
+    result = getattr(shared.boto, operation)(**parameters)
+    assert [row[its_id] for row in result[key]] == expected[:10]
 
 
 def test_what_is_added_between_pages_neither_hides_nor_doubles(requester):
@@ -90,8 +90,8 @@ def test_what_is_added_between_pages_neither_hides_nor_doubles(requester):
     requester.boto.update_expiration_for_hit(HITId=ids[3], ExpireAt=0)
     requester.boto.delete_hit(HITId=ids[3])
     remainder = requester.boto.list_hits(NextToken=first["NextToken"])
-    found = [hit["HITId"] for hit in [*first["HITs"], *remainder["HITs"]]]
-    assert found == ids[::-1]
+    result = [hit["HITId"] for hit in [*first["HITs"], *remainder["HITs"]]]
+    assert result == ids[::-1]
 
 
 def encoded(text):

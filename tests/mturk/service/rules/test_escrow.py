@@ -200,16 +200,16 @@ class Studies(RuleBasedStateMachine):
     def accept(self, pick, worker):
         its_id = self.hit(pick)
         try:
-            found = self.work.accept(f"A{worker}", its_id)
+            result = self.work.accept(f"A{worker}", its_id)
         except WorkError:
             assert self.refusal_is_right(its_id, worker)
             return
-        again = self.done.get(found.assignment_id)
+        again = self.done.get(result.assignment_id)
         assert again is None or (again["state"], again["worker"]) == ("Accepted", worker)
         now, hit = self.clock.now(), self.hits[its_id]
         fresh = {"hit": its_id, "worker": worker, "state": "Accepted", "due": now + 60,
                  "unit": hit["unit"]}  # fmt: skip
-        self.done.setdefault(found.assignment_id, fresh)
+        self.done.setdefault(result.assignment_id, fresh)
 
     def refusal_is_right(self, its_id, worker):
         if its_id not in self.hits:
@@ -297,10 +297,10 @@ class Studies(RuleBasedStateMachine):
         with self.database.read() as connection:
             money = connection.execute(select(account)).one()
             rows = connection.execute(select(hit)).all()
-            found = connection.execute(
+            result = connection.execute(
                 select(assignment.c.assignment_id, assignment.c.status)
             ).all()
-        assert dict(map(tuple, found)) == {
+        assert dict(map(tuple, result)) == {
             its_id: record["state"] for its_id, record in self.done.items()
         }
         for row in rows:

@@ -43,14 +43,14 @@ def test_a_place_is_found_by_its_own_index_and_no_table_of_hits_is_read_through(
     hit = requester.hit()
     requester.work.register("AONE")
     group = requester.get(hit)["HITGroupId"]
-    for found in (
+    for result in (
         plans(requester.work.offers, "AONE"),
         plans(requester.work.accept, "AONE", None, group),
     ):
-        assert any("one_of_worker_and_hit (hit_id=? AND worker_id=?)" in line for line in found)
-        assert not [line for line in found if line in ("SCAN hit", "SCAN assignment")]
-        assert [line for line in found if line.startswith("SEARCH hit USING INDEX hit_of_type")]
-    assert not any("hit_of_status" in line for line in found)
+        assert any("one_of_worker_and_hit (hit_id=? AND worker_id=?)" in line for line in result)
+        assert not [line for line in result if line in ("SCAN hit", "SCAN assignment")]
+        assert [line for line in result if line.startswith("SEARCH hit USING INDEX hit_of_type")]
+    assert not any("hit_of_status" in line for line in result)
 
 
 def test_hits_are_counted_up_to_a_number(requester, monkeypatch):

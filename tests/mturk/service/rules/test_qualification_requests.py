@@ -78,12 +78,12 @@ PLACES = {"nowhere": (None, None), "DE": ("DE", None), "NY": ("US", "NY"), "CA":
 def test_every_comparator_of_places(comparator, locales, meet):
     parameters = {"QualificationTypeId": LOCALE, "Comparator": comparator}
     parameters |= {"LocaleValues": locales} if locales else {}
-    found = {
+    result = {
         name
         for name, (country, subdivision) in PLACES.items()
         if may(parameters, country=country, subdivision=subdivision)
     }
-    assert found == meet
+    assert result == meet
 
 
 GUARDS = [
@@ -256,10 +256,10 @@ def test_a_test_is_scored_at_once(requester):
     assert requester.boto.list_qualification_requests()["QualificationRequests"] == []
 
 
-@pytest.mark.parametrize(("said", "value"), [({}, 1), ({"AutoGrantedValue": 7}, 7),
+@pytest.mark.parametrize(("message", "value"), [({}, 1), ({"AutoGrantedValue": 7}, 7),
                                              ({"AutoGrantedValue": 0}, 0)])  # fmt: skip
-def test_what_is_granted_without_asking(requester, said, value):
-    its_id = requester.qualification(AutoGranted=True, **said)
+def test_what_is_granted_without_asking(requester, message, value):
+    its_id = requester.qualification(AutoGranted=True, **message)
     requester.work.register("A1")
     assert requester.work.request_qualification("A1", its_id) == "Granted"
     who = {"QualificationTypeId": its_id, "WorkerId": "A1"}

@@ -81,10 +81,10 @@ def test_preview_accept_refuse_submit_return(live, open_page):
     page.get_by_text("your answer has been received").wait_for()
     ((worker, status, answer),) = stored(live)
     assert (worker, status) == ("AALICE1", "Submitted")
-    for one in tuple_answers(expected_tuples(xml), from_xml(answer)):
-        assert one.best == one.shown_order[0]
-        assert one.worst == one.shown_order[1]
-        assert one.seconds > 0
+    for tuple_answer in tuple_answers(expected_tuples(xml), from_xml(answer)):
+        assert tuple_answer.best == tuple_answer.shown_order[0]
+        assert tuple_answer.worst == tuple_answer.shown_order[1]
+        assert tuple_answer.seconds > 0
 
     accept(page)
     page.get_by_role("button", name="Return").click()

@@ -27,8 +27,8 @@ def commands(cluster):
     """The commands of the page, with a test folder for /backup and without sudo."""
     lines = "".join(re.findall(OURS, PAGE, re.S)).splitlines()
     assert all(line.startswith("$ ") for line in lines)
-    found = [line[2:].replace("/backup", cluster.folder) for line in lines]
-    return [line.replace("sudo -u postgres ", "") for line in found]
+    result = [line[2:].replace("/backup", cluster.folder) for line in lines]
+    return [line.replace("sudo -u postgres ", "") for line in result]
 
 
 def rows(database):

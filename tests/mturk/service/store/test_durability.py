@@ -187,8 +187,8 @@ def test_an_answer_that_is_sent_twenty_times_is_taken_once(requester):
             )
         )
     assert sum(taken) == 1
-    (found,) = requester.boto.list_assignments_for_hit(HITId=hit)["Assignments"]
-    assert f"<FreeText>{taken.index(True)}</FreeText>" in found["Answer"]
+    (result,) = requester.boto.list_assignments_for_hit(HITId=hit)["Assignments"]
+    assert f"<FreeText>{taken.index(True)}</FreeText>" in result["Answer"]
 
 
 def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, examples):

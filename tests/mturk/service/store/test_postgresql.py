@@ -41,8 +41,8 @@ def test_a_study_from_the_hit_to_the_bonus(api, database, examples):
     assignment = work.accept("AONE", None, offer.group_id).assignment_id
     assert work.submit(assignment, "AONE", [("q", "ü 🙂 ]]>")])
     assert not work.submit(assignment, "AONE", [("q", "again")])
-    (found,) = api.call("ListAssignmentsForHIT", {"HITId": hit})["Assignments"]
-    assert "ü 🙂" in found["Answer"]
+    (result,) = api.call("ListAssignmentsForHIT", {"HITId": hit})["Assignments"]
+    assert "ü 🙂" in result["Answer"]
     api.call("ApproveAssignment", {"AssignmentId": assignment})
     bonus = {"WorkerId": "AONE", "AssignmentId": assignment, "BonusAmount": "1.00", "Reason": "r"}
     api.call("SendBonus", bonus)

@@ -29,7 +29,7 @@ def choice_sections(results: Sequence[Result], form: str) -> list[str]:
     if by_turns := turns_table(ordered, form):
         sections += [f"\n{heading(_turns_title(ordered), form)}\n", by_turns]
     if by_part := choice_breakdown(ordered, form):
-        sections += [f"\n{heading('Accuracy by part of the data', form)}\n", by_part]
+        sections += [f"\n{heading('Accuracy by group', form)}\n", by_part]
     sections += [""]
     for result in ordered:
         remark_lines = [

@@ -66,5 +66,5 @@ class NoWorker:
     def __init__(self, *arguments):
         raise ModuleNotFoundError("No module named 'giccs'")
 
-    def ask(self, task, data):
+    def evaluate(self, task, data):
         raise AssertionError("it has started")

@@ -88,7 +88,7 @@ def run_on_ray(
         replies = _run_jobs(ray, pending)
         numbered_replies = enumerate(progress(replies, "models × tasks", len(pending)), 1)
         for number, (index, job, reply) in numbered_replies:
-            for record in getattr(reply, "lines", ()):
+            for record in getattr(reply, "log_records", ()):
                 logging.getLogger(record.name).handle(record)
             result = failures.check_reply(job, reply)
             if result:

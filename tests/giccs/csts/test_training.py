@@ -561,7 +561,7 @@ def test_a_sweep_file_is_checked_as_a_whole(tmp_path):
     with pytest.raises(InputError, match="no valid combination"):
         points(read_grid(path), Settings("m"))
     path.write_text("[grid\n")
-    with pytest.raises(InputError, match=r"sweep.toml:1: is not TOML"):
+    with pytest.raises(InputError, match=r"sweep.toml:1: not valid TOML"):
         read_grid(path)
 
 

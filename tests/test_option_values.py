@@ -185,7 +185,7 @@ def test_values_of_a_recipe(tmp_path):
         f"shots = {HUGE}", "csts-prompt"
     )
     for value in ("nan", "inf", f"1{'0' * 400}"):
-        assert "it must be a number" in refused("encoding = 'bi'", value=value)
+        assert "expected a number" in refused("encoding = 'bi'", value=value)
     assert "not valid TOML: " in refused(f"epochs = {LONG}")
 
 

@@ -52,7 +52,7 @@ MIXED = {
     "giccs/models/served/cache.py": {"marks"},
     "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
     "mturk/study/ledger.py": {
-        "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_marks(Assignment)", "names",
+        "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_placeholders(Assignment)", "names",
         "table", "pragma",
     },
 }  # fmt: skip

@@ -52,8 +52,8 @@ MIXED = {
     "giccs/models/served/cache.py": {"marks"},
     "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
     "mturk/study/ledger.py": {
-        "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_placeholders(Assignment)", "names",
-        "table", "pragma",
+        "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_placeholders(Assignment)",
+        "names", "table", "pragma",
     },
 }  # fmt: skip
 """What stands in SQL besides constants: question marks, and names of our own tables, columns and pragmas."""

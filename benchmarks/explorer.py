@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-import app
-from app.explorer.cli import warm_up
+import giccs_app
 from bws.files import write_judgments
 from bws.records import Judgments, Tuples
 from bws.scoring import score
@@ -36,6 +35,7 @@ from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.cli import warm_up
 
 CANDIDATES, N_SHOWN = 5, 3
 DESIGN = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
@@ -179,7 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
     from streamlit.testing.v1 import AppTest
 
     logging.disable(logging.WARNING)  # warnings about the missing server
-    script = str(Path(app.__file__).parent / "explorer" / "streamlit_app.py")
+    script = str(Path(giccs_app.__file__).parent / "explorer" / "streamlit_app.py")
     with tempfile.TemporaryDirectory() as folder:
         prepared = prepare(Path(folder), options.dialogues, options.annotators)
         sys.argv = [script, *prepared]

@@ -19,7 +19,7 @@ from bws.problems import InputError
 
 __all__ = ["LOGGERS", "begin", "show_logs"]
 
-LOGGERS = ("bws", "giccs", "mturk", "app")
+LOGGERS = ("bws", "giccs", "mturk", "giccs_app")
 """The loggers of giccs. Others are never shown, because their requests contain keys and signatures."""
 REPORTED_ERRORS = (
     InputError, OSError, MemoryError, click.ClickException, click.Abort, KeyboardInterrupt,

@@ -13,7 +13,7 @@ from giccs.evalrank.cli import COMMANDS as EVALRANK
 from mturk.cli import COMMANDS as HITS
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("bws", "giccs", "mturk", "app")
+PACKAGES = {"bws": ROOT, "giccs": ROOT, "mturk": ROOT, "giccs_app": ROOT / "app"}
 HEAVY = {
     "torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss", "sklearn",
     "openai", "ray", "zuko",
@@ -34,7 +34,7 @@ ALLOWED = {
         "giccs.cli.options",
         "mturk",
     ],
-    "app": ["bws", "giccs", "mturk", "app"],
+    "giccs_app": ["bws", "giccs", "mturk", "giccs_app"],
 }
 LAYERS = (
     ("giccs.benchmark", "giccs.caching", "giccs.progress"),
@@ -54,9 +54,9 @@ FORBIDDEN = {
 
 
 def modules():
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
+    for package, root in PACKAGES.items():
+        for path in sorted((root / package).rglob("*.py")):
+            parts = path.relative_to(root).with_suffix("").parts
             yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
@@ -132,7 +132,7 @@ def test_help_shows_an_example_and_loads_no_framework(script):
         "from giccs.benchmark import read_benchmark; read_benchmark('giccs-sample')",
         "from giccs.measures.results import Store; from giccs.report import report",
         "from giccs.models import open_model; open_model('baseline:chance')",
-        "from app.explorer.models import charts, data; import app.report.html",
+        "from giccs_app.explorer.models import charts, data; import giccs_app.report.html",
     ],
 )
 def test_light_work_loads_no_framework(code):

@@ -35,7 +35,7 @@ CALLS = [
     ("giccs-eval", "package:minilm -o r", "transformers", "finished results are in r; repeat"),
     ("giccs-csts", "train csts-sample --model package:minilm -o r", "torch",
      "finished epochs are in r; repeat the command to resume"),
-    ("giccs-demo", "-o d", "app.demo.pipeline", "finished steps are in d; run the same command"),
+    ("giccs-demo", "-o d", "giccs_app.demo.pipeline", "finished steps are in d; run the same command"),
     ("giccs-explore", "--no-browser", "pandas", "all files are unchanged"),
     ("mturk-hits", "serve --db h.db --port 0", "starlette",
      "all HITs and assignments are stored in the database"),

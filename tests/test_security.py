@@ -48,7 +48,7 @@ PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
 FROM_A_FOLDER = {"from_pretrained", "from_config", "SentenceTransformer", "CrossEncoder"}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN)\b")
 MIXED = {
-    "app/explorer/annotation/data.py": {"name"},  # application_id, user_version
+    "app/giccs_app/explorer/annotation/data.py": {"name"},  # application_id, user_version
     "giccs/models/served/cache.py": {"marks"},
     "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
     "mturk/study/ledger.py": {
@@ -210,9 +210,9 @@ def test_sql_is_put_together_from_our_own_names_only():
 
 
 READ_OUR_OWN = {
-    "app/explorer/labels/__init__.py", "mturk/kinds/texts.py",  # files of the packages
+    "app/giccs_app/explorer/labels/__init__.py", "mturk/kinds/texts.py",  # files of the packages
     "mturk/study/ledger.py",  # what the ledger wrote itself
-    "app/demo/service.py",  # what our own process said
+    "app/giccs_app/demo/service.py",  # what our own process said
 }  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def test_templates_escape():
 
 
 def test_the_report_forbids_scripts():
-    page = (ROOT / "app/report/templates/page.html").read_text("utf-8")
+    page = (ROOT / "app/giccs_app/report/templates/page.html").read_text("utf-8")
     policy = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)[1]
     assert policy.startswith("default-src 'none';")
     assert "script-src" not in policy

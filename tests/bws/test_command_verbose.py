@@ -174,7 +174,7 @@ def test_an_end_that_is_none_of_an_error_shows_no_traceback():
 
 
 def everybody(console):
-    for name in ("bws.x", "giccs.x", "mturk.x", "app.x"):
+    for name in ("bws.x", "giccs.x", "mturk.x", "giccs_app.x"):
         logging.getLogger(name).debug("ours")
     for name in ("", "urllib3.connectionpool", "botocore.auth", "openai", "bwsx", "application"):
         logging.getLogger(name).debug("a secret key")

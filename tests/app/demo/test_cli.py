@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.demo.cli import summarize_leaderboard
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.metrics import Estimate
 from giccs.report.model_comparison import Leaderboard, RankedModel
+from giccs_app.demo.cli import summarize_leaderboard
 
 
 def leaderboard(names, p_holm=0.5):

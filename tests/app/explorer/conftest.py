@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from app import explorer
 from giccs.benchmark import write_benchmark
 from giccs.benchmark.items import Item, Turn
+from giccs_app import explorer
 
 SCRIPT = explorer.__file__.replace("__init__", "streamlit_app")
 HOSTILE = (

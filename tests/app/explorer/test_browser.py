@@ -45,7 +45,7 @@ def site(results, tmp_path_factory):
     """Start the command as a person would; return its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    code = "from app.explorer.cli import explore; explore()"
+    code = "from giccs_app.explorer.cli import explore; explore()"
     arguments = ["--no-browser", "--port", str(port), "--results", str(results)]
     log = tmp_path_factory.mktemp("log") / "server.log"
     with log.open("w") as log_file:

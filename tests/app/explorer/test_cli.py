@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from click.testing import CliRunner
 
-from app.explorer import cli
+from giccs_app.explorer import cli
 
 
 def free_port():
@@ -86,7 +86,7 @@ def test_without_streamlit_it_says_what_to_install(served, monkeypatch):
 def test_it_serves_until_it_is_told_to_end(tmp_path):
     pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
     port = free_port()
-    command = [sys.executable, "-c", "from app.explorer.cli import explore; explore()"]
+    command = [sys.executable, "-c", "from giccs_app.explorer.cli import explore; explore()"]
     with subprocess.Popen(
         [*command, "--no-browser", "--port", str(port)],
         stdout=subprocess.PIPE,

@@ -10,8 +10,8 @@ pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from streamlit.testing.v1 import AppTest
 
-from app.explorer.dialogues.charts import candidates_chart
-from app.explorer.display import MAX_ROWS_SHOWN, as_csv, as_drawing, as_json
+from giccs_app.explorer.dialogues.charts import candidates_chart
+from giccs_app.explorer.display import MAX_ROWS_SHOWN, as_csv, as_drawing, as_json
 
 FRAME = pl.DataFrame({"text": ["=1+1", 'a "b"', "ü\n"], "score": [0.5, math.nan, None]})
 
@@ -39,7 +39,7 @@ def test_a_chart_becomes_a_picture_on_white(form, start):
 def script(rows, calls):
     import polars as pl
 
-    from app.explorer import display
+    from giccs_app.explorer import display
 
     display.as_csv = lambda frame: calls.append(len(frame)) or b""
     display.show_table(pl.DataFrame({"n": range(rows)}), "numbers/../x")
@@ -47,7 +47,7 @@ def script(rows, calls):
 
 def test_a_long_table_is_cut_and_says_so_and_nothing_is_made_before_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(
-        "app.explorer.display.as_csv", as_csv
+        "giccs_app.explorer.display.as_csv", as_csv
     )  # the script replaces it; this puts it back
     calls = []
     app = AppTest.from_function(script, kwargs={"rows": MAX_ROWS_SHOWN + 1, "calls": calls}).run()
@@ -65,9 +65,9 @@ def test_a_short_table_is_whole():
 
 
 def result_script():
-    from app.explorer.display import show_result
     from bws.agreement import Estimate
     from bws.tables import Column, ResultTable
+    from giccs_app.explorer.display import show_result
 
     columns = [
         Column("part"),

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from app import explorer
-from app.explorer import labels
-from app.explorer.study import load
 from bws.agreement import agreement
 from bws.split_half import reliability
 from giccs.description.statistics import GROUPING_COLUMNS, Description, statistics_table
+from giccs_app import explorer
+from giccs_app.explorer import labels
+from giccs_app.explorer.study import load
 
 FORMATTER = string.Formatter()
 HERE = Path(explorer.__file__).parent

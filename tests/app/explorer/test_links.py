@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 def script():
     import streamlit as st
 
-    from app.explorer import links
+    from giccs_app.explorer import links
 
     links.begin()
     result = {

@@ -6,12 +6,12 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from app.explorer.labels import LANGUAGES, text_of
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.labels import LANGUAGES, text_of
 
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from app.explorer.study import index_in_judgments, load, results_of, stamp
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
@@ -19,6 +18,7 @@ from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.study import index_in_judgments, load, results_of, stamp
 
 TURNS = (Turn("user", "Guten Tag"), Turn("system", "Ja?"))
 HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator\n"

@@ -6,14 +6,14 @@ import json
 import polars as pl
 import pytest
 
-from app.explorer import uploads
-from app.explorer.uploads import Upload, store_file, store_results
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer import uploads
+from giccs_app.explorer.uploads import Upload, store_file, store_results
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,12 @@ pytest.importorskip("spacy", reason="the extra giccs[demo] is not installed")
 pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not installed")
 pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
 
-from app.demo.pipeline import run_pipeline
-from app.demo.plan import Plan, sample_dialogues
-from app.report.content import Source, chart_svg_for_page, resolve_pointer
-from app.report.html import write_page
-from app.report.inputs import Inputs
 from bws.command import Console
+from giccs_app.demo.pipeline import run_pipeline
+from giccs_app.demo.plan import Plan, sample_dialogues
+from giccs_app.report.content import Source, chart_svg_for_page, resolve_pointer
+from giccs_app.report.html import write_page
+from giccs_app.report.inputs import Inputs
 
 from ...giccs.causal_models import make_model
 

@@ -10,16 +10,16 @@ import pytest
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not installed")
 
-from app.explorer.annotation.charts import (
+from giccs_app.explorer.annotation.charts import (
     annotators_chart,
     positions_chart,
     seconds_chart,
     time_chart,
     tuples_chart,
 )
-from app.explorer.annotation.page import TITLES
-from app.explorer.labels import text_of
-from app.explorer.theme import BLUE, ORANGE, VERMILION
+from giccs_app.explorer.annotation.page import TITLES
+from giccs_app.explorer.labels import text_of
+from giccs_app.explorer.theme import BLUE, ORANGE, VERMILION
 
 ENGLISH = {name: text_of(f"annotation.title_{name}", "en") for name in TITLES}
 GERMAN = {name: text_of(f"annotation.title_{name}", "de") for name in TITLES}

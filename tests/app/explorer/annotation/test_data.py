@@ -6,7 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from app.explorer.annotation.data import (
+from bws.annotators import annotator_report
+from bws.records import Judgment, Judgments, Tuples
+from giccs_app.explorer.annotation.data import (
     annotator_frame,
     comment_frame,
     consistency,
@@ -18,8 +20,6 @@ from app.explorer.annotation.data import (
     tuple_counts,
     wilson,
 )
-from bws.annotators import annotator_report
-from bws.records import Judgment, Judgments, Tuples
 
 
 def judged(rows, columns=None):

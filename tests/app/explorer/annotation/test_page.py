@@ -12,7 +12,7 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
 import streamlit
 
-from app.explorer.labels import text_of
+from giccs_app.explorer.labels import text_of
 
 HOSTILE = "<script>alert(1)</script> **bold** $x$ [a](http://example.org) `c` :red[r]"
 

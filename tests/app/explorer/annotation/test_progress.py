@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.explorer.annotation.data import (
+from bws.problems import InputError
+from bws.records import Judgment, Judgments
+from giccs_app.explorer.annotation.data import (
     from_judgments,
     from_ledger,
     ledger_version,
 )
-from app.explorer.study import under_pseudonyms
-from bws.problems import InputError
-from bws.records import Judgment, Judgments
+from giccs_app.explorer.study import under_pseudonyms
 
 pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 

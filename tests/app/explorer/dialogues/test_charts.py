@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 
-from app.explorer.dialogues.charts import MAX_LABEL_LINES, candidates_chart
+from giccs_app.explorer.dialogues.charts import MAX_LABEL_LINES, candidates_chart
 
 CANDIDATES = pl.DataFrame(
     {

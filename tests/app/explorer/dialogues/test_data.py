@@ -3,12 +3,12 @@
 import polars as pl
 import pytest
 
-from app.explorer.dialogues import data as dialogues
-from app.explorer.dialogues.data import DialogueFilter
-from app.explorer.study import Study, items_of, load
 from bws.records import Judgment, Judgments
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
+from giccs_app.explorer.dialogues import data as dialogues
+from giccs_app.explorer.dialogues.data import DialogueFilter
+from giccs_app.explorer.study import Study, items_of, load
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from app.explorer.labels import text_of
+from giccs_app.explorer.labels import text_of
 
 
 def captions(app):
@@ -94,7 +94,7 @@ def test_why_intervals_are_approximate_or_missing_is_below_the_scores(opened, ho
 
 
 def test_many_dialogues_are_leafed_through_and_not_listed(opened, monkeypatch):
-    from app.explorer.dialogues import page as dialogues
+    from giccs_app.explorer.dialogues import page as dialogues
 
     monkeypatch.setattr(dialogues, "MAX_OPTIONS", 10)
     app = opened(page="dialogues")

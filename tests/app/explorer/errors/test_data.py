@@ -5,7 +5,7 @@ import math
 import polars as pl
 import pytest
 
-from app.explorer.errors.data import by_subset, largest, residuals
+from giccs_app.explorer.errors.data import by_subset, largest, residuals
 
 ITEMS = pl.DataFrame(
     {

@@ -7,9 +7,6 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from app.explorer.errors.data import residuals
-from app.explorer.models.data import key
-from app.explorer.study import load
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
@@ -18,6 +15,9 @@ from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.errors.data import residuals
+from giccs_app.explorer.models.data import key
+from giccs_app.explorer.study import load
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 
-from app.explorer.models import charts
-from app.explorer.theme import BLUE, ORANGE
 from giccs.description.figures import chart_svg
+from giccs_app.explorer.models import charts
+from giccs_app.explorer.theme import BLUE, ORANGE
 
 FRAME = pl.DataFrame(
     {
@@ -107,7 +107,7 @@ def test_kinds_of_points_and_the_diagonal():
 
 
 def test_cells_are_drawn_from_edge_to_edge():
-    from app.explorer.models.data import bin_counts
+    from giccs_app.explorer.models.data import bin_counts
 
     chart = charts.heatmap(bin_counts(POINTS, "x", "y"), "x", "y", TITLES)
     encoding = chart.to_dict()["encoding"]

@@ -9,13 +9,13 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from app.explorer.models import metrics_page
-from app.explorer.models.data import key
 from giccs.evaluation.run import run
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 from giccs.models import open_model
 from giccs.tasks import TASKS, TaskOptions, open_tasks, result_kind
+from giccs_app.explorer.models import metrics_page
+from giccs_app.explorer.models.data import key
 
 OTHERS = [task for task in TASKS if result_kind(task).tables == "metrics"]
 

@@ -9,9 +9,6 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from app.explorer.errors.data import wrong_answers
-from app.explorer.models import data as frames
-from app.explorer.models.data import read_predictions, read_prompts
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store
@@ -19,6 +16,9 @@ from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import MEASURES
+from giccs_app.explorer.errors.data import wrong_answers
+from giccs_app.explorer.models import data as frames
+from giccs_app.explorer.models.data import read_predictions, read_prompts
 
 
 class Formula:

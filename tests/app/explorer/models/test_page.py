@@ -12,8 +12,6 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from app.explorer.models import pairwise_page as models_scoring
-from app.explorer.models.data import key
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.comparison import paired_correlations
@@ -23,6 +21,8 @@ from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.models import pairwise_page as models_scoring
+from giccs_app.explorer.models.data import key
 
 
 class Formula:

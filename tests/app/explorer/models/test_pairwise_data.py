@@ -5,9 +5,9 @@ import math
 import numpy as np
 import polars as pl
 
-from app.explorer.models import data as frames
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
+from giccs_app.explorer.models import data as frames
 
 
 def result(model="m", history="without", value=0.5, groups=(), **signature):

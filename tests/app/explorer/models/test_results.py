@@ -3,10 +3,10 @@
 import polars as pl
 import pytest
 
-from app.explorer.models import data
 from bws.problems import InputError
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
+from giccs_app.explorer.models import data
 
 
 def result(model="m", history="without", value=0.5, groups=(), **signature):

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 
-from app.explorer.overview.charts import sizes_chart
+from giccs_app.explorer.overview.charts import sizes_chart
 
 
 def test_sizes_have_a_colour_for_each_length():

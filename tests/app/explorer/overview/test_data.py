@@ -2,13 +2,13 @@
 
 import pytest
 
-from app.explorer.overview import data as overview
-from app.explorer.study import Study, items_of, load
 from bws.agreement import agreement
 from bws.records import Judgment, Judgments
 from bws.split_half import reliability
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
+from giccs_app.explorer.overview import data as overview
+from giccs_app.explorer.study import Study, items_of, load
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from app.explorer.labels import text_of
+from giccs_app.explorer.labels import text_of
 
 
 def captions(app):
@@ -48,7 +48,7 @@ def test_table_2_comes_when_it_is_asked_for(opened):
 
 
 def test_table_2_names_what_is_missing(opened, monkeypatch):
-    from app.explorer.overview import page as overview
+    from giccs_app.explorer.overview import page as overview
 
     monkeypatch.setattr(overview, "find_spec", lambda name: None)
     app = opened(**{"overview-description": "yes"})
@@ -56,7 +56,7 @@ def test_table_2_names_what_is_missing(opened, monkeypatch):
 
 
 def test_much_is_broken_down_only_when_asked_for(opened, monkeypatch):
-    from app.explorer.overview import page as overview
+    from giccs_app.explorer.overview import page as overview
 
     monkeypatch.setattr(overview, "MAX_JUDGMENTS_AT_ONCE", 100)
     app = opened()

@@ -1,0 +1,339 @@
+"""The page "Annotation": progress, annotators, reliability and agreement; live if there is a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+import streamlit as st
+
+from bws.problems import InputError
+from giccs_app.explorer import links
+from giccs_app.explorer.annotation.charts import (
+    annotators_chart,
+    positions_chart,
+    seconds_chart,
+    time_chart,
+    tuples_chart,
+)
+from giccs_app.explorer.annotation.data import (
+    AnnotationFigures,
+    AnnotationProgress,
+    compute_figures,
+    consistency,
+    cumulative_judgments,
+    from_judgments,
+    from_ledger,
+    incomplete_tuples,
+    ledger_version,
+    tuple_counts,
+)
+from giccs_app.explorer.caching import cached
+from giccs_app.explorer.display import (
+    number_column,
+    show_chart,
+    show_problems,
+    show_result,
+    show_table,
+)
+from giccs_app.explorer.labels import format_number, say
+from giccs_app.explorer.study import Study
+
+if TYPE_CHECKING:
+    from bws.records import Judgments
+    from bws.tables import ResultTable
+
+__all__ = ["show"]
+
+UPDATE_INTERVAL_SECONDS = 10
+"""Interval of automatic updates from a ledger."""
+MAX_REQUESTED = 1000
+TITLES = (
+    *(
+        "tuple",
+        "tuples",
+        "judgments",
+        "missing",
+        "share",
+        "complete",
+        "behind",
+        "time",
+        "annotator",
+    ),
+    *("flags", "reasons", "compliance", "majority", "seconds", "shortest", "duration", "place_p"),
+    *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
+    *("count", "low", "high", "expected", "comment"),
+)
+MAX_JUDGMENTS_AT_ONCE = 30_000
+"""Reliability and agreement of more judgments are computed on request only."""
+
+
+def show(study: Study) -> None:
+    """Show the page."""
+    sources = [name for name in ("ledger", "file") if _is_available(study, name)]
+    if not sources:
+        st.info(say("annotation.nothing"))
+        return
+    source = sources[0]
+    if len(sources) > 1:
+        source = links.segmented(
+            "source",
+            say("annotation.source"),
+            sources,
+            format_option=lambda name: say(f"annotation.from_{name}"),
+        )
+    if source == "file":
+        _show_file(study)
+    else:
+        _show_ledger(str(study.ledger))
+
+
+def _is_available(study: Study, source: str) -> bool:
+    return bool(study.ledger) if source == "ledger" else study.judgments is not None
+
+
+def _show_file(study: Study) -> None:
+    progress = _file_progress(study)
+    requested = links.number(
+        "wanted",
+        say("annotation.wanted"),
+        1,
+        MAX_REQUESTED,
+        min(progress.judgments_per_tuple, MAX_REQUESTED),
+        help=say("annotation.wanted_help"),
+        width=260,
+    )
+    _show_all(progress, requested)
+
+
+@cached
+def _file_progress(study: Study) -> AnnotationProgress:
+    assert study.judgments is not None
+    return replace(from_judgments(study.judgments), key=study.key)
+
+
+def _show_ledger(path: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        is_live = links.toggle("live", say("annotation.live"))
+        st.button(say("annotation.refresh"), key="refresh", icon=":material/refresh:")
+    st.fragment(_show_ledger_progress, run_every=UPDATE_INTERVAL_SECONDS if is_live else None)(path)
+
+
+def _show_ledger_progress(path: str) -> None:
+    try:
+        progress = _ledger_progress(path, ledger_version(path))
+    except InputError as error:
+        show_problems(say("page.cannot_read"), error.problems)
+    else:
+        if progress.simulated:
+            st.caption(say("annotation.simulated"))
+        _show_all(progress, progress.judgments_per_tuple)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _ledger_progress(path: str, version: tuple[int, ...]) -> AnnotationProgress:
+    """Return the progress of a ledger; it is read again only if it has changed."""
+    return replace(from_ledger(path), key=f"{path} {version}")
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _figures(key: str, _judgments: Judgments) -> AnnotationFigures:
+    return compute_figures(_judgments)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _consistency(key: str, _judgments: Judgments) -> dict[str, ResultTable]:
+    return consistency(_judgments)
+
+
+def _show_all(progress: AnnotationProgress, requested: int) -> None:
+    judgments = progress.judgments
+    titles = {name: say(f"annotation.title_{name}") for name in TITLES}
+    figures = None if judgments is None else _figures(progress.key, judgments)
+    if progress.replaced:
+        st.caption(say("annotation.replaced", n=progress.replaced))
+    _show_state(progress)
+    _show_numbers(progress, figures, requested)
+    _show_progress(progress, requested, titles)
+    if figures is None:
+        st.info(say("annotation.no_judgments"))
+        return
+    _show_annotators(figures, titles)
+    _show_times(figures, titles)
+    _show_positions(figures, titles)
+    _show_consistency(progress)
+    _show_comments(figures, titles)
+
+
+def _show_state(progress: AnnotationProgress) -> None:
+    """Show the state of HITs and assignments, and skipped data."""
+    from mturk.study.status import local_time
+
+    if progress.hits:
+        collected_at = progress.collected
+        caption = (
+            say("annotation.collected", time=local_time(collected_at)) if collected_at else None
+        )
+        st.caption(caption or say("annotation.none_collected"))
+        lines = [say("annotation.hits", said=_describe_counts("hit", progress.hits))]
+        if progress.assignments:
+            lines.append(
+                say("annotation.assignments", said=_describe_counts("state", progress.assignments))
+            )
+        st.text("\n".join(lines))
+    if skipped := _describe_counts("left", progress.left_out):
+        st.warning(say("annotation.left_out", said=skipped))
+
+
+def _describe_counts(prefix: str, counts: Mapping[str, int]) -> str:
+    texts = [say(f"annotation.{prefix}_{name}", n=n) for name, n in counts.items() if n]
+    return ", ".join(texts)
+
+
+def _show_numbers(
+    progress: AnnotationProgress, figures: AnnotationFigures | None, requested: int
+) -> None:
+    from mturk.study.status import local_time
+
+    total = len(progress.n_by_tuple)
+    complete = sum(n >= requested for n in progress.n_by_tuple.values())
+    annotators = 0 if figures is None or figures.annotators is None else len(figures.annotators)
+    with st.container(horizontal=True):
+        st.metric(
+            say("annotation.judgments_in"), format_number(sum(progress.n_by_tuple.values()), ",")
+        )
+        st.metric(
+            say("annotation.tuples_complete"),
+            say("annotation.complete_of", n=complete, total=total),
+            format_number(complete / total, ".0%") if total else None,
+            delta_color="off",
+            delta_arrow="off",
+        )
+        st.metric(say("annotation.annotators_in"), annotators)
+        if progress.pace is not None and progress.pace.per_hour == progress.pace.per_hour:
+            end = progress.pace.end
+            end_text = say("annotation.pace_end", time=local_time(end)) if end == end else None
+            st.metric(
+                say("annotation.pace"),
+                format_number(progress.pace.per_hour, ",.0f"),
+                end_text,
+                delta_color="off",
+                delta_arrow="off",
+            )
+
+
+def _show_progress(progress: AnnotationProgress, requested: int, titles: Mapping[str, str]) -> None:
+    st.subheader(say("annotation.progress"), anchor=False)
+    left, right = st.columns(2)
+    with left:
+        st.markdown(f"**{say('annotation.per_tuple')}**")
+        counts = tuple_counts(progress.n_by_tuple)
+        show_chart(tuples_chart(counts, requested, titles), "tuples", counts)
+    with right:
+        if progress.submitted is None:
+            st.info(say("annotation.no_judgments" if progress.hits else "annotation.no_times"))
+        else:
+            st.markdown(f"**{say('annotation.over_time')}**")
+            cumulative = cumulative_judgments(progress.submitted)
+            show_chart(time_chart(cumulative, titles), "judgments-over-time", cumulative)
+    incomplete = incomplete_tuples(progress.n_by_tuple, requested)
+    if len(incomplete):
+        with st.expander(say("annotation.behind_title", n=len(incomplete))):
+            show_table(incomplete, "tuples-behind", column_config=_columns(incomplete, titles))
+
+
+def _show_annotators(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
+    from bws.annotators import FALSE_ALARM_RATE, MAX_SDS_BELOW_MEDIAN, MIN_JUDGMENTS
+
+    st.subheader(say("annotation.annotators"), anchor=False)
+    frame = figures.annotators
+    if frame is None:
+        st.info(say("annotation.no_annotators"))
+        return
+    n_flagged = frame.filter(pl.col("flags").list.len() > 0).height
+    summary = say("annotation.look_at", n=n_flagged, total=len(frame))
+    st.markdown(summary if n_flagged else say("annotation.nobody_to_look_at"))
+    if figures.unnamed:
+        st.caption(say("annotation.unnamed", n=figures.unnamed))
+    show_chart(annotators_chart(frame, titles), "annotators-chart", frame)
+    flag_names = {
+        flag: say(f"annotation.flag_{flag}") for flag in ("compliance", "seconds", "places", "same")
+    }
+    translated = frame.with_columns(pl.col("flags").list.eval(pl.element().replace(flag_names)))
+    columns = [column.name for column in translated if column.null_count() < len(column)]
+    show_table(translated.select(columns), "annotators", column_config=_columns(frame, titles))
+    with st.expander(say("annotation.flags_title")):
+        st.markdown(
+            say(
+                "annotation.flags",
+                few=MIN_JUDGMENTS,
+                far=format_number(MAX_SDS_BELOW_MEDIAN, "g"),
+                alarm=format_number(FALSE_ALARM_RATE, "g"),
+            )
+        )
+
+
+def _show_times(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
+    st.subheader(say("annotation.times"), anchor=False)
+    if not len(figures.seconds):
+        st.info(say("annotation.no_seconds"))
+        return
+    if figures.untimed:
+        st.caption(say("annotation.untimed", n=figures.untimed))
+    chart_titles = {**titles, "seconds": titles["duration"]}
+    show_chart(seconds_chart(figures.seconds, chart_titles), "times", figures.seconds)
+
+
+def _show_positions(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
+    st.subheader(say("annotation.places"), anchor=False)
+    if figures.positions is None:
+        st.info(say("annotation.no_shown"))
+        return
+    st.markdown(say("annotation.places_said", k=figures.positions["place"].max()))
+    show_chart(positions_chart(figures.positions, titles), "places", figures.positions)
+
+
+def _show_consistency(progress: AnnotationProgress) -> None:
+    judgments = progress.judgments
+    assert judgments is not None
+    st.subheader(say("annotation.reliability"), anchor=False)
+    st.markdown(say("annotation.reliability_said"))
+    if len(judgments) > MAX_JUDGMENTS_AT_ONCE and not links.toggle(
+        "consistency", say("annotation.compute")
+    ):
+        return
+    with st.spinner(say("annotation.computing")):
+        tables = _consistency(progress.key, judgments)
+    for name, table in tables.items():
+        show_result(table, name)
+
+
+def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
+    st.subheader(say("annotation.comments"), anchor=False)
+    if not len(figures.comments):
+        st.info(say("annotation.no_comments"))
+        return
+    query = links.text("comments", say("annotation.search_comments"))
+    lower_case = pl.col("comment").str.to_lowercase()
+    matches = figures.comments.filter(lower_case.str.contains(query.lower(), literal=True))
+    show_table(matches, "comments", column_config=_columns(matches, titles))
+
+
+def _columns(frame: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object]:
+    """Return the titles and formats of the columns of a table."""
+    columns: dict[str, object] = {}
+    for name, kind in frame.schema.items():
+        position = name.removeprefix("best at ")
+        title = titles.get(name) or f"{say('annotation.title_best_at')} {position}"
+        if kind.is_float():
+            number_format = "%.1f" if name in ("seconds", "shortest") else "%.3f"
+            columns[name] = number_column(title, format=number_format)
+        elif isinstance(kind, pl.List):
+            columns[name] = st.column_config.ListColumn(title)
+        else:
+            columns[name] = st.column_config.Column(
+                title, width="large" if name == "comment" else None
+            )
+    return columns

@@ -1,0 +1,71 @@
+"""Caches shared by all sessions: studies, and results computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
+
+import streamlit as st
+
+from giccs.measures.metrics import Estimate
+from giccs_app.explorer.study import Study, load, stamp
+
+__all__ = ["cached", "ceiling_of", "study_of"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def cached(function: Callable[P, R]) -> Callable[P, R]:
+    """Cache the return value of a function of a study (and plain values) until the study changes.
+
+    The key of a study covers the benchmark and the judgments only. A function that depends on results or
+    ledgers therefore needs a further argument that changes with them. Return values are shared, so callers
+    must not modify them.
+    """
+    cache = st.cache_resource(
+        show_spinner=False, max_entries=64, hash_funcs={Study: lambda study: study.key}
+    )
+    return cache(function)
+
+
+def study_of(data: str, judgments: str | None, results: str | None, ledger: str | None) -> Study:
+    """Return the study that `load` reads; it is read again if the benchmark or the judgments changed."""
+    return _load(data, judgments, results, ledger, stamp(data, judgments))
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _load(
+    data: str, judgments: str | None, results: str | None, ledger: str | None, state: str
+) -> Study:
+    return load(data, judgments, results, ledger)
+
+
+def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:
+    """Return the noise ceiling stored with the results, or else compute it from the judgments.
+
+    None if there are neither judgments nor a stored ceiling.
+    """
+    from giccs.measures.ceiling import read_ceiling
+
+    digest = None if study.judgments is None else _judgments_digest(study)
+    stored = None
+    if study.store is not None:
+        stored = read_ceiling(study.store.folder, study.benchmark.fingerprint, digest)
+    return _compute_ceiling(study) if stored is None and study.judgments is not None else stored
+
+
+@cached
+def _judgments_digest(study: Study) -> str:
+    from giccs.measures.ceiling import judgments_digest
+
+    assert study.judgments is not None
+    return judgments_digest(study.judgments)
+
+
+@cached
+def _compute_ceiling(study: Study) -> Mapping[str, Estimate]:
+    from giccs.measures.ceiling import noise_ceiling
+
+    assert study.judgments is not None
+    return noise_ceiling(study.judgments, study.benchmark)

@@ -1,0 +1,131 @@
+"""giccs-explore: start the score explorer."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from bws.command import Console, command
+from bws.problems import InputError
+from giccs.cli.options import DATA_HELP
+from giccs_app.explorer.theme import SKY
+
+__all__ = ["explore", "warm_up"]
+
+HOST = "127.0.0.1"
+SETTINGS = {
+    "server.address": HOST,
+    "server.showEmailPrompt": "false",
+    "server.fileWatcherType": "none",
+    "browser.gatherUsageStats": "false",
+    "runner.magicEnabled": "false",
+    "client.toolbarMode": "minimal",
+    "client.showErrorDetails": "none",  # unexpected errors are shown in the terminal
+    "theme.light.primaryColor": "#00609A",  # the blue of the charts, with sufficient contrast on its own tint
+    "theme.light.textColor": "#000000",
+    "theme.light.codeTextColor": "#000000",
+    "theme.dark.primaryColor": SKY,
+    "theme.dark.codeTextColor": "#ffffff",
+}
+
+
+@command(
+    "giccs-explore",
+    example="""
+    giccs-explore
+    giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
+    giccs-explore --ledger ledger.db --port 8600 --no-browser
+    """,
+    interrupt_message="all files are unchanged",
+)
+@click.option(
+    "--data",
+    default="giccs-sample",
+    show_default=True,
+    metavar="DATA",
+    help=DATA_HELP,
+)
+@click.option(
+    "--judgments",
+    metavar="FILE",
+    help="Judgments of the benchmark, in any format that bws-score reads.",
+)
+@click.option(
+    "--results",
+    metavar="FOLDER",
+    help="Results directory of giccs-eval; new results appear automatically.",
+)
+@click.option("--ledger", metavar="FILE", help="Ledger of a running study, written by mturk-hits.")
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=8501,
+    show_default=True,
+    help="Port of the web server.",
+)
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+def explore(
+    console: Console, data: str, port: int, no_browser: bool, **files: str | None
+) -> None:  # fmt: skip
+    """Open the score explorer: scores, dialogues, annotation, models and errors."""
+    if find_spec("streamlit") is None:
+        raise click.ClickException(
+            "giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'"
+        )
+    _check_free(port)
+    from giccs_app.explorer.uploads import MAX_UPLOAD_MEGABYTES
+
+    settings = SETTINGS | {"server.port": port, "server.headless": str(no_browser).lower()}
+    settings["server.maxUploadSize"] = MAX_UPLOAD_MEGABYTES
+    arguments = {"data": data, **{name: path for name, path in files.items() if path is not None}}
+    warm_up(data, **files)
+    console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
+    _serve(
+        [f"--{name}={value}" for name, value in settings.items()],
+        [f"--{name}={path}" for name, path in arguments.items()],
+    )
+
+
+def warm_up(data: str, judgments: str | None, results: str | None, ledger: str | None) -> None:
+    """Import modules and read the data in advance, so that the first page loads quickly."""
+    logging.getLogger("streamlit").setLevel(
+        logging.ERROR
+    )  # hides warnings that caches are used before the server runs
+    for module in (
+        "pandas",
+        "altair",
+        "giccs_app.explorer.overview.page",
+        "giccs.measures.ceiling",
+    ):
+        import_module(module)
+    from giccs_app.explorer.caching import study_of
+
+    with suppress(InputError):  # reported on the page
+        _ = study_of(data, judgments, results, ledger).benchmark.fingerprint
+
+
+def _serve(settings: list[str], arguments: list[str]) -> None:
+    """Run Streamlit in this process until it is stopped."""
+    from streamlit.web.cli import main
+
+    page = str(Path(__file__).with_name("streamlit_app.py"))
+    main(["run", page, *settings, "--", *arguments], prog_name="streamlit")
+
+
+def _check_free(port: int) -> None:
+    """Raise ClickException if the port is in use."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            message = (
+                f"port {port} is in use; stop the program that uses it, or choose another --port"
+            )
+            raise click.ClickException(message) from None

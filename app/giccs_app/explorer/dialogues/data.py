@@ -1,0 +1,167 @@
+"""The data of the page "Dialogues": dialogues, filters, candidates and individual judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from bws.records import Judgments
+from giccs_app.explorer.study import Study
+
+__all__ = [
+    "ORDERS",
+    "DialogueFilter",
+    "candidates",
+    "dialogues",
+    "letter",
+    "matching",
+    "single_judgments",
+]
+
+ORDERS = ("file", "disagreement", "spread")
+
+
+@dataclass(frozen=True)
+class DialogueFilter:
+    """Filter and order of dialogues; empty values match all."""
+
+    domains: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    lengths: tuple[int, ...] = ()
+    score: tuple[float, float] = (0.0, 1.0)
+    """Range of the score and ..."""
+    disagreement: tuple[float, float] = (0.0, 1.0)
+    """... of the disagreement of at least one candidate (the same for both)."""
+    words: str = ""
+    """Substring of a turn or candidate, case-insensitive."""
+    order: str = "file"
+
+
+def dialogues(study: Study) -> pl.DataFrame:
+    """Return one row per dialogue, in the order of the file.
+
+    Columns: dialogue_id, source, domain, n_turns, last_turn, candidates, spread (highest minus lowest score),
+    disagreement (mean over the candidates; null without judgments) and text (all turns and candidates in
+    lower case).
+    """
+    metadata = [pl.col(name).first() for name in ("source", "domain", "n_turns", "last_turn")]
+    frame = study.items.group_by("dialogue_id", maintain_order=True).agg(
+        *metadata,
+        pl.len().alias("candidates"),
+        (pl.col("score").max() - pl.col("score").min()).alias("spread"),
+        (
+            pl.col("disagreement").mean()
+            if "disagreement" in study.items.columns
+            else pl.lit(None, pl.Float64).alias("disagreement")
+        ),
+        pl.col("utterance").str.join("\n").alias("text"),
+    )
+    turns = [
+        "\n".join(turn.text for turn in study.turns[dialogue]) for dialogue in frame["dialogue_id"]
+    ]
+    all_text = pl.concat_str(pl.Series("turns", turns), "text", separator="\n")
+    return frame.with_columns(all_text.str.to_lowercase().alias("text"))
+
+
+def matching(frame: pl.DataFrame, items: pl.DataFrame, criteria: DialogueFilter) -> pl.DataFrame:
+    """Return the rows of `dialogues` that match the criteria, in the order of the criteria."""
+    conditions = [
+        pl.col(name).is_in(values)
+        for name, values in (
+            ("domain", criteria.domains),
+            ("source", criteria.sources),
+            ("n_turns", criteria.lengths),
+        )
+        if values
+    ]
+    if criteria.words:
+        conditions.append(pl.col("text").str.contains(criteria.words.lower(), literal=True))
+    if item_conditions := _item_conditions(items, criteria):
+        matching_ids = items.filter(*item_conditions)["dialogue_id"].unique()
+        conditions.append(pl.col("dialogue_id").is_in(matching_ids.implode()))
+    matches = frame.filter(*conditions) if conditions else frame
+    if criteria.order == "file":
+        return matches
+    return matches.sort(criteria.order, descending=True, nulls_last=True, maintain_order=True)
+
+
+def _item_conditions(items: pl.DataFrame, criteria: DialogueFilter) -> list[pl.Expr]:
+    ranges = {"score": criteria.score, "disagreement": criteria.disagreement}
+    return [
+        pl.col(name).is_between(*limits)
+        for name, limits in ranges.items()
+        if name in items.columns and limits != (0.0, 1.0)
+    ]
+
+
+def candidates(items: pl.DataFrame, dialogue_id: str) -> pl.DataFrame:
+    """Return the items of a dialogue with their letters, highest score first."""
+    dialogue_items = items.filter(pl.col("dialogue_id") == dialogue_id)
+    letters = pl.Series(
+        "letter", [letter(index) for index in range(len(dialogue_items))], pl.String
+    )
+    return dialogue_items.insert_column(0, letters).sort(
+        "score", descending=True, maintain_order=True
+    )
+
+
+def letter(index: int) -> str:
+    """Return the letter of the candidate with an index (from 0) in its dialogue.
+
+    >>> letter(0), letter(25), letter(26), letter(27)
+    ('A', 'Z', 'AA', 'AB')
+    """
+    more, last = divmod(index, 26)
+    return (letter(more - 1) if more else "") + chr(ord("A") + last)
+
+
+def single_judgments(study: Study, dialogue_id: str) -> pl.DataFrame:
+    """Return one row per judgment of the tuples of a dialogue: tuple, annotator, items, best, worst, alone.
+
+    Items are letters, in the order shown if it is known. `alone` is true if no other judgment of the tuple
+    has the same best and worst items. The columns comment and seconds are included if the judgments have
+    them.
+    """
+    judgments = study.judgments
+    if judgments is None:
+        return pl.DataFrame()
+    item_indices = (study.items["dialogue_id"] == dialogue_id).arg_true()
+    names = {int(study.index_in_judgments[item]): letter(n) for n, item in enumerate(item_indices)}
+    in_dialogue = np.zeros(len(judgments.tuples.items), dtype=bool)
+    in_dialogue[[item for item in names if item >= 0]] = True
+    members = in_dialogue[judgments.tuples.members]
+    rows = np.flatnonzero(np.any(members, axis=1)[judgments.tuple_of]).tolist()
+    frame = pl.DataFrame([_row(judgments, row, names) for row in rows])
+    if frame.is_empty():
+        return frame
+    is_unique = pl.len().over("tuple", "best", "worst") == 1
+    return frame.sort("tuple", maintain_order=True).with_columns(
+        (is_unique & (pl.len().over("tuple") > 1)).alias("alone")
+    )
+
+
+def _row(judgments: Judgments, row: int, names: dict[int, str]) -> dict[str, Any]:
+    tuples, tuple_index = judgments.tuples, judgments.tuple_of[row]
+    members: Sequence[int] = tuples.members[tuple_index]
+    order = range(tuples.k) if judgments.shown is None else judgments.shown[row]
+
+    def name(item: int) -> str:
+        return names.get(int(item)) or str(tuples.items[item])
+
+    annotator = judgments.annotator_of[row]
+    return {
+        "tuple": str(tuples.ids[tuple_index]),
+        "annotator": "" if annotator < 0 else str(judgments.annotators[annotator]),
+        "items": " ".join(name(members[position]) for position in order),
+        "best": name(judgments.best_item[row]),
+        "worst": name(judgments.worst_item[row]),
+        **{
+            column: str(judgments.columns[column][row])
+            for column in ("comment", "seconds")
+            if column in judgments.columns
+        },
+    }

@@ -1,0 +1,215 @@
+"""The page "Errors": residuals per part of the data, the largest ones, and wrong answers."""
+
+from __future__ import annotations
+
+import polars as pl
+import streamlit as st
+
+from giccs.measures.results import Result
+from giccs.tasks import result_kind
+from giccs_app.explorer import links
+from giccs_app.explorer.caching import cached
+from giccs_app.explorer.display import number_column, show_chart, show_chat, show_table
+from giccs_app.explorer.errors import data as frames
+from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.models import charts as views
+from giccs_app.explorer.models.data import COLUMNS, DIVISIONS, best_first, key
+from giccs_app.explorer.models.multiple_choice_page import (
+    choose_history,
+    choose_measure,
+    option_table,
+)
+from giccs_app.explorer.models.selection import (
+    PredictionTable,
+    choose,
+    choose_task,
+    load_predictions,
+    numbers,
+    texts,
+    titles,
+    visible_results,
+)
+from giccs_app.explorer.study import Study
+
+__all__ = ["show"]
+
+MAX_OPTIONS = 200
+"""Maximum length of the list of items, which contains the largest errors."""
+MAX_UTTERANCE_LENGTH = 60
+"""Maximum number of characters of an utterance in the list."""
+METADATA_COLUMNS = ("item_id", "domain", "n_turns")
+RESAMPLES = 1000
+MAX_RESAMPLED_ITEMS = 5_000_000
+
+
+def show(study: Study) -> None:
+    """Show the errors of a model: residuals, or wrong answers."""
+    results = visible_results(study, COLUMNS)
+    if not results:
+        return
+    task = choose_task(results)
+    task_results = [result for result in results if result.task == task]
+    (_show_residuals if result_kind(task).tables == "pairs" else _show_wrong)(study, task_results)
+
+
+def _show_residuals(study: Study, results: list[Result]) -> None:
+    """Show the residuals of a model: by subset, the largest ones, and one with its dialogue."""
+    result = choose("model", say("models.model"), best_first(results))
+    predictions = load_predictions(study, result)
+    if predictions is None:
+        return
+    errors = _residuals(study, predictions.stamp, predictions)
+    if missing := len(study.items) - len(errors):
+        st.caption(say("models.missing", n=missing))
+    if errors.is_empty():
+        st.info(say("errors.nothing"))
+        return
+    st.caption(say("errors.residual_said"))
+    _show_subsets(study, predictions, key(result))
+    _show_largest(study, errors, key(result))
+
+
+def _show_subsets(study: Study, predictions: PredictionTable, name: str) -> None:
+    """Show the mean absolute residual per subset."""
+    st.subheader(say("errors.parts"), anchor=False, help=say("errors.parts_help"))
+    divisions = [division for division in DIVISIONS if study.items[division].n_unique() > 1]
+    if not divisions:
+        st.info(say("models.no_parts"))
+        return
+    by = links.segmented(
+        "by", say("models.by"), divisions, format_option=lambda name: say(f"models.by_{name}")
+    )
+    frame = _by_subset(study, predictions.stamp, by, predictions)
+    labels = titles("low", "high") | {
+        "part": say(f"models.by_{by}"),
+        "value": say("errors.size"),
+        "n": say("models.title_dialogues"),
+    }
+    show_chart(
+        views.dot_plot(frame, "part", labels, mark_zero=True), f"errors by {by} {name}", frame
+    )
+    for reason in filter(None, frame["reason"].unique(maintain_order=True)):
+        st.caption(literal(reason))
+    decimals = {
+        "value": number_column(labels["value"], format="%.3f"),
+        "bias": number_column(say("errors.bias"), format="%+.3f", help=say("errors.bias_help")),
+    }
+    columns = {"part": labels["part"], "n": labels["n"], **titles("items", "reason")}
+    show_table(
+        frame if (frame["reason"] != "").any() else frame.drop("reason"),
+        f"errors by {by} {name} table",
+        column_config={**columns, **numbers("low", "high"), **decimals},
+    )
+
+
+def _show_largest(study: Study, errors: pl.DataFrame, name: str) -> None:
+    """Show the largest errors, and one of them with its dialogue."""
+    st.subheader(say("errors.largest"), anchor=False, help=say("errors.residual_help"))
+    selected = frames.largest(errors, *_choose_filter(errors))
+    st.caption(say("page.counted", n=len(selected), total=len(errors)))
+    if selected.is_empty():
+        st.info(say("errors.none"))
+        return
+    residual = number_column(
+        say("errors.residual"), format="%+.3f", help=say("errors.residual_help")
+    )
+    decimals = numbers("rank_prediction", "rank_score", "score", "prediction")
+    text_columns = texts("last_turn", "utterance")
+    config = {"residual": residual, **text_columns, **decimals, **titles(*METADATA_COLUMNS)}
+    table = selected.select(*config)
+    show_table(table, f"errors {name}", column_config=config)
+    is_linked = pl.col("item_id") == (links.value("item") or "")
+    _show_item(study, errors, pl.concat([selected.head(MAX_OPTIONS), errors.filter(is_linked)]))
+
+
+def _choose_filter(errors: pl.DataFrame) -> tuple[str, list[str], list[int]]:
+    """Show the filter widgets."""
+    direction = links.segmented(
+        "direction",
+        say("errors.direction"),
+        frames.DIRECTIONS,
+        format_option=lambda direction: say(f"errors.direction_{direction}"),
+    )
+    left, right = st.columns(2)
+    with left:
+        domains = links.multiselect(
+            "domain",
+            say("models.by_domain"),
+            errors["domain"].unique().sort().to_list(),
+            placeholder=say("page.all"),
+        )
+    with right:
+        lengths = links.multiselect(
+            "n_turns",
+            say("models.by_n_turns"),
+            errors["n_turns"].unique().sort().to_list(),
+            placeholder=say("page.all"),
+        )
+    return direction, domains, lengths
+
+
+def _show_item(study: Study, errors: pl.DataFrame, choices: pl.DataFrame) -> None:
+    """Show the dialogue of one error, and the ranks of all its candidates."""
+    labels = {
+        item: f"{format_number(residual, '+.2f')} · {item} · {utterance[:MAX_UTTERANCE_LENGTH]}"
+        for item, residual, utterance in choices.select(
+            "item_id", "residual", "utterance"
+        ).iter_rows()
+    }
+    item = links.selectbox(
+        "item", say("errors.item"), list(labels), format_option=labels.__getitem__
+    )
+    row = errors.row(by_predicate=pl.col("item_id") == item, named=True)
+    chat, candidates = st.columns([2, 3], gap="large")
+    with chat:
+        show_chat(study, row["dialogue_id"])
+    with candidates:
+        dialogue_errors = errors.filter(pl.col("dialogue_id") == row["dialogue_id"])
+        dialogue_errors = dialogue_errors.sort("score", descending=True).with_columns(
+            this=pl.when(pl.col("item_id") == item).then(pl.lit("▶")).otherwise(pl.lit(""))
+        )
+        st.markdown(f"**{say('errors.candidates')}**")
+        ranks = numbers("rank_prediction", "rank_score", "score")
+        residual = number_column(say("errors.residual"), format="%+.3f")
+        this = {"this": st.column_config.TextColumn("", width=30)}
+        config = {**this, **texts("utterance"), "residual": residual, **ranks}
+        name = f"candidates {row['dialogue_id']}"
+        show_table(dialogue_errors.select(*config), name, column_config=config)
+
+
+def _show_wrong(study: Study, results: list[Result]) -> None:
+    """Show the incorrectly answered questions of a model, the largest margin first."""
+    result = choose("chooser", say("models.model"), results)
+    predictions = load_predictions(study, result)
+    if predictions is None:
+        return
+    measure = choose_measure()
+    all_options = option_table(predictions.stamp, measure, predictions)
+    history = choose_history(all_options)
+    mistakes = frames.wrong_answers(all_options, history, study.items)
+    n_questions = all_options.filter(pl.col("history") == history)["dialogue_id"].n_unique()
+    st.caption(say("errors.wrong_said", n=len(mistakes), total=n_questions))
+    if mistakes.is_empty():
+        return
+    margin = number_column(say("errors.margin"), format="%.3f", help=say("errors.margin_help"))
+    columns = {
+        "margin": margin,
+        **titles("dialogue_id"),
+        **texts("last_turn", "chosen", "right"),
+        **numbers("score_chosen", "score_right"),
+    }
+    show_table(mistakes.select(*columns), f"wrong {key(result)} {history}", column_config=columns)
+
+
+@cached
+def _residuals(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
+    return frames.residuals(study.items, _predictions.table)
+
+
+@cached
+def _by_subset(
+    study: Study, stamp: str, division: str, _predictions: PredictionTable
+) -> pl.DataFrame:
+    errors = _residuals(study, stamp, _predictions)
+    resamples = max(100, min(RESAMPLES, MAX_RESAMPLED_ITEMS // len(errors)))
+    return frames.by_subset(errors, division, resamples)

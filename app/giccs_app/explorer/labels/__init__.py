@@ -1,0 +1,98 @@
+"""The texts of the explorer, in English and German.
+
+The texts are in ``LANGUAGE/PART.toml``; a key is ``PART.KEY``: ``say("dialogues.next")``. A text may contain
+``{names}``, which are replaced by values. Texts are Markdown: values from data are escaped with `literal`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from bws.textio import parse_toml
+
+__all__ = [
+    "DEFAULT",
+    "LANGUAGES",
+    "current_language",
+    "format_number",
+    "keys",
+    "literal",
+    "say",
+    "text_of",
+]
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+DEFAULT = "en"
+GERMAN_SEPARATORS = str.maketrans({",": ".", ".": ",", "%": "\u00a0%"})
+
+
+def say(key: str, /, **values: object) -> str:
+    """Return the text of a key in the current language; KeyError if the key is unknown."""
+    return text_of(key, current_language(), **values)
+
+
+def text_of(key: str, language: str, /, **values: object) -> str:
+    """Return the text of a key in a language; integers get thousands separators.
+
+    >>> text_of("page.counted", "en", n=12, total=60)
+    '12 of 60'
+    >>> text_of("page.counted", "de", n=12, total=3000)
+    '12 von 3.000'
+    """
+    part, _, name = key.partition(".")
+    text = _texts(language, part)[name]
+    texts = {
+        name: format_number(value, ",", language) if type(value) is int else value
+        for name, value in values.items()
+    }
+    return text.format(**texts) if texts else text
+
+
+def format_number(value: float, spec: str, language: str = "") -> str:
+    """Return a number with the separators of a language, by default the current one.
+
+    spec: as of `format`.
+
+    >>> format_number(3000, ",", "de"), format_number(0.38, ".0%", "de"), format_number(0.384, ".2f", "en")
+    ('3.000', '38\xa0%', '0.38')
+    """
+    text = format(value, spec)
+    return text.translate(GERMAN_SEPARATORS) if (language or current_language()) == "de" else text
+
+
+def keys(language: str) -> frozenset[str]:
+    """Return all keys of a language."""
+    parts = resources.files(__name__) / language
+    names = (file.name.removesuffix(".toml") for file in parts.iterdir())
+    return frozenset(f"{part}.{key}" for part in names for key in _texts(language, part))
+
+
+def current_language() -> str:
+    """Return the language given by the link, by default English."""
+    from giccs_app.explorer import links
+
+    tag = links.value("lang")
+    return tag if tag in LANGUAGES else DEFAULT
+
+
+def literal(text: object) -> str:
+    """Return a text as a Markdown code span, so that nothing in it is rendered.
+
+    >>> print(literal("**b** $x$"))
+    `**b** $x$`
+    >>> print(literal("a `tick`"))
+    `` a `tick` ``
+    """
+    line = " ".join(str(text).split()) or " "
+    ticks = 1
+    while "`" * ticks in line:
+        ticks += 1
+    fence, pad = "`" * ticks, " " if "`" in line else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+@cache
+def _texts(language: str, part: str) -> dict[str, str]:
+    file = resources.files(__name__) / language / f"{part}.toml"
+    return parse_toml(file.read_text(encoding="utf-8"), file.name)

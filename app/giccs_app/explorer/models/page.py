@@ -1,0 +1,55 @@
+"""The page "Models": the views of each kind of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from giccs.measures.results import Result
+from giccs.tasks import result_kind
+from giccs_app.explorer import links
+from giccs_app.explorer.labels import say
+from giccs_app.explorer.models import multiple_choice_page as choosing
+from giccs_app.explorer.models import pairwise_page as scoring
+from giccs_app.explorer.models.metrics_page import show_metrics
+from giccs_app.explorer.models.selection import choose_task, visible_results
+from giccs_app.explorer.study import Study
+
+__all__ = ["show"]
+
+View = Callable[[Study, list[Result]], None]
+
+VIEWS: Mapping[str, Mapping[str, View]] = {
+    "pairs": {
+        "leaderboard": scoring.show_leaderboard,
+        "predictions": scoring.show_predictions,
+        "parts": scoring.show_subsets,
+        "histories": scoring.show_histories,
+        "against": scoring.show_comparison,
+    },
+    "choices": {
+        "accuracies": choosing.show_accuracies,
+        "question": choosing.show_question,
+        "letters": choosing.show_letters,
+        "duel": choosing.show_duel,
+    },
+    "metrics": {"": show_metrics},
+}
+"""`giccs.tasks.ResultKind.tables` -> name of a view -> function that shows it."""
+
+
+def show(study: Study) -> None:
+    """Show the view given by the link."""
+    results = visible_results(study, VIEWS)
+    if not results:
+        return
+    task = choose_task(results)
+    kind = result_kind(task).tables
+    view = next(iter(VIEWS[kind]))
+    if len(VIEWS[kind]) > 1:
+        view = links.segmented(
+            "view" if kind == "pairs" else "choices",
+            say("models.view"),
+            list(VIEWS[kind]),
+            format_option=lambda name: say(f"models.view_{name}"),
+        )
+    VIEWS[kind][view](study, [result for result in results if result.task == task])

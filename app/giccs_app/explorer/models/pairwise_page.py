@@ -1,0 +1,364 @@
+"""The views of pairwise STS: leaderboard, one model, subsets, history conditions, comparison of two
+models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import polars as pl
+import streamlit as st
+
+from bws.problems import InputError
+from giccs.measures.comparison import paired_correlations
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Result
+from giccs_app.explorer import links
+from giccs_app.explorer.caching import cached, ceiling_of
+from giccs_app.explorer.display import number_column, show_chart, show_table
+from giccs_app.explorer.labels import current_language, format_number, literal, say
+from giccs_app.explorer.models import charts as views
+from giccs_app.explorer.models import data as frames
+from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
+from giccs_app.explorer.models.selection import (
+    PredictionTable,
+    choose,
+    choose_two,
+    history_name,
+    load_predictions,
+    numbers,
+    texts,
+    titles,
+)
+from giccs_app.explorer.study import Study
+
+__all__ = [
+    "show_comparison",
+    "show_histories",
+    "show_leaderboard",
+    "show_predictions",
+    "show_subsets",
+]
+
+MAX_POINTS = 5_000
+"""Maximum number of points of a chart; more are binned or sampled."""
+MAX_JUDGMENTS_AT_ONCE = 50_000
+"""The noise ceiling of more judgments is computed on request only."""
+MAX_ITEMS_AT_ONCE = 20_000
+"""Intervals of more items are computed on request only."""
+RESAMPLES = 1000
+MAX_RESAMPLED_ITEMS = 5_000_000
+"""Maximum number of items times resamples, if that allows at least 100 resamples."""
+TEXT_COLUMNS = ("item_id", "last_turn", "utterance")
+METADATA_COLUMNS = ("item_id", "domain", "n_turns")
+
+
+def show_leaderboard(study: Study, results: list[Result]) -> None:
+    """Show all models, best first, and the noise ceiling."""
+    metric = _choose_metric()
+    frame = frames.leaderboard(results, metric).drop("key")
+    ceiling = _ceiling(study, metric)
+    chart = views.leaderboard(frame, ceiling, _titles(metric, "model", "ceiling"))
+    show_chart(chart, f"leaderboard {metric}", frame)
+    st.caption(say("models.leaderboard_said"))
+    table = frame.select(pl.exclude("baseline"), "baseline")
+    _show_estimates(table, f"leaderboard {metric} table", metric, titles("model", "baseline"))
+
+
+def show_predictions(study: Study, results: list[Result]) -> None:
+    """Show the predictions of one model against the scores."""
+    result = choose("model", say("models.model"), best_first(results))
+    predictions = load_predictions(study, result)
+    if predictions is None:
+        return
+    items = _joined(study, predictions.stamp, predictions)
+    _show_missing(study, items)
+    st.markdown("  \n".join(_format_estimate(name, metric_of(result, name)) for name in METRICS))
+    labels = titles("score", "prediction", "items", *TEXT_COLUMNS)
+    _show_points(items, "score", "prediction", labels, f"predictions {key(result)}")
+
+
+def show_subsets(study: Study, results: list[Result]) -> None:
+    """Show the correlation of one model by subset, with and without history."""
+    ordered = best_first(results)
+    result = choose("model", say("models.model"), ordered)
+    metric = _choose_metric()
+    divisions = [
+        division for division in DIVISIONS if len(frames.subset_metrics([result], metric, division))
+    ]
+    if not divisions:
+        st.info(say("models.no_parts"))
+        return
+    by = links.segmented(
+        "by", say("models.by"), divisions, format_option=lambda name: say(f"models.by_{name}")
+    )
+    pair = next((p for p in frames.pairs_of_histories(ordered) if result in p), (result,))
+    frame = frames.subset_metrics(pair, metric, by)
+    name = f"{metric} by {by} {key(result)}"
+    title = {"part": say(f"models.by_{by}")}
+    show_chart(views.dot_plot(frame, "part", _titles(metric) | title, mark_zero=True), name, frame)
+    _show_estimates(frame, f"{name} table", metric, title)
+
+
+def show_histories(study: Study, results: list[Result]) -> None:
+    """Show the effect of the history on each model that has results with and without it."""
+    pairs = frames.pairs_of_histories(best_first(results))
+    if not pairs:
+        st.info(say("models.no_pairs"))
+        return
+    metric = _choose_metric()
+    both_conditions = frames.leaderboard(
+        [result for pair in pairs for result in pair], metric
+    ).drop("key")
+    resamples = _resamples(len(study.items) * len(pairs))
+    with st.spinner(say("models.working")):
+        changes = [
+            _history_difference(study, *pair, resamples) if resamples else {} for pair in pairs
+        ]
+    frame = frames.side_by_side(pairs, metric, changes)
+    left, right = st.columns(2)
+    with left:
+        chart = views.dot_plot(both_conditions, "model", _titles(metric, "model"), mark_zero=True)
+        show_chart(chart, f"histories {metric}", both_conditions)
+    with right:
+        labels = _titles(metric, "model") | titles("value")
+        show_chart(
+            views.dot_plot(frame, "model", labels, mark_zero=True), f"changes {metric}", frame
+        )
+    st.caption(say("models.histories_said"))
+    columns = titles("model") | numbers("with", "without", "value")
+    _show_estimates(frame, f"histories {metric} table", metric, columns)
+
+
+def show_comparison(study: Study, results: list[Result]) -> None:
+    """Show the comparison of two models: differences of the correlations and of the ranks of items."""
+    selection = choose_two(study, best_first(results))
+    if selection is None:
+        return
+    first, second, first_predictions, second_predictions = selection
+    items = _compared(
+        study,
+        first_predictions.stamp,
+        second_predictions.stamp,
+        first_predictions,
+        second_predictions,
+    )
+    _show_missing(study, items)
+    _show_difference(study, first_predictions, second_predictions)
+    _show_disagreement(items, f"{key(first)} {key(second)}")
+
+
+def _show_difference(study: Study, first: PredictionTable, second: PredictionTable) -> None:
+    """Show the difference between two models by each metric."""
+    resamples = _resamples(len(study.items))
+    with st.spinner(say("models.working")):
+        differences = _paired(study, first.stamp, second.stamp, resamples, first, second)
+    for metric in METRICS:
+        estimate = differences[metric]
+        verdict = say(f"models.{_verdict(estimate)}")
+        st.markdown(f"{_format_estimate(metric, estimate, signed=True)}: {verdict}")
+    st.caption(say("models.difference_said"))
+
+
+def _verdict(estimate: Estimate) -> str:
+    """Return the label key of the conclusion from the interval of a difference.
+
+    >>> _verdict(Estimate(0.2, 0.1, 0.3, 10)), _verdict(Estimate(0.2, -0.1, 0.3, 10))
+    ('first_better', 'not_apart')
+    """
+    if math.isnan(estimate.low):
+        return "no_interval"
+    if estimate.low > 0:
+        return "first_better"
+    return "second_better" if estimate.high < 0 else "not_apart"
+
+
+def _show_disagreement(items: pl.DataFrame, name: str) -> None:
+    """Show the ranks by two models, and the items with the largest differences."""
+    st.subheader(say("models.disagreement"), anchor=False, help=say("models.disagreement_help"))
+    winners = {side: say(f"models.nearer_{side}") for side in frames.NEARER}
+    labelled = items.with_columns(pl.col("nearer").replace(winners))
+    labels = titles("rank_first", "rank_second", "nearer", "score", "items", *TEXT_COLUMNS)
+    categories = list(winners.values())
+    _show_points(
+        labelled, "rank_first", "rank_second", labels, f"ranks {name}", ("nearer", categories)
+    )
+    ranks = ("difference", "rank_first", "rank_second", "rank_score")
+    predictions = ("score", "first", "second")
+    columns = (
+        titles("nearer", *METADATA_COLUMNS)
+        | texts("last_turn", "utterance")
+        | numbers(*ranks, *predictions)
+    )
+    table = labelled.select(
+        "difference",
+        "last_turn",
+        "utterance",
+        "nearer",
+        *ranks[1:],
+        *predictions,
+        *METADATA_COLUMNS,
+    )
+    show_table(table, f"differing items {name}", column_config=columns)
+
+
+def _show_points(
+    items: pl.DataFrame,
+    x: str,
+    y: str,
+    labels: Mapping[str, str],
+    name: str,
+    categories: tuple[str, list[str]] | None = None,
+) -> None:
+    """Show one point per item; many points are binned or sampled."""
+    columns = [*TEXT_COLUMNS, x, y, *([categories[0]] if categories else [])]
+    points = items.select(columns)
+    if len(items) > MAX_POINTS:
+        display = links.segmented(
+            "points",
+            say("models.points"),
+            ["cells", "sample"],
+            format_option=lambda name: say(f"models.points_{name}"),
+        )
+        if display == "cells":
+            counts = frames.bin_counts(items, x, y)
+            st.caption(say("models.in_cells", n=len(items)))
+            show_chart(views.heatmap(counts, x, y, labels), name, counts)
+            return
+        points = frames.sample(points, MAX_POINTS)
+        st.caption(say("models.sampled", n=MAX_POINTS, total=len(items)))
+    chart = views.scatter(
+        points, x, y, labels, TEXT_COLUMNS, categories, diagonal=categories is not None
+    )
+    show_chart(chart, name, points)
+
+
+def _show_estimates(
+    frame: pl.DataFrame, name: str, metric: str, columns: Mapping[str, object]
+) -> None:
+    """Show a table of estimates, and the reasons for missing values and intervals."""
+    history_names = {history: history_name(history) for history in ("with", "without")}
+    table = frame
+    if "history" in frame.columns:
+        table = frame.with_columns(pl.col("history").replace(history_names))
+    for reason in filter(None, frame["reason"].unique(maintain_order=True)):
+        st.caption(literal(reason))
+    n = say("models.title_dialogues" if metric == "rank_spearman" else "models.title_items")
+    value = {"value": number_column(_metric_title(metric), format="%.3f")}
+    config = {**titles("history", "reason"), **numbers("low", "high"), "n": n, **value, **columns}
+    if not (frame["reason"] != "").any():
+        table = table.drop("reason")
+    show_table(table, name, column_config=config)
+
+
+def _choose_metric() -> str:
+    return links.segmented("metric", say("models.metric"), METRICS, format_option=_metric_title)
+
+
+def _metric_title(metric: str) -> str:
+    return say(f"models.{metric}")
+
+
+def _titles(metric: str, *columns: str) -> dict[str, str]:
+    """Return the titles of a chart of a metric."""
+    history_names = {name: history_name(name) for name in ("with", "without")}
+    return (
+        titles("history", "n", "low", "high", *columns)
+        | history_names
+        | {"value": _metric_title(metric)}
+    )
+
+
+def _format_estimate(metric: str, estimate: Estimate, signed: bool = False) -> str:
+    """Return an estimate with its interval as Markdown."""
+    if math.isnan(estimate.value):
+        return f"{_metric_title(metric)}: {literal(estimate.reason)}"
+    spec = "+.3f" if signed else ".3f"
+    value, low, high = (
+        format_number(number, spec) for number in (estimate.value, estimate.low, estimate.high)
+    )
+    interval = f" [{low}{'; ' if current_language() == 'de' else ', '}{high}]"
+    if math.isnan(estimate.low):
+        interval = f" [–] ({literal(estimate.reason)})" if estimate.reason else " [–]"
+    return f"{_metric_title(metric)} **{value}**{interval}"
+
+
+def _show_missing(study: Study, items: pl.DataFrame) -> None:
+    if n_missing := len(study.items) - len(items):
+        st.caption(say("models.missing", n=n_missing))
+
+
+def _resamples(n_items: int) -> int:
+    """Return the number of resamples; 0 (no interval) for many items unless an interval is requested."""
+    is_requested = n_items <= MAX_ITEMS_AT_ONCE or links.toggle(
+        "interval", say("models.interval"), help=say("models.interval_help")
+    )
+    return max(100, min(RESAMPLES, MAX_RESAMPLED_ITEMS // n_items)) if is_requested else 0
+
+
+def _history_difference(
+    study: Study, with_history: Result, without_history: Result, resamples: int
+) -> Mapping[str, Estimate]:
+    """Return the differences of the correlations with and without history; empty if unreadable."""
+    first, second = load_predictions(study, with_history), load_predictions(study, without_history)
+    if first is None or second is None:
+        return {}
+    return _paired(study, first.stamp, second.stamp, resamples, first, second)
+
+
+def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
+    """Return value, low and high of the noise ceiling; if undefined, show the reason and return None."""
+    if metric == "rank_spearman":
+        st.caption(say("models.no_ceiling_inside"))
+        return None
+    is_slow = study.judgments is not None and len(study.judgments) > MAX_JUDGMENTS_AT_ONCE
+    if is_slow and not links.toggle(
+        "ceiling", say("models.ceiling_wanted"), help=say("models.interval_help")
+    ):
+        return None
+    try:
+        with st.spinner(say("models.working")):
+            ceiling = ceiling_of(study)
+    except InputError as error:
+        st.caption(" ".join([say("models.no_ceiling"), *map(literal, error.problems)]))
+        return None
+    if ceiling is None:
+        st.caption(say("models.no_judgments"))
+        return None
+    estimate = ceiling[metric]
+    if estimate.extra.get("equal_dialogue_means"):
+        st.caption(say("models.equal_dialogue_means"))
+    if estimate.reason:
+        st.caption(literal(estimate.reason))
+    return estimate.value, estimate.low, estimate.high
+
+
+@cached
+def _joined(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
+    return frames.join_predictions(study.items, _predictions.table)
+
+
+@cached
+def _compared(
+    study: Study, stamp: str, second_stamp: str, _first: PredictionTable, _second: PredictionTable
+) -> pl.DataFrame:
+    return frames.compare_ranks(study.items, _first.table, _second.table)
+
+
+@cached
+def _paired(
+    study: Study,
+    stamp: str,
+    second_stamp: str,
+    resamples: int,
+    _first: PredictionTable,
+    _second: PredictionTable,
+) -> dict[str, Estimate]:
+    predicted_items = frames.join_predictions(
+        frames.join_predictions(study.items, _first.table, "first"), _second.table, "second"
+    )
+    first, second, score = (
+        predicted_items[name].to_numpy() for name in ("first", "second", "score")
+    )
+    dialogue = frames.dialogue_index(predicted_items)
+    return paired_correlations(first, second, score, dialogue, resamples=resamples)

@@ -1,0 +1,188 @@
+"""The page "Overview": the scores, domains and lengths, the noise ceiling, reliability and agreement."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import polars as pl
+import streamlit as st
+
+from bws.problems import InputError
+from giccs_app.explorer import links
+from giccs_app.explorer.caching import cached, ceiling_of
+from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
+from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.overview import data as frames
+from giccs_app.explorer.overview.charts import sizes_chart
+from giccs_app.explorer.study import Study
+
+if TYPE_CHECKING:
+    from bws.tables import ResultTable
+    from giccs.description.distribution import Bin
+    from giccs.measures.metrics import Estimate
+
+__all__ = ["show"]
+
+MAX_JUDGMENTS_AT_ONCE = 30_000
+"""Reliability and agreement of more judgments are computed on request only."""
+MAX_DOMAINS_SHOWN = 30
+
+
+def show(study: Study) -> None:
+    """Show the page."""
+    _show_counts(study)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _show_distribution(study)
+    with right:
+        _show_sizes(study)
+    _show_ceiling(study)
+    _show_consistency(study)
+    _show_description(study)
+
+
+def _show_counts(study: Study) -> None:
+    with st.container(horizontal=True, gap="large"):
+        for name, count in frames.counts(study).items():
+            st.metric(say(f"overview.{name}"), _grouped(count), width="content")
+
+
+def _grouped(count: int) -> str:
+    """Return a number with thousands separators."""
+    return format_number(count, ",")
+
+
+def _show_distribution(study: Study) -> None:
+    from giccs.description.distribution import distribution_table
+    from giccs.description.figures import score_distribution
+
+    st.subheader(say("overview.distribution"), anchor=False)
+    bins = _bins(study)
+    chart = score_distribution(bins)
+    chart.encoding.x.title, chart.encoding.y.title = say("overview.score"), say("overview.items")
+    table = distribution_table(bins).select("low", "high", "items")
+    show_chart(chart, "scores", table.frame(), alt=say("overview.distribution"))
+
+
+@cached
+def _bins(study: Study) -> tuple[Bin, ...]:
+    from giccs.description.distribution import distribution
+
+    return distribution(study.items["score"].to_list())
+
+
+def _show_sizes(study: Study) -> None:
+    st.subheader(say("overview.sizes"), anchor=False)
+    sizes = _sizes(study)
+    domains = sizes.group_by("domain").agg(pl.col("items").sum()).sort("items", descending=True)
+    displayed_sizes = sizes
+    if len(domains) > MAX_DOMAINS_SHOWN:
+        displayed_sizes = sizes.filter(
+            pl.col("domain").is_in(domains["domain"].head(MAX_DOMAINS_SHOWN).implode())
+        )
+        st.caption(say("overview.most_domains", most=MAX_DOMAINS_SHOWN, total=len(domains)))
+    titles = {name: say(f"overview.{name}") for name in ("domain", "turns", "items", "dialogues")}
+    show_chart(sizes_chart(displayed_sizes, titles), "sizes", sizes, alt=say("overview.sizes"))
+
+
+@cached
+def _sizes(study: Study) -> pl.DataFrame:
+    return frames.sizes(study.items)
+
+
+def _is_requested(key: str, is_slow: bool) -> bool:
+    """Return whether to compute a section now: always if it is fast, otherwise on request."""
+    return not is_slow or links.toggle(
+        f"overview-{key}", say("overview.compute"), help=say("overview.much")
+    )
+
+
+def _show_ceiling(study: Study) -> None:
+    if study.judgments is None:
+        return
+    st.subheader(say("overview.ceiling"), anchor=False, help=say("overview.ceiling_help"))
+    if not _is_requested("ceiling", len(study.judgments) > MAX_JUDGMENTS_AT_ONCE):
+        return
+    try:
+        with st.spinner(say("overview.working")):
+            ceiling = ceiling_of(study) or {}
+    except InputError as error:
+        show_problems(say("overview.no_ceiling"), error.problems)
+        return
+    with st.container(horizontal=True, gap="large"):
+        for name, estimate in ceiling.items():
+            st.metric(
+                say(f"overview.{name}"),
+                _number(estimate.value),
+                _interval(estimate),
+                delta_color="off",
+                delta_arrow="off",
+                width="content",
+            )
+    for reason in dict.fromkeys(
+        estimate.reason for estimate in ceiling.values() if estimate.reason
+    ):
+        st.caption(literal(reason))
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else format_number(value, ".3f")
+
+
+def _interval(estimate: Estimate) -> str:
+    if math.isnan(estimate.low):
+        return "–"
+    return f"{format_number(estimate.low, '.3f')} – {format_number(estimate.high, '.3f')}"
+
+
+def _show_consistency(study: Study) -> None:
+    st.subheader(say("overview.consistency"), anchor=False, help=say("overview.consistency_help"))
+    if study.judgments is None:
+        st.caption(say("dialogues.no_judgments"))
+        return
+    if not _is_requested("consistency", len(study.judgments) > MAX_JUDGMENTS_AT_ONCE):
+        return
+    with st.spinner(say("overview.working")):
+        tables = _consistency(study)
+    if not tables:
+        st.caption(say("overview.nothing_judged"))
+    for name, table in tables.items():
+        st.markdown(f"**{say(f'overview.{name}')}**", help=say(f"overview.{name}_help"))
+        show_result(table, name)
+
+
+@cached
+def _consistency(study: Study) -> dict[str, ResultTable]:
+    return frames.consistency(study)
+
+
+def _show_description(study: Study) -> None:
+    st.subheader(say("overview.description"), anchor=False, help=say("overview.description_help"))
+    if missing := [
+        name for name in ("spacy", "simplemma", "lexicalrichness") if not find_spec(name)
+    ]:
+        show_missing_package(say("overview.description"), ", ".join(missing), "stats")
+        return
+    if not _is_requested("description", True):  # loading the lemma tables takes seconds
+        return
+    try:
+        with st.spinner(say("overview.working")):
+            lemmatiser, table = _description(study)
+    except ValueError as error:  # no language, or a language without lemmas
+        st.info(say("overview.no_lemmas", why=literal(str(error))))
+        return
+    show_result(table, "description")
+    st.caption(say("overview.lemmas_by", name=literal(lemmatiser)))
+
+
+@cached
+def _description(study: Study) -> tuple[str, ResultTable]:
+    from giccs.benchmark.languages import required_language
+    from giccs.description.lemmas import lemmatiser
+    from giccs.description.statistics import describe, statistics_table
+
+    items = study.benchmark.items
+    lemmas = lemmatiser(required_language(items, study.benchmark.name, None, "lemmas"))
+    return lemmas.name, statistics_table(describe(items, lemmas))

@@ -1,0 +1,98 @@
+"""The script that Streamlit runs for each session and each change; started by `giccs-explore`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import streamlit as st
+
+from bws.problems import InputError
+from giccs.benchmark import SAMPLE
+from giccs_app.explorer import links
+from giccs_app.explorer.caching import study_of
+from giccs_app.explorer.display import show_problems
+from giccs_app.explorer.labels import LANGUAGES, literal, say
+from giccs_app.explorer.study import Study
+from giccs_app.explorer.uploads import upload_files
+
+PAGES = ("overview", "dialogues", "annotation", "models", "errors")
+MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
+
+
+def main() -> None:
+    """Show the page given by the link, for the data given on the command line or uploaded.
+
+    For Streamlit this is a single page: all pages have the same address, see `giccs_app.explorer.links`.
+    """
+    st.set_page_config(page_title="giccs explorer", layout="wide")
+    links.begin()
+    warnings = st.container()
+    name = _choose_page()
+    try:
+        study = _load_study(_arguments())
+        _show_notes(study)
+        import_module(f"giccs_app.explorer.{name}.page").show(study)
+    except InputError as error:
+        show_problems(say("page.cannot_read"), error.problems)
+    with warnings:
+        for key, value in links.ignored().items():
+            st.warning(
+                say("page.ignored", key=literal(key), value=literal(value[:MAX_VALUE_LENGTH]))
+            )
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", default=SAMPLE)
+    for name in ("--judgments", "--results", "--ledger"):
+        parser.add_argument(name)
+    return parser.parse_args()
+
+
+def _choose_page() -> str:
+    return links.segmented(
+        "page",
+        say("page.pages"),
+        PAGES,
+        format_option=lambda name: say(f"page.{name}"),
+        label_visibility="collapsed",
+    )
+
+
+def _load_study(arguments: argparse.Namespace) -> Study:
+    """Return the study given on the command line, with uploaded files in place of its files."""
+    with st.sidebar:
+        st.header(say("page.title"), anchor=False)
+        links.segmented(
+            "lang", say("page.language"), list(LANGUAGES), format_option=LANGUAGES.__getitem__
+        )
+        summary = st.container()
+        st.button(say("page.reload"), icon=":material/refresh:", help=say("page.reload_help"))
+        uploaded, problems = upload_files()
+    data = uploaded.get("benchmark", arguments.data)
+    judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
+    results = uploaded.get("results", arguments.results)
+    with st.spinner(say("page.reading")):
+        study = study_of(data, judgments, results, arguments.ledger)
+    summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
+    return replace(study, problems=(*problems, *study.problems)) if problems else study
+
+
+def _short_name(path: str) -> str:
+    return path if path == SAMPLE else Path(path).name or path
+
+
+def _show_notes(study: Study) -> None:
+    if study.is_simulated:
+        st.caption(say("page.simulated"))
+    if study.problems:
+        show_problems(say("page.left_out"), study.problems)
+    for note in study.notes:
+        st.caption(say(note))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,517 @@
+"""The sections of the report: study, dialogues, agreement, reliability, scores, models, signatures."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from giccs.measures.formatting import few_clusters_note
+from giccs.tasks import result_kind
+from giccs_app.report.content import (
+    Cell,
+    Figure,
+    Section,
+    Source,
+    Table,
+    chart_svg_for_page,
+    part_label,
+)
+from giccs_app.report.inputs import Inputs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bws.records import Judgments
+    from giccs.measures.metrics import Estimate
+    from giccs.measures.results import Result
+
+__all__ = ["sections"]
+
+BY = ("source", "n_turns")
+"""Grouping columns of Tables 1 and 3."""
+log = logging.getLogger(__name__)
+CORRELATIONS = ("pearson", "spearman", "rank_spearman")
+ACCURACIES = {
+    "accuracy_tokens": "per token",
+    "accuracy_bytes": "per byte",
+    "accuracy_pmi": "PMI",
+}
+TITLES = {
+    "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
+}  # fmt: skip
+DIVISIONS = ("n_turns", "source")
+IndexedResult = tuple[int, "Result"]
+"""A result and its index in the JSON of giccs-report."""
+CITE = (
+    "If you use the method: Shima Asaadi, Zahra Kolagar, Alina Liebel and Alessandra Zarcone (2022), "
+    "GiCCS: A German in-Context Conversational Similarity Benchmark.",
+    "If you use the software: The giccs developers, giccs: conversational semantic textual similarity, "
+    "from dialogues to model evaluation, version {version}.",
+)
+
+
+def sections(inputs: Inputs) -> Iterator[Section]:
+    """Yield the sections of a page in order; sections with missing files are omitted."""
+    results, reliability_source = _source_of_results(inputs), None
+    if inputs.has(*inputs.study):
+        yield _study_section(inputs)
+    dialogues, scores = _benchmark_sections(inputs)
+    yield dialogues
+    if inputs.judgments is not None:
+        yield _agreement_section(inputs, inputs.judgments)
+        reliability, reliability_source = _reliability_section(inputs, inputs.judgments)
+        yield reliability
+    yield scores
+    yield from _model_sections(inputs, results)
+    yield _signature_section(inputs, results, reliability_source)
+    cite = [line.format(version=version("giccs")) for line in CITE]
+    yield Section("cite", "How to cite", cite, about_scores=False)
+
+
+def _study_section(inputs: Inputs) -> Section:
+    """Return the section on the study and its cost."""
+    source = _source_of_study(inputs)
+    currency = str(source.document["currency"])
+    rows: list[tuple[str, Cell]] = [
+        ("HITs", source.number("/hits")),
+        ("assignments", source.number("/assignments")),
+        ("reward per assignment", ["$", source.number("/reward")]),
+        ("rewards", ["$", source.number("/rewards")]),
+        ("fees (as charged by Mechanical Turk)", ["$", source.number("/fees")]),
+        ("rewards and fees", ["$", source.number("/total")]),
+        ("expected seconds per HIT (setting)", source.number("/expected_seconds")),
+        ("resulting hourly wage", [source.number("/hourly"), f" {currency}"]),
+        ("minimum wage", [source.number("/minimum_wage"), f" {currency}"]),
+    ]
+    text = [
+        "Annotators read a dialogue and several candidate utterances, and choose those that are most and "
+        "least similar to the target utterance. A HIT is one page with such questions."
+    ]
+    table = Table("HITs and their cost with real workers", ("", ""), rows)
+    return Section("study", "The study", text, [source.command], tables=[table], about_scores=False)
+
+
+def _source_of_study(inputs: Inputs) -> Source:
+    from bws.files import read_tuples
+    from giccs.benchmark.assemble import read_dialogues
+    from giccs.benchmark.languages import data_language
+    from mturk.kinds.tuples.plan import plan
+    from mturk.money import round_to_cents
+    from mturk.study.cost import estimate_cost
+    from mturk.study.settings_file import read_settings
+
+    tuples, dialogues, settings_file = inputs.study
+    study_files = read_tuples(inputs.path(tuples)), read_dialogues(inputs.path(dialogues))
+    settings = read_settings(inputs.path(settings_file), data_language(study_files[1], dialogues))
+    cost = estimate_cost([settings.assignments] * len(plan(*study_files, settings)), settings)
+    amounts = {
+        "reward": cost.reward,
+        "rewards": cost.rewards,
+        "fees": cost.fees,
+        "total": cost.total,
+        "hourly": round_to_cents(cost.hourly),
+        "minimum_wage": cost.minimum,
+        "currency": cost.currency,
+    }
+    counts = {
+        "hits": cost.hits,
+        "assignments": cost.assignments,
+        "expected_seconds": cost.expected_seconds,
+    }
+    command = (
+        f"mturk-hits estimate {tuples} --dialogues {dialogues} --config {settings_file} --json"
+    )
+    return Source(command, counts | {name: str(amount) for name, amount in amounts.items()})
+
+
+def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
+    """Return the agreement of the annotators (Table 1 of the paper)."""
+    from bws.agreement import agreement
+
+    result = agreement(judgments, by=_group_values(inputs, judgments))
+    source = Source(_command("bws-agreement", inputs), result.document())
+    text = [
+        "Krippendorff’s α of the judgments of the same tuples. Strong agreement: at least 80 % of the "
+        "annotators gave the same answer."
+    ]
+    tables = [source.table(result.result_table())]
+    return Section("agreement", "Agreement", text, [source.command], tables=tables)
+
+
+def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section, Source]:
+    """Return the split-half reliability (Table 3 of the paper) and the output of bws-reliability."""
+    from bws.split_half import reliability
+
+    result = reliability(judgments, by=_group_values(inputs, judgments))
+    source = Source(_command("bws-reliability", inputs), result.document())
+    text = [
+        "Split-half reliability: the correlation between scores from two random halves of the judgments."
+    ]
+    tables = [source.table(result.result_table())]
+    return Section("reliability", "Reliability", text, [source.command], tables=tables), source
+
+
+def _command(name: str, inputs: Inputs) -> str:
+    by = ",".join(BY)
+    return f"{name} {inputs.judgments_file} --metadata {inputs.metadata_file} --by {by} --json"
+
+
+def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
+    from bws.metadata import read_metadata
+
+    return dict(read_metadata(inputs.path(inputs.metadata_file)).of_tuples(judgments.tuples, BY))
+
+
+def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
+    """Return the output of giccs-stats: Table 2 of the paper, and Figure 1 as a chart and as numbers."""
+    from giccs.benchmark.languages import required_language
+    from giccs.description.distribution import distribution, distribution_table
+    from giccs.description.figures import score_distribution
+    from giccs.description.lemmas import lemmatiser
+    from giccs.description.statistics import describe, statistics_table
+
+    items = inputs.benchmark.items
+    lemmas = lemmatiser(required_language(items, inputs.benchmark_file, None, "lemmas"))
+    groups, bins = describe(items, lemmas), distribution([item.score for item in items])
+    document = {
+        "groups": [group.document() for group in groups],
+        "distribution": [asdict(score_bin) for score_bin in bins],
+        "lemmatiser": lemmas.name,
+    }
+    source = Source(f"giccs-stats {inputs.benchmark_file} --json", document)
+    text = [
+        "Statistics of the turns of the dialogues. RTTR: types / √tokens. MTLD: mean length of token "
+        "sequences with a type–token ratio above a threshold; undefined (dash) for texts that are too short. "
+        f"Lemmas: {lemmas.name}."
+    ]
+    dialogues = Section(
+        "statistics",
+        "The dialogues",
+        text,
+        [source.command],
+        tables=[source.table(statistics_table(groups))],
+        about_scores=False,
+    )
+    counts = "; ".join(f"{score_bin.items} from {score_bin.label}" for score_bin in bins)
+    figure = Figure(
+        chart_svg_for_page(score_distribution(bins), width=320, height=160),
+        "Number of items in each fifth of the scale (Figure 1 of the paper).",
+        f"Bar chart of the scores: {counts}.",
+    )
+    text = [
+        "Scores are in [0, 1]: 1 if an item was always chosen as most similar, 0 if always as least similar."
+    ]
+    tables = [source.table(distribution_table(bins))]
+    return dialogues, Section("scores", "The scores", text, [source.command], [figure], tables)
+
+
+def _source_of_results(inputs: Inputs) -> Source:
+    """Return the output of giccs-report: all results and, with judgments, the noise ceiling."""
+    command = f"giccs-report {inputs.results_folder} --json"
+    document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
+    if inputs.judgments is None or not _pairwise_results(inputs):
+        return Source(command, document)
+    from giccs.measures.ceiling import cached_ceiling
+
+    folder = inputs.path(inputs.results_folder)
+    ceiling = cached_ceiling(folder, inputs.judgments, inputs.benchmark, log.debug)
+    document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
+    options = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
+    return Source(command.replace("--json", options), document)
+
+
+def _pairwise_results(inputs: Inputs) -> list[IndexedResult]:
+    """Return the pairwise results on this benchmark."""
+    data = inputs.benchmark.fingerprint
+    return [
+        (index, result)
+        for index, result in enumerate(inputs.results)
+        if result_kind(result.task).tables == "pairs" and result.signature.get("data") == data
+    ]
+
+
+def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
+    """Yield sections for pairwise results on this benchmark and multiple-choice results on any."""
+    if pairs := _pairwise_results(inputs):
+        yield _pairwise_section(sorted(pairs, key=_correlation_key), source)
+    indexed = enumerate(inputs.results)
+    if choices := [
+        indexed_result
+        for indexed_result in indexed
+        if result_kind(indexed_result[1].task).tables == "choices"
+    ]:
+        yield _choices_section(sorted(choices, key=_accuracy_key), source)
+
+
+def _correlation_key(indexed: IndexedResult) -> tuple[float, str]:
+    return _descending(indexed[1].metrics["spearman"]), indexed[1].model
+
+
+def _accuracy_key(indexed: IndexedResult) -> tuple[float, str]:
+    return _descending(indexed[1].metrics["accuracy"]), indexed[1].model
+
+
+def _descending(estimate: Estimate) -> float:
+    return math.inf if math.isnan(estimate.value) else -estimate.value
+
+
+def _pairwise_section(pairs: Sequence[IndexedResult], source: Source) -> Section:
+    text = [
+        "Correlation between the cosine of two utterance vectors and the scores, with 95 % intervals over "
+        "dialogues."
+    ]
+    if "ceiling" in source.document:
+        text += _describe_ceiling(source)
+    commands = [source.command, *_evaluation_commands(pairs)]
+    tables = [_correlations(pairs, source)]
+    by_part = _by_part(pairs, source)
+    tables += [by_part] if by_part.rows else []
+    figures = [_leaderboard(pairs, source)]
+    return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
+
+
+def _describe_ceiling(source: Source) -> list[str]:
+    """Return the explanation of the noise ceiling and notes on it."""
+    from giccs.measures.ceiling import explain_ceiling
+    from giccs.measures.formatting import other_reasons
+    from giccs.measures.results import read_estimates
+
+    ceiling = read_estimates(source.document["ceiling"])
+    reasons = dict.fromkeys(filter(None, map(other_reasons, ceiling.values())))
+    return [*explain_ceiling(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
+
+
+def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
+    from giccs.measures.results import read_estimates
+    from giccs.report.pairs import main_table
+
+    results = [result for _, result in pairs]
+    ceiling = read_estimates(source.document.get("ceiling", {}))
+    sources = [f"/results/{index}/metrics" for index, _ in pairs]
+    estimates = [result.metrics.get(name) for result in results for name in CORRELATIONS]
+    table = replace(
+        main_table(results, ceiling, _display_names(pairs), sources),
+        title="Correlation with the scores (Table 5 of the paper)",
+        notes=few_clusters_note(estimates),
+    )
+    return source.table(table)
+
+
+def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:
+    subsets = {
+        tuple(group.by.items()): None
+        for _, result in pairs
+        for group in result.groups
+        if set(group.by) <= set(DIVISIONS) and len(group.by) == 1
+    }
+    rows = [
+        [part_label(dict(subset)), *(_subset_cell(source, indexed, subset) for indexed in pairs)]
+        for subset in subsets
+    ]
+    estimates = [
+        group.metrics["spearman"]
+        for _, result in pairs
+        for group in result.groups
+        if tuple(group.by.items()) in subsets
+    ]
+    titles = [
+        f"{name} (with history)" if result.signature.get("history") == "with" else name
+        for name, (_, result) in zip(_display_names(pairs), pairs, strict=True)
+    ]
+    headers = ["", *titles]
+    note = " ".join(few_clusters_note(estimates))
+    return Table("Spearman’s ρ by subset", headers, rows, note)
+
+
+def _display_names(indexed: Sequence[IndexedResult]) -> list[str]:
+    """Return the display names of the models, unique per result."""
+    from giccs_app.explorer.models.data import key, names
+
+    names_by_key = names([result for _, result in indexed])
+    return [names_by_key[key(result)] for _, result in indexed]
+
+
+def _subset_cell(source: Source, indexed: IndexedResult, subset: Sequence[tuple[str, Any]]) -> Cell:
+    index, result = indexed
+    for group_index, group in enumerate(result.groups):
+        if tuple(group.by.items()) == tuple(subset):
+            return source.interval(f"/results/{index}/groups/{group_index}/metrics/spearman", ".2f")
+    return ""
+
+
+def _leaderboard(pairs: Sequence[IndexedResult], source: Source) -> Figure:
+    from giccs_app.explorer.models.charts import leaderboard
+    from giccs_app.explorer.models.data import leaderboard as leaderboard_frame
+
+    frame = leaderboard_frame([result for _, result in pairs], "spearman")
+    ceiling = _ceiling_of(source)
+    return Figure(
+        chart_svg_for_page(
+            leaderboard(
+                frame if frame["history"].n_unique() > 1 else frame.drop("history"), ceiling
+            )
+        ),
+        "Spearman’s ρ of each model with 95 % interval; hollow marks: baselines"
+        + ("; dashed line: noise ceiling." if ceiling else "."),
+        f"Chart of Spearman’s rho: {_alternative_text(frame)}"
+        + (f"; noise ceiling {ceiling[0]:.2f}." if ceiling else "."),
+    )
+
+
+def _alternative_text(frame: pl.DataFrame) -> str:
+    return "; ".join(
+        f"{row['model']} {row['history']} history {row['value']:.2f}"
+        for row in frame.iter_rows(named=True)
+    )
+
+
+def _ceiling_of(source: Source) -> tuple[float, float, float] | None:
+    if "ceiling" not in source.document:
+        return None
+    spearman = source.document["ceiling"]["spearman"]
+    value, low, high = (
+        math.nan if spearman[name] is None else float(spearman[name])
+        for name in ("value", "low", "high")
+    )
+    return None if math.isnan(value) else (value, low, high)
+
+
+def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
+    """Return the command that computes (or reuses) the results, for each data set."""
+    models: dict[str, dict[str, None]] = {}
+    for _, result in indexed:
+        models.setdefault(str(result.environment.get("data", "")), {})[result.model] = None
+    task = indexed[0][1].task
+    return [
+        shlex.join(
+            ["giccs-eval", *names, "--task", task, "--data", data, "-o", "results", "--json"]
+        )
+        for data, names in models.items()
+    ]
+
+
+def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
+    rows: list[Sequence[Cell]] = []
+    for name, (index, result) in zip(_display_names(choices), choices, strict=True):
+        for group_index, group in enumerate(result.groups):
+            if set(group.by) == {"history"}:
+                pointer = f"/results/{index}/groups/{group_index}/metrics"
+                rows.append(
+                    [name, str(group.by["history"]), *_accuracies(source, pointer, group.metrics)]
+                )
+    headers = ["model", "history", "accuracy ± SE [95 %]", *ACCURACIES.values(), "ρ within dialogues",
+               "chance level", "questions"]  # fmt: skip
+    note = "Per token, per byte, PMI: likelihoods that are normalised for the length of an option."
+    rank_correlations = [
+        group.metrics.get("rank_spearman")
+        for _, result in choices
+        for group in result.groups
+        if set(group.by) == {"history"}
+    ]
+    table = Table(
+        "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
+        headers, rows, " ".join([note, *few_clusters_note(rank_correlations)]),
+    )  # fmt: skip
+    data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
+    text = [
+        "Accuracy of a causal language model in choosing the most similar of five utterances, with and "
+        f"without the history of the dialogue. Data: {data}."
+    ]
+    commands = [source.command, *_evaluation_commands(choices)]
+    figures = [_accuracy_chart(choices)] if rows else []
+    return Section("choices", "Models: multiple choice", text, commands, figures, [table])
+
+
+def _accuracies(source: Source, pointer: str, metrics: Mapping[str, Estimate]) -> list[Cell]:
+    value, *limits = source.interval(f"{pointer}/accuracy")
+    accuracy: Cell = [value, " ± ", source.number(f"{pointer}/accuracy/stderr", ".3f"), *limits]
+    return [
+        accuracy,
+        *(
+            source.number(f"{pointer}/{name}/value", ".3f") if name in metrics else ""
+            for name in ACCURACIES
+        ),
+        source.interval(f"{pointer}/rank_spearman"),
+        source.number(f"{pointer}/accuracy/chance", ".3f"),
+        source.number(f"{pointer}/accuracy/n"),
+    ]
+
+
+def _accuracy_chart(choices: Sequence[IndexedResult]) -> Figure:
+    from giccs_app.explorer.models.charts import accuracies
+    from giccs_app.explorer.models.data import accuracies as accuracy_frame
+
+    frame = accuracy_frame([result for _, result in choices], "accuracy")
+    return Figure(
+        chart_svg_for_page(accuracies(frame, TITLES)),
+        "Accuracy with 95 % interval; dashed line: chance level.",
+        f"Chart of accuracies: {_alternative_text(frame)}; chance level {frame.item(0, 'chance'):.2f}.",
+    )
+
+
+def _signature_section(inputs: Inputs, results: Source, reliability: Source | None) -> Section:
+    """Return data digests, versions and seeds of all numbers. reliability: output of bws-reliability."""
+    validated = _validated(inputs)
+    rows: list[Sequence[Cell]] = [
+        ["items", validated.number("/items")],
+        ["dialogues", validated.number("/dialogues")],
+        ["fingerprint (SHA-256 of the content)", validated.number("/fingerprint")],
+    ]
+    sources, tables = [validated], [Table("The benchmark", ("", ""), rows)]
+    if reliability:
+        sources.append(reliability)
+        tables.append(_signature_of_judgments(reliability))
+    if inputs.results:
+        sources.append(results)
+        tables.append(_signatures(inputs, results))
+    text = ["Results with equal signatures are equal."]
+    commands = [source.command for source in sources]
+    return Section("signatures", "Signatures", text, commands, tables=tables, about_scores=False)
+
+
+def _validated(inputs: Inputs) -> Source:
+    facts = {
+        "items": len(inputs.benchmark.items),
+        "dialogues": len(inputs.benchmark.dialogue_ids),
+        "fingerprint": inputs.benchmark.fingerprint,
+    }
+    return Source(f"giccs-validate {inputs.benchmark_file} --json", facts)
+
+
+def _signature_of_judgments(reliability: Source) -> Table:
+    names = {
+        "judgments": "SHA-256 of the answers",
+        "score": "scores by",
+        "trials": "random halves",
+        "seed": "seed",
+        "version": "giccs",
+    }
+    rows: list[Sequence[Cell]] = [
+        [title, reliability.number(f"/signature/{name}")] for name, title in names.items()
+    ]
+    return Table("The judgments", ("", ""), rows)
+
+
+def _signatures(inputs: Inputs, source: Source) -> Table:
+    keys = {"revision": "revision", "dtype": "dtype", "history": "history", "giccs": "giccs"}
+    rows: list[Sequence[Cell]] = []
+    for index, result in enumerate(inputs.results):
+        pointer = f"/results/{index}/signature"
+        cells = [
+            source.number(f"{pointer}/{key}") if key in result.signature else "" for key in keys
+        ]
+        rows.append([result.model, result.task, *cells, *_seed(source, pointer, result)])
+    return Table("The results", ["model", "task", *keys.values(), "seed"], rows)
+
+
+def _seed(source: Source, pointer: str, result: Result) -> list[Cell]:
+    for key in ("interval", "bootstrap"):  # results of earlier versions have a bootstrap
+        method = result.signature.get(key)
+        if isinstance(method, Mapping) and "seed" in method:
+            return [source.number(f"{pointer}/{key}/seed")]
+    return [""]

@@ -109,8 +109,8 @@ def template() -> str:
         for key, question in QUESTIONS.items()
     ]
     head = (
-        "# What giccs-card cannot know. Take away the # before what you answer; "
-        'what you leave is "not stated"\n# in the card.'
+        "# Information that only the authors can provide. Uncomment the keys that you complete; the\n"
+        '# others are "not stated" in the card.'
     )
     return "\n\n".join([head, *questions]) + "\n"
 

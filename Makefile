@@ -6,7 +6,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
-.PHONY: help system demo test test-models test-cpus check lint types bench coverage chaos soak scale audit explore docs sample clean
+.PHONY: help system demo test test-models test-cpus check lint types bench coverage chaos soak first-hour scale audit explore docs pictures cli sample clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -17,7 +17,7 @@ $(VENV)/torch: constraints.txt
 	@touch $@
 
 # Requirements of tests that pip does not install. Without them, these tests are skipped with a reason.
-system:          ## install Debian packages for the browser tests (needs root)
+system:          ## install Debian packages for the tests (needs root)
 	xargs -a apt-packages.txt sh -c 'dpkg -s "$$@" >/dev/null 2>&1 || \
 	    { apt-get update -q && apt-get install -q -y --no-install-recommends "$$@"; }' --
 
@@ -72,17 +72,20 @@ bench: $(VENV)/dev  ## measure speed, compared with other programs and with boun
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks
 
 # These targets write their tables to the documents, with date and machine.
-chaos: $(VENV)/dev  ## inject faults and verify the guarantees: docs/reliability.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.chaos -o docs/reliability.md
+chaos: $(VENV)/dev  ## inject faults and verify the guarantees: docs/operations/fault-tolerance.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.chaos -o docs/operations/fault-tolerance.md
 
-soak: $(VENV)/dev  ## run a simulated study for an hour, on SQLite and on PostgreSQL: docs/reliability.md
-	$(BIN)/python -m robustness.soak -o docs/reliability.md
+soak: $(VENV)/dev  ## run a simulated study for an hour, on SQLite and on PostgreSQL: docs/operations/fault-tolerance.md
+	$(BIN)/python -m robustness.soak -o docs/operations/fault-tolerance.md
 
-scale: $(VENV)/dev  ## estimate the cost of a million items and a thousand models: docs/scale.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.scale -o docs/scale.md
+scale: $(VENV)/dev  ## estimate the cost of a million items and a thousand models: docs/operations/scale.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.scale -o docs/operations/scale.md
 
-coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated studies: docs/coverage.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/coverage.md
+coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated studies: docs/background/coverage.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/background/coverage.md
+
+first-hour: $(VENV)/dev  ## follow README and quickstart in a new environment with the wheel
+	$(BIN)/python -m robustness.first_hour
 
 $(AUDIT)/bin/pip-audit:
 	-$(PYTHON) -m venv $(AUDIT) && \
@@ -94,7 +97,14 @@ audit: $(AUDIT)/bin/pip-audit  ## check the pinned versions for known vulnerabil
 explore: $(VENV)/dev  ## open the score explorer in the browser
 	$(BIN)/giccs-explore
 
-docs: $(VENV)/dev  ## generate docs/cli.md from the commands
+docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, and check its links
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "python3 -m http.server --directory .cache/site"
+
+pictures: $(VENV)/dev  ## take the pictures of the documentation: docs/pictures
+	$(BIN)/python docs/pictures.py
+
+cli: $(VENV)/dev  ## generate docs/reference/cli.md from the commands
 	$(BIN)/python docs/generate_cli.py
 
 sample: $(VENV)/dev  ## generate giccs-sample's tuples, judgments, scores and benchmark

@@ -21,7 +21,7 @@ from benchmarks.harness import cost_of, cost_of_code
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.records import Judgments
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 SIZES, LARGE = (1_000, 10_000, 100_000), 1_000_000
 PEERS = {1_000: "K&M 0.12", 10_000: "K&M 0.46", 100_000: "K&M 5.2, Potato 2.0"}

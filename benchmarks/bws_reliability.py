@@ -20,7 +20,7 @@ WORK = {
     "reliability, 100 trials": (
         "from bws.split_half import reliability; reliability(judgments, split='annotation')"
     ),
-    "alpha, strong agreement": "from bws.agreement import agreement; agreement(judgments)",
+    "alpha, strong agreement": "from bws.chance_agreement import agreement; agreement(judgments)",
     "annotator report": "from bws.annotators import annotator_report; annotator_report(judgments)",
 }
 PEERS = {

@@ -28,7 +28,7 @@ import giccs_app
 from bws.files import write_judgments
 from bws.records import Judgments, Tuples
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import run

@@ -13,14 +13,12 @@ All names are imported on first use, so that `import bws` is fast.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bws.agreement import agreement
     from bws.annotators import annotator_report
+    from bws.chance_agreement import agreement
     from bws.design import audit, extend_tuples, make_tuples
     from bws.files import (
         judgments_from_records,
@@ -33,11 +31,11 @@ if TYPE_CHECKING:
         write_tuples,
     )
     from bws.metadata import Metadata, read_metadata
-    from bws.power import power
+    from bws.power_analysis import power
     from bws.problems import InputError, Problem
     from bws.records import Judgment, Judgments, Scores, Tuples
     from bws.scoring import METHODS, anchor, score, utilities
-    from bws.simulate import simulate
+    from bws.simulation import simulate
     from bws.split_half import reliability, reliability_curve
 
 __all__ = [
@@ -73,7 +71,7 @@ __all__ = [
 ]
 
 _EXPORTS = {
-    "agreement": ("agreement",),
+    "chance_agreement": ("agreement",),
     "annotators": ("annotator_report",),
     "design": ("audit", "extend_tuples", "make_tuples"),
     "files": (
@@ -87,30 +85,23 @@ _EXPORTS = {
         "write_tuples",
     ),
     "metadata": ("Metadata", "read_metadata"),
-    "power": ("power",),
+    "power_analysis": ("power",),
     "problems": ("InputError", "Problem"),
     "records": ("Judgment", "Judgments", "Scores", "Tuples"),
     "scoring": ("METHODS", "anchor", "score", "utilities"),
-    "simulate": ("simulate",),
+    "simulation": ("simulate",),
     "split_half": ("reliability", "reliability_curve"),
 }
 _HOME_OF = {name: module for module, names in _EXPORTS.items() for name in names}
 
 
-class _Package(ModuleType):
-    """A package whose attribute `bws.agreement` is the function, even after its module is imported."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _HOME_OF:
-            raise AttributeError(f"module 'bws' has no attribute {name!r}")
-        value = getattr(import_module(f"bws.{_HOME_OF[name]}"), name)
-        setattr(self, name, value)
-        return value
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # Importing the module bws.agreement must not replace the function of that name.
-        if not (isinstance(value, ModuleType) and name in _HOME_OF):
-            super().__setattr__(name, value)
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'bws' has no attribute {name!r}")
+    value = getattr(import_module(f"bws.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
 
 
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -18,8 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.clusters import Estimate
+from bws.files import as_judgments
+from bws.frames import Source, Tabular, frames_like_source
 from bws.problems import InputError, Problem
 from bws.records import Judgments
+from bws.tables import Cell, Column, NumberText, ResultTable
 
 __all__ = [
     "Annotator",
@@ -126,8 +130,8 @@ class Annotator:
     """Reasons to review these judgments."""
 
 
-@dataclass(frozen=True)
-class AnnotatorReport:
+@dataclass(frozen=True, repr=False)
+class AnnotatorReport(Tabular):
     """Statistics of all annotators, sorted by id."""
 
     annotators: tuple[Annotator, ...]
@@ -150,35 +154,41 @@ class AnnotatorReport:
             "notes": list(self.notes),
         }
 
-    def table(self) -> str:
-        """Return the report as text: a row per annotator, the flagged annotators with reasons, notes."""
-        from tabulate import tabulate
-
-        headers = ["annotator", "judgments", "compliance", "scale [95 %]", "seconds", "position p"]
-        headers += ["same answer", "first: best", "worst"]
+    def result_table(self) -> ResultTable:
+        """Return a row per annotator; reasons for review are notes."""
+        columns = [
+            Column("annotator", "annotator"),
+            Column("judgments", "judgments", align="right"),
+            Column("compliance", "compliance", ".3f", align="right"),
+            Column("scale", "scale [95 %]", ".2f", align="right"),
+            Column("seconds", "seconds", ".3g", align="right"),
+            Column("place_p", "position p", ".3g", align="right"),
+            Column("same_answer", "same answer", ".3f", align="right"),
+            Column("first_best", "first: best", align="right"),
+            Column("first_worst", "worst", align="right"),
+        ]
         rows = [
             [
-                *(a.annotator, a.judgments, a.compliance, _scale_text(a), a.seconds, a.place_p),
-                *(a.same_answer, *map(_log_odds_text, (a.positions.best, a.positions.worst))),
+                *(a.annotator, a.judgments, a.compliance, _scale_interval(a), a.seconds),
+                *(a.place_p, a.same_answer),
+                *(_log_odds(effect) for effect in (a.positions.best, a.positions.worst)),
             ]
             for a in self.annotators
         ]
         reasons = [f"review {a.annotator}: {'; '.join(a.reasons)}" for a in self.flagged]
-        table = tabulate(rows, headers, floatfmt=".3g", disable_numparse=[3, 7, 8])
-        return "\n".join([table, *_position_lines(self.positions), *reasons, *self.notes])
+        notes = [*_position_lines(self.positions), *reasons, *self.notes]
+        return ResultTable(columns, rows, notes, "Annotators", "–")
 
 
-def _scale_text(annotator: Annotator) -> str:
-    if math.isnan(annotator.scale):
-        return "–"
+def _scale_interval(annotator: Annotator) -> Estimate:
     margin = Z_95 * annotator.scale_stderr
-    low, high = annotator.scale - margin, annotator.scale + margin
-    return f"{annotator.scale:.2f} [{low:.2f}, {high:.2f}]"
+    return Estimate(annotator.scale, annotator.scale - margin, annotator.scale + margin)
 
 
-def _log_odds_text(effect: PositionEffect) -> str:
+def _log_odds(effect: PositionEffect) -> Cell:
     mark = "*" if effect.p < FALSE_ALARM_RATE else ""
-    return "–" if math.isnan(effect.log_odds) else f"{effect.log_odds:+.2f}{mark}"
+    is_known = not math.isnan(effect.log_odds)
+    return NumberText(f"{effect.log_odds:+.2f}{mark}", effect.log_odds) if is_known else math.nan
 
 
 def _position_lines(positions: PositionEffects) -> Iterator[str]:
@@ -196,7 +206,8 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
         )
 
 
-def annotator_report(judgments: Judgments) -> AnnotatorReport:
+@frames_like_source
+def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
     """Return statistics per annotator: compliance with the others, speed, positions, and reasons for review.
 
     Compliance: an answer implies that the best item is above every other item and every other item above
@@ -226,6 +237,7 @@ def annotator_report(judgments: Judgments) -> AnnotatorReport:
     w2 0.667
     w3 0.333
     """
+    judgments = as_judgments(judgments)
     has_annotator = judgments.annotator_of >= 0
     if not has_annotator.any():
         message = "no judgment names its annotator; expected an annotator per judgment"

@@ -26,7 +26,10 @@ Floats = NDArray[np.float64]
 MIN_CLUSTERS = 5
 """Minimum number of clusters for an interval."""
 MANY_CLUSTERS = 20
-"""Minimum number of clusters for an interval without a note: coverage 93 to 97 % (docs/coverage.md)."""
+"""Minimum number of clusters for an interval without a note.
+
+Coverage is then 93 to 97 % (docs/background/coverage.md).
+"""
 NO_INTERVAL_NOTE = f"no interval, which needs {MIN_CLUSTERS}"
 APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
 MAX_T_DF = 1e6

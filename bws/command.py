@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,11 +20,12 @@ import click
 
 from bws.extras import missing_module
 from bws.options import RenamedOption
-from bws.problems import InputError, Problem, summary
+from bws.problems import InputError, Problem, suggestion, summary
 
 __all__ = [
     "Command",
     "Console",
+    "Group",
     "command",
     "group",
     "imported_command",
@@ -147,7 +149,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example after the options."""
-        _write_example(formatter, self.example)
+        _write_example(formatter, self, ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; convert input and system errors to messages and exit codes."""
@@ -228,13 +230,17 @@ def command(
     return decorate
 
 
-def _write_example(formatter: click.HelpFormatter, example: str) -> None:
+def _write_example(
+    formatter: click.HelpFormatter, command: Command | Group, ctx: click.Context
+) -> None:
+    """Write the example of a command, with the name by which the command was called."""
     with formatter.section("Example"):
-        for line in example.strip().splitlines():
-            formatter.write(f"  {line.strip()}\n")
+        for line in command.example.strip().splitlines():
+            line = re.sub(rf"^{command.name}\b", ctx.command_path, line.strip())
+            formatter.write(f"  {line}\n")
 
 
-class _Group(click.Group):
+class Group(click.Group):
     """A group whose commands are imported only when they are called or listed by --help."""
 
     def __init__(
@@ -251,15 +257,29 @@ class _Group(click.Group):
         """Import the module of one command."""
         return imported_command(self.subcommands[name]) if name in self.subcommands else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name of the command, the command and its arguments; raise UsageError without it."""
+        if not args[0].startswith("-") and args[0] not in self.subcommands:
+            raise self.no_such_command(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+    def no_such_command(self, ctx: click.Context, name: str) -> click.UsageError:
+        """Return the error for an unknown command, with the closest name."""
+        expected = f"expected one of {', '.join(self.subcommands)}"
+        guess = suggestion(name, self.subcommands)
+        return click.UsageError(f"No such command {name!r}; {expected}{guess or '.'}", ctx)
+
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the example after the commands."""
-        _write_example(formatter, self.example)
+        _write_example(formatter, self, ctx)
         formatter.write(
             "\nEvery command supports --json, --quiet, --verbose, --version and --help.\n"
         )
 
 
-class _CommandGroup(Command, _Group):
+class _CommandGroup(Command, Group):
     """A command with its own arguments whose first argument may also be the name of a subcommand."""
 
     allow_interspersed_args = True
@@ -273,8 +293,7 @@ class _CommandGroup(Command, _Group):
         # Without positional arguments, a first word that is not an option can only be a subcommand.
         takes_arguments = any(isinstance(param, click.Argument) for param in self.params)
         if args and not args[0].startswith("-") and not takes_arguments:
-            names = ", ".join(self.subcommands)
-            raise click.UsageError(f"No such command {args[0]!r}; expected one of {names}.")
+            raise self.no_such_command(ctx, args[0])
         return click.Command.parse_args(self, ctx, self.use_current_names(args))
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -283,7 +302,7 @@ class _CommandGroup(Command, _Group):
             return super().invoke(ctx)
         name, *args = ctx.args
         subcommand = imported_command(self.subcommands[name])
-        with subcommand.make_context(f"{ctx.info_name} {name}", args) as context:
+        with subcommand.make_context(f"{ctx.command_path} {name}", args) as context:
             return subcommand.invoke(context)
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -307,7 +326,7 @@ def imported_command(reference: str) -> click.Command:
 
 
 def group(
-    subcommands: Mapping[str, str], example: str
+    name: str, subcommands: Mapping[str, str], example: str, *, cls: type[Group] = Group
 ) -> Callable[[Callable[[], None]], click.Group]:
     """Decorate a function as a group of `subcommands`, a mapping from names to ``module:function``.
 
@@ -316,7 +335,11 @@ def group(
 
     def decorate(function: Callable[[], None]) -> click.Group:
         command = click.command(
-            cls=_Group, subcommands=subcommands, example=example, context_settings=CONTEXT_SETTINGS
+            name,
+            cls=cls,
+            subcommands=subcommands,
+            example=example,
+            context_settings=CONTEXT_SETTINGS,
         )
         return command(_version_option()(function))
 
@@ -349,7 +372,7 @@ def print_version(ctx: click.Context, parameter: click.Parameter, is_requested: 
     if is_requested:
         from importlib.metadata import version
 
-        click.echo(f"{ctx.info_name} (giccs {version('giccs')})")
+        click.echo(f"{ctx.command_path} (giccs {version('giccs')})")
         ctx.exit()
 
 

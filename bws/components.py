@@ -38,6 +38,7 @@ from bws.clusters import (
     few_clusters_note,
     too_few_clusters_note,
 )
+from bws.frames import Tabular
 from bws.records import CanonicalJudgments
 from bws.tables import Column, ResultTable
 
@@ -97,7 +98,7 @@ def components(
 
     >>> from bws.records import Judgments
     >>> from bws.design import make_tuples
-    >>> from bws.simulate import simulate
+    >>> from bws.simulation import simulate
     >>> design = make_tuples([f"i{n}" for n in range(50)], 4, factor=2)
     >>> judgments = simulate(design, np.linspace(-1, 1, 50), annotators=4, disagreement=0.3)
     >>> estimates = components(judgments.canonical)
@@ -295,8 +296,9 @@ def _design_share(judgments: CanonicalJudgments, weight: Floats) -> Floats:
     value then has the variance sum((f_o - p)^2) v. Half the expected squared difference of two values, from
     which the design's variance is estimated, is v times the mean number of opponents in only one of the
     tuples. On simulated logit choices, the root of the reliability is then within 0.005 of the correlation of
-    scores and true scores (docs/coverage.md). The model of random tuples, which ignores the balance of
-    opponents, gives up to 0.07 less in small groups. The result is 0 if all opponents are equally frequent.
+    scores and true scores (docs/background/coverage.md). The model of random tuples, which ignores the
+    balance of opponents, gives up to 0.07 less in small groups. The result is 0 if all
+    opponents are equally frequent.
     """
     n, k = len(judgments.items), judgments.k
     total = np.bincount(judgments.members.ravel(), np.repeat(weight, k), n)
@@ -328,8 +330,8 @@ def finite_population_correction(judgments: CanonicalJudgments) -> Floats:
     return correction
 
 
-@dataclass(frozen=True, eq=False)
-class Generalisability:
+@dataclass(frozen=True, eq=False, repr=False)
+class Generalisability(Tabular):
     """Variance components of scores, and the reliability of the scores."""
 
     components: Components
@@ -362,8 +364,8 @@ class Generalisability:
             "notes": list(self.notes),
         }
 
-    def table(self) -> str:
-        """Return the study as text: the components, the reliability, the notes."""
+    def result_table(self) -> ResultTable:
+        """Return a row per component; the reliability is a note."""
         total = sum(max(estimate.value, 0) for estimate in self.variances.values())
         rows = [
             [
@@ -389,7 +391,8 @@ class Generalisability:
                 ("its root, the correlation with the true scores", self.root),
             )
         ]
-        return str(ResultTable(columns, rows, [*lines, *self.notes], missing="nan"))
+        notes = [*lines, *self.notes]
+        return ResultTable(columns, rows, notes, "Variance components of the scores", "nan")
 
 
 def _format_interval(estimate: Estimate, digits: int) -> str:
@@ -408,7 +411,7 @@ def generalisability(judgments: CanonicalJudgments) -> Generalisability:
     than 20 annotators are omitted in 20 random groups.
 
     >>> from bws.design import make_tuples
-    >>> from bws.simulate import simulate
+    >>> from bws.simulation import simulate
     >>> design = make_tuples([f"i{n}" for n in range(50)], 4, factor=2)
     >>> study = generalisability(simulate(design, np.linspace(-1, 1, 50)).canonical)
     >>> study.reliability.low < study.reliability.value < study.reliability.high < 1

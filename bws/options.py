@@ -15,12 +15,15 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import click
 
+from bws.problems import suggestion
+
 __all__ = [
     "MAX_COUNT",
     "MAX_RESAMPLES",
     "MAX_SEED",
     "RESAMPLES",
     "SEED",
+    "Choice",
     "Number",
     "Option",
     "RegisteredName",
@@ -70,7 +73,17 @@ class Number(click.FloatRange):
         return converted
 
 
-class RegisteredName(click.Choice[str]):
+class Choice(click.Choice[str]):
+    """One of several words; the error for another value suggests the closest one."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Return the message for another value."""
+        message = super().get_invalid_choice_message(value, ctx)
+        guess = suggestion(str(value), self.choices)
+        return message.rstrip(".") + guess if guess else message
+
+
+class RegisteredName(Choice):
     """A name in a registry, whose modules are imported when the names are needed."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
@@ -221,9 +234,11 @@ def checked_value(owner: type, name: str, value: Any, called: str = "") -> Any:
 
     called: the name of the option in the file, if different.
     """
-    if name not in declarations(owner):
-        raise ValueError(f"unknown option {name}; expected one of {', '.join(declarations(owner))}")
-    declared, called = declarations(owner)[name], called or name
+    names = declarations(owner)
+    if name not in names:
+        expected = f"expected one of {', '.join(names)}{suggestion(name, names)}"
+        raise ValueError(f"unknown option {name}; {expected}")
+    declared, called = names[name], called or name
     (kind, *other_types), is_optional = _types(owner, name)
     if value is None and is_optional:
         return None

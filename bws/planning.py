@@ -200,16 +200,20 @@ class Plan:
 
     def table(self) -> str:
         """Return the plan as text."""
-        lines = [_table(self.alternatives), ""]
+        return "\n\n".join(map(str, self.result_tables()))
+
+    def result_tables(self) -> list[ResultTable]:
+        """Return the compared designs and, if there are any, those that reach the target."""
+        title = f"Designs that reach a reliability of {self.target:g}, cheapest first"
+        tables = [_table(self.alternatives, "Compared designs", "design")]
+        notes = [describe_annotation_needs(self.target, self.planner), ASSUMPTION_NOTE]
         if self.sufficient:
-            lines += [
-                f"Designs that reach a reliability of {self.target:g}, cheapest first:",
-                _table(self.sufficient),
-            ]
+            tables.append(
+                _table(self.sufficient, title, f"reaches {self.target:g}, cheapest first")
+            )
         else:
-            lines.append(f"none of the compared designs reaches a reliability of {self.target:g}")
-        needs_line = describe_annotation_needs(self.target, self.planner)
-        return "\n".join([*lines, needs_line, ASSUMPTION_NOTE])
+            notes.insert(0, f"none of the designs reaches a reliability of {self.target:g}")
+        return [*tables[:-1], replace(tables[-1], notes=notes)]
 
 
 ASSUMPTION_NOTE = (
@@ -232,9 +236,9 @@ def describe_annotation_needs(target: float, planner: Planner) -> str:
     )
 
 
-def _table(designs: Sequence[Alternative]) -> str:
+def _table(designs: Sequence[Alternative], title: str, what: str) -> ResultTable:
     columns = [
-        Column("what"),
+        Column("what", what),
         Column("tuples_per_item", "tuples per item", ".4g", align="right"),
         Column("annotations_per_tuple", "annotations per tuple", ".4g", align="right"),
         Column("annotators_per_item", "annotators per item", ".4g", align="right"),
@@ -244,7 +248,7 @@ def _table(designs: Sequence[Alternative]) -> str:
         Column("root", "root", ".4f", align="right"),
     ]
     rows = [[getattr(design, column.key) for column in columns] for design in designs]
-    return ResultTable(columns, rows, missing="nan").text()
+    return ResultTable(columns, rows, (), title, "nan")
 
 
 def check_target(target: float) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import NamedTuple
 
-__all__ = ["InputError", "Location", "Problem", "summary"]
+__all__ = ["InputError", "Location", "Problem", "closest", "suggestion", "summary"]
 
+MIN_SIMILARITY = 0.7
+"""Minimum similarity of a suggested name, from 0 to 1."""
 MAX_LISTED = 5
 """Maximum number of similar problems that are listed separately, and of lines listed in a summary."""
 VALUE = re.compile(r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|"(?:[^"\\]|\\.)*"|\d+(?:\.\d+)?""")
@@ -80,6 +83,27 @@ def summary(problems: Sequence[Problem]) -> list[str]:
         elif problem is same[0]:
             lines.append(f"{problem} {_line_list(same)}")
     return lines
+
+
+def suggestion(name: str, candidates: Iterable[str]) -> str:
+    """Return the end of a message that suggests the candidate closest to a misspelt name, ignoring case.
+
+    Empty if no candidate is close.
+
+    >>> print("unknown method 'countng'" + suggestion("countng", ["counting", "elo"]))
+    unknown method 'countng'; did you mean 'counting'?
+    >>> suggestion("x", ["counting", "elo"])
+    ''
+    """
+    match = closest(name, candidates)
+    return f"; did you mean {match!r}?" if match else ""
+
+
+def closest(name: str, candidates: Iterable[str]) -> str:
+    """Return the candidate closest to a misspelt name, ignoring case, or an empty string."""
+    by_lower_case = {candidate.lower(): candidate for candidate in candidates}
+    matches = get_close_matches(name.lower(), by_lower_case, n=1, cutoff=MIN_SIMILARITY)
+    return by_lower_case[matches[0]] if matches else ""
 
 
 def _kind(problem: Problem) -> tuple[str, str]:

@@ -16,12 +16,14 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.frames import FrameLibrary, HasFrame, Tabular, data_frame
 from bws.problems import Problem
+from bws.tables import Column, ResultTable
 
 if TYPE_CHECKING:
     from bws.variants import Variants
@@ -50,8 +52,8 @@ def normal_id(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip()
 
 
-@dataclass(frozen=True, eq=False)
-class Tuples:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuples(HasFrame):
     """T tuples of K items each, over N items in G groups."""
 
     ids: NDArray[np.object_]
@@ -76,6 +78,15 @@ class Tuples:
 
     def __len__(self) -> int:
         return int(self.members.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<Tuples: {len(self)} of {self.k} items each, from {len(self.items)} items>"
+
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """Return a row per tuple, with the columns of `write_tuples`."""
+        from bws.files.tuples import tuple_columns
+
+        return data_frame(tuple_columns(self), library or self.frame_library)
 
     @cached_property
     def group_of_tuple(self) -> Ints:
@@ -112,8 +123,8 @@ class Judgment:
     """Empty if the tuple is identified by its set of items."""
 
 
-@dataclass(frozen=True, eq=False)
-class Judgments:
+@dataclass(frozen=True, eq=False, repr=False)
+class Judgments(HasFrame):
     """J valid judgments of T tuples by A annotators, in the order of the source.
 
     Results are computed from `canonical`; files, tables and messages preserve the order of the source.
@@ -147,6 +158,15 @@ class Judgments:
 
     def __len__(self) -> int:
         return int(self.tuple_of.shape[0])
+
+    def __repr__(self) -> str:
+        return f"<Judgments: {len(self)} of {len(self.tuples)} tuples by {len(self.annotators)} annotators>"
+
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """Return a row per judgment, with the columns of `write_judgments`."""
+        from bws.files.judgments import judgment_columns
+
+        return data_frame(judgment_columns(self), library or self.frame_library)
 
     @cached_property
     def best_item(self) -> Ints:
@@ -434,8 +454,8 @@ def _sorted_rows(columns: tuple[Longs, ...], sizes: tuple[int, ...]) -> Iterator
     yield annotator - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Tabular):
     """Scores of N items, with their counts."""
 
     items: NDArray[np.object_]
@@ -456,3 +476,15 @@ class Scores:
 
     def __len__(self) -> int:
         return int(self.score.shape[0])
+
+    def result_table(self) -> ResultTable:
+        """Return a row per item, with the columns of `write_scores`."""
+        from bws.files.scores import score_columns
+
+        columns = {name: column.to_list() for name, column in score_columns(self).items()}
+        rows = list(zip(*columns.values(), strict=True))
+        with_decimals = ("score", "low", "high")
+        table_columns = [
+            Column(name, name, ".3f" if name in with_decimals else "") for name in columns
+        ]
+        return ResultTable(table_columns, rows, self.notes, "Scores", "nan")

@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.components import generalisability, is_complete
+from bws.files import as_judgments
+from bws.frames import Source, Tabular, frames_like_source
 from bws.metadata import By, breakdown
 from bws.planning import Planner, check_target, describe_annotation_needs
 from bws.problems import InputError, Problem
@@ -143,8 +145,8 @@ class ReliabilityGroup:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(Tabular):
     """Split-half reliability of all tuples and of each group."""
 
     groups: tuple[ReliabilityGroup, ...]
@@ -167,10 +169,6 @@ class Reliability:
             "notes": list(self.notes),
             "signature": dict(self.signature),
         }
-
-    def table(self) -> str:
-        """Return the result as text: a row per group and split, explanations of the splits, notes."""
-        return str(self.result_table())
 
     def result_table(self) -> ResultTable:
         """Return a row per group and split (GiCCS, Table 3)."""
@@ -233,8 +231,9 @@ def _correlations(result: ReliabilityGroup | CurvePoint) -> list[float]:
     ]
 
 
+@frames_like_source
 def reliability(
-    judgments: Judgments,
+    judgments: Judgments | Source,
     *,
     trials: int = 100,
     split: Split | None = None,
@@ -244,6 +243,8 @@ def reliability(
     by: By | None = None,
 ) -> Reliability:
     """Return the mean correlation of item scores from random halves of the judgments.
+
+    judgments: `Judgments`, a path, a data frame, or records.
 
     Each trial scores the items by counting, (best - worst) / appearances, in both halves. It correlates
     the two scores over the items: Pearson's r, and Spearman's rho with average ranks for ties. The result
@@ -288,6 +289,7 @@ def reliability(
     >>> round(overall.spearman.mean, 3), overall.annotations
     (1.0, 12)
     """
+    judgments = as_judgments(judgments)
     check_options(
         trials,
         split=(split or "annotation", Split),
@@ -429,8 +431,8 @@ class CurvePoint:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class ReliabilityCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class ReliabilityCurve(Tabular):
     """Split-half reliability by number of annotations, and the number required for a target."""
 
     points: tuple[CurvePoint, ...]
@@ -473,8 +475,8 @@ class ReliabilityCurve:
             "notes": [_EXTRAPOLATION_NOTE, *self.notes],
         }
 
-    def table(self) -> str:
-        """Return the curve as text: a row per point, then the annotations required for the target."""
+    def result_table(self) -> ResultTable:
+        """Return a row per point; the annotations required for the target are notes."""
         columns = [
             Column("annotations", "annotations per tuple", ".4g", align="decimal"),
             Column("tuples", "tuples", align="right"),
@@ -489,7 +491,8 @@ class ReliabilityCurve:
         if self.planner:
             lines = [describe_annotation_needs(self.target, self.planner)]
         lines += [*self.notes, _EXTRAPOLATION_NOTE]
-        return str(ResultTable(columns, rows, lines, missing="nan"))
+        title = "Split-half reliability by number of annotations"
+        return ResultTable(columns, rows, lines, title, "nan")
 
 
 _INCOMPLETE_NOTES = {
@@ -524,8 +527,9 @@ def annotations_for(target: float, r: float, annotations: float) -> float:
     return annotations * target * (1 - r) / (r * (1 - target)) if r > 0 else math.nan
 
 
+@frames_like_source
 def reliability_curve(
-    judgments: Judgments,
+    judgments: Judgments | Source,
     *,
     trials: int = 100,
     odd: OddRule = "coin",
@@ -549,6 +553,7 @@ def reliability_curve(
     >>> [(point.annotations, round(point.pearson.mean, 3)) for point in (*curve.points, curve.overall)]
     [(2, 1.0), (3, 0.989), (4, 1.0), (4.0, 1.0)]
     """
+    judgments = as_judgments(judgments)
     check_target(target)
     check_options(trials, odd=(odd, OddRule))
     canonical = judgments.canonical if len(judgments) else None

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from bws.clusters import MIN_CLUSTERS
 from bws.components import item_components
+from bws.frames import Tabular
 from bws.records import CanonicalJudgments, Judgments
+from bws.tables import Column, ResultTable
 
 __all__ = ["ItemDisagreement", "SplitItems", "split_items"]
 
@@ -36,7 +38,6 @@ MIN_EXCEEDANCES = 10
 used."""
 MIN_SKEWNESS = 0.01
 MAX_ITEMS_SHOWN = 20
-MAX_ITEM_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class ItemDisagreement:
     """Whether q is at most 0.05 and the share at least 0.25; None if q is NaN."""
 
 
-@dataclass(frozen=True)
-class SplitItems:
+@dataclass(frozen=True, repr=False)
+class SplitItems(Tabular):
     """Disagreement about all judged items, sorted by group and id."""
 
     items: tuple[ItemDisagreement, ...]
@@ -91,26 +92,30 @@ class SplitItems:
 
     def table(self) -> str:
         """Return the split items as text, their number, then the notes."""
-        from tabulate import tabulate
+        return str(self.result_table().head(MAX_ITEMS_SHOWN))
 
-        headers = ["item", "group", "score", "annotators", "for", "against", "share", "q"]
-        rows = [
-            [
-                *(item.item[:MAX_ITEM_WIDTH], item.group, item.score, item.annotators),
-                *(item.annotators_for, item.annotators_against, item.share, item.q),
-            ]
-            for item in self.split[:MAX_ITEMS_SHOWN]
+    def result_table(self) -> ResultTable:
+        """Return a row per split item; their number is a note."""
+        columns = [
+            Column("item", "item"),
+            Column("group", "group", is_detail=not any(item.group for item in self.split)),
+            Column("score", "score", ".2f", align="right"),
+            Column("annotators", "annotators", align="right"),
+            Column("annotators_for", "for", align="right"),
+            Column("annotators_against", "against", align="right"),
+            Column("share", "share", ".2f", align="right"),
+            Column("q", "q", ".2g", align="right"),
         ]
-        table = [tabulate(rows, headers, floatfmt=".2g")] if rows else []
-        return "\n".join([*table, *self._summary(), *self.notes])
+        rows = [[getattr(item, column.key) for column in columns] for item in self.split]
+        notes = [*self._summary(), *self.notes]
+        return ResultTable(columns, rows, notes, "Items on which annotators disagree")
 
     def _summary(self) -> Iterator[str]:
         tested = sum(item.split is not None for item in self.items)
         if not tested:
             return
-        more = f" ({MAX_ITEMS_SHOWN} shown)" if len(self.split) > MAX_ITEMS_SHOWN else ""
         yield (
-            f"{len(self.split)} of {tested} items with an intermediate score (-1/3 to 1/3) are split{more}: "
+            f"{len(self.split)} of {tested} items with an intermediate score (-1/3 to 1/3) are split: "
             f"some annotators consistently choose them as best, others as worst (q <= "
             f"{FALSE_DISCOVERY_RATE}, share >= {MIN_SHARE})"
         )

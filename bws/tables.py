@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import pairwise
+from typing import Any, Literal, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    import polars as pl
+from bws.frames import FrameLibrary, data_frame
+from bws.latex import comment, latex_text, table_environment, tabular
+from bws.problems import suggestion
 
 __all__ = [
     "FORMATS",
     "Cell",
     "Column",
     "Interval",
+    "NumberText",
     "ResultTable",
+    "TableStyle",
     "heading",
+    "keyed_columns",
     "limits_text",
     "part_name",
     "remarks",
+    "rendered",
     "tabulated",
+    "wrapped",
 ]
 
-FORMATS = {"table": "simple", "markdown": "github", "latex": "latex_booktabs"}
-"""Name of a text format -> tabulate's name."""
+FORMATS = ("table", "markdown", "latex", "csv")
+"""Formats of commands; in Python also ``html``."""
+TABULATE_FORMATS = {"table": "simple", "markdown": "github", "html": "html"}
 ALL_GROUPS = "all"
+WIDTH = 100
+"""Number of characters in a line of text if the output is not a terminal, and at least of a table."""
 
 
 @runtime_checkable
@@ -40,8 +55,43 @@ class Interval(Protocol):
     def high(self) -> float: ...  # noqa: D102
 
 
-Cell = str | int | float | Interval | Mapping[str, Any] | None
-"""Text, a number, a number with its interval, column values of a group, or nothing."""
+Emphasis = Literal["", "bold", "underline"]
+"""Emphasis of a number, the text up to its first space."""
+EMPHASIS = {
+    "table": {"bold": "«{}»", "underline": "‹{}›"},
+    "markdown": {"bold": "**{}**", "underline": "<u>{}</u>"},
+    "latex": {"bold": r"\textbf{{{}}}", "underline": r"\underline{{{}}}"},
+}
+"""Format -> emphasis -> number with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberText:
+    """A number with a text of its own, which starts with the number."""
+
+    text: str
+    value: float
+    emphasis: Emphasis = ""
+
+
+Cell = str | int | float | Interval | NumberText | Mapping[str, Any] | None
+"""Text, a number, a number with its interval or text, column values of a group, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableStyle:
+    """Format of printed tables."""
+
+    form: str = "table"
+    """One of `FORMATS`."""
+    columns: Sequence[str] = ()
+    """Keys of the columns, in order; empty for all. Only the tables with the most of them are printed."""
+    caption: str = ""
+    """LaTeX: caption of a floating table; those of further tables end with their titles."""
+    label: str = ""
+    """LaTeX: label of a floating table; those of further tables end with their numbers."""
+    bold_best: bool = False
+    """LaTeX: whether the best values of columns with an order are in bold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +112,8 @@ class Column:
     align: Literal["left", "right", "decimal"] = "left"
     is_detail: bool = False
     """Whether it occurs only in CSV files and data frames."""
+    best: Literal["", "max", "min"] = ""
+    """Whether the highest or the lowest number is the best one."""
     parts: Sequence[Column] = ()
     """For a column of groups, the names of its columns; without them, texts have one column with the group's
     name."""
@@ -81,10 +133,28 @@ class Column:
             return cell or ""
         if isinstance(cell, Mapping):
             return part_name(cell)
+        if isinstance(cell, NumberText):
+            return cell.text
         if isinstance(cell, Interval):
             value = self.text(cell.value, missing)
             return value if math.isnan(cell.value) else f"{value} {limits_text(cell, self.spec)}"
         return missing if math.isnan(cell) else f"{cell:{self.spec}}{self.unit}"
+
+
+def keyed_columns(
+    titles: Iterable[str], spec: str = "", best: Literal["", "max", "min"] = ""
+) -> list[Column]:
+    """Return columns with their titles as keys, without commas and numbered if equal.
+
+    >>> [column.key for column in keyed_columns(["a, 4 bits", "b", "b"])]
+    ['a 4 bits', 'b', 'b #2']
+    """
+    columns: list[Column] = []
+    for title in titles:
+        count = sum(column.title == title for column in columns) + 1
+        key = title.replace(",", "")
+        columns.append(Column(key if count == 1 else f"{key} #{count}", title, spec, best=best))
+    return columns
 
 
 def limits_text(interval: Interval, spec: str) -> str:
@@ -123,35 +193,87 @@ class ResultTable:
     """Text for NaN."""
     sources: Sequence[str] = ()
     """JSON Pointer of each row's numbers in the ``--json`` output of the command."""
+    reference_rows: int = 0
+    """Number of last rows that are no candidates for the best value."""
+    compares_rows: bool = False
+    """Whether the best value is that of each row, not of each column."""
+    introduction: Sequence[str] = ()
+    """Lines between title and table."""
 
     def __str__(self) -> str:
         """Return the table and its notes for the terminal."""
-        return "\n".join([self.text(), *self.notes])
+        text = [self.text()] if self.rows else []
+        return "\n".join([*text, *remarks(self.notes, "table")])
 
     def text(self, form: str = "table") -> str:
-        """Return the table in a format of `FORMATS`, without title and notes.
+        """Return the table in a format of `FORMATS` or as ``html``, without title and notes.
 
         A title shared by several columns is above the first of them.
         """
+        if form == "csv":
+            return self.csv()
+        if form == "latex":
+            return self.latex()
+        align = [column.align for column in self.text_columns()]
+        return tabulated(self.text_rows(form=form), self._headers(), form, align)
+
+    def _headers(self) -> list[str]:
         columns = self.text_columns()
         groups = ["", *(column.group for column in columns)]
-        headers = [
+        return [
             column.title if column.group and column.group == before else column.header
             for before, column in zip(groups, columns, strict=False)
         ]
-        return tabulated(self.text_rows(), headers, form, [column.align for column in columns])
+
+    def latex(self, caption: str = "", label: str = "", *, bold_best: bool = False) -> str:
+        """Return the table as a ``tabular``, in a ``table`` with caption or label if they are given.
+
+        bold_best: whether the best numbers of columns with an order are in bold, all of several equal ones.
+        """
+        columns = self.text_columns()
+        groups = [latex_text(column.group) for column in columns]
+        shared = [group for group, other in pairwise(groups) if group and group == other]
+        headers = [
+            latex_text(column.title if group in shared else column.header)
+            for group, column in zip(groups, columns, strict=True)
+        ]
+        table = self.with_best() if bold_best else self
+        rows = table.text_rows(form="latex")
+        text = tabular(rows, headers, groups, [column.align for column in columns])
+        return table_environment(text, caption, label)
+
+    def with_best(self) -> ResultTable:
+        """Return the table with the best numbers in bold, and those that look equal."""
+        rows = [list(row) for row in self.rows]
+        compared = range(len(rows) - self.reference_rows)
+        lines = [[(i, n) for i in compared] for n, column in enumerate(self.columns) if column.best]
+        for line in zip(*lines, strict=True) if self.compares_rows else lines:
+            values = {(i, n): _value(rows[i][n]) for i, n in line}
+            defined = [cell for cell in line if not math.isnan(values[cell])]
+            texts = {(i, n): self.columns[n].text(rows[i][n], "") for i, n in defined}
+            if defined:
+                best = min if self.columns[line[0][1]].best == "min" else max
+                best_number = texts[best(defined, key=values.__getitem__)].partition(" ")[0]
+                for i, n in defined:
+                    if texts[i, n].partition(" ")[0] == best_number:
+                        rows[i][n] = NumberText(texts[i, n], values[i, n], "bold")
+        return replace(self, rows=rows)
+
+    def column_keys(self) -> list[str]:
+        """Return the keys of the columns."""
+        return [column.key for column in self.columns]
 
     def text_columns(self) -> list[Column]:
         """Return the columns for texts: without details, and with one column per name of a group."""
         visible_columns = (column for column in self.columns if not column.is_detail)
         return [each for column in visible_columns for each in column.parts or [column]]
 
-    def text_rows(self, missing: str | None = None) -> list[list[str]]:
-        """Return the cells of `text_columns` as texts."""
+    def text_rows(self, missing: str | None = None, form: str = "") -> list[list[str]]:
+        """Return the cells of `text_columns` as texts, with the emphasis and the escapes of a format."""
         blank = self.missing if missing is None else missing
         return [
             [
-                text
+                _formatted(text, cell, form)
                 for column, cell in zip(self.columns, row, strict=True)
                 if not column.is_detail
                 for text in _cell_texts(column, cell, blank)
@@ -164,7 +286,7 @@ class ResultTable:
         index = {column.key: n for n, column in enumerate(self.columns)}
         columns = [self.columns[index[key]] for key in keys]
         rows = [[row[index[key]] for key in keys] for row in self.rows]
-        return ResultTable(columns, rows, self.notes, self.title, self.missing, self.sources)
+        return replace(self, columns=columns, rows=rows)
 
     def csv(self) -> str:
         """Return the table as CSV with full precision; NaN and missing group values are empty."""
@@ -174,14 +296,29 @@ class ResultTable:
         rows = zip(*values.values(), strict=True)
         return csv_text((["" if cell != cell else cell for cell in row] for row in rows), [*values])
 
-    def frame(self) -> pl.DataFrame:
-        """Return the table as a data frame, with null for NaN and missing group values.
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """Return the table as a data frame of pandas or Polars, with full precision.
 
         A number with an interval has two additional columns, its key with ``_low`` and ``_high``.
         """
-        import polars as pl
+        return data_frame(self._values(), library)
 
-        return pl.DataFrame(self._values(), strict=False).fill_nan(None)
+    def html(self) -> str:
+        """Return the table as HTML; texts are escaped."""
+        return "\n".join([self.text("html"), *(f"<p>{escape(note)}</p>" for note in self.notes)])
+
+    def width(self) -> int:
+        """Return the number of characters in a line of the table as text, without wrapping."""
+        columns = zip(self._headers(), *self.text_rows(), strict=True)
+        widths = [max(map(len, column)) for column in columns]
+        return sum(widths) + 2 * (len(widths) - 1)
+
+    def head(self, count: int) -> ResultTable:
+        """Return the table with its first rows, and a note on the number of all rows."""
+        if len(self.rows) <= count:
+            return self
+        notes = [f"{count} of {len(self.rows)} rows", *self.notes]
+        return replace(self, rows=self.rows[:count], notes=notes, sources=self.sources[:count])
 
     def _values(self) -> dict[str, list[Any]]:
         """Return names and plain values of the columns."""
@@ -189,6 +326,22 @@ class ResultTable:
         for n, column in enumerate(self.columns):
             values.update(_plain_values(column, [row[n] for row in self.rows]))
         return values
+
+
+def _value(cell: Cell) -> float:
+    """Return the number in a cell; NaN without one."""
+    if isinstance(cell, (NumberText, Interval)):
+        return cell.value
+    return float(cell) if isinstance(cell, (int, float)) else math.nan
+
+
+def _formatted(text: str, cell: Cell, form: str) -> str:
+    """Return the text of a cell in a format; an emphasis is on the number at its start."""
+    escaped = latex_text if form == "latex" else str
+    if not isinstance(cell, NumberText) or not cell.emphasis or form not in EMPHASIS:
+        return escaped(text)
+    number, space, interval = text.partition(" ")
+    return EMPHASIS[form][cell.emphasis].format(escaped(number)) + escaped(space + interval)
 
 
 def _cell_texts(column: Column, cell: Cell, missing: str) -> Iterator[str]:
@@ -209,6 +362,8 @@ def _plain_values(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, 
             *(name for cell in mappings for name in cell),
         ]
         yield from ((name, [cell.get(name) for cell in mappings]) for name in dict.fromkeys(names))
+    elif any(isinstance(cell, NumberText) for cell in cells):
+        yield column.key, [cell.value if isinstance(cell, NumberText) else cell for cell in cells]
     elif any(isinstance(cell, Interval) for cell in cells):
         yield column.key, [cell.value if isinstance(cell, Interval) else cell for cell in cells]
         for limit in ("low", "high"):
@@ -217,14 +372,90 @@ def _plain_values(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, 
         yield column.key, list(cells)
 
 
+def rendered(tables: Sequence[ResultTable], style: TableStyle, *, titles: bool = True) -> str:
+    """Return tables with their titles and notes in a format.
+
+    Notes that are the same list for adjacent tables are below the last of them. titles: whether tables for
+    the terminal have titles. Raises ValueError for unknown columns, and for several tables as CSV.
+    """
+    tables = _with_columns(tables, style.columns) if style.columns else tables
+    if style.form == "csv":
+        if len(tables) > 1:
+            raise ValueError(
+                f"CSV has a single table, not {len(tables)}; omit some, or select columns"
+            )
+        return tables[0].csv()
+    following = [*tables[1:], ResultTable([], [])]
+    return "\n\n".join(
+        _rendered(
+            replace(table, notes=[]) if table.notes is after.notes else table,
+            style,
+            number,
+            titles=titles,
+        )
+        for number, (table, after) in enumerate(zip(tables, following, strict=True), start=1)
+    )
+
+
+def _with_columns(tables: Sequence[ResultTable], keys: Sequence[str]) -> list[ResultTable]:
+    """Return the tables with the most of these columns, each with only those."""
+    known_keys = dict.fromkeys(key for table in tables for key in table.column_keys())
+    for key in keys:
+        if key not in known_keys:
+            names = ", ".join(known_keys)
+            raise ValueError(
+                f"there is no column {key!r}{suggestion(key, known_keys)}; expected {names}"
+            )
+    present = [[key for key in keys if key in table.column_keys()] for table in tables]
+    most = max(map(len, present))
+    pairs = zip(tables, present, strict=True)
+    return [table.select(*selected) for table, selected in pairs if len(selected) == most]
+
+
+def _rendered(table: ResultTable, style: TableStyle, number: int, *, titles: bool) -> str:
+    title = [f"{heading(table.title, style.form)}\n"] if table.title and titles else []
+    title += [*remarks(table.introduction, style.form), ""] if table.introduction else []
+    notes = (
+        ["", *remarks(table.notes, style.form)]
+        if table.notes and titles
+        else remarks(table.notes, style.form)
+    )
+    if not table.rows and notes:
+        return "\n".join([*title, *remarks(table.notes, style.form)])
+    if style.form != "latex":
+        return "\n".join([*title, table.text(style.form), *notes])
+    is_first = number == 1 or not table.title
+    caption = style.caption if is_first or not style.caption else f"{style.caption}: {table.title}"
+    label = f"{style.label}-{number}" if style.label and number > 1 else style.label
+    content = table.latex(caption, label, bold_best=style.bold_best)
+    return "\n".join([*title, content, *notes])
+
+
 def heading(text: str, form: str) -> str:
     """Return a heading in a format."""
     return {"markdown": f"### {text}", "latex": f"% {text}"}.get(form, text)
 
 
 def remarks(lines: Sequence[str], form: str) -> list[str]:
-    """Return lines below a table; comments in LaTeX."""
-    return [f"% {line}" for line in lines] if form == "latex" else list(lines)
+    """Return lines below a table; comments in LaTeX, wrapped for the terminal."""
+    if form == "latex":
+        return comment(lines)
+    return [wrapped(line) for line in lines] if form == "table" else list(lines)
+
+
+def wrapped(line: str) -> str:
+    """Return a line wrapped to the width of the terminal; continuation lines are indented."""
+    options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return (
+        textwrap.fill(line, _line_width(), subsequent_indent="  ", **options)
+        if line.strip()
+        else line
+    )
+
+
+def _line_width() -> int:
+    """Return the width of the terminal, or `WIDTH` if the output is none."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
 def tabulated(
@@ -233,8 +464,92 @@ def tabulated(
     form: str = "table",
     align: Sequence[str] | None = None,
 ) -> str:
-    """Return a table in a format of `FORMATS`; cells are written unchanged, left-aligned by default."""
+    """Return a table in a format of `FORMATS`; cells are written unchanged, left-aligned by default.
+
+    A table that is too wide for the terminal has wrapped cells.
+    """
     from tabulate import tabulate
 
-    style = FORMATS[form]
-    return str(tabulate(rows, headers, tablefmt=style, disable_numparse=True, colalign=align))
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    if form == "latex":
+        cells = [[latex_text(text) for text in row] for row in texts]
+        return tabular(cells, [latex_text(title) for title in headers], (), align)
+    style = TABULATE_FORMATS.get(form, form)
+    if form == "table" and (widths := _wrapped_widths(texts, headers)):
+        texts = [[_folded(text, widths[n]) for n, text in enumerate(row)] for row in texts]
+        headers = [_folded(title, widths[n], hyphens=True) for n, title in enumerate(headers)]
+        with _narrow_headers():
+            return str(
+                tabulate(texts, headers, tablefmt=style, disable_numparse=True, colalign=align)
+            )
+    return str(tabulate(texts, headers, tablefmt=style, disable_numparse=True, colalign=align))
+
+
+@contextmanager
+def _narrow_headers() -> Iterator[None]:
+    """Let tabulate make columns as narrow as their headers."""
+    import tabulate
+
+    padding = tabulate.MIN_PADDING
+    tabulate.MIN_PADDING = 0
+    try:
+        yield
+    finally:
+        tabulate.MIN_PADDING = padding
+
+
+def _wrapped_widths(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> list[int]:
+    """Return widths of columns with which a table fits the terminal; empty if it fits without wrapping.
+
+    The widest columns are wrapped first: cells at spaces outside brackets, headers also at hyphens; then
+    cells also at spaces in brackets. Names and numbers are not divided, so that a table of very many columns
+    may be wider.
+    """
+    import tabulate
+
+    count = max(map(len, [*rows, headers]), default=0)
+    cells = [[row[n] for row in rows if n < len(row)] for n in range(count)]
+    titles = [[headers[n]] if headers else [] for n in range(count)]
+    widths = [max(map(len, [*a, *b]), default=0) for a, b in zip(cells, titles, strict=True)]
+    padded = [
+        max([width, *(len(title) + tabulate.MIN_PADDING for title in texts)])
+        for width, texts in zip(widths, titles, strict=True)
+    ]
+    room = max(_line_width(), WIDTH) - 2 * (count - 1)
+    if sum(padded) <= room:
+        return []
+    for cell_break in (CELL_BREAK, SPACE):
+        words = [
+            [*_split(cell_break, texts), *_split(HEADER_BREAK, headers)]
+            for texts, headers in zip(cells, titles, strict=True)
+        ]
+        least = [max(map(len, column), default=0) for column in words]
+        while sum(widths) > room and widths != least:
+            n = max(range(count), key=lambda n: (widths[n] > least[n], widths[n]))
+            widths[n] -= 1
+    return widths
+
+
+def _split(pattern: re.Pattern[str], texts: Iterable[str]) -> Iterator[str]:
+    return (word for text in texts for word in pattern.split(text))
+
+
+CELL_BREAK = re.compile(r" (?![^\[]*\])")
+"""Spaces outside brackets."""
+SPACE = re.compile(" ")
+HEADER_BREAK = re.compile(r" (?![^\[]*\])|(?<=-)")
+"""Spaces outside brackets, and places after hyphens."""
+
+
+def _folded(text: str, width: int, *, hyphens: bool = False) -> str:
+    """Return a text with line breaks at spaces, outside brackets if possible, so that no line is wider.
+
+    hyphens: also break after hyphens.
+    """
+    if len(text) <= width:
+        return text
+    pieces = CELL_BREAK.split(text)
+    if max(map(len, pieces)) <= width:
+        text = " ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") for piece in pieces)
+    folded = textwrap.fill(text, width, break_on_hyphens=hyphens, break_long_words=False)
+    return folded.replace("\N{NO-BREAK SPACE}", " ")

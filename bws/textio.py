@@ -16,10 +16,12 @@ import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from bws.problems import InputError, Problem
+from bws.frames import Source, frame_bytes, is_path
+from bws.problems import InputError, Problem, closest
 
 __all__ = [
     "check_is_text",
@@ -57,6 +59,7 @@ TOML_LOCATION = re.compile(r" \(at line (\d+), column \d+\)$")
 TEMPORARY = ".bws.part"
 """Suffix of temporary files, not used by other programs."""
 FORGOTTEN = 3600.0
+MAX_SCANNED_FILES = 1000
 """Age in seconds of a temporary file that is considered abandoned by a killed process."""
 
 log = logging.getLogger(__name__)
@@ -64,17 +67,23 @@ _looked: dict[Path, float] = {}
 """Folder -> time of this process's last search for abandoned files."""
 
 
-def display_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of a path in messages: ``-`` is ``<stdin>``."""
+def display_name(path: Source) -> str:
+    """Return the name of a source in messages: ``-`` is ``<stdin>``; frames and records are ``<data>``."""
+    if not is_path(path):
+        return "<data>"
     return "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
+def read_bytes(path: Source) -> bytes:
     """Read a whole file; ``-`` is standard input, ``.gz`` is decompressed, a byte order mark is dropped.
+
+    A data frame or records are returned as CSV.
 
     Raises InputError if the file is missing, is a directory, cannot be read or decompressed, or exceeds the
     limits of `too_much`.
     """
+    if not is_path(path):
+        return frame_bytes(path)
     name, began = os.fspath(path), time.perf_counter()
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
@@ -83,7 +92,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except InputError:
         raise
     except FileNotFoundError:
-        raise InputError(Problem(name, None, "no such file")) from None
+        raise InputError(Problem(name, None, f"no such file{_similar_file(Path(name))}")) from None
     except IsADirectoryError:
         raise InputError(Problem(name, None, "is a directory; expected a file")) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -94,6 +103,17 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     seconds = time.perf_counter() - began
     log.debug("read %s: %d bytes, %.3f s", display_name(path), len(data), seconds)
     return data.removeprefix(BYTE_ORDER_MARK)
+
+
+def _similar_file(path: Path) -> str:
+    """Return the suggestion of a file of the same folder and type for a missing one."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [Path(entry.name) for entry in islice(entries, MAX_SCANNED_FILES)]
+    except OSError:
+        return ""
+    stem = closest(path.stem, (name.stem for name in names if name.suffix == path.suffix))
+    return f"; did you mean {stem + path.suffix!r}?" if stem else ""
 
 
 def too_much(packed: int, unpacked: int) -> str:

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the commands' own --help: python docs/generate_cli.py."""
+"""Write docs/reference/cli.md from the commands' own --help: python docs/generate_cli.py."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "cli.md"
+PAGE = ROOT / "docs" / "reference" / "cli.md"
+
+HEAD = """# Commands
+
+*For all who look up an option.* Generated from `--help` by `make cli`.
+
+For completion in bash, add `eval "$(_GICCS_COMPLETE=bash_source giccs)"` to `~/.bashrc`;
+likewise `zsh_source`, `fish_source`.
+"""
 
 
 def page() -> str:
-    """Return the page: a section a command."""
+    """Return the page: a section per command, `giccs` first."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-    parts = ["# Commands\n\nGenerated from `--help` by `make docs`.\n"]
-    for name, target in sorted(scripts.items()):
+    parts = [HEAD]
+    for name, target in sorted(scripts.items(), key=lambda script: (script[0] != "giccs", script)):
         module, function = target.split(":")
         command = getattr(importlib.import_module(module), function)
         parts += sections(name, command, "##")
@@ -25,14 +33,15 @@ def page() -> str:
 
 
 def sections(name: str, command: click.Command, mark: str) -> Iterator[str]:
-    """Yield the section of a command, and of the commands below it."""
+    """Yield the section of a command, and of the commands below it that are not named after another."""
     context = click.Context(command, info_name=name, terminal_width=100, **command.context_settings)
     yield f"{mark} {name}\n\n```text\n{command.get_help(context)}\n```\n"
     if hasattr(command, "list_commands"):
         for below in command.list_commands(context):
             found = command.get_command(context, below)
             assert found is not None
-            yield from sections(f"{name} {below}", found, f"{mark}#")
+            if found.name == f"{name} {below}":
+                yield from sections(found.name, found, f"{mark}#")
 
 
 if __name__ == "__main__":

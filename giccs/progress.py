@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-__all__ = ["Progress", "silent"]
+__all__ = ["Progress", "progress_bar", "silent"]
 
 T = TypeVar("T")
 
@@ -21,3 +21,10 @@ class Progress(Protocol):
 def silent(work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
     """Yield the work without a progress bar."""
     yield from work
+
+
+def progress_bar(work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
+    """Yield the work with a progress bar on standard error."""
+    from tqdm import tqdm
+
+    yield from tqdm(work, desc=label, total=total, leave=False)

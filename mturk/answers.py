@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
@@ -14,6 +14,7 @@ from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse
 
 __all__ = [
     "COMMENT",
+    "OTHER_SUFFIX",
     "TUPLES_SCRIPT",
     "expected_tuples",
     "expected_tuples_in_page",
@@ -33,6 +34,8 @@ SCHEMA = (
 COMMENT = "comment"
 TUPLES_SCRIPT = "giccs-tuples"
 """Id of the script element that lists the tuples of a page."""
+OTHER_SUFFIX = "-other"
+"""Suffix of the field name of the free-text option of a multiple-choice question."""
 VALUES = ("FreeText", "SelectionIdentifier", "OtherSelectionText", "UploadedFileKey")
 
 
@@ -119,15 +122,32 @@ def read_comment(fields: Fields) -> str:
     return dict(fields).get(COMMENT, "").strip()
 
 
-def to_xml(fields: Fields) -> str:
+def to_xml(fields: Fields, selections: Container[str] = ()) -> str:
     """Return the QuestionFormAnswers XML of a form's fields, in order.
 
-    Characters that XML cannot represent become U+FFFD; browsers do not send them by themselves.
+    Fields of the multiple-choice questions `selections` are joined to one Answer per question. Characters
+    that XML cannot represent become U+FFFD; browsers do not send them by themselves.
+
+    >>> xml = to_xml([("q", "a"), ("q", "b")], selections={"q"})
+    >>> xml.count("<Answer>"), xml.count("<SelectionIdentifier>")
+    (1, 2)
     """
+    values_by_question: dict[tuple[object, str], list[str]] = {}
+    for index, (name, value) in enumerate(fields):
+        question = name.removesuffix(OTHER_SUFFIX)
+        key: tuple[object, str]
+        if name in selections:
+            key, element = (name, name), "SelectionIdentifier"
+        elif question in selections:
+            key, element = (question, question), "OtherSelectionText"
+        else:
+            key, element = (index, name), "FreeText"
+        if value or element != "OtherSelectionText":
+            values = values_by_question.setdefault(key, [])
+            values.append(f"<{element}>{_escaped(value)}</{element}>")
     answers = "".join(
-        f"<Answer><QuestionIdentifier>{_escaped(name)}</QuestionIdentifier>"
-        f"<FreeText>{_escaped(value)}</FreeText></Answer>"
-        for name, value in fields
+        f"<Answer><QuestionIdentifier>{_escaped(name)}</QuestionIdentifier>{''.join(values)}</Answer>"
+        for (_, name), values in values_by_question.items()
     )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>'

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 __all__ = [
     "ExternalQuestion",
     "HTMLQuestion",
+    "Question",
     "QuestionForm",
+    "check_question",
     "forbidden_in_xml",
     "local_name",
+    "normalise_url",
     "parse_xml",
     "read_question",
+    "selection_questions",
     "write_html_question",
 ]
 
@@ -25,6 +30,12 @@ HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 NAME = re.compile(rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d{{2}}-\d{{2}}/(\w+)\.xsd\}}(\w+)")
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 ABOVE_PLANE_0 = re.compile("[\U00010000-\U0010ffff]")
+HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.(?!-)[a-z0-9_-]{1,63})*\.?")
+NOT_IN_URL = re.compile(r"[\s;\\\x00-\x1f\x7f]")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+DEFAULT_PORTS = {"http": 80, "https": 443}
+URL_SAFE = "%/:=&?~#+!$,'@()*[]-._"
+"""Characters that are kept in the path, query and fragment of an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,7 @@ class ExternalQuestion:
     """A page of the requester's site, displayed in a frame."""
 
     url: str
+    """Normalised address; see `normalise_url`."""
     frame_height: int
 
 
@@ -49,6 +61,9 @@ class QuestionForm:
     """A form in the QuestionForm vocabulary."""
 
     root: Element
+
+
+Question = HTMLQuestion | ExternalQuestion | QuestionForm
 
 
 def write_html_question(html: str, frame_height: int = 0) -> str:
@@ -82,7 +97,7 @@ def forbidden_in_xml(text: str) -> list[str]:
     return FORBIDDEN.findall(text)
 
 
-def read_question(question_xml: str) -> HTMLQuestion | ExternalQuestion | QuestionForm:
+def read_question(question_xml: str) -> Question:
     """Parse question XML; ValueError if it is invalid.
 
     All published dates of a schema are accepted. Document type definitions are refused.
@@ -99,6 +114,25 @@ def read_question(question_xml: str) -> HTMLQuestion | ExternalQuestion | Questi
     raise ValueError(
         f"the root element is {root.tag}; expected HTMLQuestion, ExternalQuestion or QuestionForm, "
         f"each in its namespace, such as {HTML_QUESTION}"
+    )
+
+
+def check_question(question_xml: str) -> Question:
+    """Parse question XML of a request; ValueError if it is invalid or violates the schema of its form."""
+    from mturk.question_form_schema import form_problems
+
+    question = read_question(question_xml)
+    if isinstance(question, QuestionForm) and (problems := form_problems(question.root)):
+        raise ValueError("; ".join(problems[:20]))
+    return question
+
+
+def selection_questions(question: Question) -> frozenset[str]:
+    """Return the identifiers of the multiple-choice questions of a form; empty for other questions."""
+    return frozenset(
+        _element_text(element, "QuestionIdentifier")
+        for element in (question.root if isinstance(question, QuestionForm) else ())
+        if any(local_name(child) == "SelectionAnswer" for child in element.iter())
     )
 
 
@@ -158,10 +192,49 @@ def _frame_height(root: Element) -> int:
 def _external_url(root: Element) -> str:
     url = _element_text(root, "ExternalURL")
     try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and parts.hostname is not None
-    except ValueError:
-        valid = False
-    if not valid:
-        raise ValueError(f"ExternalURL is {url!r}; expected an http or https address")
-    return url
+        return normalise_url(url)
+    except ValueError as error:
+        raise ValueError(
+            f"ExternalURL is {url!r}: {error}; expected an https address, such as https://example.org/task"
+        ) from None
+
+
+def normalise_url(url: str) -> str:
+    """Return an https address in ASCII: IDNA host name, percent-encoded path, no default port.
+
+    http is accepted for this machine only. Raises ValueError for anything else, and for credentials,
+    spaces, control characters, backslashes and semicolons, which have a meaning in headers of the page
+    that embeds the address.
+
+    >>> normalise_url("HTTPS://例え.jp:443/ä?x=1")
+    'https://xn--r8jz45g.jp/%C3%A4?x=1'
+    """
+    if match := NOT_IN_URL.search(url):
+        raise ValueError(f"it contains {match[0]!r}")
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise ValueError("it contains credentials")
+    scheme = parts.scheme
+    if scheme not in DEFAULT_PORTS:
+        raise ValueError(f"the scheme is {scheme!r}")
+    host = _ascii_host(parts.hostname or "")
+    if scheme == "http" and host not in LOCAL_HOSTS:
+        raise ValueError("the scheme is 'http'")
+    port = "" if parts.port in (None, DEFAULT_PORTS[scheme]) else f":{parts.port}"
+    path, query, fragment = (quote(text, URL_SAFE) for text in parts[2:])
+    return urlunsplit((scheme, host + port, path or "/", query, fragment))
+
+
+def _ascii_host(host: str) -> str:
+    """Return a host name as browsers look it up; IDNAError, a ValueError, if it is invalid."""
+    if ":" in host:
+        if "%" in host:
+            raise ValueError("the address has a scope")
+        return f"[{IPv6Address(host)}]"
+    if not host.isascii():
+        import idna
+
+        host = idna.encode(host, uts46=True).decode()
+    if not HOST_NAME.fullmatch(host):
+        raise ValueError(f"the host name is {host!r}")
+    return host

@@ -1,6 +1,9 @@
 """What tests of several packages need."""
 
+import re
 import shutil
+import subprocess
+import unicodedata
 
 import pytest
 
@@ -13,6 +16,12 @@ else:  # how long an example takes says nothing on a busy machine
         "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("untimed")
+
+
+@pytest.fixture(autouse=True)
+def _wide_terminal(monkeypatch):
+    """Show each row of a table on one line."""
+    monkeypatch.setenv("COLUMNS", "250")
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +41,43 @@ def chromium():
         )
         yield browser
         browser.close()
+
+
+LATEX_PREAMBLE = r"""\documentclass{article}
+\usepackage{booktabs}
+\usepackage[paperwidth=150cm,paperheight=100cm,margin=1cm]{geometry}
+\begin{document}
+"""
+
+
+@pytest.fixture
+def typeset(tmp_path):
+    """Return a function from LaTeX to the text of its PDF, without white space and underscores.
+
+    Underscores are lines in the default fonts of pdflatex. The function fails on errors of pdflatex and on
+    repeated labels; it skips the test where a program is missing.
+    """
+
+    def text_of(body):
+        for program, package in (
+            ("pdflatex", "texlive-latex-recommended"),
+            ("pdftotext", "poppler-utils"),
+        ):
+            if shutil.which(program) is None:
+                pytest.skip(f"{program} is not installed (Debian package {package})")
+        source = f"{LATEX_PREAMBLE}{body}\n\\end{{document}}\n"
+        (tmp_path / "paper.tex").write_text(source, encoding="utf-8")
+        options = ["-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode"]
+        done = subprocess.run(
+            ["pdflatex", *options, "paper.tex"], cwd=tmp_path, capture_output=True, check=False
+        )
+        log = done.stdout.decode(errors="replace")
+        assert done.returncode == 0, log[-2000:]
+        labels = re.findall(r"\\label{(.*?)}", body)
+        assert len(labels) == len({*labels})
+        read = ["pdftotext", "-layout", "paper.pdf", "-"]
+        pdf = subprocess.run(read, cwd=tmp_path, capture_output=True, check=True)
+        text = pdf.stdout.decode().translate({0x2C6: "^", 0x2DC: "~", ord("_"): ""})
+        return unicodedata.normalize("NFC", "".join(text.split()))
+
+    return text_of

@@ -1,4 +1,4 @@
-"""Who may import whom (docs/architecture.md), read from the imports themselves."""
+"""Who may import whom (docs/contributing/architecture.md), read from the imports themselves."""
 
 import ast
 import subprocess
@@ -10,7 +10,10 @@ import pytest
 
 from giccs.csts.cli import COMMANDS as CSTS
 from giccs.evalrank.cli import COMMANDS as EVALRANK
+from giccs_app.cli import COMMANDS as WORKFLOW
+from giccs_app.packaged_data import COMMANDS as DATA
 from mturk.cli import COMMANDS as HITS
+from mturk.cli.prolific import COMMANDS as PROLIFIC
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"bws": ROOT, "giccs": ROOT, "mturk": ROOT, "giccs_app": ROOT / "app"}
@@ -19,7 +22,14 @@ HEAVY = {
     "openai", "ray", "zuko",
 }  # fmt: skip
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-GROUPS = {"mturk-hits": HITS, "giccs-csts": CSTS, "giccs-evalrank": EVALRANK}
+GROUPS = {
+    "giccs": WORKFLOW,
+    "giccs data": DATA,
+    "mturk-hits": HITS,
+    "mturk-hits prolific": PROLIFIC,
+    "giccs-csts": CSTS,
+    "giccs-evalrank": EVALRANK,
+}
 COMMANDS = SCRIPTS | {
     f"{group} {name}": target for group, below in GROUPS.items() for name, target in below.items()
 }
@@ -36,13 +46,14 @@ ALLOWED = {
     ],
     "giccs_app": ["bws", "giccs", "mturk", "giccs_app"],
 }
+ENTRY_POINTS = {"giccs.__main__": ["giccs_app.cli"]}  # python -m giccs
 LAYERS = (
     ("giccs.benchmark", "giccs.caching", "giccs.progress"),
     ("giccs.measures", "giccs.description", "giccs.preparation"),
-    ("giccs.models", "giccs.prompts"),
+    ("giccs.models", "giccs.prompts", "giccs.recipes"),
     ("giccs.tasks",),
     ("giccs.evaluation", "giccs.report"),
-    ("giccs.cli",),
+    ("giccs.cli", "giccs.interface"),
     ("giccs.csts", "giccs.evalrank"),
 )
 """Inside giccs imports run from later rows to earlier ones."""
@@ -80,7 +91,7 @@ def ours(name):
 
 @pytest.mark.parametrize(("module", "path"), [*modules()], ids=lambda value: str(value)[-40:])
 def test_imports_follow_the_rule(module, path):
-    allowed = ALLOWED[module.split(".")[0]]
+    allowed = ENTRY_POINTS.get(module, ALLOWED[module.split(".")[0]])
     forbidden = [
         target
         for prefix, targets in FORBIDDEN.items()
@@ -110,7 +121,7 @@ def test_help_shows_an_example_and_loads_no_framework(script):
     module, function = COMMANDS[script].split(":")
     code = (
         f"from {module} import {function} as command\n"
-        "try: command(['--help'], prog_name='x')\n"
+        f"try: command(['--help'], prog_name={script!r})\n"
         "except SystemExit as end: assert not end.code"
     )
     listing = f"import sys\n{code}\nprint('MODULES', *sys.modules)"

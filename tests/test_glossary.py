@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
-GLOSSARY = (DOCS / "glossary.md").read_text("utf-8")
+GLOSSARY = (DOCS / "background" / "glossary.md").read_text("utf-8")
 NAMES = sorted(set(re.findall(r"\| `([^`]+)` \|$", GLOSSARY, re.MULTILINE)))
 
 
@@ -34,5 +34,5 @@ def test_names_of_the_code_exist(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not re.fullmatch(r"[\w.]+", name)])
 def test_options_and_commands_exist(name):
-    commands = (DOCS / "cli.md").read_text("utf-8")
+    commands = (DOCS / "reference" / "cli.md").read_text("utf-8")
     assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", commands)

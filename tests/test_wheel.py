@@ -1,9 +1,14 @@
 """The package as others get it: built, installed into an environment of its own, used elsewhere."""
 
+import email
+import importlib.util
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -11,6 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+LINK_TARGET = re.compile(r"\]\(([^)]*)\)")
 
 
 def run(*command, cwd):
@@ -23,11 +29,22 @@ def run(*command, cwd):
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
+def source(tmp_path_factory):
+    """Return a copy of the source, because two builds in one folder would share their files."""
+    folder = tmp_path_factory.mktemp("source") / "giccs"
+    for name in ("bws", "giccs", "mturk", "app"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(source, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
-    run(
-        sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "-w", folder, ROOT, cwd=folder
-    )
+    pip = (sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet")
+    run(*pip, "-w", folder, source, cwd=folder)
     (path,) = folder.glob("giccs-*.whl")
     return path
 
@@ -51,9 +68,64 @@ def test_the_wheel_holds_every_module_and_the_sample(wheel):
         if "__pycache__" not in path.parts
     }
     assert expected <= held
+    assert {
+        "giccs/recipes/giccs-paper.toml",
+        "giccs_app/studies/templates/tuples/README.md",
+    } <= held
     assert {"giccs/data/benchmark.jsonl", "giccs/data/judgments.csv", "bws/py.typed"} <= held
     installed_names = {name.split("/")[0] for name in held if ".dist-info" not in name}
     assert installed_names == {"bws", "giccs", "giccs_app", "mturk"}
+
+
+@pytest.fixture(scope="module")
+def sdist(source, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdist")
+    build = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
+    run(sys.executable, "-c", build, folder, cwd=source)
+    (path,) = folder.glob("giccs-*.tar.gz")
+    return path
+
+
+def test_the_sdist_holds_the_files_of_the_wheel(wheel, sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2].removeprefix("app/") for name in archive.getnames()}
+    of_wheel = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert of_wheel <= names
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+
+
+def test_a_package_index_accepts_the_metadata(wheel, sdist):
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist, cwd=wheel.parent)
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(archive.read(name))
+    targets = LINK_TARGET.findall(metadata.get_payload())
+    assert targets
+    assert all(target.startswith(("https://", "#")) for target in targets)
+    assert "[Quickstart]" not in metadata.get_payload()
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    urls = dict(entry.split(", ", 1) for entry in metadata.get_all("Project-URL"))
+    assert all(url.startswith("https://") for url in urls.values())
+    assert {"Paper", "GiCCS data"} <= urls.keys()
+    assert {"best-worst scaling", "language models"} <= {*metadata["Keywords"].split(",")}
+
+
+def test_links_of_the_readme_become_absolute_with_the_address_of_the_repository():
+    spec = importlib.util.spec_from_file_location("giccs_setup", ROOT / "setup.py")
+    setup = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(setup)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    targets = LINK_TARGET.findall(setup.index_description(readme, "https://example.org/giccs"))
+    assert "https://example.org/giccs/blob/HEAD/docs/quickstart.md" in targets
+    assert "https://example.org/giccs/raw/HEAD/docs/pictures/explorer.png" in targets
+    assert all(target.startswith(("https://", "#")) for target in targets)
+    assert len(targets) == len(LINK_TARGET.findall(readme))
+
+
+@pytest.mark.parametrize("target", LINK_TARGET.findall((ROOT / "README.md").read_text("utf-8")))
+def test_links_of_the_readme_exist(target):
+    assert target.startswith(("https://", "#")) or (ROOT / target.partition("#")[0]).exists()
 
 
 def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_path):
@@ -63,6 +135,13 @@ def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_pat
     )
     results = json.loads(answer)["results"]
     assert [result["metrics"]["spearman"]["n"] for result in results] == [300, 300]
+    run(installed / "giccs", "init", "study", cwd=tmp_path)
+    run(installed / "giccs", "data", "copy", "giccs-sample", cwd=tmp_path)
+    assert (tmp_path / "study" / "dialogues.csv").exists()
+    assert (
+        len(json.loads(run(installed / "giccs", "data", "list", "--json", cwd=tmp_path))["data"])
+        > 6
+    )
     listed = run(installed / "python", "-m", "pip", "list", "--format=json", cwd=tmp_path)
     assert "torch" not in {package["name"] for package in json.loads(listed)}
 

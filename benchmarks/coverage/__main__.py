@@ -1,6 +1,6 @@
 """Coverage of the 95 % intervals printed by the commands, in simulated studies.
 
-    python -m benchmarks.coverage [--only SECTION ...] [--replications N] [-o docs/coverage.md]
+    python -m benchmarks.coverage [--only SECTION ...] [--replications N] [-o docs/background/coverage.md]
 
 With -o the tables replace the block `coverage-SECTION` of a document. The exit code is 1 if a cell fails:
 coverage outside of 93 to 97 %, by more than twice its standard error, without a warning.

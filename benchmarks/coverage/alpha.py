@@ -19,10 +19,10 @@ from benchmarks.coverage.scores import (
     crowd,
     study_judgments,
 )
-from bws.agreement import agreement
+from bws.chance_agreement import agreement
 from bws.design import make_tuples
 from bws.records import Judgments, Tuples
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 __all__ = ["cells"]
 

@@ -22,7 +22,7 @@ from bws.design import make_tuples
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import METHODS, Scale, score, utilities
 from bws.scoring.expected import expected_counting
-from bws.simulate import simulate
+from bws.simulation import simulate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
 from giccs.measures.ceiling import noise_ceiling

@@ -13,7 +13,7 @@ from bws.components import Generalisability, components, generalisability
 from bws.design import make_tuples
 from bws.records import Judgments
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 __all__ = ["cells"]
 

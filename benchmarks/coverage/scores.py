@@ -19,7 +19,7 @@ from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.design import make_tuples
 from bws.records import Judgments, Tuples
 from bws.scoring import score, utilities
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 __all__ = ["cells", "study_judgments"]
 

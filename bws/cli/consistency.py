@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.cli.options import (
+    answer_tables,
     arguments,
     by_options,
+    check_figure,
+    figure_option,
     judgments_from,
     judgments_options,
     option,
+    plain_table_options,
     seed_option,
     values_by,
     variants_document,
@@ -22,6 +26,7 @@ from bws.options import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
     from bws.files import OnInvalid
+    from bws.tables import TableStyle
 
 __all__ = ["agreement", "reliability"]
 
@@ -32,6 +37,7 @@ __all__ = ["agreement", "reliability"]
     bws-reliability judgments.csv
     bws-reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
     bws-reliability judgments.csv --split annotator --curve
+    bws-reliability judgments.csv --format latex --caption "Split-half reliability" > reliability.tex
     bws-reliability pilot.csv --plan --target 0.95 --price 0.05
     """,
 )
@@ -79,6 +85,8 @@ __all__ = ["agreement", "reliability"]
     metavar="R",
 )
 @option("--price", "Price per judgment; --plan shows costs.", type=Number(0, 1e6), metavar="P")
+@figure_option("reliability against the number of annotations")
+@plain_table_options()
 @seed_option
 def reliability(
     console: Console,
@@ -94,37 +102,46 @@ def reliability(
     planned: bool,
     target: float,
     price: float | None,
+    figure: str | None,
+    style: TableStyle,
     **options: Any,
 ) -> None:
     """Estimate the reliability of the scores by split halves and from variance components."""
     from bws.components import generalisability
+    from bws.figures import reliability_chart, write_chart
     from bws.planning import Planner
     from bws.planning import plan as design_plan
     from bws.split_half import reliability as split_halves
     from bws.split_half import reliability_curve
 
+    check_figure(figure)
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
         report = split_halves(data, by=values_by(data, metadata, by), **options)
-    text, document = report.table(), report.document() | variants_document(data)
-    if curve:
+    tables, document = [report.result_table()], report.document() | variants_document(data)
+    if curve or figure:
         shared = {name: options[name] for name in ("trials", "odd", "seed")}
         with arguments():
             points = reliability_curve(data, target=target, **shared)
-        text, document["curve"] = f"{text}\n\n{points.table()}", points.document()
+        if curve:
+            tables.append(points.result_table())
+            document["curve"] = points.document()
+        if figure:
+            write_chart(reliability_chart(points, data), figure)
     if components or planned:
         answers = data.canonical
         study = generalisability(answers)
-        text = f"{text}\n\n{study.table()}"
+        tables.append(study.result_table())
         document["components"] = study.document()
         planner = Planner.from_study(answers, study) if planned else None
         if planner:
             plan = design_plan(planner, target, price)
-            text, document["plan"] = f"{text}\n\n{plan.table()}", plan.document()
+            tables += plan.result_tables()
+            document["plan"] = plan.document()
         elif planned:
             document["plan"] = None
             console.note("no plan: reliability cannot be estimated from variance components")
-    console.answer(text, document)
+    answer_tables(console, tables, style, document)
 
 
 @command(
@@ -154,6 +171,8 @@ def reliability(
     "Add items with intermediate scores on which annotators disagree systematically.",
     is_flag=True,
 )
+@figure_option("the agreement of each group")
+@plain_table_options()
 @seed_option
 def agreement(
     console: Console,
@@ -169,15 +188,19 @@ def agreement(
     strong: float,
     intervals: bool,
     bootstrap: int,
+    figure: str | None,
+    style: TableStyle,
     seed: int,
 ) -> None:
     """Compute inter-annotator agreement: Krippendorff's alpha and strong agreement."""
-    from bws.agreement import agreement as agreed
     from bws.annotators import annotator_report
-    from bws.split_items import split_items
+    from bws.chance_agreement import agreement as agreed
+    from bws.figures import agreement_chart, write_chart
+    from bws.split_items import MAX_ITEMS_SHOWN, split_items
 
     if bootstrap:
         say("warning: --bootstrap is deprecated; use --intervals")
+    check_figure(figure)
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
         result = agreed(
@@ -186,11 +209,16 @@ def agreement(
             strong=strong,
             intervals=intervals or bootstrap > 0,
         )
-    text, document = result.table(), result.document() | variants_document(data)
+    tables, document = [result.result_table()], result.document() | variants_document(data)
     if annotators:
         report = annotator_report(data)
-        text, document["annotators"] = f"{text}\n\n{report.table()}", report.document()
+        tables.append(report.result_table())
+        document["annotators"] = report.document()
     if items:
         divided = split_items(data, seed=seed)
-        text, document["items"] = f"{text}\n\n{divided.table()}", divided.document()
-    console.answer(text, document)
+        table = divided.result_table()
+        tables.append(table.head(MAX_ITEMS_SHOWN) if style.form == "table" else table)
+        document["items"] = divided.document()
+    if figure:
+        write_chart(agreement_chart(result), figure)
+    answer_tables(console, tables, style, document)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from bws.cli.options import arguments, option, output_option, seed_option
+from bws.cli.options import arguments, format_option, option, output_option, seed_option
 from bws.command import Console, command
 from bws.options import MAX_COUNT, Number
 from bws.problems import Problem
+from bws.tables import TableStyle, rendered
 
 if TYPE_CHECKING:
     from bws.files import Items
@@ -64,6 +65,7 @@ __all__ = ["make_tuples", "simulate"]
     is_flag=True,
 )
 @option("--audit audited", "Print an audit of the design.", is_flag=True, show_default=False)
+@format_option("Format of the audit.", "--audit-format audit_form")
 @option(
     "--format form",
     "CSV with header, or the tab-separated lines of Kiritchenko and Mohammad (km).",
@@ -80,6 +82,7 @@ def make_tuples(
     form: Literal["csv", "km"],
     output: str,
     audited: bool,
+    audit_form: str,
     **options: Any,
 ) -> None:
     """Generate balanced tuples of items, separately for each group if there are groups.
@@ -115,7 +118,8 @@ def make_tuples(
         document = _design_document(design, rows=output == "-")
         console.answer("", document | ({"audit": design_audit.document()} if design_audit else {}))
     elif design_audit:
-        click.echo(design_audit.table(), err=output == "-")
+        text = rendered([design_audit.result_table()], TableStyle(audit_form), titles=False)
+        click.echo(text.rstrip("\n"), err=output == "-")
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
@@ -225,8 +229,8 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 def simulate(console: Console, tuples: str, truth: str, output: str, **options: Any) -> None:
     """Simulate judgments of tuples by annotators of known accuracy."""
     from bws.files import read_tuples, write_judgments
-    from bws.simulate import read_truth
-    from bws.simulate import simulate as simulated
+    from bws.simulation import read_truth
+    from bws.simulation import simulate as simulated
 
     design = read_tuples(tuples)
     judgments = simulated(design, read_truth(truth, design), **options)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bws.command import Console
-from bws.options import SEED, RegisteredName, RenamedOption
+from bws.options import SEED, Choice, RegisteredName, RenamedOption
 from bws.problems import InputError, Problem
-from bws.tables import FORMATS
+from bws.tables import FORMATS, ResultTable, TableStyle, rendered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,13 +23,15 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "arguments", "by_options", "check_merges_judgments", "format_option", "judgments_from",
-    "judgments_options", "merge_variants_option", "option", "output_option", "report_judgments",
-    "seed_option", "values_by", "variants_document",
+    "answer_tables", "arguments", "by_options", "check_figure", "check_merges_judgments",
+    "figure_option", "format_option", "judgments_from", "judgments_options", "merge_variants_option",
+    "option", "output_option", "plain_table_options", "report_judgments",
+    "seed_option", "table_options", "values_by", "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 MAX_LISTED_NAMES = 3
+LABEL = re.compile(r"[A-Za-z0-9:./_+-]+")
 Decorator = Callable[[Any], Any]
 
 
@@ -46,7 +51,7 @@ def option(
     if callable(choices):
         settings["type"] = RegisteredName(choices)
     elif choices:
-        settings["type"] = click.Choice(choices.split())
+        settings["type"] = Choice(choices.split())
     if former_names:
         settings |= {"cls": RenamedOption, "former_names": former_names.split()}
     settings.setdefault("show_default", "default" in settings)
@@ -64,16 +69,107 @@ merge_variants_option = option(
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 
 
-def format_option(help: str | None = None) -> Decorator:  # noqa: A002
+def format_option(
+    help: str | None = None,  # noqa: A002
+    names: str = "--format form",
+    default: str = "table",
+    other_formats: Sequence[str] = (),
+) -> Decorator:
     """Return the option ``--format`` for commands that print tables, with the parameter `form`."""
     return click.option(
-        "--format",
-        "form",
-        type=click.Choice([*FORMATS, "csv"]),
-        default="table",
+        *names.split(),
+        type=Choice([*other_formats, *(form for form in FORMATS if form not in other_formats)]),
+        default=default,
         show_default=True,
         help=help,
     )
+
+
+def table_options(function: Any) -> Any:
+    """Add the options for printed tables, with the parameter `style`: a `TableStyle`."""
+    best = option(
+        "--bold-best", "LaTeX: best values in bold, and those that look equal.", is_flag=True
+    )
+    return _with_style(best(_with_style_parameter(function)))
+
+
+def plain_table_options(help: str | None = None, **settings: Any) -> Decorator:  # noqa: A002
+    """Return `table_options` for tables without best values; the arguments are those of `format_option`."""
+    return lambda function: _with_style(_with_style_parameter(function), help, **settings)
+
+
+def _with_style(function: Any, help: str | None = None, **settings: Any) -> Any:  # noqa: A002
+    for add in (
+        option(
+            "--label", "LaTeX: label of the table.", default="", metavar="NAME", show_default=False,
+            callback=_label,
+        ),
+        option(
+            "--caption", "LaTeX: caption of the table.", default="", metavar="TEXT", show_default=False
+        ),
+        option(
+            "--columns", "Columns of the tables, in order, by their names in CSV.  [default: all]",
+            default="", metavar="COL,COL", show_default=False,
+        ),
+        format_option(help, "--format table_form", **settings),
+    ):  # fmt: skip
+        function = add(function)
+    return function
+
+
+def _with_style_parameter(function: Any) -> Any:
+    @wraps(function)
+    def with_style(
+        *args: Any,
+        table_form: str,
+        columns: str,
+        caption: str,
+        label: str,
+        bold_best: bool = False,
+        **values: Any,
+    ) -> Any:
+        for name, value in {"caption": caption, "label": label, "bold-best": bold_best}.items():
+            if value and table_form != "latex":
+                raise click.UsageError(f"--{name} requires --format latex")
+        keys = [key.strip() for key in columns.split(",") if key.strip()]
+        style = TableStyle(table_form, keys, caption, label, bold_best)
+        return function(*args, style=style, **values)
+
+    return with_style
+
+
+def _label(ctx: click.Context, parameter: click.Parameter, name: str) -> str:
+    if name and not LABEL.fullmatch(name):
+        raise click.BadParameter(f"{name!r}; expected letters, digits and any of : . / _ + -")
+    return name
+
+
+def figure_option(text: str) -> Decorator:
+    """Return the option ``--figure`` of a chart."""
+    return option("--figure", f"Also draw {text}: .svg, .png, .json.", metavar="FILE")
+
+
+def check_figure(path: str | None) -> None:
+    """Raise an error, before any computation, if a chart cannot be written to this path."""
+    if path is None:
+        return
+    from bws.figures import check_chart_path
+
+    check_chart_path(path)
+    import_module("altair")
+    import_module("vl_convert")
+
+
+def answer_tables(
+    console: Console,
+    tables: Sequence[ResultTable],
+    style: TableStyle,
+    document: Mapping[str, Any],
+) -> None:
+    """Print the tables, without titles on the terminal, or with --json the document."""
+    with arguments():
+        text = "" if console.as_json else rendered(tables, style, titles=style.form != "table")
+    console.answer(text.rstrip("\n"), document)
 
 
 def _parts(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from bws.cli.options import (
     arguments,
+    check_figure,
+    figure_option,
     judgments_from,
     judgments_options,
     option,
     output_option,
+    plain_table_options,
     seed_option,
     variants_document,
 )
 from bws.command import Console, command
 from bws.options import MAX_RESAMPLES, Number
 from bws.problems import Problem
-from bws.tables import tabulated
+from bws.tables import TableStyle, rendered, tabulated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bws.files import OnInvalid
+    from bws.files.scores import ScoreForm
     from bws.records import Judgments, Scores
 
 __all__ = ["score"]
@@ -46,6 +50,7 @@ def _methods() -> Sequence[str]:
     "bws-score",
     example="""
     bws-score judgments.csv -o scores.csv
+    bws-score judgments.csv --intervals --format latex --columns item,score,low,high -o scores.tex
     bws-score judgments.csv --scale unit --intervals
     bws-score judgments.csv --soft-targets soft-targets.csv -o scores.csv
     bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
@@ -108,11 +113,11 @@ def _methods() -> Sequence[str]:
     metavar="FILE",
 )
 @seed_option
-@option(
-    "--format output_form",
-    "CSV with header, K&M's or SemRel's format.",
-    choices="csv km semrel",
+@figure_option("the scores, with their intervals")
+@plain_table_options(
+    "CSV with header, K&M's or SemRel's format, or a table for reading and papers.",
     default="csv",
+    other_formats=("csv", "km", "semrel"),
 )
 @output_option
 def score(
@@ -125,21 +130,26 @@ def score(
     method: str,
     intervals: bool,
     anchors: Sequence[str],
-    output_form: Literal["csv", "km", "semrel"],
+    figure: str | None,
+    style: TableStyle,
     soft_targets: str | None,
     output: str,
     **options: Any,
 ) -> None:
     """Compute scores of the items from judgments."""
-    from bws.files import write_scores, write_soft_targets
+    from bws.figures import score_chart, write_chart
+    from bws.files import write_soft_targets
     from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor
     from bws.scoring import score as scored
 
+    check_figure(figure)
     if soft_targets in ("-", output):
         raise click.UsageError(
             f"--soft-targets {soft_targets}: expected a file other than the scores"
         )
+    if style.form in ("km", "semrel") and style.columns:
+        raise click.UsageError(f"--columns cannot be combined with --format {style.form}")
     options = {name: value for name, value in options.items() if value is not None}
     options["interval"] = "model" if intervals else "bootstrap"
     batches = [
@@ -154,13 +164,29 @@ def score(
     for note in last.notes:
         console.note(note)
     if output != "-" or not console.as_json:
-        write_scores(last, output, output_form)
+        _write(last, output, style)
+    if figure:
+        write_chart(score_chart(last, batches[-1]), figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:
         console.answer("", _document(last, batches[-1]))
     elif output != "-":
         click.echo(_ends(last))
+
+
+def _write(scores: Scores, output: str, style: TableStyle) -> None:
+    """Write the scores as a file that can be read again, or as a table."""
+    from bws.files import write_scores
+
+    if style.form in ("csv", "km", "semrel") and not style.columns:
+        write_scores(scores, output, cast("ScoreForm", style.form))
+        return
+    from bws.textio import write_atomic
+
+    with arguments():
+        text = rendered([scores.result_table()], style, titles=False)
+    write_atomic(output, text.rstrip("\n") + "\n")
 
 
 def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path: str) -> None:

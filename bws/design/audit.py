@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from math import comb
 from typing import Any
@@ -10,15 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.design.balance import combination_keys, pair_keys
+from bws.files import as_tuples
+from bws.frames import Source, Tabular, frames_like_source
 from bws.records import Tuples
+from bws.tables import Column, ResultTable
 
 __all__ = ["Audit", "audit"]
 
 MAX_COUNTED_TRIPLES = 50_000_000
+TITLES = {
+    "tuples": "tuples",
+    "k": "items per tuple",
+    "items": "items",
+    "groups": "groups",
+    "appearances_min": "appearances of an item, minimum",
+    "appearances_max": "appearances of an item, maximum",
+    "pairs": "pairs of items",
+    "pairs_met": "pairs that occur",
+    "pairs_repeated": "pairs that occur more than once",
+    "pair_min": "occurrences of a pair, minimum",
+    "pair_max": "occurrences of a pair, maximum",
+    "triples_repeated": "triples that occur more than once",
+    "duplicate_tuples": "tuples that repeat another",
+    "components": "connected components",
+    "position_spread": "largest difference of an item's counts in two positions",
+}
+"""Field of `Audit` -> its title in the table."""
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Tabular):
     """Statistics of a design; pairs and tuples are within groups."""
 
     tuples: int
@@ -50,31 +72,34 @@ class Audit:
         """Return the audit as a dict."""
         return asdict(self)
 
-    def table(self) -> str:
-        """Return the audit as text."""
-        met = self.pairs_met / self.pairs if self.pairs else 0.0
-        triples = "not counted" if self.triples_repeated is None else f"{self.triples_repeated}"
-        lines = [
-            f"tuples       {self.tuples} of {self.k} items; {self.items} items in {self.groups} groups",
-            f"appearances  {self.appearances_min} to {self.appearances_max} per item",
-            f"pairs        {self.pairs_met} of {self.pairs} occur ({met:.1%}), "
-            f"{self.pairs_repeated} more than once, at most {self.pair_max} times",
-            f"triples      {triples} repeated",
-            f"duplicates   {self.duplicate_tuples} tuples repeat another",
-            f"components   {self.components} in {self.groups} groups",
-            f"positions    differ by {self.position_spread} at most",
+    def result_table(self) -> ResultTable:
+        """Return a row per number; findings are notes."""
+        values = self.document()
+        columns = [
+            Column("name", is_detail=True),
+            Column("what", "design"),
+            Column("value", "number", align="right"),
         ]
-        return "\n".join([*lines, *(f"! {finding}" for finding in self.findings)])
+        rows = [
+            (name, what, math.nan if values[name] is None else values[name])
+            for name, what in TITLES.items()
+        ]
+        findings = [f"! {finding}" for finding in self.findings]
+        return ResultTable(columns, rows, findings, "Audit of the design", "not counted")
 
 
-def audit(tuples: Tuples) -> Audit:
+@frames_like_source
+def audit(tuples: Tuples | Source) -> Audit:
     """Audit a design; scales to a million items.
+
+    tuples: `Tuples`, a path, a data frame, or records.
 
     >>> from bws.design import make_tuples
     >>> report = audit(make_tuples(["a", "b", "c", "d", "e"], 3, count=10))
     >>> report.duplicate_tuples, report.pair_min, report.pair_max, report.findings
     (0, 3, 3, ())
     """
+    tuples = as_tuples(tuples)
     n, members = len(tuples.items), tuples.members
     appearances = np.bincount(members.ravel(), minlength=n)
     sizes = np.bincount(tuples.group_of_item, minlength=len(tuples.groups))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.design.balance import balanced, level_positions, pair_keys
+from bws.files import read_items
+from bws.frames import Source, frames_like_source, is_path
 from bws.records import Tuples, normal_id
 
 __all__ = ["FACTOR", "check_factor", "check_total", "make_tuples", "not_distinct", "tuple_names"]
@@ -26,8 +28,9 @@ CANONICAL_ITERATIONS = 100
 Members = NDArray[np.int32]
 
 
+@frames_like_source
 def make_tuples(
-    items: Sequence[str],
+    items: Sequence[str] | Source,
     k: int,
     *,
     factor: float | None = None,
@@ -40,6 +43,8 @@ def make_tuples(
     allow_repeats: bool = False,
 ) -> Tuples:
     """Make a balanced design of K-tuples; equal seeds give equal designs on all platforms.
+
+    items: ids, or a path, a data frame or records as for `read_items`, with their groups.
 
     For N items there are ``int(0.5 + factor * N)`` tuples, or `count` if given. With `groups` (the group of
     each item) there is a separate design of this size within each group. In each design, the items of a
@@ -65,6 +70,10 @@ def make_tuples(
     >>> len(design), np.bincount(design.members.ravel()).tolist()
     (10, [6, 6, 6, 6, 6])
     """
+    if not _are_ids(items):
+        if groups is not None:
+            raise ValueError("groups are those of the file or data frame; omit groups")
+        items, groups = read_items(items)
     ids, group_of_item, names = _validate_items(items, k, factor, count, groups)
     rng = np.random.Generator(np.random.PCG64(seed))
     if compat and (keep_apart or keep_together):
@@ -210,6 +219,13 @@ def check_total(n_tuples: float) -> None:
             f"a design of {n_tuples:.3g} tuples is too large; at most {MAX_TUPLES} are supported "
             "(--tuples, --factor)"
         )
+
+
+def _are_ids(items: Sequence[str] | Source) -> bool:
+    """Return whether items are ids, and not a path, a data frame or records."""
+    if is_path(items) or hasattr(items, "columns") or not isinstance(items, Collection):
+        return False
+    return not isinstance(next(iter(items), ""), Mapping)
 
 
 def _validate_items(

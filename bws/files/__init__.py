@@ -1,11 +1,11 @@
 """Reading and writing of items, tuples, judgments and scores, one module per format."""
 
-from bws.files.formats import format_names, formats, read_judgments
+from bws.files.formats import as_judgments, format_names, formats, read_judgments
 from bws.files.items import Items, read_item_sets, read_items
 from bws.files.judgments import JudgmentForm, OnInvalid, judgments_from_records, write_judgments
 from bws.files.scores import ScoreForm, read_scores, write_scores
 from bws.files.soft_targets import read_soft_targets, write_soft_targets
-from bws.files.tuples import TupleForm, read_tuples, write_tuples
+from bws.files.tuples import TupleForm, as_tuples, read_tuples, write_tuples
 
 __all__ = [
     "Items",
@@ -13,6 +13,8 @@ __all__ = [
     "OnInvalid",
     "ScoreForm",
     "TupleForm",
+    "as_judgments",
+    "as_tuples",
     "format_names",
     "formats",
     "judgments_from_records",

@@ -7,7 +7,7 @@ formats by entry points of the group ``bws.formats``.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -19,18 +19,24 @@ import numpy as np
 from bws.file_kinds import BEST, WORST, first_of, numbered, remark
 from bws.files import mturk, potato
 from bws.files.columns import quoted, series
-from bws.files.judgments import OnInvalid, judgments_of, right_answers
+from bws.files.judgments import (
+    OnInvalid,
+    judgments_from_records,
+    judgments_of,
+    right_answers,
+)
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table, table_of, text_bytes
+from bws.frames import Source, check_source, is_path
 from bws.problems import InputError, Problem
-from bws.records import Judgments
+from bws.records import Judgment, Judgments
 from bws.textio import display_name, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["format_names", "formats", "read_judgments"]
+__all__ = ["as_judgments", "format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
 SAMPLE = 200
@@ -41,8 +47,20 @@ LONG_VALUES = {
 }  # fmt: skip
 
 
+def as_judgments(judgments: Judgments | Iterable[Judgment] | Source) -> Judgments:
+    """Return judgments as they are, or read them from a path, a data frame or records."""
+    if isinstance(judgments, Judgments):
+        return judgments
+    if isinstance(judgments, Sequence) and any(isinstance(row, Judgment) for row in judgments):
+        if not all(isinstance(row, Judgment) for row in judgments):
+            raise TypeError("expected records of one type; got dicts and bws.Judgment")
+        return judgments_from_records(judgments)
+    check_source(judgments, "bws.Judgments")
+    return read_judgments(judgments)
+
+
 def read_judgments(
-    path: str | os.PathLike[str],
+    path: Source,
     form: str = "auto",
     *,
     on_invalid: OnInvalid = "error",
@@ -51,7 +69,8 @@ def read_judgments(
 ) -> Judgments:
     """Read and validate judgments in any format.
 
-    path: a file (``-`` is standard input, ``.gz`` is decompressed); for Potato also a folder.
+    path: a file (``-`` is standard input, ``.gz`` is decompressed); for Potato also a folder. A pandas or
+        Polars data frame or a list of dicts is read like the CSV file of its rows (`bws.frames`).
     form: one of `format_names`; ``auto`` detects the format, which is stored in `Judgments.source`.
     on_invalid: ``error`` raises InputError with every fault. ``skip`` skips rows with faults and lists these
     in
@@ -85,7 +104,7 @@ def formats() -> dict[str, Format]:
     return {form.name: form for form in (*external_formats, *FORMATS)}
 
 
-def _rows(path: str | os.PathLike[str], form: str, parts: Mapping[str, str] | None) -> Rows:
+def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
     name = display_name(path)
     if form == potato.NAME or (form == "auto" and _is_json(path)):
         return potato.rows(path)
@@ -96,8 +115,10 @@ def _rows(path: str | os.PathLike[str], form: str, parts: Mapping[str, str] | No
     return mturk.rows(table, parts) if parts else formats()[form].rows(table)
 
 
-def _is_json(path: str | os.PathLike[str]) -> bool:
-    return Path(path).is_dir() or os.fspath(path).removesuffix(".gz").endswith((".json", ".jsonl"))
+def _is_json(path: Source) -> bool:
+    return is_path(path) and (
+        Path(path).is_dir() or os.fspath(path).removesuffix(".gz").endswith((".json", ".jsonl"))
+    )
 
 
 def _detected_rows(table: Table) -> Rows:
@@ -106,6 +127,8 @@ def _detected_rows(table: Table) -> Rows:
     If several formats match, it is the one in which most of the first rows are valid. Raises InputError with
     the candidates if this is ambiguous, and with all known formats if none matches.
     """
+    import polars as pl
+
     fitting = [form for form in formats().values() if form.fits(table.frame.columns)]
     if not fitting:
         header = ", ".join(table.frame.columns[:20])
@@ -116,7 +139,9 @@ def _detected_rows(table: Table) -> Rows:
         message += remark(table.frame.columns)
         raise InputError(Problem(table.file, None, message))
     if len(fitting) > 1:
-        head = Table(table.file, table.frame.head(SAMPLE), table.lines[:SAMPLE])
+        # An answer 1.0 can be the item 1 as well as the first position.
+        first_rows = table.frame.head(SAMPLE).select(pl.all().str.replace(r"^(\d+)\.0*$", "$1"))
+        head = Table(table.file, first_rows, table.lines[:SAMPLE])
         right = {form.name: right_answers(form.rows(head)) for form in fitting}
         fitting = [form for form in fitting if right[form.name] == max(right.values())]
         if len(fitting) > 1 and max(right.values()) > 0:

@@ -12,6 +12,7 @@ from bws.file_kinds import check_is_no_markup, json_keys, remark, table_separato
 from bws.files.columns import MAX_ID, quoted
 from bws.files.schema import LocatedRecord, Unique, json_objects, normal_ids
 from bws.files.table import Table, table_of, text_bytes
+from bws.frames import Source, is_path
 from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_bytes, read_text
@@ -42,7 +43,7 @@ ITEM = Unique[_ItemRow]("item", lambda row: (row.item, row.group), normal_ids)
 
 
 def read_items(
-    path: str | os.PathLike[str],
+    path: Source,
     item_column: str | None = None,
     group_column: str | None = None,
 ) -> Items:
@@ -55,6 +56,8 @@ def read_items(
         which could be misread. The default group column is group or else dialogue_id. Items of dialogues are
         the utterance_id of their candidates, grouped by dialogue_id.
 
+    Data frames and records are read like .csv.
+
     A file with any other name is a list. It is rejected if its content is JSON, HTML or a table, or if its
     name is that of another format, so that no row of a table becomes an item.
 
@@ -62,7 +65,7 @@ def read_items(
     differ only in Unicode normalisation (NFC) or surrounding white space.
     """
     name = display_name(path)
-    kind = name.removesuffix(".gz").rpartition(".")[2].lower()
+    kind = name.removesuffix(".gz").rpartition(".")[2].lower() if is_path(path) else "csv"
     if kind in ("jsonl", "ndjson"):
         rows, grouped = _of_objects(path, name, item_column, group_column)
     elif kind in ("csv", "tsv"):

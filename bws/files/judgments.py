@@ -391,13 +391,13 @@ def write_judgments(
     ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with letters,
     for items that are pairs (other items are in the first half).
     """
-    columns = {"csv": _csv_columns, "km": _km, "semrel": _semrel}.get(form)
+    columns = {"csv": judgment_columns, "km": _km, "semrel": _semrel}.get(form)
     if columns is None:
         raise ValueError(f"form is {form!r}; expected 'csv', 'km' or 'semrel'")
     write_atomic(path, delimited(columns(judgments)))
 
 
-def _csv_columns(judgments: Judgments) -> dict[str, pl.Series]:
+def judgment_columns(judgments: Judgments) -> dict[str, pl.Series]:
     tuples = judgments.tuples
     ids, items = series(tuples.ids), series(tuples.items)
     groups = series(tuples.groups)
@@ -429,7 +429,7 @@ def _shown_text(judgments: Judgments) -> pl.Series:
 
 
 def _km(judgments: Judgments) -> dict[str, pl.Series]:
-    columns = _csv_columns(judgments)
+    columns = judgment_columns(judgments)
     items = {f"Item{n}": columns[f"item{n}"] for n in range(1, judgments.tuples.k + 1)}
     return items | {"BestItem": columns["best"], "WorstItem": columns["worst"]}
 

@@ -13,6 +13,7 @@ from bws.files.columns import Faults, delimited, encode, quoted, series, tabbed
 from bws.files.pairs import BETWEEN
 from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
+from bws.frames import Source
 from bws.records import Floats, Ints, Scores
 from bws.textio import display_name, read_bytes, write_atomic
 
@@ -25,7 +26,7 @@ ScoreForm = Literal["csv", "km", "semrel"]
 COUNTS = ("appearances", "best", "worst")
 
 
-def read_scores(path: str | os.PathLike[str]) -> Scores:
+def read_scores(path: Source) -> Scores:
     """Read scores: ``item,group,score,...``, or K&M's format (item, tab, score, no header).
 
     An empty score is NaN; missing counts are 0. Raises InputError with every fault: empty or repeated items
@@ -109,15 +110,19 @@ def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm =
     item, tab, score with three decimals in descending order; ``semrel`` is ``PairID,Text,Score`` in the order
     of the items, with two decimals and the sentences of a pair on two lines.
     """
-    columns = {"csv": _csv_columns, "km": _km, "semrel": _semrel}.get(form)
+    columns = {"csv": score_columns, "km": _km, "semrel": _semrel}.get(form)
     if columns is None:
         raise ValueError(f"form is {form!r}; expected 'csv', 'km' or 'semrel'")
-    score_columns = columns(scores)
-    text = tabbed(score_columns, display_name(path)) if form == "km" else delimited(score_columns)
+    selected_columns = columns(scores)
+    text = (
+        tabbed(selected_columns, display_name(path))
+        if form == "km"
+        else delimited(selected_columns)
+    )
     write_atomic(path, text)
 
 
-def _csv_columns(scores: Scores) -> dict[str, pl.Series]:
+def score_columns(scores: Scores) -> dict[str, pl.Series]:
     import polars as pl
 
     columns = {

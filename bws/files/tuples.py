@@ -12,18 +12,27 @@ from bws.files.assemble import assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, quoted, series, tabbed
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
+from bws.frames import Source, check_source
 from bws.records import Ints, Tuples
 from bws.textio import display_name, read_bytes, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TupleForm", "item_columns", "read_tuples", "write_tuples"]
+__all__ = ["TupleForm", "as_tuples", "item_columns", "read_tuples", "write_tuples"]
 
 TupleForm = Literal["csv", "km"]
 
 
-def read_tuples(path: str | os.PathLike[str]) -> Tuples:
+def as_tuples(tuples: Tuples | Source) -> Tuples:
+    """Return tuples as they are, or read them from a path, a data frame or records."""
+    if isinstance(tuples, Tuples):
+        return tuples
+    check_source(tuples, "bws.Tuples")
+    return read_tuples(tuples)
+
+
+def read_tuples(path: Source) -> Tuples:
     """Read tuples: ``tuple_id,group,item1..itemK``, or K&M's format (tab-separated items, no header).
 
     Without tuple ids, tuples are named t1, t2, ... Raises InputError with every fault: rows of another width,
@@ -68,15 +77,21 @@ def _ids(table: Table) -> pl.Series:
 
 def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm = "csv") -> None:
     """Write tuples in the format of giccs or of K&M, atomically (``-`` is standard output)."""
-    items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
     if form == "km":
+        items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
         text = tabbed(items, display_name(path))
     elif form == "csv":
-        groups = series(tuples.groups).gather(tuples.group_of_tuple)
-        text = delimited({"tuple_id": series(tuples.ids), "group": groups} | items)
+        text = delimited(tuple_columns(tuples))
     else:
         raise ValueError(f"form is {form!r}; expected 'csv' or 'km'")
     write_atomic(path, text)
+
+
+def tuple_columns(tuples: Tuples) -> dict[str, pl.Series]:
+    """Return the columns of CSV files: a row per tuple."""
+    groups = series(tuples.groups).gather(tuples.group_of_tuple)
+    items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
+    return {"tuple_id": series(tuples.ids), "group": groups} | items
 
 
 def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:

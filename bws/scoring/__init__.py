@@ -36,6 +36,8 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.files import as_judgments
+from bws.frames import Source, frames_like_source
 from bws.records import CanonicalJudgments, Counts, Judgments, Scores
 from bws.scoring.anchoring import anchor
 from bws.scoring.clustering import Cluster, Clusters, cluster_judgments, default_cluster
@@ -77,8 +79,9 @@ for _module in ("counting", "sequential", "choice"):  # registers its methods, i
     import_module(f"bws.scoring.{_module}")
 
 
+@frames_like_source
 def score(
-    judgments: Judgments,
+    judgments: Judgments | Source,
     method: str = "counting",
     *,
     scale: Scale = "signed",
@@ -88,7 +91,7 @@ def score(
     seed: int = 0,
     **options: float | None,
 ) -> Scores:
-    """Score each item of the judgments.
+    """Score each item of the judgments: `Judgments`, a path, a data frame, or records.
 
     `scale`: "signed" in [-1, 1], "unit" in [0, 1], or, for choice models, "counting": in [-1, 1], with sum 0
     per group and without intervals. In groups with more than 100,000 possible tuples, tuples are sampled
@@ -128,6 +131,7 @@ def score(
     >>> score(judged, "bradley-terry", scale="counting", prior=3).score.round(2).tolist()
     [0.94, -0.47, -0.47]
     """
+    judgments = as_judgments(judgments)
     _check_choices(scale=scale, interval=interval, cluster=cluster or "both")
     scoring_method, settings = get_method(method, options)
     source = resolve_interval_source(method, interval, bootstrap)
@@ -212,7 +216,7 @@ def _compute_interval(
 
 
 def utilities(
-    judgments: Judgments,
+    judgments: Judgments | Source,
     method: str,
     *,
     cluster: Cluster | None = None,
@@ -232,6 +236,7 @@ def utilities(
     >>> found.utility.round(3).tolist(), found.stderr.round(3).tolist()
     ([2.708, -2.708], [1.461, 1.461])
     """
+    judgments = as_judgments(judgments)
     scoring_method, settings = get_method(method, options)
     if cluster is not None:
         _check_choices(cluster=cluster)

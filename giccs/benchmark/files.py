@@ -25,7 +25,8 @@ from bws.files.schema import (
     normal_ids,
     records,
 )  # fmt: skip
-from bws.problems import InputError, Problem
+from bws.frames import FrameLibrary, Source, data_frame, frame_records, is_path
+from bws.problems import InputError, Location, Problem, suggestion
 from bws.records import normal_id
 from bws.textio import display_name, json_lines_text, write_atomic
 from giccs.benchmark.fields import LANGUAGE, SCORE, TURNS, turn_problems
@@ -123,12 +124,23 @@ class Benchmark:
         """Return the number of items."""
         return f"{len(self.items)} items"
 
+    def to_frame(self, library: FrameLibrary = "pandas") -> Any:
+        """Return a data frame with one row per item and the keys of the file as columns."""
+        rows = [_row(item) for item in self.items]
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return data_frame({key: [row.get(key) for row in rows] for key in keys}, library)
 
-def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
+    def __repr__(self) -> str:
+        """Return name and size."""
+        return f"Benchmark({self.name!r}, {self.described()}, {len(self.dialogue_ids)} dialogues)"
+
+
+def read_benchmark(data: Source) -> Benchmark:
     """Read and validate a benchmark; raise InputError with every problem.
 
     `data` is ``giccs-sample``, a benchmark JSONL file (``-`` is standard input), a folder with the published
-    GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``).
+    GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``). A pandas or
+    Polars data frame, or a list of dicts, has the keys of the file as columns.
 
     >>> sample = read_benchmark("giccs-sample")
     >>> len(sample.items), len(sample.dialogue_ids)
@@ -141,8 +153,14 @@ def read_benchmark(data: str | os.PathLike[str]) -> Benchmark:
     return benchmark
 
 
-def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Problem]]:
+def check_benchmark(data: Source) -> tuple[Benchmark, list[Problem]]:
     """Read a benchmark like `read_benchmark`, but return its problems instead of raising them."""
+    if not is_path(data):
+        name = display_name(data)
+        rows = (
+            Row(Location(name, n), values) for n, values in enumerate(frame_records(data), start=1)
+        )
+        return _parse_benchmark(rows, name, name)
     name = os.fspath(data)
     if name == SAMPLE:
         with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
@@ -150,10 +168,13 @@ def check_benchmark(data: str | os.PathLike[str]) -> tuple[Benchmark, list[Probl
             return replace(benchmark, terms=SAMPLE_TERMS), problems
     if Path(name).is_dir():
         return _read_folder(Path(name), name)
-    if name != "-" and not Path(name).exists() and _may_be_hub_id(name):
-        from giccs.benchmark.hub import data_folder
+    if name != "-" and not Path(name).exists():
+        if _may_be_hub_id(name):
+            from giccs.benchmark.hub import data_folder
 
-        return _read_folder(data_folder(name), name)
+            return _read_folder(data_folder(name), name)
+        if guess := suggestion(name, [SAMPLE]):
+            raise InputError(Problem(name, None, f"no such file{guess}"))
     return _parse_benchmark(json_rows(name, "benchmark"), display_name(name), name)
 
 

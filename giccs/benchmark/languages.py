@@ -17,12 +17,17 @@ __all__ = [
     "matches",
     "required_language",
     "single_language",
+    "text_direction",
 ]
 
 LANGUAGE_HELP = (
     "BCP 47 tag (de, en, pt-BR) of data without a stated language; must agree with stated ones."
 )
 """Help of the option ``--language`` of all commands."""
+RTL_LANGUAGES = frozenset(
+    ["ar", "arc", "arz", "ckb", "dv", "fa", "he", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"]
+)
+RTL_SCRIPTS = frozenset(["Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"])
 TAG = re.compile(r"[a-z]{2,3}(-[a-z]{4})?(-([a-z]{2}|[0-9]{3}))?(-[a-z0-9]{2,8})*", re.IGNORECASE)
 
 
@@ -56,6 +61,18 @@ def base_language(tag: str) -> str:
     'pt'
     """
     return tag.partition("-")[0]
+
+
+def text_direction(tag: str) -> str:
+    """Return the direction of writing of a language: ``rtl`` (from right to left) or ``ltr``.
+
+    >>> text_direction("ar-EG"), text_direction("az"), text_direction("az-Arab"), text_direction("ur-Latn")
+    ('rtl', 'ltr', 'rtl', 'ltr')
+    """
+    subtags = tag.split("-")
+    script = next((subtag for subtag in subtags[1:] if len(subtag) == 4 and subtag.isalpha()), "")
+    is_right_to_left = script.title() in RTL_SCRIPTS if script else subtags[0] in RTL_LANGUAGES
+    return "rtl" if is_right_to_left else "ltr"
 
 
 def matches(language_range: str, tag: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bws.command import Console, command
+from bws.options import Choice
 from bws.problems import InputError, Problem
 from giccs.preparation.selection.rules import SPEAKERS
 
@@ -36,7 +37,7 @@ PREPARING_MODULE = "giccs.cli.preparing"
 @click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
 @click.option(
     "--last-turn",
-    type=click.Choice(SPEAKERS),
+    type=Choice(SPEAKERS),
     default="any",
     show_default=True,
     help="Expected speaker of the last turn; others cause a warning.",

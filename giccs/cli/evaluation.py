@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
 from bws.command import Console, command
-from bws.options import MAX_COUNT, RegisteredName, click_option, click_options, declarations
+from bws.options import MAX_COUNT, Choice, RegisteredName, click_option, click_options, declarations
 from bws.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, set_offline_mode
 from giccs.cli.remarks import Remarks
@@ -25,9 +25,8 @@ from giccs.tasks import (
     Data,
     Task,
     TaskOptions,
-    open_tasks,
     result_kind,
-    task_modules,
+    task_names,
     task_option_names,
 )  # fmt: skip
 
@@ -75,7 +74,7 @@ def _check_models(
     giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
     giccs-eval ai-forever/mGPT --data sasaadi/GiCCS
     giccs-eval ./my-model --data benchmark.jsonl --history both --judgments judgments.csv -o results
-    giccs-eval --recipe recipes/giccs-paper.toml
+    giccs-eval --recipe giccs-paper
     giccs-eval --sweep sweep.toml --engine ray --address auto --batch-size 64
     giccs-eval google/flan-t5-base --task csts-prompt --instruction long --shots 2 --data c-sts
     giccs-eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
@@ -88,14 +87,15 @@ def _check_models(
     "--task",
     "tasks",
     multiple=True,
-    type=RegisteredName(task_modules),
+    type=RegisteredName(task_names),
     help="Task to evaluate. Can be repeated.  [default: those supported by the model among "
     f"{' and '.join(DEFAULT_TASKS)}]",
 )
 @click.option(
     "--recipe",
-    metavar="FILE",
-    help="Models with their revisions, tasks and data from a file; MODEL... selects some of its models.",
+    metavar="RECIPE",
+    help="Models with their revisions, tasks and data from a file or a recipe of the package "
+    "(giccs data list); MODEL... selects some of its models.",
 )
 @click.option(
     "--sweep",
@@ -134,7 +134,7 @@ def _check_models(
 @click.option("--force", is_flag=True, help="Compute existing results again.")
 @click.option(
     "--engine",
-    type=click.Choice(ENGINES),
+    type=Choice(ENGINES),
     default="local",
     show_default=True,
     help="Execution engine: sequentially in this process, or concurrently on a Ray cluster.",
@@ -166,10 +166,11 @@ def evaluate(
 
     MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
     static, chat, completions, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
-    package:use-multilingual, package:smollm2). NAME+STEP transforms the vectors of a model: whitening[:K],
-    abtt[:K], pcr[:K], flow, first-last, words. Encoders compare pairs of utterances. Causal models answer
-    multiple-choice questions, with and without the dialogue's history. A model trained by giccs-csts train is
-    a folder for --task csts, with the inputs of its training. """  # fmt: skip
+    package:use-multilingual, package:smollm2), or python:MODULE:ATTRIBUTE, an object or a function.
+    NAME+STEP transforms the vectors of a model: whitening[:K], abtt[:K], pcr[:K], flow, first-last, words.
+    Encoders compare pairs of utterances. Causal models answer multiple-choice questions, with and without the
+    dialogue's history. A model trained by giccs-csts train is a folder for --task csts, with the inputs of
+    its training. """  # fmt: skip
     set_offline_mode(options["offline"])
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
@@ -263,7 +264,7 @@ def _check_task_options(tasks: Sequence[str]) -> None:
         is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
         if is_given and option.name in TASK_OPTIONS and option.name not in accepted:
             accepting_tasks = [
-                task for task in task_modules() if option.name in task_option_names(task)
+                task for task in task_names() if option.name in task_option_names(task)
             ]
             raise click.UsageError(
                 f"{option.opts[0]} is for {', '.join(accepting_tasks)}, not for {', '.join(tasks)}"
@@ -370,17 +371,12 @@ def _release_jobs(asks: list[EvaluationJob]) -> Iterator[EvaluationJob]:
 def _jobs(
     models: Sequence[str], tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
 ) -> list[JobGroup]:
-    """Return all models with all tasks; explicitly requested tasks must be supported.
-
-    Without requested tasks, a model must support at least one of the default tasks.
-    """
-    from giccs.evaluation.run import OpenedModel, check_supported, open_models
+    """Return all models with all tasks."""
+    from giccs.evaluation.run import OpenedModel, open_models, supported_tasks
 
     opened = open_models(models, options)
-    all_tasks = [task for name in tasks or DEFAULT_TASKS for task in open_tasks(name, task_options)]
-    unsuitable = [model for model in opened if all(task.refuses(model) for task in all_tasks)]
-    check_supported(opened if tasks else unsuitable, all_tasks)
-    return [([OpenedModel(model, options) for model in opened], all_tasks)]
+    opened_tasks = supported_tasks(opened, tasks, task_options)
+    return [([OpenedModel(model, options) for model in opened], opened_tasks)]
 
 
 class _DataCache:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import SEED
+from bws.options import SEED, Choice
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
@@ -72,7 +72,7 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=Choice(FORMATS),
     default="auto",
     show_default=True,
     help="Format of the transcripts; auto uses the suffix and the beginning of each file.",

@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bws.cli.options import (
+    arguments,
     check_merges_judgments,
-    format_option,
     merge_variants_option,
+    option,
     report_judgments,
+    table_options,
 )
 from bws.command import Console, command
 from bws.options import Number
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Problem, suggestion
+from bws.tables import remarks
 from giccs.cli.options import language_option
 
 if TYPE_CHECKING:
     from bws.records import Judgments
+    from bws.tables import TableStyle
     from giccs.benchmark import Benchmark
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
 
-__all__ = ["report"]
+__all__ = ["compare_models", "report"]
+
+
+def detect_option(text: str) -> Callable[[Any], Any]:
+    """Return the option ``--detect``, with the parameter `target`."""
+    return click.option(
+        "--detect",
+        "target",
+        type=Number(0, 1, min_open=True),
+        metavar="DIFFERENCE",
+        help=f"{text}, for planning the number of dialogues.  [default: 0.02]",
+    )
+
+
+def _model_names(
+    ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
+    names = dict(value.partition("=")[::2] for value in values)
+    if not all(names.values()):
+        raise click.BadParameter("must be MODEL=NAME")
+    return names
+
+
+model_name_option = option(
+    "--model-name model_names",
+    "Name of a model in the tables. Can be repeated.  [default: the model; in LaTeX, the last part of a hub "
+    "id or path]",
+    multiple=True, callback=_model_names, metavar="MODEL=NAME", show_default=False,
+)  # fmt: skip
 
 
 @command(
     "giccs-report",
     example="""
     giccs-report results
-    giccs-report results --format latex > table.tex
+    giccs-report results --format latex --columns model,spearman --bold-best --caption "Results" > table.tex
     giccs-report results --data benchmark.jsonl --judgments judgments.csv
-    giccs-report results --against recipes/giccs-paper.toml
+    giccs-report results --against giccs-paper
     giccs-report results --compare
     """,
 )
 @click.argument("folder", metavar="RESULTS_FOLDER")
-@format_option()
+@table_options
+@model_name_option
 @click.option(
     "--judgments",
     metavar="FILE",
@@ -63,13 +97,7 @@ __all__ = ["report"]
     is_flag=True,
     help="Print a comparison of all pairs of models: difference, interval, p, ranks, power.",
 )
-@click.option(
-    "--detect",
-    "target",
-    type=Number(0, 1, min_open=True),
-    metavar="DIFFERENCE",
-    help="With --compare: difference to detect, for planning the number of dialogues.  [default: 0.02]",
-)
+@detect_option("With --compare: difference to detect")
 @click.option(
     "--lm-eval",
     metavar="FOLDER",
@@ -80,7 +108,8 @@ __all__ = ["report"]
 def report(
     console: Console,
     folder: str,
-    form: str,
+    style: TableStyle,
+    model_names: Mapping[str, str],
     judgments: str | None,
     merge_variants: bool,
     data: str | None,
@@ -101,25 +130,23 @@ def report(
         raise click.UsageError("--data requires --judgments or --against")
     if recipe and judgments:
         raise click.UsageError("--against cannot be combined with --judgments")
+    _check_style(style, model_names)
     if compare and (recipe or judgments):
         raise click.UsageError("--compare cannot be combined with --against or --judgments")
     if target and not compare:
         raise click.UsageError("--detect requires --compare")
     check_merges_judgments(merge_variants, judgments)
     store = Store(folder)
-    results = list(store.results())
-    if not results:
-        raise InputError(
-            Problem(folder, None, "contains no results; create them with giccs-eval -o")
-        )
+    results = _results(store, folder)
     if language and not mteb:
         raise click.UsageError("--language requires --mteb")
+    names = _all_names(results, model_names, style)
     _export(console, results, lm_eval, mteb, language)
     if recipe:
-        _compare_published(console, results, recipe, data, form)
+        _compare_published(console, results, recipe, data, style, names)
         return
     if compare:
-        _compare_models(console, store, results, target, form)
+        _compare_models(console, store, results, target, style, names)
         return
     pairwise = [result for result in results if result_kind(result.task).has_ceiling]
     judgments_and_data = _load_judgments(console, pairwise, judgments, merge_variants, data)
@@ -137,7 +164,85 @@ def report(
         document["over_annotators"] = [
             _over_annotators_document(metrics) for metrics in over_annotators
         ]
-    console.answer(tables(results, form, ceiling, over_annotators).rstrip("\n"), document)
+    renamed, over_annotators = (_renamed(each, names) for each in (results, over_annotators))
+    with arguments():
+        text = tables(renamed, style, ceiling, over_annotators).rstrip("\n")
+    console.answer(text + _key(names, style), document)
+
+
+@command(
+    "giccs compare",
+    example="""
+    giccs compare results
+    giccs compare results --detect 0.05 --format latex
+    """,
+)
+@click.argument("folder", metavar="RESULTS_FOLDER")
+@table_options
+@model_name_option
+@detect_option("Difference to detect")
+def compare_models(
+    console: Console,
+    folder: str,
+    style: TableStyle,
+    model_names: Mapping[str, str],
+    target: float | None,
+) -> None:
+    """Compare all pairs of models with results in a folder, like giccs-report --compare."""
+    from giccs.measures.results import Store
+
+    _check_style(style, model_names)
+    store = Store(folder)
+    results = _results(store, folder)
+    names = _all_names(results, model_names, style)
+    _compare_models(console, store, results, target, style, names)
+
+
+def _all_names(
+    results: Sequence[Result], names: Mapping[str, str], style: TableStyle
+) -> dict[str, str]:
+    """Return the names of models in the tables: the given ones, and in LaTeX short names of others.
+
+    Raises UsageError for a name of an unknown model, and for a name of several models.
+    """
+    from giccs.report.model_names import short_names
+
+    models = list(dict.fromkeys(result.model for result in results))
+    for name in names:
+        if name not in models:
+            message = f"--model-name: no result of {name!r}{suggestion(name, models)}"
+            raise click.UsageError(f"{message}; expected one of {', '.join(models)}")
+    all_names = {**(short_names(models) if style.form == "latex" else {}), **names}
+    table_names = [all_names.get(model, model) for model in models]
+    if repeated := [name for name in table_names if table_names.count(name) > 1]:
+        raise click.UsageError(f"--model-name: {repeated[0]!r} would be the name of several models")
+    return all_names
+
+
+def _renamed(results: Sequence[Result], names: Mapping[str, str]) -> list[Result]:
+    """Return the results with other names of models."""
+    return [replace(result, model=names.get(result.model, result.model)) for result in results]
+
+
+def _key(names: Mapping[str, str], style: TableStyle) -> str:
+    """Return comments about the models behind the names in LaTeX, otherwise nothing."""
+    lines = [f"{name}: {model}" for model, name in names.items()]
+    return "\n".join(["\n", *remarks(lines, "latex")]) if lines and style.form == "latex" else ""
+
+
+def _check_style(style: TableStyle, model_names: Mapping[str, str]) -> None:
+    if style.form == "csv" and style.columns:
+        raise click.UsageError("--columns is for tables; the CSV of results has one row per number")
+    if style.form == "csv" and model_names:
+        raise click.UsageError("--model-name is for tables; the CSV of results has the full names")
+
+
+def _results(store: Store, folder: str) -> list[Result]:
+    results = list(store.results())
+    if not results:
+        message = "contains no results; create them with giccs-eval -o"
+        raise InputError(Problem(folder, None, message))
+    return results
 
 
 def _export(
@@ -158,24 +263,40 @@ def _export(
 
 
 def _compare_models(
-    console: Console, store: Store, results: Sequence[Result], target: float | None, form: str
+    console: Console,
+    store: Store,
+    results: Sequence[Result],
+    target: float | None,
+    style: TableStyle,
+    names: Mapping[str, str],
 ) -> None:
     from giccs.report.leaderboards import comparison_tables
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
 
     predicted = [store.with_predictions(result) for result in results]
-    comparison = compare(predicted, target=target or TARGET_DIFFERENCE)
-    console.answer(comparison_tables(comparison, form).rstrip("\n"), comparison.document())
+    # JSON has the full names.
+    named = predicted if console.as_json else _renamed(predicted, names)
+    comparison = compare(named, target=target or TARGET_DIFFERENCE)
+    with arguments():
+        text = comparison_tables(comparison, style).rstrip("\n")
+    console.answer(text + _key(names, style), comparison.document())
 
 
 def _compare_published(
-    console: Console, results: Sequence[Result], recipe: str, data: str | None, form: str
+    console: Console,
+    results: Sequence[Result],
+    recipe: str,
+    data: str | None,
+    style: TableStyle,
+    names: Mapping[str, str],
 ) -> None:
     from giccs.evaluation.recipe import read_recipe
-    from giccs.report.published import compare_with_published, published_table
+    from giccs.report.published import compare_with_published, published_table, with_names
 
     comparison = compare_with_published(results, read_recipe(recipe), local_name=data)
-    console.answer(published_table(comparison, form).rstrip("\n"), comparison.document())
+    with arguments():
+        text = published_table(with_names(comparison, names), style).rstrip("\n")
+    console.answer(text + _key(names, style), comparison.document())
 
 
 def _load_judgments(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import format_option
+from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
+from bws.figures import check_chart_path, write_chart
+from bws.options import Choice
 from bws.problems import InputError, Problem
-from bws.tables import heading, remarks
+from bws.tables import TableStyle, rendered
 from bws.textio import read_bytes
 from giccs.benchmark.languages import required_language
 from giccs.cli.options import language_option_with_alias
-from giccs.description.distribution import Bin, distribution, distribution_table
-from giccs.description.figures import check_chart_path, score_distribution, write_chart
+from giccs.description.distribution import Bin, distribution, distribution_table, score_distribution
 from giccs.description.statistics import (
     GROUPINGS,
     MTLD_CHOICES,
@@ -67,21 +68,27 @@ CSV_COLUMNS = (
 @language_option_with_alias
 @click.option(
     "--mtld",
-    type=click.Choice(MTLD_CHOICES),
+    type=Choice(MTLD_CHOICES),
     default=MTLD_CHOICES[0],
     show_default=True,
     help="MTLD of texts too short to complete a factor: undefined (strict), or the value of "
     "LexicalRichness, as in the paper's Table 2.",
 )
-@format_option("CSV has full precision, and no score distribution.")
+@plain_table_options("CSV has full precision, and no score distribution.")
 @click.option(
     "--figure",
     metavar="FILE",
     help="Also draw the score distribution (Figure 1): .svg, .png, .json.",
 )
 def stats(
-    console: Console, data: str, by: str, language: str | None, mtld: str, form: str, figure: str | None
-) -> None:  # fmt: skip
+    console: Console,
+    data: str,
+    by: str,
+    language: str | None,
+    mtld: str,
+    style: TableStyle,
+    figure: str | None,
+) -> None:
     """Describe the dialogues as in the paper's Table 2, and the scores as in its Figure 1.
 
     DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample; or a JSONL
@@ -110,17 +117,17 @@ def stats(
         "signature": _signature(dataset.digest, lang, mtld),
     }
     table = statistics_table(groups, columns)
-    if form == "csv":
-        console.answer(table.select("part", *CSV_COLUMNS).csv().rstrip("\n"), document)
+    if style.form == "csv":
+        keys = style.columns or ["part", *CSV_COLUMNS]
+        with arguments():
+            text = rendered([table], replace(style, columns=keys))
+        console.answer(text.rstrip("\n"), document)
         return
-    sections = [
-        table.text(form),
-        "\n".join(remarks([*table.notes, *_provenance_lines(document)], form)),
-    ]
-    if bins:
-        scores = distribution_table(bins, bars=form == "table")
-        sections += [heading(scores.title, form), scores.text(form)]
-    console.answer("\n\n".join(sections), document)
+    notes = [*table.notes, *_provenance_lines(document)]
+    tables = [replace(table, title="", notes=notes)]
+    tables += [distribution_table(bins, bars=style.form == "table")] if bins else []
+    with arguments():
+        console.answer(rendered(tables, style), document)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from giccs.description.figures import BLUE
+from bws.figures import BLUE
 
 if TYPE_CHECKING:
     import altair as alt

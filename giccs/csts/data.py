@@ -30,7 +30,7 @@ from typing import Any
 
 from bws.files.schema import NAME, LocatedRecord, Schema, Unique, choice
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Location, Problem
+from bws.problems import InputError, Location, Problem, suggestion
 from bws.textio import csv_text, write_atomic
 
 __all__ = [
@@ -234,6 +234,8 @@ def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> 
         raise ValueError(f"unknown split {split!r}; expected one of {', '.join(SPLITS)}")
     contents = _FileContents()
     folder = Path(str(resources.files("giccs.data") / SAMPLE)) if data == SAMPLE else Path(data)
+    if not folder.exists() and (guess := suggestion(str(data), [SAMPLE])):
+        raise InputError(Problem(str(data), None, f"no such file{guess}"))
     if not folder.is_dir():
         _read_file(contents, data, "", relabelled)
         return contents

@@ -6,10 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from bws.figures import BLUE
 from bws.tables import Column, ResultTable
 
-__all__ = ["FIGURE_1_BINS", "Bin", "distribution", "distribution_table"]
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["FIGURE_1_BINS", "Bin", "distribution", "distribution_table", "score_distribution"]
 
 FIGURE_1_BINS = 5
 """0–0.2, 0.2–0.4, 0.4–0.6, 0.6–0.8 and 0.8–1."""
@@ -87,3 +92,21 @@ def distribution_table(bins: Sequence[Bin], *, bars: bool = False) -> ResultTabl
     ]
     sources = [f"/distribution/{n}" for n in range(len(bins))]
     return ResultTable(columns, rows, title="Score distribution (Figure 1)", sources=sources)
+
+
+def score_distribution(bins: Sequence[Bin]) -> alt.Chart:
+    """Return Figure 1 of the paper: the number of items per bin of scores."""
+    import altair as alt
+
+    rows = [{"score": score_bin.label, "items": score_bin.items} for score_bin in bins]
+    chart: alt.Chart = (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_bar(color=BLUE)
+        .encode(
+            x=alt.X("score:O", sort=None, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("items:Q", axis=alt.Axis(tickMinStep=1)),
+            tooltip=["score:O", "items:Q"],
+        )
+        .properties(width=60 * len(rows), height=240)
+    )
+    return chart

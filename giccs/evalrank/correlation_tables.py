@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from bws.tables import heading, remarks, tabulated
+from bws.tables import Cell, Column, Emphasis, NumberText, ResultTable
 from bws.textio import csv_text
 from giccs.evalrank.score_correlations import CorrelationCell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
 
-__all__ = ["format_csv", "format_tables"]
+__all__ = ["correlation_tables", "format_csv"]
 
-RANK_MARKS = {0: "{}", 1: "«{}»", 2: "‹{}›"}
-"""Format of a cell in plain tables, by rank."""
-MARK_REPLACEMENTS = {
-    "markdown": {"«": r"**\1**", "‹": r"<u>\1</u>"},
-    "latex": {"«": r"\\textbf{\1}", "‹": r"\\underline{\1}"},
-}
+EMPHASIS: dict[int, Emphasis] = {0: "", 1: "bold", 2: "underline"}
+"""Rank of a number in its column -> emphasis."""
 HEADER = [
     "intrinsic", "intrinsic_setting", "downstream", "downstream_setting",
     "spearman", "low", "high", "models", "families", "reason", "place",
@@ -28,35 +24,21 @@ HEADER = [
 ]  # fmt: skip
 
 
-def format_tables(correlations: Correlations, form: str) -> str:
-    """Return tables of rho, its intervals and the differences to the best, in a format of
-    `bws.tables.FORMATS`."""
-    size = f"{len(correlations.models)} models"
-    title = f"Spearman's rho x 100 over {size}: intrinsic scores and downstream accuracy"
-    parts = [
-        _format_heading(title, form),
-        _replace_marks(_format_table(correlations, _format_value, form), form),
-    ]
+def correlation_tables(correlations: Correlations, form: str) -> list[ResultTable]:
+    """Return tables of rho, its intervals and the differences to the best; the notes depend on the format."""
     n_models = len(correlations.models)
+    title = f"Spearman's rho x 100 over {n_models} models: intrinsic scores and downstream accuracy"
+    tables = [_table(title, correlations, _value_cell)]
     rhos = [cell.rho for cell in correlations.cells if not math.isnan(cell.rho.value)]
     if any(not math.isnan(rho.low) or rho.n != n_models for rho in rhos):
         intervals = partial(_format_interval, all_models=n_models)
-        parts += [
-            _format_heading("95 % intervals", form),
-            _format_table(correlations, intervals, form),
-        ]
+        tables.append(_table("95 % intervals", correlations, intervals))
     if any(cell.difference for cell in correlations.cells):
         title = "Difference to the best (rho x 100, with interval)"
-        parts += [
-            _format_heading(title, form),
-            _format_table(correlations, _format_difference, form),
-        ]
+        tables.append(_table(title, correlations, _format_difference))
     left_out = [f"Excluded: {line}." for line in correlations.left_out]
-    parts += [
-        "",
-        *remarks([*_explanations(form), *_undefined_notes(correlations), *left_out], form),
-    ]
-    return "\n".join(parts).lstrip("\n") + "\n"
+    notes = [*_explanations(form), *_undefined_notes(correlations), *left_out]
+    return [replace(table, notes=notes) for table in tables]
 
 
 def format_csv(correlations: Correlations) -> str:
@@ -80,33 +62,26 @@ def _format_limits(estimate: Estimate) -> list[str]:
     return [number(value) for value in (estimate.value, estimate.low, estimate.high)]
 
 
-def _format_heading(text: str, form: str) -> str:
-    return f"\n{heading(text, form)}\n"
-
-
-def _format_table(
-    correlations: Correlations, format_cell: Callable[[CorrelationCell], str], form: str
-) -> str:
-    headers = ["task", "score", *(column.label for column in correlations.downstream)]
+def _table(
+    title: str, correlations: Correlations, cell_of: Callable[[CorrelationCell], Cell]
+) -> ResultTable:
+    columns = [
+        Column("task", "task"),
+        Column("score", "score"),
+        *(Column(column.label, column.label) for column in correlations.downstream),
+    ]
     width = len(correlations.intrinsic)
-    rows: list[list[str]] = [[column.task, column.label] for column in correlations.intrinsic]
+    rows: list[list[Cell]] = [[column.task, column.label] for column in correlations.intrinsic]
     for index, cell in enumerate(correlations.cells):
-        rows[index % width].append(format_cell(cell))
-    return tabulated(rows, headers, form)
+        rows[index % width].append(cell_of(cell))
+    return ResultTable(columns, rows, title=title)
 
 
-def _format_value(cell: CorrelationCell) -> str:
-    if math.isnan(cell.rho.value):
+def _value_cell(cell: CorrelationCell) -> Cell:
+    value = cell.rho.value
+    if math.isnan(value):
         return "undefined"
-    return RANK_MARKS[cell.rank].format(f"{100 * cell.rho.value:.2f}")
-
-
-def _replace_marks(table: str, form: str) -> str:
-    """Replace marks with bold and underlined text, in formats that support them."""
-    for mark, closing in (("«", "»"), ("‹", "›")):
-        if form in MARK_REPLACEMENTS:
-            table = re.sub(rf"{mark}(-?[\d.]+){closing}", MARK_REPLACEMENTS[form][mark], table)
-    return table
+    return NumberText(f"{100 * value:.2f}", value, EMPHASIS[cell.rank])
 
 
 def _format_interval(cell: CorrelationCell, all_models: int) -> str:

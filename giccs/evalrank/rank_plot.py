@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
+from bws.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 from giccs.evalrank.score_correlations import keep_complete_models
 from giccs.evalrank.scores import ScoreColumn
 

@@ -12,7 +12,8 @@ from typing import Any
 from bws.options import declarations, problem_with
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
-from giccs.tasks import TaskOptions, task_modules
+from giccs.recipes import locate
+from giccs.tasks import TaskOptions, task_names
 
 __all__ = [
     "TRAINING",
@@ -115,7 +116,7 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     and ``metric`` and ``value`` of each number. Unknown keys are errors.
     """
     file = display_name(path)
-    document = read_toml(path)
+    document = read_toml(locate(path))
     problems: list[str] = []
     recipe = _parse_recipe(file, _TomlTable(document, "", problems))
     if problems:
@@ -193,7 +194,7 @@ def _parse_recipe(file: str, table: _TomlTable) -> Recipe:
 
 def _parse_run(table: _TomlTable) -> Run:
     table.check_keys("name", "revision", "task", "history", "ask", "published")
-    task = table.text("task", required=True, allowed=[*task_modules(), TRAINING])
+    task = table.text("task", required=True, allowed=[*task_names(), TRAINING])
     name, revision = table.text("name", required=True), table.text("revision") or None
     options = _parse_options(table, _training_settings_class() if task == TRAINING else TaskOptions)
     run = Run(

@@ -13,9 +13,11 @@ from giccs.measures.results import Result, Store
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Model
 from giccs.progress import Progress, silent
-from giccs.tasks import Data, Task, TaskOptions, open_tasks
+from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, open_tasks
 
-__all__ = ["JobGroup", "OpenedModel", "check_supported", "open_models", "open_recipe", "run"]
+__all__ = [
+    "JobGroup", "OpenedModel", "check_supported", "open_models", "open_recipe", "run", "supported_tasks",
+]  # fmt: skip
 
 
 class OpenedModel(NamedTuple):
@@ -76,6 +78,19 @@ def open_recipe(
     if problems:
         raise InputError(dict.fromkeys(problems))
     return groups
+
+
+def supported_tasks(
+    models: Sequence[Model], names: Sequence[str], options: TaskOptions
+) -> list[Task]:
+    """Open the tasks of these names, which all models must support, or else the default tasks.
+
+    Raises InputError for models that do not support a named task, or any of the default tasks.
+    """
+    tasks = [task for name in names or DEFAULT_TASKS for task in open_tasks(name, options)]
+    unsuitable = [model for model in models if all(task.refuses(model) for task in tasks)]
+    check_supported(models if names else unsuitable, tasks)
+    return tasks
 
 
 def check_supported(models: Sequence[Model], tasks: Sequence[Task]) -> None:

@@ -12,7 +12,8 @@ from bws.options import declarations, problem_with
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
 from giccs.evaluation.recipe import Recipe, Run
-from giccs.tasks import TaskOptions, task_modules
+from giccs.recipes import locate
+from giccs.tasks import TaskOptions, task_names
 
 __all__ = ["read_sweep"]
 
@@ -30,7 +31,7 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
     every problem, by key.
     """
     file = display_name(path)
-    document = read_toml(path)
+    document = read_toml(locate(path))
     if faults := list(_document_problems(document)):
         raise InputError([Problem(file, None, fault) for fault in faults])
     title, source = document.get("title", ""), document.get("source", "")
@@ -96,8 +97,8 @@ def _name_problems(key: str, values: Sequence[Any]) -> Iterator[str]:
         if not isinstance(name, str) or not name:
             alternative = ", or a table of name and revision" if key == "models" else ""
             yield f"{key} has {value!r}; expected text{alternative}"
-        elif key == "tasks" and name not in task_modules():
-            yield f"tasks has {name!r}; expected one of {', '.join(task_modules())}"
+        elif key == "tasks" and name not in task_names():
+            yield f"tasks has {name!r}; expected one of {', '.join(task_names())}"
     if key == "models":  # A name alone has no revision.
         values = [{"name": value} if isinstance(value, str) else value for value in values]
     if _has_duplicates(values):

@@ -135,11 +135,12 @@ def noise_ceiling(
     other annotators (`bws.scoring.true_utilities`). Effects of other tuples that the model does not include,
     such as context effects of the other items, are not included.
 
-    In simulations, both are within 0.005 of the correlation of true scores (docs/coverage.md), except for few
-    judgments, of which ``reason`` warns. ``extra`` contains the ``reliability`` (the squared ceiling), the
-    fingerprint of the ``data``, the number of ``annotators`` (0 if unknown), whether the scores (for a model,
-    its utilities) of every dialogue have the same mean (``equal_dialogue_means``; see `explain_ceiling`), and
-    ``method`` and ``scale`` of the scores: the first of `SCORES` that reproduces all of them.
+    In simulations, both are within 0.005 of the correlation of true scores (docs/background/coverage.md),
+    except for few judgments, of which ``reason`` warns. ``extra`` contains the ``reliability`` (the squared
+    ceiling), the fingerprint of the ``data``, the number of ``annotators`` (0 if unknown), whether the scores
+    (for a model, its utilities) of every dialogue have the same mean (``equal_dialogue_means``; see
+    `explain_ceiling`), and ``method`` and ``scale`` of the scores: the first of `SCORES`
+    that reproduces all of them.
 
     The interval is symmetric in log(1 - ceiling^2), with a t quantile and a jackknife over dialogues. The
     variance between annotators is added: that of the mean error when an annotator is omitted, as far as it is

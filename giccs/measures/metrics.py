@@ -4,7 +4,7 @@ The items of one dialogue share its last turn and are not independent. Intervals
 dialogues, with Student's t (Tukey 1958; Efron and Tibshirani 1993, chapter 11), for correlations on the scale
 of Fisher's z. A replicate is a vector of weights of the dialogues, 0 for omitted ones; the point estimate is
 the same formula with all weights 1. In simulations, bootstrap percentiles over 30 dialogues cover 89 to 93 %
-and these intervals 93 to 97 % (docs/coverage.md).
+and these intervals 93 to 97 % (docs/background/coverage.md).
 """
 
 from __future__ import annotations

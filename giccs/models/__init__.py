@@ -7,6 +7,7 @@ chat:NAME                text generation on an OpenAI-compatible server
 completions:NAME         token likelihoods from such a server
 FOLDER, HUB-ID or FILE.gguf     the kind is derived from the model's configuration; also models of
                                 giccs-csts train, for the task csts
+python:MODULE:ATTRIBUTE  an object or a function, see `giccs.models.objects`
 MODEL+STEP               other vectors (words, first-last) or transformed ones (whitening, abtt, pcr, flow)
 
 The abilities of a model are declared by the protocols of `giccs.models.abilities` that it implements.
@@ -53,6 +54,7 @@ KINDS = {
     ),
     "encoder": Kind("giccs.models.sentence:open_encoder", "FOLDER or encoder:HUB-ID"),
     "package": Kind("giccs.models.packaged:open_packaged"),
+    "python": Kind("giccs.models.objects:open_python", "MODULE:ATTRIBUTE", has_weights=False),
     "seq2seq": Kind("giccs.models.seq2seq:open_seq2seq", "FOLDER or seq2seq:HUB-ID"),
     "static": Kind("giccs.models.static:open_static", "FILE", has_weights=False),
 }

@@ -161,8 +161,8 @@ class OptionScore:
 
     logprob: float
     """Sum of ln p(token | preceding tokens) over the tokens of the option; at most 0."""
-    tokens: int
-    """Number of tokens in the sum, at least 1."""
+    tokens: int | None
+    """Number of tokens in the sum, at least 1; None if unknown."""
     bytes: int
     """Number of UTF-8 bytes of the option without leading white space, as in lm-evaluation-harness, where
     this space is the delimiter and not part of the choice.

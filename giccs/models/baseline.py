@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Problem, suggestion
 from giccs.models.abilities import PairModel
 from giccs.progress import Progress
 
@@ -90,5 +90,6 @@ def open_baseline(name: str, baseline: str, options: ModelOptions) -> Chance | C
         return Chance(name, options.seed)
     if baseline == "char-ngram":
         return CharNgram(name)
-    message = "no such baseline; expected baseline:chance or baseline:char-ngram"
+    guess = suggestion(name, ["baseline:chance", "baseline:char-ngram"])
+    message = f"no such baseline; expected baseline:chance or baseline:char-ngram{guess}"
     raise InputError(Problem(name, None, message))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Problem, suggestion
 from giccs.models.abilities import Model, PairModel, VectorModel
 from giccs.models.devices import refuse_map
 from giccs.models.encoding import BatchSize, cosines, encode_in_batches, encoded
@@ -50,8 +50,9 @@ SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 def open_packaged(name: str, package: str, options: ModelOptions) -> Model:
     """Return the packaged model with the given name (see `PACKAGES`)."""
     if package not in PACKAGES:
-        allowed = ", ".join(f"package:{package_name}" for package_name in PACKAGES)
-        raise InputError(Problem(name, None, f"no such packaged model; expected one of {allowed}"))
+        names = [f"package:{package_name}" for package_name in PACKAGES]
+        expected = f"expected one of {', '.join(names)}{suggestion(name, names)}"
+        raise InputError(Problem(name, None, f"no such packaged model; {expected}"))
     spec = find_spec(PACKAGES[package])
     if spec is None:
         install = INSTALL.get(package, "pip install 'giccs[demo]'")

@@ -29,7 +29,7 @@ from giccs.models.quantisation import (
     settle,
 )
 from giccs.models.trained import TrainedModel, trained_settings
-from giccs.models.vocabulary import TokenCounter, check_tokenizer
+from giccs.models.vocabulary import TokenCounter, check_tokenizer, separates_pairs
 from giccs.models.weights import POOLER, check_weights, recorded_loading, unused_weights
 from giccs.progress import Progress
 
@@ -122,10 +122,9 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
                 trust_remote_code=self._options.trust_remote_code,
                 local_files_only=True,
             )
-            n_single, n_pair = (tokenizer.num_special_tokens_to_add(pair) for pair in (False, True))
+            return separates_pairs(tokenizer)
         except Exception:
             return False
-        return bool(n_pair > n_single)
 
     def pair_scores(
         self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress

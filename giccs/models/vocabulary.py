@@ -15,6 +15,7 @@ __all__ = [
     "check_tokenizer",
     "count_tokens",
     "counted_tokens",
+    "separates_pairs",
 ]
 
 MAX_UNKNOWN = 0.05
@@ -133,3 +134,11 @@ def _unknown_id(tokenizer: Any) -> int | None:
     else:
         unknown_id = getattr(tokenizer, "unk_token_id", None)
     return unknown_id if isinstance(unknown_id, int) else None
+
+
+def separates_pairs(tokenizer: Any) -> bool:
+    """Return whether a tokenizer puts a separator between two texts, as those of BERT and RoBERTa do."""
+    if not hasattr(tokenizer, "num_special_tokens_to_add"):
+        return False
+    n_single, n_pair = (tokenizer.num_special_tokens_to_add(pair) for pair in (False, True))
+    return bool(n_pair > n_single)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from bws.tables import heading
+from bws.tables import ResultTable, TableStyle, rendered
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, ceiling_of, comparison_key, data_of
-from giccs.report.choices import choice_breakdown, choice_sections, choice_table, turns_table
-from giccs.report.measured import metric_sections
-from giccs.report.pairs import breakdown_table, main_table, pairwise_sections
+from giccs.report.choices import choice_breakdown, choice_table, choice_tables, turns_table
+from giccs.report.measured import metric_tables
+from giccs.report.pairs import breakdown_table, main_table, pairwise_tables
 from giccs.report.rows import long_csv
 from giccs.tasks import result_kind
 
@@ -20,47 +21,52 @@ __all__ = [
     "long_csv",
     "main_table",
     "report",
+    "report_tables",
     "turns_table",
 ]
 
 
 def report(
     results: Sequence[Result],
-    form: str,
+    style: TableStyle | str = "table",
     ceiling: Mapping[str, Estimate] | None = None,
     over_annotators: Sequence[Result] = (),
 ) -> str:
-    """Return all tables in a format of `bws.tables.FORMATS`, or one long ``csv``.
+    """Return the tables of `report_tables` as text; ``csv`` is one long table of all numbers.
 
-    There is one table per task and data set, best model first, followed by its main metric by group. The
-    noise ceiling is the last row of the pairwise tables on its data. `over_annotators`, results of
-    `giccs.measures.annotator_uncertainty`, have their own table below; ``csv`` does not include them.
+    style: a `TableStyle`, or a format of `bws.tables.FORMATS`. ``csv`` does not include `over_annotators`.
     """
-    if form == "csv":
+    style = TableStyle(style) if isinstance(style, str) else style
+    if style.form == "csv":
         return long_csv(results, ceiling)
-    sections: list[str] = []
-    tables: dict[tuple[str, str], list[Result]] = {}
+    return rendered(report_tables(results, ceiling, over_annotators), style)
+
+
+def report_tables(
+    results: Sequence[Result],
+    ceiling: Mapping[str, Estimate] | None = None,
+    over_annotators: Sequence[Result] = (),
+) -> list[ResultTable]:
+    """Return one table per task and data set, best model first, followed by its main metric by group.
+
+    The noise ceiling is the last row of the pairwise tables on its data. `over_annotators`, results of
+    `giccs.measures.annotator_uncertainty`, have their own table below.
+    """
+    groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        tables.setdefault(comparison_key(result), []).append(result)
-    titles = [
-        f"{task_results[0].task} on {data_of(task_results[0])}" for task_results in tables.values()
-    ]
-    for ((_, fingerprint), group_results), title in zip(tables.items(), titles, strict=True):
-        if titles.count(title) > 1:
-            title = f"{title} (content {fingerprint[:6]})"
-        sections += [("\n" if sections else "") + f"{heading(title, form)}\n"]
-        kind = result_kind(group_results[0].task)
+        groups.setdefault(comparison_key(result), []).append(result)
+    titles = [f"{of_task[0].task} on {data_of(of_task[0])}" for of_task in groups.values()]
+    tables: list[ResultTable] = []
+    for (key, of_task), title in zip(groups.items(), titles, strict=True):
+        kind = result_kind(of_task[0].task)
         if kind.tables == "choices":
-            sections += choice_sections(group_results, form)
+            first, *further = choice_tables(of_task)
         elif kind.tables == "metrics":
-            sections += metric_sections(group_results, form, kind.main_metric)
+            first, *further = metric_tables(of_task, kind.main_metric)
         else:
-            over_annotators_here = [
-                candidate
-                for candidate in over_annotators
-                if comparison_key(candidate) == comparison_key(group_results[0])
-            ]
-            sections += pairwise_sections(
-                group_results, form, ceiling_of(group_results[0], ceiling), over_annotators_here
-            )
-    return "\n".join(sections)
+            of_data = [result for result in over_annotators if comparison_key(result) == key]
+            first, *further = pairwise_tables(of_task, ceiling_of(of_task[0], ceiling), of_data)
+        if titles.count(title) > 1:
+            title = f"{title} (content {key[1][:6]})"
+        tables += [replace(first, title=title), *further]
+    return tables

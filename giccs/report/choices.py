@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from bws.tables import heading, part_name, remarks, tabulated
-from giccs.measures.formatting import few_clusters_note, interval, limits, other_reasons, plus_minus
+from bws.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
+from giccs.measures.formatting import few_clusters_note, limits, other_reasons, plus_minus
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 
-__all__ = ["choice_breakdown", "choice_sections", "choice_table", "turns_table"]
+__all__ = ["choice_breakdown", "choice_table", "choice_tables", "turns_table"]
 
 SIGNIFICANCE_LEVEL = 0.05
 TITLES = {
@@ -22,21 +23,18 @@ TITLES = {
 }
 
 
-def choice_sections(results: Sequence[Result], form: str) -> list[str]:
-    """Return the tables of one data set, most accurate first, and sentences below them."""
+def choice_tables(results: Sequence[Result]) -> list[ResultTable]:
+    """Return the tables of one data set, most accurate first, with sentences on each result."""
     ordered = sorted(results, key=_sort_key)
-    sections = [choice_table(ordered, form)]
-    if by_turns := turns_table(ordered, form):
-        sections += [f"\n{heading(_turns_title(ordered), form)}\n", by_turns]
-    if by_part := choice_breakdown(ordered, form):
-        sections += [f"\n{heading('Accuracy by group', form)}\n", by_part]
-    sections += [""]
-    for result in ordered:
-        remark_lines = [
+    tables = [choice_table(ordered), turns_table(ordered), choice_breakdown(ordered)]
+    notes = [
+        line
+        for result in ordered
+        for line in (
             _model_and_prompt(result),
             *(f"- {sentence}" for sentence in _result_sentences(result)),
-        ]
-        sections += remarks(remark_lines, form)
+        )
+    ]
     estimates = [estimate for result in ordered for estimate in result.metrics.values()]
     estimates += [
         estimate
@@ -44,10 +42,11 @@ def choice_sections(results: Sequence[Result], form: str) -> list[str]:
         for _, metrics in _histories(result)
         for estimate in metrics.values()
     ]
-    return [*sections, *remarks(few_clusters_note(estimates), form)]
+    notes += few_clusters_note(estimates)
+    return [replace(table, notes=notes) for table in tables if table]
 
 
-def choice_table(results: Sequence[Result], form: str = "table") -> str:
+def choice_table(results: Sequence[Result]) -> ResultTable:
     """Return a table with one row per multiple-choice result and history: accuracies with standard errors
     (n-1)."""
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
@@ -62,30 +61,35 @@ def choice_table(results: Sequence[Result], form: str = "table") -> str:
         for result in results
         for history, metrics in _histories(result)
     ]
-    titles = [TITLES[name] for name in names]
-    return tabulated(rows, ["model", "prompt", "history", *titles, "questions"], form)
+    labels = [Column(name, name) for name in ("model", "prompt", "history")]
+    metrics = [Column(name, TITLES[name], ".3f", best="max") for name in names]
+    return ResultTable([*labels, *metrics, Column("questions", "questions")], rows)
 
 
-def turns_table(results: Sequence[Result], form: str = "table") -> str:
+def turns_table(results: Sequence[Result]) -> ResultTable | None:
     """Return the paper's Table 6: accuracy ± standard error, one row per model.
 
-    Its columns are the lengths of the dialogues, each with and without history; empty without lengths.
+    Its columns are the lengths of the dialogues, each with and without history; None without lengths.
     """
     cells = [_accuracies_by_turns(result) for result in results]
-    columns = sorted({column for accuracies in cells for column in accuracies}, key=_turns_order)
-    if not columns:
-        return ""
+    lengths = sorted({column for accuracies in cells for column in accuracies}, key=_turns_order)
+    if not lengths:
+        return None
     names = {"with": "w/ history", "without": "w/o history"}
-    titles = [f"{n_turns}-turn {names[history]}" for n_turns, history in columns]
+    columns = [Column("model", "model"), Column("prompt", "prompt")]
+    columns += [
+        Column(f"{n_turns}-{history}", f"{n_turns}-turn {names[history]}", ".3f", best="max")
+        for n_turns, history in lengths
+    ]
     rows = [
         [
             model_of(result),
             prompt_of(result),
-            *(plus_minus(accuracies.get(column)) for column in columns),
+            *(_plus_minus_cell(accuracies.get(column)) for column in lengths),
         ]
         for result, accuracies in zip(results, cells, strict=True)
     ]
-    return tabulated(rows, ["model", "prompt", *titles], form)
+    return ResultTable(columns, rows, title=_turns_title(results))
 
 
 def _accuracies_by_turns(result: Result) -> dict[tuple[int, str], Estimate]:
@@ -116,13 +120,13 @@ def _turns_title(results: Sequence[Result]) -> str:
     return f"Accuracy ± SE by turns and history (Table 6); questions: {counts}"
 
 
-def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
-    """Return the accuracy by group (rows) and model with history (columns); empty without groups.
+def choice_breakdown(results: Sequence[Result]) -> ResultTable | None:
+    """Return the accuracy by group (rows) and model with history (columns); None without groups.
 
     The number of turns is excluded, because `turns_table` has it.
     """
     cells: dict[str, dict[tuple[int, str], Estimate]] = {}
-    columns: dict[tuple[int, str], str] = {}
+    titles: dict[tuple[int, str], str] = {}
     for index, result in enumerate(results):  # Names may be equal.
         for group in result.groups:
             if "history" not in group.by or len(group.by) < 2 or _is_of_turns(group):
@@ -130,16 +134,20 @@ def choice_breakdown(results: Sequence[Result], form: str = "table") -> str:
             column = index, str(group.by["history"])
             part = part_name({key: value for key, value in group.by.items() if key != "history"})
             cells.setdefault(part, {})[column] = group.metrics["accuracy"]
-            columns[column] = f"{_model_and_prompt(result)} {group.by['history']}"
+            titles[column] = f"{_model_and_prompt(result)} {group.by['history']}"
     rows = [
         [
             part,
             max(estimate.n for estimate in accuracies.values()),
-            *(plus_minus(accuracies.get(column), decimals=2) for column in columns),
+            *(_plus_minus_cell(accuracies.get(column), decimals=2) for column in titles),
         ]
         for part, accuracies in cells.items()
     ]
-    return tabulated(rows, ["part", "questions", *columns.values()], form) if rows else ""
+    columns = [Column("subset", "subset"), Column("questions", "questions")]
+    columns += keyed_columns(titles.values(), best="max")
+    return (
+        ResultTable(columns, rows, title="Accuracy by group", compares_rows=True) if rows else None
+    )
 
 
 def _histories(result: Result) -> list[tuple[str, Mapping[str, Estimate]]]:
@@ -206,12 +214,17 @@ def _rank_difference_sentence(difference: Estimate) -> str:
     return f"ρ within dialogues changes by {change} with history: {verdict}."
 
 
-def _choice_cell(name: str, estimate: Estimate | None) -> str:
-    if estimate is None or math.isnan(estimate.value):
-        return "" if estimate is None else "undefined"
-    if name == "accuracy":
-        return f"{plus_minus(estimate)} {limits(estimate)}"
-    return interval(estimate) if name == "rank_spearman" else plus_minus(estimate)
+def _choice_cell(name: str, estimate: Estimate | None) -> Cell:
+    if estimate is None or name == "rank_spearman" or math.isnan(estimate.value):
+        return estimate
+    text = plus_minus(estimate)
+    return NumberText(f"{text} {limits(estimate)}" if name == "accuracy" else text, estimate.value)
+
+
+def _plus_minus_cell(estimate: Estimate | None, decimals: int = 3) -> Cell:
+    if estimate is None:
+        return None
+    return NumberText(plus_minus(estimate, decimals=decimals), estimate.value)
 
 
 def _sort_key(result: Result) -> tuple[float, str, str]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from bws.tables import heading, limits_text, remarks, tabulated
+from bws.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
 from bws.textio import csv_text
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
-from giccs.measures.formatting import interval, number
 from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedModel
 
-__all__ = ["TIE_MARK", "comparison_csv", "comparison_tables", "p_value"]
+__all__ = [
+    "COLUMNS",
+    "TIE_MARK",
+    "comparison_csv",
+    "comparison_rows",
+    "comparison_tables",
+    "p_value",
+]
 
 TIE_MARK = "†"
 """Mark of models that do not differ significantly from the first."""
@@ -28,34 +34,46 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def comparison_tables(comparison: ModelComparison, form: str) -> str:
-    """Return two tables per leaderboard, its models and its pairs, and notes; ``csv`` is one long table."""
-    if form == "csv":
+def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "table") -> str:
+    """Return two tables per leaderboard, its models and its pairs, and notes; ``csv`` is one long table.
+
+    style: a `TableStyle`, or a format of `bws.tables.FORMATS`.
+    """
+    style = TableStyle(style) if isinstance(style, str) else style
+    if style.form == "csv":
         return comparison_csv(comparison)
-    parts: list[str] = []
-    for board in comparison.leaderboards:
-        title = f"{board.task} on {board.data}: {TITLES[board.metric]}"
-        size = f"{board.items} items of {board.dialogues} dialogues"
-        size = f"{board.items} questions" if board.metric == "accuracy" else size
-        parts += [f"{heading(f'{title} ({size})', form)}\n", _model_table(board, form), ""]
-        parts += [_pair_table(board, form), "", *remarks(board.notes(), form), ""]
-    return "\n".join([*parts, *remarks([str(result) for result in comparison.skipped], form)])
+    tables = [
+        table
+        for board in comparison.leaderboards
+        for notes in (board.notes(),)
+        for table in (_model_table(board, notes), _pair_table(board, notes))
+    ]
+    skipped = remarks([str(result) for result in comparison.skipped], style.form)
+    return "\n\n".join(filter(None, [rendered(tables, style), "\n".join(skipped)]))
 
 
-def _model_table(board: Leaderboard, form: str) -> str:
-    rows = [
+def _model_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
+    size = f"{board.items} items of {board.dialogues} dialogues"
+    size = f"{board.items} questions" if board.metric == "accuracy" else size
+    rows: list[Sequence[Cell]] = [
         [
             str(i + 1),
             f"{model.model} {TIE_MARK}" if model.ties_first else model.model,
             model.history,
-            interval(model.estimate),
+            model.estimate,
             _ranks(model),
         ]
         for i, model in enumerate(board.models)
     ]
-    return tabulated(
-        rows, ["", "model", "history", f"{TITLES[board.metric]} [95 %]", "ranks"], form
-    )
+    columns = [
+        Column("row"),
+        Column("model", "model"),
+        Column("history", "history"),
+        Column(board.metric, f"{TITLES[board.metric]} [95 %]", ".3f", best="max"),
+        Column("ranks", "ranks"),
+    ]
+    title = f"{board.task} on {board.data}: {TITLES[board.metric]} ({size})"
+    return ResultTable(columns, rows, notes, title)
 
 
 def _ranks(model: RankedModel) -> str:
@@ -63,9 +81,17 @@ def _ranks(model: RankedModel) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _pair_table(board: Leaderboard, form: str) -> str:
-    headers = ["pair", "difference [95 %]", "p", "Holm", "BH", "detectable", "verdict"]
-    return tabulated([_pair_cells(pair) for pair in board.pairs], headers, form)
+def _pair_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
+    titles = {
+        "pair": "pair",
+        "difference": "difference [95 %]",
+        "p": "p",
+        "p_holm": "Holm",
+        "p_bh": "BH",
+    }
+    titles |= {"detectable": "detectable", "verdict": "verdict"}
+    columns = [Column(key, title) for key, title in titles.items()]
+    return ResultTable(columns, [_pair_cells(pair) for pair in board.pairs], notes)
 
 
 def _pair_cells(pair: PairDifference) -> list[str]:
@@ -93,6 +119,14 @@ def p_value(p: float) -> str:
 
 def comparison_csv(comparison: ModelComparison) -> str:
     """Return one row per model, pair and skipped result (`kind`) as CSV."""
+    rows = comparison_rows(comparison)
+    return csv_text(
+        ({key: "" if cell != cell else cell for key, cell in row.items()} for row in rows), COLUMNS
+    )
+
+
+def comparison_rows(comparison: ModelComparison) -> list[dict[str, object]]:
+    """Return the values of `COLUMNS` of each model, pair and skipped result (`kind`)."""
     rows: list[dict[str, object]] = []
     for board in comparison.leaderboards:
         board_columns = {
@@ -102,7 +136,7 @@ def comparison_csv(comparison: ModelComparison) -> str:
     for result in comparison.skipped:
         names = ("model", "history", "task", "data", "content", "metric", "reason")
         rows.append({"kind": "skipped", **{name: getattr(result, name) for name in names}})
-    return csv_text(rows, COLUMNS)
+    return rows
 
 
 def _csv_rows(board: Leaderboard) -> Iterator[dict[str, object]]:
@@ -112,7 +146,7 @@ def _csv_rows(board: Leaderboard) -> Iterator[dict[str, object]]:
             "kind": "model",
             "model": model.model,
             "history": model.history,
-            **{name: number(getattr(estimate, name)) for name in ("value", "low", "high")},
+            **{name: getattr(estimate, name) for name in ("value", "low", "high")},
             **{name: getattr(model, name) for name in ("rank_low", "rank_high", "ties_first")},
             "n": estimate.n,
             "reason": estimate.reason,
@@ -134,7 +168,7 @@ def _csv_pair(
         "history": first.history,
         "second_model": second.model,
         "second_history": second.history,
-        **{name: number(getattr(pair, name)) for name in names},
+        **{name: getattr(pair, name) for name in names},
         "n": pair.n,
         "significant": pair.is_significant,
         "target": target,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
-from bws.tables import heading, part_name, remarks, tabulated
+from bws.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY, Estimate
 from giccs.measures.results import Result, model_of, postprocess_warnings, setting_of
 
-__all__ = ["metric_sections"]
+__all__ = ["metric_tables"]
 
 TITLES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",
-    "pair_accuracy": "pairs in order",
+    "pair_accuracy": "pairwise ordering accuracy",
     "invalid": "invalid answers",
     "mrr": "MRR",
     "hits@1": "Hits@1",
@@ -25,17 +27,14 @@ TITLES = {
 }
 
 
-def metric_sections(results: Sequence[Result], form: str, main_metric: str = "") -> list[str]:
+def metric_tables(results: Sequence[Result], main_metric: str = "") -> list[ResultTable]:
     """Return the tables of one task and data set: one row per model and setting, best first.
 
     main_metric: the metric that ranks the models; empty for the first one.
     """
     main_metric = main_metric or next(iter(results[0].metrics))
     ordered = sorted(results, key=lambda result: _sort_key(result, main_metric))
-    sections = [_metrics_table(ordered, form)]
-    if parts_table := _parts_table(ordered, main_metric, form):
-        subtitle = f"{TITLES.get(main_metric, main_metric)} by group"
-        sections += [f"\n{heading(subtitle, form)}\n", parts_table]
+    subsets = _subsets_table(ordered, main_metric)
     estimates = [estimate for result in ordered for estimate in result.metrics.values()]
     estimates += [
         g.metrics[main_metric]
@@ -43,15 +42,16 @@ def metric_sections(results: Sequence[Result], form: str, main_metric: str = "")
         for g in result.groups
         if main_metric in g.metrics
     ]
-    remark_lines = [
+    notes = [
         *_reasons(ordered, main_metric),
         *few_clusters_note(estimates),
         *_tie_remarks(ordered, main_metric),
     ]
-    return [*sections, "", *remarks(remark_lines, form)] if remark_lines else sections
+    tables = [_metrics_table(ordered), *([subsets] if subsets else [])]
+    return [replace(table, notes=notes) for table in tables]
 
 
-def _metrics_table(results: Sequence[Result], form: str) -> str:
+def _metrics_table(results: Sequence[Result]) -> ResultTable:
     names = list(dict.fromkeys(name for result in results for name in result.metrics))
     rows = [
         [
@@ -62,13 +62,21 @@ def _metrics_table(results: Sequence[Result], form: str) -> str:
         ]
         for result in results
     ]
-    titles = [f"{TITLES.get(name, name)} [95 %]" for name in names]
     has_sets = any("set" in group.by for result in results for group in result.groups)
-    return tabulated(rows, ["model", "setting", *titles, "sets" if has_sets else "n"], form)
+    size = "sets" if has_sets else "n"
+    metrics = [
+        Column(name, f"{TITLES.get(name, name)} [95 %]", ".3f", best=_best(name)) for name in names
+    ]
+    labels = [Column("model", "model"), Column("setting", "setting")]
+    return ResultTable([*labels, *metrics, Column(size, size)], rows)
 
 
-def _parts_table(results: Sequence[Result], main_metric: str, form: str) -> str:
-    """Return the main metric by group and model, in the narrower orientation; empty without groups.
+def _best(metric: str) -> Literal["max", "min"]:
+    return "min" if metric in LOWER_IS_BETTER_METRICS else "max"
+
+
+def _subsets_table(results: Sequence[Result], main_metric: str) -> ResultTable | None:
+    """Return the main metric by group and model, in the narrower orientation; None without groups.
 
     If models have different n for a group, the smaller n are shown with their numbers.
     """
@@ -78,7 +86,7 @@ def _parts_table(results: Sequence[Result], main_metric: str, form: str) -> str:
             if main_metric in group.metrics:
                 cells.setdefault(part_name(group.by), {})[index] = group.metrics[main_metric]
     if not cells:
-        return ""
+        return None
     size = {
         part: max(estimate.n for estimate in estimates.values())
         for part, estimates in cells.items()
@@ -88,31 +96,44 @@ def _parts_table(results: Sequence[Result], main_metric: str, form: str) -> str:
         for part, estimates in cells.items()
     ]
     models = [_column_title(result) for result in results]
-    part_rows = [[part, size[part], *row] for part, row in zip(cells, rows, strict=True)]
-    model_rows = [
-        [model, *column] for model, column in zip(models, zip(*rows, strict=True), strict=True)
-    ]
-    return min(
-        tabulated(part_rows, ["part", "n", *models], form),
-        tabulated(model_rows, ["model", *(f"{part} (n={size[part]})" for part in cells)], form),
-        key=lambda table: max(map(len, table.splitlines())),
+    title = f"{TITLES.get(main_metric, main_metric)} by group"
+    best = _best(main_metric)
+    by_part = ResultTable(
+        [
+            Column("subset", "subset"),
+            Column("n", "n"),
+            *keyed_columns(models, best=best),
+        ],
+        [[part, size[part], *row] for part, row in zip(cells, rows, strict=True)],
+        title=title,
+        compares_rows=True,
     )
+    by_model = ResultTable(
+        [
+            Column("model", "model"),
+            *keyed_columns((f"{part} (n={size[part]})" for part in cells), best=best),
+        ],
+        [[model, *column] for model, column in zip(models, zip(*rows, strict=True), strict=True)],
+        title=title,
+    )
+    return min(by_part, by_model, key=ResultTable.width)
 
 
 def _column_title(result: Result) -> str:
     return f"{model_of(result)} ({setting_of(result)})" if setting_of(result) else model_of(result)
 
 
-def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) -> str:
+def _cell(estimate: Estimate | None, decimals: int = 3, n: int | None = None) -> Cell:
     """Return a number with its interval, and for a mean over seeds with their standard deviation.
 
     n: the usual sample size; a number with a smaller one shows it.
     """
     if estimate is None:
-        return ""
+        return None
     sd = estimate.extra.get("sd")
     text = interval(estimate, decimals) + ("" if sd is None else f", SD {sd:.{decimals}f}")
-    return text if n is None or estimate.n == n else f"{text} n={estimate.n}"
+    suffix = "" if n is None or estimate.n == n else f" n={estimate.n}"
+    return NumberText(f"{text}{suffix}", estimate.value)
 
 
 def _sort_key(result: Result, main_metric: str) -> tuple[float, str, str]:

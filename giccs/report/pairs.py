@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from bws.tables import Cell, Column, ResultTable, heading, part_name, remarks, tabulated
-from giccs.measures.formatting import few_clusters_note, interval, other_reasons
+from bws.tables import Cell, Column, ResultTable, keyed_columns, part_name
+from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, history_of, model_of, postprocess_warnings
 
-__all__ = ["CEILING_LABEL", "breakdown_table", "main_table", "pairwise_sections"]
+__all__ = ["CEILING_LABEL", "breakdown_table", "main_table", "pairwise_tables"]
 
 TITLES = {
     "pearson": "Pearson r",
@@ -24,30 +25,25 @@ CEILING_LABEL = "noise ceiling"
 OVER_ANNOTATORS_TITLE = "Intervals over dialogues and annotators"
 
 
-def pairwise_sections(
+def pairwise_tables(
     results: Sequence[Result],
-    form: str,
     ceiling: Mapping[str, Estimate],
     over_annotators: Sequence[Result] = (),
-) -> list[str]:
-    """Return the tables of one data set, with notes on missing values and the ceiling."""
-    sections = [main_table(results, ceiling).text(form)]
+) -> list[ResultTable]:
+    """Return the tables of one data set with notes on missing values and the ceiling."""
+    tables = [main_table(results, ceiling)]
     if over_annotators:
-        sections += [
-            f"\n{heading(OVER_ANNOTATORS_TITLE, form)}\n",
-            main_table(over_annotators).text(form),
-        ]
-    if parts_table := breakdown_table(results, form):
-        subtitle = f"{TITLES[BREAKDOWN_METRIC]} by group"
-        sections += [f"\n{heading(subtitle, form)}\n", parts_table]
+        tables.append(replace(main_table(over_annotators), title=OVER_ANNOTATORS_TITLE))
+    if subsets := breakdown_table(results):
+        tables.append(subsets)
     all_results = [*results, *over_annotators]
     estimates = [
         *ceiling.values(),
         *(estimate for result in all_results for estimate in _estimates(result)),
     ]
     reasons = dict.fromkeys(_reasons(all_results))
-    remark_lines = [*_ceiling_remarks(ceiling), *reasons, *few_clusters_note(estimates)]
-    return [*sections, "", *remarks(remark_lines, form)] if remark_lines else sections
+    notes = [*_ceiling_remarks(ceiling), *reasons, *few_clusters_note(estimates)]
+    return [replace(table, notes=notes) for table in tables]
 
 
 def main_table(
@@ -78,27 +74,30 @@ def main_table(
     columns = [
         Column("model", "model"),
         Column("history", "history"),
-        *(Column(name, f"{TITLES[name]} [95 %]", ".3f", source=name) for name in names),
+        *(Column(name, f"{TITLES[name]} [95 %]", ".3f", source=name, best="max") for name in names),
         Column("items", "items", source="spearman/n"),
     ]
     row_sources = [sources[index] for index in order] if sources else []
     return ResultTable(
-        columns, rows, sources=[*row_sources, *(["/ceiling"] if sources and ceiling else [])]
+        columns,
+        rows,
+        sources=[*row_sources, *(["/ceiling"] if sources and ceiling else [])],
+        reference_rows=1 if ceiling else 0,
     )
 
 
-def breakdown_table(results: Sequence[Result], form: str = "table") -> str:
-    """Return Spearman's rho by group (rows) and model (columns); empty without groups."""
+def breakdown_table(results: Sequence[Result]) -> ResultTable | None:
+    """Return Spearman's rho by group (rows) and model (columns); None without groups."""
     ordered = sorted(results, key=_sort_key)
     parts = {tuple(group.by.items()): None for result in ordered for group in result.groups}
-    rows = []
+    rows: list[Sequence[Cell]] = []
     for part in parts:
         cells = [_part_estimate(result, part) for result in ordered]
-        sizes = [cell.n for cell in cells if cell]
-        texts = [interval(cell, decimals=2) if cell else "" for cell in cells]
-        rows.append([part_name(dict(part)), max(sizes), *texts])
-    headers = ["part", "items", *(_column_title(result) for result in ordered)]
-    return tabulated(rows, headers, form) if rows else ""
+        rows.append([part_name(dict(part)), max(cell.n for cell in cells if cell), *cells])
+    columns = [Column("subset", "subset"), Column("items", "items")]
+    columns += keyed_columns(map(_column_title, ordered), ".2f", best="max")
+    title = f"{TITLES[BREAKDOWN_METRIC]} by group"
+    return ResultTable(columns, rows, title=title, compares_rows=True) if rows else None
 
 
 def _estimates(result: Result) -> list[Estimate]:

@@ -4,11 +4,11 @@ interval."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bws.tables import heading, remarks, tabulated
+from bws.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
 from bws.textio import csv_text
 from giccs.benchmark import SAMPLE
 from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
@@ -30,10 +30,11 @@ __all__ = [
     "compare_with_published",
     "published_csv",
     "published_table",
+    "with_names",
 ]
 
 COMPARED_VERDICTS = ("inside", "outside", "no interval")
-HEADERS = ["model", "task", "part", "metric", "published", "ours [95 %]", "difference", "verdict"]
+HEADERS = ["model", "task", "subset", "metric", "published", "ours [95 %]", "difference", "verdict"]
 COLUMNS = [
     "model", "task", "data", "prompt", "part", "metric", "published", "published_stderr",
     "ours", "low", "high", "n", "difference", "verdict",
@@ -239,20 +240,39 @@ def _is_share(line: ComparedNumber) -> bool:
     return line.published.metric.startswith("accuracy")
 
 
-def published_table(comparison: PublishedComparison, form: str) -> str:
+def published_table(comparison: PublishedComparison, style: TableStyle | str = "table") -> str:
     """Return one table per data set with one row per published number, and the notes; ``csv`` is one long
-    table."""
-    if form == "csv":
+    table.
+
+    style: a `TableStyle`, or a format of `bws.tables.FORMATS`.
+    """
+    style = TableStyle(style) if isinstance(style, str) else style
+    if style.form == "csv":
         return published_csv(comparison)
     recipe = comparison.recipe
-    parts = [heading(f"Against {recipe.title or recipe.file}", form)]
-    parts += [*remarks([recipe.source], form)] if recipe.source else []
+    head = [heading(f"Against {recipe.title or recipe.file}", style.form)]
+    head += remarks([recipe.source], style.form) if recipe.source else []
     compared = [line for line in comparison.lines if line.result]
+    columns = [Column(title.partition(" ")[0], title) for title in HEADERS]
+    tables = []
     for data in dict.fromkeys(data_of(line.result) for line in compared if line.result):
         rows = [_row(line) for line in compared if line.result and data_of(line.result) == data]
-        parts += [f"\n{heading(f'ours on {data}', form)}\n", tabulated(rows, HEADERS, form)]
+        tables.append(ResultTable(columns, rows, title=f"ours on {data}"))
     notes = [*comparison.notes(), *few_clusters_note(line.ours for line in compared)]
-    return "\n".join([*parts, "", *remarks(notes, form)])
+    parts = ["\n".join(head), rendered(tables, style), "\n".join(remarks(notes, style.form))]
+    return "\n\n".join(filter(None, parts))
+
+
+def with_names(comparison: PublishedComparison, names: Mapping[str, str]) -> PublishedComparison:
+    """Return the comparison with other names of models."""
+    lines = [
+        replace(line, run=replace(line.run, model=names.get(line.run.model, line.run.model)))
+        for line in comparison.lines
+    ]
+    results = [
+        replace(each, model=names.get(each.model, each.model)) for each in comparison.unpublished
+    ]
+    return replace(comparison, lines=tuple(lines), unpublished=tuple(results))
 
 
 def published_csv(comparison: PublishedComparison) -> str:

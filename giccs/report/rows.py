@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from bws.textio import csv_text
-from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
@@ -19,7 +18,7 @@ from giccs.measures.results import (
 from giccs.report.pairs import CEILING_LABEL
 from giccs.tasks import result_kind
 
-__all__ = ["long_csv"]
+__all__ = ["HEADER", "long_csv", "long_rows"]
 
 HEADER = [
     "model", "task", "data", "history", "part", "metric",
@@ -32,6 +31,14 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
 
     The noise ceiling is last, once for each task and data set to which it applies.
     """
+    rows = long_rows(results, ceiling)
+    return csv_text((["" if cell != cell else cell for cell in row] for row in rows), HEADER)
+
+
+def long_rows(
+    results: Sequence[Result], ceiling: Mapping[str, Estimate] | None = None
+) -> list[list[object]]:
+    """Return one row of `HEADER` per number, see `long_csv`."""
     rows: list[list[object]] = []
     ceiling_rows: dict[tuple[str, str], list[list[object]]] = {}
     for result in results:
@@ -45,15 +52,12 @@ def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None =
             estimates = ceiling_of(result, ceiling)
             data_rows = _rows((CEILING_LABEL, result.task, data_of(result), "", ""), estimates, "")
             ceiling_rows.setdefault((result.task, data_of(result)), [*data_rows])
-    return csv_text(
-        [*rows, *(row for dataset_rows in ceiling_rows.values() for row in dataset_rows)], HEADER
-    )
+    return [*rows, *(row for dataset_rows in ceiling_rows.values() for row in dataset_rows)]
 
 
 def _rows(
     labels: Sequence[str], metrics: Mapping[str, Estimate], setting: str
 ) -> Iterator[list[object]]:
     for name, e in metrics.items():
-        numbers = [number(value) for value in (e.value, e.low, e.high)]
-        extra_numbers = [number(e.extra.get(key, math.nan)) for key in ("stderr", "p")]
-        yield [*labels, name, *numbers, e.n, e.reason, *extra_numbers, setting]
+        extra_numbers = [e.extra.get(key, math.nan) for key in ("stderr", "p")]
+        yield [*labels, name, e.value, e.low, e.high, e.n, e.reason, *extra_numbers, setting]

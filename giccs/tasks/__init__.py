@@ -29,8 +29,9 @@ __all__ = [
     "TaskKind",
     "TaskOptions",
     "open_tasks",
+    "register_task",
     "result_kind",
-    "task_modules",
+    "task_names",
     "task_option_names",
 ]
 
@@ -217,18 +218,58 @@ class TaskKind:
     results: ResultKind = METRICS
 
 
+_REGISTERED: dict[str, TaskKind] = {}
+
+
+def register_task(name: str, task: Task | TaskKind) -> None:
+    """Register a task of this process under a name; packages register theirs as entry points instead.
+
+    task: an object with the methods of `Task`, or a `TaskKind` for a task with options, or with results other
+    than `METRICS`. A name that was registered here before is replaced. Raises ValueError for the name of
+    another task, and TypeError for another object.
+
+    >>> from dataclasses import dataclass, field
+    >>> from giccs.tasks.pairwise import PairwiseSTS
+    >>> @dataclass(frozen=True)
+    ... class Reversed(PairwiseSTS):
+    ...     name: str = field(default="reversed-sts", init=False)
+    ...     def pair_texts(self, item):
+    ...         return item.utterance, item.last_turn
+    >>> register_task("reversed-sts", TaskKind(lambda options: [Reversed()], results=PAIR_SCORES))
+    >>> "reversed-sts" in task_names()
+    True
+    """
+    if name in _task_modules():
+        raise ValueError(f"there is another task {name}; expected a new name")
+    if isinstance(task, TaskKind):
+        _REGISTERED[name] = task
+    elif not isinstance(task, type) and callable(getattr(task, "measure", None)):
+        if task.name != name:
+            raise ValueError(f"the task's own name is {task.name!r}; expected {name!r}")
+        _REGISTERED[name] = TaskKind(lambda options: [task])
+    else:
+        raise TypeError(f"expected a TaskKind or an object with the methods of Task, not {task!r}")
+
+
+def task_names() -> list[str]:
+    """Return the names of all tasks: of this package, entry points of others, and of `register_task`."""
+    return [*_task_modules(), *_REGISTERED]
+
+
 @cache
-def task_modules() -> Mapping[str, str]:
+def _task_modules() -> Mapping[str, str]:
     """Return `TASKS` and the entry points of other packages in the group ``giccs.tasks``."""
     return TASKS | {point.name: point.value for point in entry_points(group="giccs.tasks")}
 
 
 def _load_kind(name: str) -> TaskKind:
-    module, _, attribute = task_modules()[name].partition(":")
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    module, _, attribute = _task_modules()[name].partition(":")
     kind = getattr(import_module(module), attribute, None)
     if not isinstance(kind, TaskKind):
         message = (
-            f"task {name}: {task_modules()[name]} is not a TaskKind; expected module:name of one"
+            f"task {name}: {_task_modules()[name]} is not a TaskKind; expected module:name of one"
         )
         raise TypeError(message)
     return kind
@@ -249,7 +290,7 @@ def result_kind(name: str) -> ResultKind:
     >>> result_kind("multiple-choice-sts").main_metric
     'accuracy'
     """
-    return _load_kind(name).results if name in task_modules() else METRICS
+    return _load_kind(name).results if name in task_names() else METRICS
 
 
 def open_tasks(name: str, options: TaskOptions | None = None) -> Sequence[Task]:

@@ -157,19 +157,25 @@ class MultipleChoice:
             history: self._condition_scores(questions, scored, history)
             for history in self.histories
         }
+        names = self._accuracy_names(scored)
         return TaskOutput(
             metrics=_add_exclusion_remark(
-                self._metrics(conditions, range(len(questions))), n_excluded
+                _metrics(conditions, names, range(len(questions))), n_excluded
             ),
-            groups=tuple(self._groups(questions, conditions)),
+            groups=tuple(_groups(questions, conditions, names)),
             environment=benchmark.provenance(),
             predictions=_predictions_table(questions, scored),
         )
 
-    @property
-    def _accuracy_names(self) -> list[str]:
-        """Return the applicable accuracies: letters have equal lengths."""
-        return [*MEASURES] if self.answer == "sentence" else ["accuracy", "accuracy_pmi"]
+    def _accuracy_names(self, scored: Mapping[Key, ScoredQuestion]) -> list[str]:
+        """Return the applicable accuracies.
+
+        Letters have equal lengths, and the numbers of tokens may be unknown.
+        """
+        names = [*MEASURES] if self.answer == "sentence" else ["accuracy", "accuracy_pmi"]
+        if any(score.tokens is None for question in scored.values() for score in question.scores):
+            names = [name for name in names if name != "accuracy_tokens"]
+        return names
 
     def questions_for(self, benchmark: Benchmark) -> tuple[list[Question], int]:
         """Return the questions, and the number of skipped dialogues; raise InputError without questions."""
@@ -234,33 +240,33 @@ class MultipleChoice:
     def _orders(self, question: Question) -> range:
         return range(min(self.permutations, len(question.options)))
 
-    def _metrics(
-        self, conditions: Mapping[str, ConditionScores], rows: Sequence[int]
-    ) -> dict[str, Estimate]:
-        if len(conditions) == 1:
-            (condition,) = conditions.values()
-            return condition.metrics(self._accuracy_names, rows)
-        pair = conditions["with"], conditions["without"]
-        return average_metrics(*pair, self._accuracy_names, rows) | history_differences(
-            *pair, self._accuracy_names, rows
-        )
 
-    def _groups(
-        self, questions: Sequence[Question], conditions: Mapping[str, ConditionScores]
-    ) -> Iterator[Group]:
-        subsets = [
-            ({attribute: value}, rows)
-            for attribute in SUBSET_FIELDS
-            for value, rows in subset_rows(questions, attribute, keep_single=attribute == "n_turns")
-        ]
-        for history, condition in conditions.items():
-            for by, rows in [({}, range(len(questions))), *subsets]:
-                yield Group(
-                    {"history": history, **by}, condition.metrics(self._accuracy_names, rows)
-                )
-        if len(conditions) > 1:
-            for by, rows in subsets:
-                yield Group(by, self._metrics(conditions, rows))
+def _metrics(
+    conditions: Mapping[str, ConditionScores], accuracies: Sequence[str], rows: Sequence[int]
+) -> dict[str, Estimate]:
+    if len(conditions) == 1:
+        (condition,) = conditions.values()
+        return condition.metrics(accuracies, rows)
+    pair = conditions["with"], conditions["without"]
+    return average_metrics(*pair, accuracies, rows) | history_differences(*pair, accuracies, rows)
+
+
+def _groups(
+    questions: Sequence[Question],
+    conditions: Mapping[str, ConditionScores],
+    accuracies: Sequence[str],
+) -> Iterator[Group]:
+    subsets = [
+        ({attribute: value}, rows)
+        for attribute in SUBSET_FIELDS
+        for value, rows in subset_rows(questions, attribute, keep_single=attribute == "n_turns")
+    ]
+    for history, condition in conditions.items():
+        for by, rows in [({}, range(len(questions))), *subsets]:
+            yield Group({"history": history, **by}, condition.metrics(accuracies, rows))
+    if len(conditions) > 1:
+        for by, rows in subsets:
+            yield Group(by, _metrics(conditions, accuracies, rows))
 
 
 def open_tasks(options: TaskOptions) -> list[MultipleChoice]:

@@ -14,6 +14,9 @@ COMMANDS = {
     "serve": "mturk.cli.service:serve",
     "migrate": "mturk.cli.service:migrate",
     "invite": "mturk.cli.service:invite",
+    "revoke": "mturk.cli.participants:revoke",
+    "participants": "mturk.cli.participants:participants",
+    "release": "mturk.cli.participants:release",
     "simulate": "mturk.cli.simulate:simulate",
     "qualify": "mturk.cli.qualify:qualify",
     "estimate": "mturk.cli.publish:estimate",
@@ -28,6 +31,7 @@ COMMANDS = {
     "close": "mturk.cli.review:close",
     "batch": "mturk.cli.review:batch",
     "purge": "mturk.cli.review:purge",
+    "prolific": "mturk.cli.prolific:main",
 }
 """Command name -> location of its function, in the order of a study."""
 
@@ -40,6 +44,6 @@ mturk-hits collect -o judgments.csv
 """
 
 
-@group(COMMANDS, EXAMPLE)
+@group("mturk-hits", COMMANDS, EXAMPLE)
 def main() -> None:
     """Publish tuples as an annotation study, serve it in the browser and collect the judgments."""

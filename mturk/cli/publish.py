@@ -64,7 +64,9 @@ def study_options(function: Any) -> Any:
         ),
         language_option,
         option(
-            "--dialogues", "Dialogues (JSONL) of the tuples' groups and items.",
+            "--dialogues --items dialogues",
+            "Dialogues (JSONL) of the tuples' groups and items; with kind items, a table of their texts or "
+            "images.",
             metavar="FILE",
         ),
         click.argument("tuples", metavar="TUPLES"),

@@ -72,6 +72,10 @@ def open_study(console: Console, ledger: str) -> Iterator[PublishedStudy]:
     from mturk.study.ledger import Ledger
 
     with Ledger.open(ledger) as opened_ledger:
+        if opened_ledger.study().endpoint.startswith("prolific "):
+            raise click.UsageError(
+                f"{ledger} is the ledger of a study at Prolific; expected a command of `mturk-hits prolific`"
+            )
         # production was confirmed at publishing
         endpoint = resolve(opened_ledger.study().endpoint, insist_on_production=True)
         yield PublishedStudy(console, opened_ledger, endpoint, connect(endpoint))

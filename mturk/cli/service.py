@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +14,31 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
+from bws.options import Choice
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     from mturk.service.server import Addresses
     from mturk.service.site.studies import PanelStudy
 
-__all__ = ["invite", "migrate", "serve"]
+__all__ = ["check_database_exists", "database_option", "invite", "migrate", "serve"]
 
+SECONDS_PER_DAY = 86_400
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 RESUME_NOTE = (
     "all HITs and assignments are stored in the database; run the same command to continue"
 )
 database_option = option("--db", "SQLite file or database URL.", default="hits.db")
+
+
+def _origins(urls: Sequence[str]) -> list[str]:
+    from mturk.question_xml import normalise_url
+    from mturk.service.site.headers import origin_of
+
+    try:
+        return [origin_of(normalise_url(url)) for url in urls]
+    except ValueError as error:
+        raise click.UsageError(f"--images-from: {error}; expected an https address") from None
 
 
 @command(
@@ -40,7 +52,11 @@ database_option = option("--db", "SQLite file or database URL.", default="hits.d
     logs_itself=True,
     interrupt_message=RESUME_NOTE,
 )
-@option("--host", "Address to listen on; other machines require --keys.", default="127.0.0.1")
+@option(
+    "--host",
+    "Address to listen on; other machines require --keys, 0.0.0.0 also --site-url.",
+    default="127.0.0.1",
+)
 @option("--port", "Port of API and worker site; 0: a free port.", type=click.IntRange(0, 65535),
         default=8765)  # fmt: skip
 @option("--frame-port", "Port of the question frames.  [default: the next port]",
@@ -60,13 +76,15 @@ database_option = option("--db", "SQLite file or database URL.", default="hits.d
     metavar="AMOUNT",
 )
 @option("--allow-external", "Allow questions to load external scripts.", is_flag=True)
-@option("--log", "Log format: text, or one JSON object per line.", type=click.Choice(["text", "json"]),
+@option("--images-from image_origins", "Allow questions to load images of a site. Can be repeated.",
+        metavar="URL", multiple=True, show_default=False)  # fmt: skip
+@option("--log", "Log format: text, or one JSON object per line.", type=Choice(["text", "json"]),
         default="text")  # fmt: skip
 @option("--metrics", "Address of Prometheus metrics; port 0: a free port.", metavar="HOST:PORT")
 def serve(
     console: Console, host: str, port: int, frame_port: int | None, db: str, keys: str | None,
     site_url: str | None, frame_url: str | None, trust_proxy: str, studies: str | None,
-    balance: str, allow_external: bool, log: str, metrics: str | None,
+    balance: str, allow_external: bool, image_origins: tuple[str, ...], log: str, metrics: str | None,
 ) -> None:  # fmt: skip
     """Run the annotation service: a requester API like Mechanical Turk's, and a site for workers.
 
@@ -85,14 +103,19 @@ def serve(
     options = ServerOptions(
         host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
         keys=read_keys(keys, os.environ), studies=panel_studies, allow_external=allow_external,
+        image_origins=_origins(image_origins),
         trust_proxy=trust_proxy, metrics=None if metrics is None else _parse_address(metrics),
     )  # fmt: skip
     database = Database(db, balance=_parse_cents(balance))
 
     def ready(addresses: Addresses, _: object) -> None:
         secret = database.secret()
+        now = SystemClock().now()
         links = {
-            study.name: study_link(addresses.site, secret, study.name) for study in panel_studies
+            study.name: study_link(
+                addresses.site, secret, study.name, expires=now + study.link_days * SECONDS_PER_DAY
+            )
+            for study in panel_studies
         }
         _print_addresses(console, addresses, links)
 
@@ -172,7 +195,7 @@ def migrate(console: Console, db: str) -> None:
     from mturk.service.store.database import Database
     from mturk.service.store.schema import VERSIONS
 
-    _check_database_exists(db)
+    check_database_exists(db)
     database = Database(db, migrate=True)
     database.close()
     old, new = database.previous_version, VERSIONS[-1]
@@ -181,7 +204,8 @@ def migrate(console: Console, db: str) -> None:
     console.answer(f"the database {text}", {"from": old, "to": new})
 
 
-def _check_database_exists(db: str) -> None:
+def check_database_exists(db: str) -> None:
+    """Raise InputError if a database file does not exist."""
     if "://" not in db and not os.path.exists(db):
         raise InputError(
             Problem(db, None, "no such file; start `mturk-hits serve` first, or set --db")
@@ -205,10 +229,10 @@ def _check_database_exists(db: str) -> None:
 @option(
     "--site-url", "Public URL of the worker site.", default="http://127.0.0.1:8765", metavar="URL"
 )
-@option("--days", "Days until the links expire.  [default: never]", type=click.IntRange(1, 3650))
+@option("--days", "Days until the links expire.", type=click.IntRange(1, 3650), default=90)
 def invite(
     console: Console, names: tuple[str, ...], workers: int | None, db: str, site_url: str,
-    days: int | None,
+    days: int,
 ) -> None:  # fmt: skip
     """Print a personal link per worker.
 
@@ -220,9 +244,9 @@ def invite(
     from mturk.service.site.links import worker_link
     from mturk.service.store.database import Database
 
-    expires = None if days is None else time.time() + days * 86_400
+    expires = time.time() + days * SECONDS_PER_DAY
     ids, site = _worker_ids(names, workers), _parse_origin(site_url)
-    _check_database_exists(db)
+    check_database_exists(db)
     database = Database(db)
     try:
         secret = database.secret()

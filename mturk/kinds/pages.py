@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from giccs.benchmark.languages import text_direction
 from mturk import answers
 from mturk.kinds import ExpectedTuple
 from mturk.kinds.registry import DEFAULT_KIND
@@ -38,13 +39,15 @@ def render_page(
     """Render ``page.html`` of a kind as HTML, with every text escaped once.
 
     expected_tuples: tuples embedded in the page, see `mturk.answers.expected_tuples_in_page`. values: further
-    template variables besides texts, consent, comment_field, tuples_script and tuples_json.
+    template variables besides texts, direction, consent, comment_field, tuples_script and tuples_json.
     """
+    texts = page_texts(package, settings.language, settings.texts)
     html: str = (
         environment(package)
         .get_template("page.html")
         .render(
-            texts=page_texts(package, settings.language, settings.texts),
+            texts=texts,
+            direction=text_direction(texts["language"]),
             consent=settings.consent,
             comment_field=answers.COMMENT if settings.comment_box else "",
             tuples_script=answers.TUPLES_SCRIPT,

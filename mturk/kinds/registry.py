@@ -34,7 +34,7 @@ def kind_locations() -> dict[str, str]:
 def kind_names() -> tuple[str, ...]:
     """Return the names of all kinds, those of other distributions last.
 
-    >>> kind_names()[:3]
-    ('tuples', 'conditions', 'verification')
+    >>> kind_names()[:4]
+    ('tuples', 'conditions', 'items', 'verification')
     """
     return tuple(kind_locations())

@@ -39,9 +39,13 @@ def built_in_texts(package: str, language: str, name: str = "texts") -> dict[str
 
 
 def read_built_in_file(package: str, language: str, name: str = "texts") -> str:
-    """Return ``NAME.LANGUAGE.toml`` of a package as text; FileNotFoundError if it is missing."""
-    file = _folder(package) / f"{name}.{language}.toml"
-    return file.read_text(encoding="utf-8")
+    """Return ``NAME.LANGUAGE.toml`` of a package as text; FileNotFoundError if it is missing.
+
+    If the package has ``page.LANGUAGE.toml``, texts shared by several such files, they come first.
+    """
+    shared = _folder(package) / f"page.{language}.toml"
+    text = (_folder(package) / f"{name}.{language}.toml").read_text(encoding="utf-8")
+    return (shared.read_text(encoding="utf-8") if shared.is_file() else "") + text
 
 
 @cache
@@ -97,7 +101,7 @@ def _structure_problems(
     for key, value in model.items():
         if key not in table:
             if key not in OPTIONAL:
-                yield f"{prefix}{key} is missing"
+                yield f"{prefix}{key} is missing; expected a {_type_name(value)}"
         elif type(table[key]) is not type(value):
             yield f"{prefix}{key} is a {_type_name(table[key])}; expected a {_type_name(value)}"
         elif isinstance(value, str) and not table[key].strip():
@@ -161,6 +165,9 @@ def _value_problems(table: Mapping[str, Any]) -> Iterator[str]:
     for name in ("best", "worst"):
         if name in example and not 0 <= example[name] < len(example["options"]):
             yield f"example.{name} is {example[name]}; expected 0 to {len(example['options']) - 1}"
+    for number, option in enumerate(example.get("options", []), start=1):
+        if isinstance(option, list) and len(option) > 2:
+            yield f"example.options: element {number} has {len(option)} texts; expected 1 or 2"
     for turn in example.get("turns", []):
         if len(turn) != 2:
             yield f"example.turns has {turn!r}; expected a speaker and a text"

@@ -13,6 +13,7 @@ __all__ = [
     "request_error",
     "validation_error",
     "wrong_state",
+    "xml_error",
 ]
 
 PREFIX = "AWS.MechanicalTurk."
@@ -39,6 +40,16 @@ def validation_error(reason: str) -> RequestError:
     """Return the error for a missing, malformed or out-of-range parameter."""
     message = f"There were parameter validation errors, reason: {reason}"
     return RequestError("ParameterValidationError", message)
+
+
+def xml_error(parameter: str, reason: object) -> RequestError:
+    """Return the error for XML that is not well-formed or violates its schema."""
+    message = (
+        "There was an error parsing the XML question or answer data in your request.  Please make sure "
+        "the data is well-formed and validates against the appropriate schema. Details: "
+        f"{parameter}: {reason}"
+    )
+    return RequestError(f"{PREFIX}XMLParseError", message)
 
 
 def does_not_exist(resource: str, resource_id: str) -> RequestError:

@@ -51,6 +51,7 @@ DUE_CHECK_SECONDS = 30
 """Interval at which due changes are applied, independent of requests."""
 Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+ALL_ADDRESSES = ("0.0.0.0", "::", "[::]")  # noqa: S104 - names of hosts that need public addresses
 LAST_PORT = 65_535
 MAX_MALLOC_ARENAS = 2
 M_ARENA_MAX = -8
@@ -93,6 +94,8 @@ class ServerOptions:
     """Access key -> secret; without keys, unauthenticated access from this machine only."""
     studies: Sequence[PanelStudy] = ()
     allow_external: bool = False
+    image_origins: Sequence[str] = ()
+    """Other origins from which questions may load images."""
     rates: RateLimits | None = None
     trust_proxy: str = ""
     """Comma-separated addresses of proxies whose X-Forwarded-For and -Proto are trusted."""
@@ -125,7 +128,7 @@ def build_apps(
     )  # fmt: skip
     frames = build_frame(
         work, secret, site_url=addresses.site, frame_url=addresses.frames,
-        allow_external=options.allow_external,
+        allow_external=options.allow_external, image_origins=options.image_origins,
     )  # fmt: skip
     api = Api(database, clock, options.keys)
     routes = [
@@ -195,7 +198,7 @@ def serve(
     """Serve until the process is stopped; `ready` is called once all addresses accept connections.
 
     `ready` receives the addresses and a function that stops the service from any thread. Raises InputError if
-    the service is reachable from other machines without keys, or a port is in use.
+    the service is reachable from other machines without keys or public addresses, or a port is in use.
     """
     _check_exposure(options)
     service_model()
@@ -206,6 +209,7 @@ def serve(
             options.site_url or _origin(options.host, site),
             options.frame_url or _origin(options.host, frames),
         )
+        _warn_without_tls(addresses)
         metrics = _metrics(database) if options.metrics else None
         apps = build_apps(database, clock, addresses, options, metrics)
         listeners: list[tuple[ASGIApp, socket.socket]] = [*zip(apps, (site, frames), strict=True)]
@@ -237,6 +241,25 @@ def _check_exposure(options: ServerOptions) -> None:
     public_options = [option for option, host in hosts.items() if not is_loopback(host or "")]
     if public_options and not options.keys:
         raise InputError([Problem(option, None, message) for option in public_options])
+    if options.host in ALL_ADDRESSES:
+        message = (
+            f"is required with --host {options.host}, which is not an address that others can open"
+        )
+        urls = {"--site-url": options.site_url, "--frame-url": options.frame_url}
+        if missing := [option for option, url in urls.items() if url is None]:
+            raise InputError([Problem(option, None, message) for option in missing])
+
+
+def _warn_without_tls(addresses: Addresses) -> None:
+    """Log a warning per address that other machines reach without TLS."""
+    for url in (addresses.site, addresses.frames):
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            log.warning(
+                "%s is not encrypted: sessions, personal links and answers can be read on the network; "
+                "use a proxy with TLS and https addresses",
+                url,
+            )
 
 
 def _listen(host: str, port: int, option: str = "--port") -> socket.socket:
@@ -270,6 +293,8 @@ async def _run(
 ) -> None:
     import uvicorn
 
+    from mturk.service.connections import TimedProtocol
+
     class Server(uvicorn.Server):
         """A uvicorn server that leaves signal handling to `_run`."""
 
@@ -280,8 +305,9 @@ async def _run(
     servers = [
         Server(
             uvicorn.Config(
-                app, log_config=None, log_level="warning", access_log=False, server_header=False,
-                proxy_headers=False, timeout_graceful_shutdown=10, limit_concurrency=2000,
+                app, http=TimedProtocol, log_config=None, log_level="warning", access_log=False,
+                server_header=False, proxy_headers=False, timeout_graceful_shutdown=10,
+                limit_concurrency=2000,
             )
         )
         for app, _ in listeners

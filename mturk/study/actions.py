@@ -68,7 +68,7 @@ def unfinished_actions(ledger: Ledger, *kinds: ActionKind) -> list[Action]:
 def supersede_reviews(ledger: Ledger, actions: Sequence[Action], now: float) -> None:
     """Mark unfinished reviews as failed if their assignments have other decisions now."""
     tokens, targets = {action.token for action in actions}, {action.target for action in actions}
-    for action in unfinished_actions(ledger, "approve", "reject"):
+    for action in unfinished_actions(ledger, "approve", "reject", "screen-out"):
         if action.target in targets and action.token not in tokens:
             ledger.set_action_state(action.token, "failed", now)
 

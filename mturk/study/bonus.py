@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -18,8 +18,6 @@ from mturk.study.client import error_code, translate_errors
 from mturk.study.ledger import Action, Ledger
 
 __all__ = ["BonusPrice", "bonus_price", "pay_bonus", "read_bonuses"]
-
-COLUMNS = {"assignment_id": "assignmentid", "amount": "amount", "reason": "reason"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +44,17 @@ def bonus_price(actions: Iterable[Action]) -> BonusPrice:
     return BonusPrice(sum(amounts, zero), sum(map(bonus_fee, amounts), zero))
 
 
-def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
-    """Read the columns assignment_id, amount (US dollars) and reason.
+def read_bonuses(
+    path: str | os.PathLike[str], ledger: Ledger, *, id_column: str = "assignment_id"
+) -> list[Action]:
+    """Read the columns assignment_id (or `id_column`), amount (in the study's currency) and reason.
 
     Raises InputError with all problems: an assignment that is not in the ledger, an invalid amount, a missing
     reason, a repeated bonus.
     """
     table = read_table(path)
-    columns = [_column(table, name) for name in COLUMNS]
+    names = (id_column, "amount", "reason")
+    columns = [_column(table, name, names) for name in names]
     known_ids = {assignment.assignment_id for assignment in ledger.assignments()}
     problems = list(table.problems)
     actions: dict[str, Action] = {}
@@ -75,11 +76,11 @@ def read_bonuses(path: str | os.PathLike[str], ledger: Ledger) -> list[Action]:
     return list(actions.values())
 
 
-def _column(table: Table, name: str) -> list[str]:
-    column = first_of(table.frame.columns, [COLUMNS[name]])
+def _column(table: Table, name: str, names: Sequence[str]) -> list[str]:
+    column = first_of(table.frame.columns, [name.replace("_", "")])
     if column is None:
         header = ", ".join(table.frame.columns[:20])
-        message = f"has the columns {header}; expected {', '.join(COLUMNS)}"
+        message = f"has the columns {header}; expected {', '.join(names)}"
         raise InputError(Problem(table.file, None, message))
     return list(table.frame[column])
 

@@ -71,11 +71,12 @@ def _expire_at(client: Any, hit: Hit, at: datetime) -> bool:
     with translate_errors():
         try:
             client.update_expiration_for_hit(HITId=hit.hit_id, ExpireAt=at)
+            # the call succeeds for deleted HITs too
+            return bool(client.get_hit(HITId=hit.hit_id)["HIT"]["HITStatus"] != "Disposed")
         except client.exceptions.RequestError as error:
             if error_code(error) in DELETED:
                 return False
             raise
-    return True
 
 
 def lifetime_problem(seconds: float) -> str | None:

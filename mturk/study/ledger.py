@@ -47,7 +47,7 @@ CHANGEABLE_SETTINGS = frozenset(
 """Settings that may change during a study."""
 
 HitState = Literal["meant", "sent", "created", "closed"]
-ActionKind = Literal["approve", "reject", "bonus", "extend", "expire"]
+ActionKind = Literal["approve", "reject", "bonus", "extend", "expire", "screen-out"]
 ActionState = Literal["meant", "sent", "done", "failed"]
 
 SCHEMA = """
@@ -90,7 +90,8 @@ CREATE TABLE assignment (
 CREATE INDEX assignment_hit ON assignment (hit_id);
 CREATE TABLE action (
     token TEXT PRIMARY KEY,
-    kind TEXT NOT NULL CHECK (kind IN ('approve', 'reject', 'bonus', 'extend', 'expire')),
+    kind TEXT NOT NULL
+        CHECK (kind IN ('approve', 'reject', 'bonus', 'extend', 'expire', 'screen-out')),
     target TEXT NOT NULL,
     amount TEXT NOT NULL,
     text TEXT NOT NULL,
@@ -439,6 +440,14 @@ class Ledger:
     def set_action_state(self, token: str, state: ActionState, now: float) -> None:
         """Record the state of an action."""
         self._update_row("UPDATE action SET state = ?, at = ? WHERE token = ?", [state, now, token])
+
+    def set_action_states(self, tokens: Iterable[str], state: ActionState, now: float) -> None:
+        """Record the state of several actions, of all or of none."""
+        with self.transaction() as connection:
+            connection.executemany(
+                "UPDATE action SET state = ?, at = ? WHERE token = ?",
+                [(state, now, token) for token in tokens],
+            )
 
     def actions(self, *states: ActionState) -> tuple[Action, ...]:
         """Return the actions in these states (all if none is given), oldest first."""

@@ -68,8 +68,8 @@ class Settings:
 
     kind: str = option(
         DEFAULT_KIND,
-        'Kind of HIT: "tuples" of utterances, "conditions" of sentence pairs, or their\n'
-        '"verification". Each kind has its own default file.',
+        'Kind of HIT: "tuples" of utterances, plain "items", "conditions" of sentence pairs, or\n'
+        'their "verification". Each kind has its own default file.',
         choices=kind_names,
     )
     title: str = option(

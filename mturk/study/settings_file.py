@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bws.options import checked_value, declarations
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Problem, suggestion
 from bws.textio import display_name, parse_toml, read_text
 from giccs.benchmark.languages import base_language, matches
 from mturk import limits
@@ -156,7 +156,8 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
     for key, value in table.items():
         try:
             if key not in field_of:
-                raise ValueError(f"unknown option {key}; expected one of {', '.join(field_of)}")
+                expected = f"expected one of {', '.join(field_of)}{suggestion(key, field_of)}"
+                raise ValueError(f"unknown option {key}; {expected}")
             values[field_of[key]] = checked_value(Settings, field_of[key], value, called=key)
         except ValueError as error:
             messages[key] = str(error)

@@ -1,10 +1,10 @@
 """Projected cost of studies of a million items and sweeps of a thousand models, from measurements.
 
-    python -m robustness.scale [--assumptions FILE] [-o docs/scale.md]
+    python -m robustness.scale [--assumptions FILE] [-o docs/operations/scale.md]
 
 Measures small runs of every part in CPU seconds, each in a separate process with one thread, and prints the
-tables of docs/scale.md; with -o they replace those in the document. FILE is TOML with the tables `study` and
-`hardware` and a list `models`; the document's first table lists their keys.
+tables of docs/operations/scale.md; with -o they replace those in the document. FILE is TOML with the tables
+`study` and `hardware` and a list `models`; the document's first table lists their keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from robustness.scale.costs import Projection
 from robustness.scale.measurements import measure
 from robustness.scale.tables import BLOCKS
 
-DOCUMENT = "docs/scale.md"
+DOCUMENT = "docs/operations/scale.md"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bws.files import read_judgments, write_judgments, write_scores, write_tuples
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 from bws.split_half import reliability
 from robustness.scale.sample import design
 from robustness.scale.stopwatch import Stopwatch

@@ -1,4 +1,4 @@
-"""The blocks of docs/scale.md: what was measured, what is computed from it, and where it ends."""
+"""The blocks of docs/operations/scale.md: what was measured, what is computed from it, and where it ends."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def _service(projection: Projection) -> Iterator[End]:
         "requests of workers", f"{projection.work.rate * 1000:.1f} CPU ms per submission",
         f"{at_work.submissions:,.1f} submissions per second; processes at half load: {at_work.processes}",
         f"{at_work.capacity:,.0f} per second, one process",
-        "PostgreSQL and more processes (docs/study.md, section 8)",
+        "PostgreSQL and more processes (docs/operations/service.md)",
     )  # fmt: skip
     service_bytes = sum(
         size for label, size in projection.storage.items() if label.startswith("service")

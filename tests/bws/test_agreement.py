@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from bws.agreement import agreement
+from bws.chance_agreement import agreement
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 

@@ -14,7 +14,7 @@ from bws.cli.consistency import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.records import Judgment, Judgments
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 CARELESS_SHARES = (0.5, 0.75, 1.0)
 

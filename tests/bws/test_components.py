@@ -10,7 +10,7 @@ from bws.components import components
 from bws.design import make_tuples
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 
 def judged(seed, annotators=4, groups=0, disagreement=0.0, n=40, k=4, factor=2):

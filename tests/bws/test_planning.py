@@ -11,7 +11,7 @@ from bws.design import make_tuples
 from bws.planning import Planner, plan
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 ITEMS = [f"i{n:03d}" for n in range(60)]
 

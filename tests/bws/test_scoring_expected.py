@@ -16,7 +16,7 @@ from bws.files import write_judgments
 from bws.scoring import score, utilities
 from bws.scoring.choice import best_worst_logit, bradley_terry, maxdiff, plackett_luce
 from bws.scoring.expected import expected_counting
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 MODELS = {
     "bradley-terry": bradley_terry,

@@ -24,7 +24,7 @@ from bws.scoring.posterior import (
     log_evidence,
     maximize,
 )
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 MODELS = {
     "bradley-terry": bradley_terry,

@@ -12,7 +12,7 @@ from bws.scoring import utilities
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.true_utilities import estimate_taste_variance, true_utilities
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 
 def drawn(judgments, prior, draws=400, blocks=1, seed=0):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bws.problems import InputError
 from bws.records import Judgment, Judgments, Scores
-from bws.simulate import read_truth, simulate
+from bws.simulation import read_truth, simulate
 
 
 def design(*sets):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bws.design import make_tuples
-from bws.power import power
-from bws.simulate import simulate
+from bws.power_analysis import power
+from bws.simulation import simulate
 
 
 def test_without_noise_the_halves_are_the_same():

@@ -15,7 +15,7 @@ from bws.files.soft_targets import soft_targets
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score as scored
-from bws.simulate import simulate
+from bws.simulation import simulate
 
 HEADER = "tuple_id,group,item,annotations,best,worst,p_best,p_worst\n"
 

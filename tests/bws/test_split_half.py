@@ -23,7 +23,7 @@ from bws.design import make_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 from bws.split_half import (
     JudgmentRounds,
     reliability,

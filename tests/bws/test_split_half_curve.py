@@ -8,7 +8,7 @@ import pytest
 from bws.design import make_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
-from bws.simulate import simulate
+from bws.simulation import simulate
 from bws.split_half import annotations_for, reliability, reliability_curve
 
 

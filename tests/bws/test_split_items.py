@@ -14,7 +14,7 @@ from bws.cli.consistency import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.records import Judgments
-from bws.simulate import simulate
+from bws.simulation import simulate
 from bws.split_items import split_items
 
 PLANTED = 6

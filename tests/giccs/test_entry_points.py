@@ -4,81 +4,75 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-MODULE = """
-from dataclasses import dataclass, field
-import numpy as np
-from giccs.tasks import PAIR_SCORES, TaskKind
-from giccs.tasks.pairwise import PairwiseSTS
+import giccs
 
-@dataclass(frozen=True)
-class Renamed(PairwiseSTS):
-    name: str = field(default="length", init=False)
-
-def open_tasks(options):
-    return [Renamed(options.history or "without", options.seed)]
-
-LENGTH = TaskKind(open_tasks, option_names=("history",), results=PAIR_SCORES)
-
-class Shorter:
-    identity = {"kind": "extra"}
-    def __init__(self, name):
-        self.name = name
-    def environment(self):
-        return {}
-    def pair_scores(self, left, right, progress):
-        return np.array([-float(len(text)) for text in right])
-
-def open_extra(name, place, options):
-    return Shorter(name)
-"""
-
-ENTRY_POINTS = """[giccs.tasks]
-length = extra_task:LENGTH
-[giccs.models]
-extra = extra_task:open_extra
-"""
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "giccs-plugin"
+HOW_TO = ROOT / "docs" / "how-to" / "python.md"
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Return a function that runs giccs-eval where the other package is installed."""
-    (tmp_path / "extra_task.py").write_text(MODULE)
-    info = tmp_path / "extra_task-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: extra-task\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return a function that runs giccs-eval where the example project is installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    source = tmp_path_factory.mktemp("source")
+    for file in ("pyproject.toml", "giccs_plugin.py"):
+        (source / file).write_bytes((EXAMPLE / file).read_bytes())
+    options = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--target")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", *options, str(folder), str(source)], check=True
+    )
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
 
     def run(*arguments):
         code = "import sys; from giccs.cli.evaluation import evaluate; evaluate(sys.argv[1:], prog_name='x')"
         return subprocess.run(
             [sys.executable, "-c", code, *arguments],
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
+            cwd=tmp_path_factory.mktemp("run"), env={**os.environ, "PYTHONPATH": path},
+            capture_output=True, text=True,
         )  # fmt: skip
 
     return run
 
 
-def test_a_task_of_another_package_is_asked(run):
-    done = run("baseline:char-ngram", "--task", "length", "--limit", "6", "--json")
+def test_the_task_of_another_package_is_evaluated(run):
+    done = run("baseline:char-ngram", "--task", "top-candidate", "--json")
     assert done.returncode == 0, done.stderr
     (result,) = json.loads(done.stdout)["results"]
-    assert result["task"] == "length"
-    assert result["metrics"]["spearman"]["n"] == 30
+    assert result["task"] == "top-candidate"
+    accuracy = result["metrics"]["accuracy"]
+    frame = giccs.evaluate("baseline:char-ngram").predictions()
+    best = frame.loc[frame.groupby("dialogue_id")["prediction"].idxmax()]
+    highest = frame.groupby("dialogue_id")["score"].max().loc[best["dialogue_id"]]
+    assert accuracy["n"] == 60
+    assert accuracy["value"] == pytest.approx((best["score"].array == highest.array).mean())
 
 
 def test_its_options_are_checked(run):
-    done = run("baseline:char-ngram", "--task", "length", "--shots", "2")
+    done = run("baseline:char-ngram", "--task", "top-candidate", "--shots", "2")
     assert done.returncode == 2
-    assert "--shots is for csts-prompt, not for length" in done.stderr
+    assert "--shots is for csts-prompt, not for top-candidate" in done.stderr
 
 
-def test_a_model_of_another_package_is_asked(run):
-    done = run("extra:shorter", "--task", "pairwise-sts", "--limit", "6", "--json")
+def test_it_refuses_models_that_do_not_compare_texts(run):
+    done = run("package:smollm2", "--task", "top-candidate")
+    assert done.returncode == 2
+    assert "top-candidate requires an encoder" in done.stderr
+
+
+def test_a_model_of_another_package_is_evaluated(run):
+    done = run("words:jaccard", "--task", "pairwise-sts", "--limit", "6", "--json")
     assert done.returncode == 0, done.stderr
     (result,) = json.loads(done.stdout)["results"]
-    assert result["model"] == "extra:shorter"
-    assert result["signature"]["kind"] == "extra"
+    assert result["model"] == "words:jaccard"
+    assert result["signature"]["kind"] == "words"
+
+
+def test_the_documentation_shows_the_example():
+    page = HOW_TO.read_text("utf-8")
+    for file in ("pyproject.toml", "giccs_plugin.py"):
+        assert (EXAMPLE / file).read_text("utf-8").strip() in page

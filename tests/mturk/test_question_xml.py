@@ -13,6 +13,7 @@ from mturk.question_xml import (
     HTMLQuestion,
     QuestionForm,
     forbidden_in_xml,
+    normalise_url,
     read_question,
     write_html_question,
 )
@@ -81,10 +82,49 @@ def test_external_question():
 
 
 @pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "file:///etc/passwd", "https://", "http://[", "a"]
+    ("url", "normalised"),
+    [
+        ("https://例え.jp/", "https://xn--r8jz45g.jp/"),
+        ("https://straße.example/", "https://xn--strae-oqa.example/"),
+        ("HTTPS://Example.ORG:443", "https://example.org/"),
+        ("https://example.org:8443/ä?q=%20&amp;r=ü#x", "https://example.org:8443/%C3%A4?q=%20&r=%C3%BC#x"),
+        ('https://example.org/"&lt;x>', "https://example.org/%22%3Cx%3E"),
+        ("https://[2001:DB8:0::1]/x", "https://[2001:db8::1]/x"),
+        ("http://localhost:8000/task?set=1", "http://localhost:8000/task?set=1"),
+    ],
+)  # fmt: skip
+def test_external_addresses_are_normalised(url, normalised):
+    assert read_question(external(url)).url == normalised
+    assert normalise_url(normalised) == normalised
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("javascript:alert(1)", "scheme is 'javascript'"),
+        ("file:///etc/passwd", "scheme is 'file'"),
+        ("http://example.org/", "scheme is 'http'"),
+        ("a", "scheme is ''"),
+        ("https://", "host name is ''"),
+        ("https://[", ""),
+        ("https://[fe80::1%25eth0]/", "scope"),
+        ("https://example.org; script-src-elem * 'unsafe-inline'", "contains ';'"),
+        ("https://example.org/a;b", "contains ';'"),
+        ("https://example.org/a b", "contains ' '"),
+        ("https://example.org/a\nb", r"contains '\\n'"),
+        ("https://example.org\\@evil.example/", "contains"),
+        ("https://user:secret@example.org/", "credentials"),
+        ("https://example.org:99999/", "Port out of range"),
+        ("https://*.example.org/", "host name is '*.example.org'".replace("*", r"\*")),
+        ("https://exam%70le.org/", "host name is"),
+        ("https://a..b/", "host name is"),
+        ("https://\u0640\u0640.example/", ""),
+    ],
 )
-def test_invalid_external_addresses(url):
-    with pytest.raises(ValueError, match=r"ExternalURL is .*; expected an http or https address"):
+def test_invalid_external_addresses(url, reason):
+    with pytest.raises(
+        ValueError, match=rf"ExternalURL is .*{reason}.*; expected an https address"
+    ):
         read_question(external(url))
 
 

@@ -1,4 +1,4 @@
-"""robustness.scale: its arithmetic, its fit, and that docs/scale.md is what it prints."""
+"""robustness.scale: its arithmetic, its fit, and that docs/operations/scale.md is what it prints."""
 
 import math
 import re
@@ -20,7 +20,7 @@ from robustness.scale.costs import Projection, load, study_cost, sweep
 from robustness.scale.measurements import DESIGNS, Measurements, growth
 from robustness.scale.tables import BLOCKS, assumptions_table
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "operations" / "scale.md"
 SIZES = (100, 1_000, 10_000)
 
 

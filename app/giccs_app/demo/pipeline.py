@@ -19,7 +19,7 @@ from giccs_app.demo.service import service
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bws.agreement import Agreement
+    from bws.chance_agreement import Agreement
     from bws.split_half import Reliability
     from giccs.benchmark import Benchmark
     from giccs.measures.metrics import Estimate
@@ -94,7 +94,7 @@ def _measure_quality(
     folder: Folder, benchmark: Benchmark, steps: Steps
 ) -> tuple[Agreement, Reliability, Mapping[str, Estimate]]:
     """Return agreement, reliability and noise ceiling."""
-    from bws.agreement import agreement
+    from bws.chance_agreement import agreement
     from bws.files import read_judgments
     from bws.metadata import read_metadata
     from bws.split_half import reliability

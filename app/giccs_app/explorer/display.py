@@ -75,7 +75,7 @@ def show_result(table: ResultTable, name: str) -> None:
 
     name: name of the files; unique on the page.
     """
-    frame, specs = table.frame(), {column.key: column.spec for column in table.columns}
+    frame, specs = table.to_frame("polars"), {column.key: column.spec for column in table.columns}
     texts = [
         pl.Series(column.key, [column.text(cell, "–") for cell in cells])
         for column, *cells in zip(table.columns, *table.rows, strict=True)
@@ -166,7 +166,7 @@ def as_json(frame: pl.DataFrame) -> bytes:
 
 def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
     """Return a chart as ``svg``, or as ``png`` at twice its size, on a white background."""
-    from giccs.description.figures import chart_bytes
+    from bws.figures import chart_bytes
 
     return chart_bytes(chart.properties(background="white"), f".{form}")
 

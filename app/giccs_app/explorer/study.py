@@ -19,7 +19,7 @@ from bws.files import read_judgments
 from bws.problems import InputError, Problem
 from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score
-from bws.simulate import is_simulated
+from bws.simulation import is_simulated
 from bws.textio import read_text
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Turn

@@ -168,7 +168,7 @@ def chart_svg_for_page(chart: Any, *, width: int = WIDTH, height: int | None = N
     """
     import altair as alt
 
-    from giccs.description.figures import chart_svg
+    from bws.figures import chart_svg
 
     sized = chart.properties(width=width, **({"height": height} if height else {}))
     legend = alt.LegendConfig(orient="bottom", direction="vertical")

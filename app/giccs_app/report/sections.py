@@ -131,7 +131,7 @@ def _source_of_study(inputs: Inputs) -> Source:
 
 def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
     """Return the agreement of the annotators (Table 1 of the paper)."""
-    from bws.agreement import agreement
+    from bws.chance_agreement import agreement
 
     result = agreement(judgments, by=_group_values(inputs, judgments))
     source = Source(_command("bws-agreement", inputs), result.document())
@@ -170,8 +170,7 @@ def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
 def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
     """Return the output of giccs-stats: Table 2 of the paper, and Figure 1 as a chart and as numbers."""
     from giccs.benchmark.languages import required_language
-    from giccs.description.distribution import distribution, distribution_table
-    from giccs.description.figures import score_distribution
+    from giccs.description.distribution import distribution, distribution_table, score_distribution
     from giccs.description.lemmas import lemmatiser
     from giccs.description.statistics import describe, statistics_table
 

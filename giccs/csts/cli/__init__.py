@@ -33,6 +33,6 @@ giccs-csts tfs structures.jsonl
 """
 
 
-@group(COMMANDS, EXAMPLE)
+@group("giccs-csts", COMMANDS, EXAMPLE)
 def main() -> None:
     """Similarity under a condition: validate data, find pairs and errors, score structures."""

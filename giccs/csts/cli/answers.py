@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, click_options
+from bws.options import MAX_COUNT, Choice, click_options
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.cli.options import set_offline_mode
@@ -53,7 +53,7 @@ __all__ = ["answers"]
 )  # fmt: skip
 @click.option(
     "--split",
-    type=click.Choice(SPLITS),
+    type=Choice(SPLITS),
     help="Read only this file of a folder; default: all files.",
 )
 @click.option(

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from bws.command import Console, command
+from bws.options import Choice
 from bws.problems import InputError
 from bws.tables import tabulated
 from giccs.csts.data import (
@@ -44,7 +45,7 @@ VALIDATION = "validation"
 @click.argument("data", metavar="DATA")
 @click.option(
     "--split",
-    type=click.Choice(SPLITS),
+    type=Choice(SPLITS),
     help="Read only this file of a folder; default: all files.",
 )
 @click.option(

@@ -13,13 +13,13 @@ import click
 
 from bws.cli.options import format_option
 from bws.command import Console, command
-from bws.options import MAX_COUNT
+from bws.figures import check_chart_path, write_chart
+from bws.options import MAX_COUNT, Choice
 from bws.problems import InputError, Problem
 from bws.tables import remarks, tabulated
 from bws.textio import csv_text
 from giccs.csts.conditions import MAX_LISTED_ROWS, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
-from giccs.description.figures import check_chart_path, write_chart
 
 __all__ = ["conditions"]
 
@@ -38,7 +38,7 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
 @click.argument("data", metavar="DATA")
 @click.option(
     "--split",
-    type=click.Choice(SPLITS),
+    type=Choice(SPLITS),
     help="Read only this file of a folder; default: all files.",
 )
 @click.option(

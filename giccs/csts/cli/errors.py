@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import SEED
+from bws.figures import check_chart_path, write_chart
+from bws.options import SEED, Choice
 from bws.problems import InputError, Problem
 from bws.tables import tabulated
 from bws.textio import display_name, read_bytes, write_atomic
 from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.errors.detection import DISTRIBUTIONS
-from giccs.description.figures import check_chart_path, write_chart
 from giccs.measures.formatting import few_clusters_note, interval
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _ks(
 )  # fmt: skip
 @click.option(
     "--distribution",
-    type=click.Choice(DISTRIBUTIONS),
+    type=Choice(DISTRIBUTIONS),
     help="Distribution that maps ranks to labels.  [default: reannotated with --truth, else original]",
 )
 @click.option(

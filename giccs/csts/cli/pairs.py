@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, SEED, Number, RenamedOption
+from bws.options import MAX_COUNT, SEED, Choice, Number, RenamedOption
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.mining.thresholds import PRESETS, Preset
 
@@ -51,7 +51,7 @@ __all__ = ["pairs"]
 )
 @click.option(
     "--preset",
-    type=click.Choice(list(PRESETS)),
+    type=Choice(list(PRESETS)),
     default="coco",
     show_default=True,
     help="Column of the paper's Table 6: K 64 or 128, shared words at most 0.12 or 0.2, distance "
@@ -111,7 +111,7 @@ __all__ = ["pairs"]
 )
 @click.option(
     "--search",
-    type=click.Choice(["auto", "exact", "index"]),
+    type=Choice(["auto", "exact", "index"]),
     default="auto",
     show_default=True,
     help="Search for neighbours; auto is exact up to 200,000 sources, then an approximate index (FAISS).",

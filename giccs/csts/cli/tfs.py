@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from bws.cli.options import format_option
+from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
+from bws.options import Choice
+from bws.tables import Column, ResultTable, TableStyle, remarks, rendered
 from bws.textio import csv_text
 from giccs.csts.tfs import (
     RULES,
@@ -73,8 +75,18 @@ EXAMPLE = (
     },
 )
 """Output of --example: the structures of L-CSTS Figure 6 under new sentences, and a second example."""
-TITLES = ("feature", "sentence 1", "sentence 2", "similarity", "weight", "share", "contribution")
-USE_TITLES = ("condition", "feature", "applies", "N/A", "mean similarity", "mean share")
+COLUMNS = (
+    Column("feature", "feature"),
+    Column("value1", "sentence 1"),
+    Column("value2", "sentence 2"),
+    *(Column(name, name) for name in ("similarity", "weight", "share", "contribution")),
+)
+USE_COLUMNS = (
+    *(Column(name, name) for name in ("condition", "feature", "applies")),
+    Column("not_applicable", "N/A"),
+    Column("similarity", "mean similarity"),
+    Column("share", "mean share"),
+)
 CSV_TITLES = (
     "uid", "condition", "feature", "value1", "value2", "similarity", "weight", "share",
     "contribution", "score", "reason", "label",
@@ -99,17 +111,17 @@ def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested:
 @click.argument("file", metavar="FILE")
 @click.option(
     "--na",
-    type=click.Choice(list(RULES)),
+    type=Choice(list(RULES)),
     default="renormalise",
     show_default=True,
     help=f"Treatment of features that do not apply. {'; '.join(f'{k}: {v}' for k, v in RULES.items())}.",
 )
-@format_option("CSV has one row per feature and full precision.")
+@plain_table_options("CSV has one row per feature and full precision.")
 @click.option(
     "--example", is_flag=True, is_eager=True, expose_value=False, callback=_print_example,
     help="Print an example of FILE; its first line is the paper's Figure 6.",
 )  # fmt: skip
-def tfs(console: Console, file: str, na: str, form: str) -> None:
+def tfs(console: Console, file: str, na: str, style: TableStyle) -> None:
     """Score sentences from 1 to 5 by the features of a condition, as in section 6 of L-CSTS.
 
     FILE contains one JSON object, or one per line: uid, condition, sentence1, sentence2, optionally label,
@@ -121,6 +133,8 @@ def tfs(console: Console, file: str, na: str, form: str) -> None:
     --json: na; scores (uid, condition, score, reason if it is undefined, label, features: feature, value1,
     value2, similarity, weight, share, contribution); summary.
     """
+    if style.form == "csv" and style.columns:
+        raise click.UsageError("--columns is for tables")
     comparisons, warnings = read_tfs(file)
     console.warn(warnings)
     scores = [score(comparison, na) for comparison in comparisons]
@@ -130,31 +144,37 @@ def tfs(console: Console, file: str, na: str, form: str) -> None:
         "scores": [item.document() for item in scores],
         "summary": total_summary.document(),
     }
-    if form == "csv":
+    if style.form == "csv":
         console.answer(_csv(scores).rstrip("\n"), document)
         for line in _summary_lines(total_summary):
             console.note(line)
     else:
-        console.answer("\n".join(_tables(scores, total_summary, form)), document)
+        lines = _separate(list(_summary_lines(total_summary)), style.form)
+        with arguments():
+            text = rendered(_tables(scores, total_summary, style.form), style)
+        console.answer("\n".join([text, "", *remarks(lines, style.form)]), document)
 
 
-def _tables(scores: Sequence[Score], total_summary: Summary, form: str) -> Iterator[str]:
-    from bws.tables import heading, remarks, tabulated
-
-    for feature_score in scores:
-        comparison = feature_score.comparison
-        yield f"{heading(value_text(f'{comparison.uid}: {comparison.condition}'), form)}\n"
-        sentences = [
-            f"1: {value_text(comparison.sentence1)}",
-            f"2: {value_text(comparison.sentence2)}",
-        ]
-        yield "\n".join([*_separate(remarks(sentences, form), form), ""])
-        yield tabulated([_row(part, form) for part in feature_score.contributions], TITLES, form)
-        yield "\n".join(["", *remarks([_arithmetic(feature_score)], form), ""])
+def _tables(scores: Sequence[Score], total_summary: Summary, form: str) -> list[ResultTable]:
+    """Return a table per comparison, and one of the features of several."""
+    tables = [_comparison_table(feature_score, form) for feature_score in scores]
     if len(scores) > 1:
-        yield f"{heading('Features', form)}\n"
-        yield f"{tabulated([_use(use, form) for use in total_summary.features], USE_TITLES, form)}\n"
-    yield from _separate(remarks(list(_summary_lines(total_summary)), form), form)
+        rows = [_use(use, form) for use in total_summary.features]
+        tables.append(ResultTable(USE_COLUMNS, rows, title="Features"))
+    return tables
+
+
+def _comparison_table(feature_score: Score, form: str) -> ResultTable:
+    comparison = feature_score.comparison
+    sentences = [comparison.sentence1, comparison.sentence2]
+    lines = [f"{n}: {value_text(sentence)}" for n, sentence in enumerate(sentences, start=1)]
+    return ResultTable(
+        COLUMNS,
+        [_row(part, form) for part in feature_score.contributions],
+        [_arithmetic(feature_score)],
+        value_text(f"{comparison.uid}: {comparison.condition}"),
+        introduction=_separate(lines, form),
+    )
 
 
 def _separate(lines: Sequence[str], form: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import SEED, RenamedOption, click_option, click_options, declarations
+from bws.options import SEED, Choice, RenamedOption, click_option, click_options, declarations
 from bws.problems import InputError, Problem
 from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import Remarks
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["train"]
 
-TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairs in order [95 %]")
+TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairwise ordering accuracy [95 %]")
 """Headers of `_cells`, as in giccs-report."""
 
 
@@ -50,8 +50,8 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     example="""
     giccs-csts train csts-sample --model package:minilm --pooling mean -o trained
     giccs-csts train c-sts --model princeton-nlp/sup-simcse-roberta-large --seed 42 --seed 43 --seed 44
-    giccs-csts train c-sts --model roberta-base --sweep recipes/c-sts-sweep.toml -o sweep
-    giccs-csts train c-sts --recipe recipes/c-sts-paper.toml -o results
+    giccs-csts train c-sts --model roberta-base --sweep c-sts-sweep -o sweep
+    giccs-csts train c-sts --recipe c-sts-paper -o results
     giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
     accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
     """,
@@ -74,12 +74,13 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click_option(Settings, "train_rows")
 @click.option(
     "--sweep", metavar="FILE",
-    help="Grid of settings (TOML); the best settings of each encoding on validation are trained "
-         "with the final seeds.",
+    help="Grid of settings: a file, or c-sts-sweep; the best settings of each encoding on validation are "
+         "trained with the final seeds.",
 )  # fmt: skip
 @click.option(
-    "--recipe", metavar="FILE",
-    help="Train the models of a recipe with its settings; --model selects some of them.",
+    "--recipe", metavar="RECIPE",
+    help="Train the models of a recipe (a file, or a name of giccs data list) with its settings; --model "
+         "selects some of them.",
 )  # fmt: skip
 @click.option(
     "--curve", "sizes", callback=_sizes, metavar="N,N,...",
@@ -92,7 +93,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option("--no-models", is_flag=True, help="Do not save trained models.")
 @click.option("--force", is_flag=True, help="Train again and replace existing results.")
 @click.option(
-    "--device", type=click.Choice(["auto", "cpu"]), default="auto", show_default=True,
+    "--device", type=Choice(["auto", "cpu"]), default="auto", show_default=True,
     help="auto uses a GPU if available; use accelerate launch for several devices.",
 )  # fmt: skip
 @click_option(
@@ -323,10 +324,10 @@ def _curved(
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from pathlib import Path
 
+    from bws.figures import write_chart
     from bws.textio import write_atomic
     from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
     from giccs.csts.encoders.settings import is_first
-    from giccs.description.figures import write_chart
 
     points = curve(
         lines, sizes, splits, folder, machine, console.progress, console.note, force=force

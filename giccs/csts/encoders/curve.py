@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bws.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from bws.textio import csv_text
 from giccs.csts.encoders.runs import train_seeds
 from giccs.csts.encoders.settings import Settings
 from giccs.csts.encoders.splits import Splits, sample_rows
-from giccs.description.figures import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from giccs.measures.results import Result
 from giccs.progress import Progress, silent
 

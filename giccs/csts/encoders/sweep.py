@@ -16,6 +16,7 @@ from giccs.csts.encoders.settings import Settings, seeds_problem, why_impossible
 from giccs.csts.encoders.splits import Splits
 from giccs.measures.results import Result
 from giccs.progress import Progress, silent
+from giccs.recipes import locate
 
 if TYPE_CHECKING:
     from giccs.csts.encoders.settings import Machine
@@ -64,7 +65,7 @@ def read_grid(path: str | os.PathLike[str]) -> Grid:
     Raises InputError with every problem.
     """
     file = display_name(path)
-    document = read_toml(path)
+    document = read_toml(locate(path))
     grid, final = document.get("grid"), document.get("final", {})
     faults = list(_faults(document, grid, final))
     if faults or not isinstance(grid, dict):

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.figures import BLACK, BLUE, GREEN, VERMILION
 from giccs.csts.data import LABELS
 from giccs.csts.errors.answers import Ints, Vectors
 from giccs.csts.errors.detection import (
@@ -36,7 +37,6 @@ from giccs.csts.errors.detection import (
     similarities,
     topics,
 )
-from giccs.description.figures import BLACK, BLUE, GREEN, VERMILION
 from giccs.measures.metrics import Estimate, percentile_estimate, weighted_spearman
 from giccs.progress import Progress, silent
 

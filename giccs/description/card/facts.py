@@ -134,7 +134,7 @@ def _command(name: str, by: By | None) -> str:
 
 
 def _agreement(judgments: Judgments, by: By | None) -> Section:
-    from bws.agreement import agreement
+    from bws.chance_agreement import agreement
 
     table = agreement(judgments, by=by).result_table()
     return _section("Inter-annotator agreement", _command("bws-agreement", by), table)

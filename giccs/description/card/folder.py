@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bws.problems import InputError, Problem
-from bws.simulate import is_simulated
+from bws.simulation import is_simulated
 from bws.textio import write_atomic
 from giccs.benchmark import SAMPLE, Benchmark, known_terms
 from giccs.benchmark.languages import base_language, required_language

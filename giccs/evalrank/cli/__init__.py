@@ -25,6 +25,6 @@ giccs-evalrank correlate results
 """
 
 
-@group(COMMANDS, EXAMPLE)
+@group("giccs-evalrank", COMMANDS, EXAMPLE)
 def main() -> None:
     """EvalRank: build ranking data, and correlate intrinsic scores with downstream accuracy."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Number
+from bws.options import MAX_COUNT, Choice, Number
 
 if TYPE_CHECKING:
     from bws.problems import Problem
@@ -35,7 +35,7 @@ FREQUENT_COUNT = 20_000
 )
 @click.option(
     "--preset",
-    type=click.Choice(["words", "sentences"]),
+    type=Choice(["words", "sentences"]),
     help="Rebuild published data. DATA is one folder with word_similarity/ and word_evalrank/, or"
     " sent_similarity/STS/STSBenchmark/ and sent_similarity/STR/.",
 )

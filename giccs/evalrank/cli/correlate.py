@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bws.cli.options import format_option
+from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
 from bws.options import SEED
 from bws.problems import InputError, Problem
+from bws.tables import TableStyle, rendered
 
 if TYPE_CHECKING:
     from giccs.evalrank.scores import ScoreColumn, ScoreSelector, ScoreTable
@@ -58,7 +59,7 @@ SIDES = ("intrinsic score", "downstream accuracy")
     is_flag=True,
     help="Exclude models with post-processed vectors (+whitening, +abtt, +pcr or +flow).",
 )
-@format_option()
+@plain_table_options()
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the intervals.")
 @click.option(
     "--plot", metavar="FILE", help="Also plot the ranks of the models (.svg, .png or .json)."
@@ -76,7 +77,7 @@ def correlate(
     downstream: tuple[str, ...],
     only_complete: bool,
     without_postprocessed: bool,
-    form: str,
+    style: TableStyle,
     seed: int,
     plot: str | None,
     pivot: str | None,
@@ -88,10 +89,12 @@ def correlate(
     separate scores. Word-similarity sets with fewer than 200 known pairs are excluded, as in the paper
     (5.1), unless requested by name.
     """
-    from giccs.description.figures import check_chart_path
+    from bws.figures import check_chart_path
     from giccs.evalrank import score_correlations
-    from giccs.evalrank.correlation_tables import format_csv, format_tables
+    from giccs.evalrank.correlation_tables import correlation_tables, format_csv
 
+    if style.form == "csv" and style.columns:
+        raise click.UsageError("--columns is for tables")
     if plot:
         check_chart_path(plot)
     elif pivot:
@@ -113,8 +116,12 @@ def correlate(
     )
     if plot:
         _draw_plot(console, intrinsic_columns, downstream_columns, plot, pivot)
-    text = format_csv(correlations) if form == "csv" else format_tables(correlations, form)
-    console.answer(text.rstrip("\n"), correlations.document())
+    if style.form == "csv":
+        text = format_csv(correlations).rstrip("\n")
+    else:
+        with arguments():
+            text = rendered(correlation_tables(correlations, style.form), style)
+    console.answer(text, correlations.document())
 
 
 def _read_columns(
@@ -202,7 +209,7 @@ def _draw_plot(
     path: str,
     pivot: str | None,
 ) -> None:
-    from giccs.description.figures import write_chart
+    from bws.figures import write_chart
     from giccs.evalrank.rank_plot import COLOURS, rank_plot
     from giccs.evalrank.score_correlations import keep_complete_models
 

@@ -36,7 +36,9 @@ class EvaluationJob:
         return f"{self.model.name}: {self.task.name}"
 
     def find_result(self, store: Store) -> Result | None:
-        """Return the stored result, if it exists."""
+        """Return the stored result, if it exists and the content of the model is known."""
+        if self.model.identity.get("revision", "") is None:
+            return None
         signature = signature_of(self.task, self.model, self.data)
         log.debug(
             "%s on %s: %s, data %s, signature %s", self, self.data.name, self.data.described(),
@@ -63,7 +65,7 @@ MEMORY_ERROR_PATTERN = re.compile(
 
 def run_locally(
     jobs: Iterable[EvaluationJob],
-    store: Store,
+    store: Store | None,
     *,
     force: bool = False,
     note: Callable[[str], None] = lambda message: None,
@@ -71,14 +73,14 @@ def run_locally(
 ) -> Iterator[tuple[int, Result]]:
     """Yield (index in `jobs`, its result) in order, each stored before the next is computed.
 
-    Existing results with the same signature are reused, unless `force`. If the iterator of `jobs` releases
-    yielded jobs, the memory of their models is freed. Unavailable or unsuitable models do not stop other
-    jobs; InputError is raised for all of them at the end. Raises EngineError immediately if memory is
-    insufficient.
+    Without a store, nothing is stored. Existing results with the same signature are reused, unless `force`.
+    If the iterator of `jobs` releases yielded jobs, the memory of their models is freed. Unavailable or
+    unsuitable models do not stop other jobs; InputError is raised for all of them at the end. Raises
+    EngineError immediately if memory is insufficient.
     """
     problems: dict[Problem, None] = {}
     for index, job in enumerate(jobs):
-        stored_result = None if force else job.find_result(store)
+        stored_result = job.find_result(store) if store and not force else None
         note(f"{job}{': existing result' if stored_result else ' ...'}")
         try:
             result = stored_result or _evaluate(job, progress)
@@ -87,7 +89,8 @@ def run_locally(
             continue
         if not stored_result:
             log.debug("%s: computed in %.3f s", job, result.seconds)
-            store.add(result)
+            if store:
+                store.add(result)
             if isinstance(job.model, ServedModel):
                 note(f"{job.model.name}: {job.model.usage()}")
         yield index, result

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mturk.study.plan import PlannedStudy
     from mturk.study.settings import Settings
 
-__all__ = ["KIND"]
+__all__ = ["KIND", "Tuples"]
 
 COLUMNS = ("assignment_id", "seconds", "comment", "shown")
 """Additional columns of the judgments file, after the standard ones."""
@@ -60,7 +60,13 @@ class Tuples(HitKind):
                 "missing --dialogues, required for kind 'tuples' (--config can set another kind)"
             )
             raise InputError(Problem(file, None, message))
-        tuples, dialogue_list = read_tuples(file), read_dialogues(dialogues)
+        try:
+            tuples, dialogue_list = read_tuples(file), read_dialogues(dialogues)
+        except InputError as error:
+            if not dialogues.endswith((".csv", ".tsv")):
+                raise
+            message = 'a table of items is for kind "items", which --config can set'
+            raise InputError([*error.problems, Problem(dialogues, None, message)]) from None
         stated = settings.values.get("dialogue_language")
         language_of = (
             data_language if stated else partial(required_language, purpose="worker pages")
@@ -148,7 +154,7 @@ def _simulate_judgment(
     import numpy as np
 
     from bws.records import Tuples
-    from bws.simulate import simulate
+    from bws.simulation import simulate
 
     k = len(expected.items)
     tuples = Tuples(

@@ -79,6 +79,7 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
         settings,
         expected_tuples,
         example_turns=_assign_sides(example),
+        example_options=texts["example"]["options"],
         dialogue_language=settings.dialogue_language,
         parts=[_part(part, texts, settings.dialogue_language) for part in parts],
         cloze=_cloze(parts, settings),

@@ -25,7 +25,7 @@ from mturk.study.plan import (
 )
 from mturk.study.settings import Settings
 
-__all__ = ["plan", "plan_notes"]
+__all__ = ["id_problems", "plan", "plan_notes"]
 
 Page = list[Part]
 
@@ -118,8 +118,7 @@ def _parts(tuples: Tuples, dialogues: Sequence[Dialogue], name: str) -> list[Par
         candidates = {normal_id(c.utterance_id): c for c in dialogue.candidates} if dialogue else {}
         item_problems = list(_tuple_problems(group, items, dialogue, candidates))
         problems += [
-            f"tuple {tuple_id!r}: {message}"
-            for message in [*item_problems, *_id_problems(tuple_id)]
+            f"tuple {tuple_id!r}: {message}" for message in [*item_problems, *id_problems(tuple_id)]
         ]
         if dialogue and not item_problems:
             tuple_items = tuple(replace(candidates[item], utterance_id=item) for item in items)
@@ -137,15 +136,15 @@ def _tuple_problems(
     if dialogue is None:
         yield f"unknown group {group!r}; expected a dialogue_id of the dialogues file"
         return
-    yield from _id_problems(group)
+    yield from id_problems(group)
     for item in items:
-        yield from _id_problems(item)
+        yield from id_problems(item)
         if item not in candidates:
             candidate_ids = ", ".join(map(repr, candidates))
             yield f"item {item!r} is not a candidate of dialogue {group!r}; expected one of {candidate_ids}"
 
 
-def _id_problems(identity: str) -> Iterator[str]:
+def id_problems(identity: str) -> Iterator[str]:
     """Yield a problem if a form or XML would change an id."""
     if any(
         ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 or c in "\ufffe\uffff"

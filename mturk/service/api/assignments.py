@@ -88,13 +88,10 @@ def reject_assignment(call: Call, parameters: Parameters) -> Answer:
     """RejectAssignment: reject a submitted assignment."""
     row = _visible_assignment(call, parameters["AssignmentId"])
     feedback = parameters["RequesterFeedback"]
-    check(
-        limits.FEEDBACK.problem(feedback),
-        None if feedback.strip() else "RequesterFeedback is empty",
-    )
+    check(limits.FEEDBACK.problem(feedback))
     if row.status != "Submitted":
         raise wrong_state("Assignment", row.status, ["Submitted"])
-    lifecycle.reject(call.connection, row, parameters["RequesterFeedback"], call.now)
+    lifecycle.reject(call.connection, row, feedback, call.now)
     return {}
 
 

@@ -23,6 +23,8 @@ KEYS_VARIABLE = "GICCS_KEYS"
 """Environment variable with a JSON object of access keys and secrets."""
 MIN_SECRET_CHARACTERS = 16
 SERVICE = "mturk-requester"
+REGION = "us-east-1"
+"""The only region of Mechanical Turk."""
 ALGORITHM = "AWS4-HMAC-SHA256"
 MAX_SKEW_SECONDS = 15 * 60
 """Maximum difference between the time of a request and the server time."""
@@ -119,6 +121,11 @@ def verify(
     if secret is None or match["service"] != SERVICE:
         message = "The security token included in the request is invalid."
         raise SignatureError("UnrecognizedClientException", message)
+    if match["region"] != REGION:
+        message = (
+            f"Credential should be scoped to a valid region, not '{match['region']}'; use {REGION}."
+        )
+        raise SignatureError("InvalidSignatureException", message)
     signed = match["signed"].split(";")
     _check_time(headers.get("x-amz-date", ""), match["date"], now)
     if not REQUIRED_SIGNED_HEADERS.issubset(signed):

@@ -49,10 +49,11 @@ def page(
     call: Call, parameters: Parameters, query: Select[Any], number: Column[int], name: str,
     to_document: Callable[[Row[Any]], Mapping[str, Any]], *, newest_first: bool = False,
 ) -> Answer:  # fmt: skip
-    """Return a page of a list: NumResults, the list under `name`, and NextToken if there are more rows.
+    """Return a page of a list: NumResults, the list under `name`, and NextToken unless it is empty.
 
-    Rows are ordered by the column `number`. A page starts after the last number of the previous page, so
-    that rows added meanwhile cause neither gaps nor duplicates.
+    As on Mechanical Turk a list ends with an empty page: clients read until a page has no NextToken. Rows
+    are ordered by the column `number`. A page starts after the last number of the previous page, so that
+    rows added meanwhile cause neither gaps nor duplicates.
     """
     size = parameters.get("MaxResults", DEFAULT_PAGE_SIZE)
     check(limits.PAGE_SIZE.problem(size))
@@ -60,13 +61,10 @@ def page(
         last = _last_number(call.operation, parameters["NextToken"])
         query = query.where(number < last if newest_first else number > last)
     order = number.desc() if newest_first else number.asc()
-    rows: Sequence[Row[Any]] = call.connection.execute(query.order_by(order).limit(size + 1)).all()
-    answer: Answer = {
-        name: [to_document(row) for row in rows[:size]],
-        "NumResults": len(rows[:size]),
-    }
-    if len(rows) > size:
-        answer["NextToken"] = _next_token(call.operation, rows[size - 1]._mapping[number])
+    rows: Sequence[Row[Any]] = call.connection.execute(query.order_by(order).limit(size)).all()
+    answer: Answer = {name: [to_document(row) for row in rows], "NumResults": len(rows)}
+    if rows:
+        answer["NextToken"] = _next_token(call.operation, rows[-1]._mapping[number])
     return answer
 
 

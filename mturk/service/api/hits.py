@@ -23,6 +23,7 @@ from mturk.service.errors import (
     request_error,
     validation_error,
     wrong_state,
+    xml_error,
 )
 from mturk.service.rules import escrow, lifecycle
 from mturk.service.store.schema import hit, hit_type, qualification_type
@@ -102,9 +103,9 @@ def _validated_question(parameters: Parameters) -> str:
             "Question has characters above U+FFFF; write them as numeric entities"
         )
     try:
-        question_xml.read_question(text)
+        question_xml.check_question(text)
     except ValueError as error:
-        raise validation_error(f"Question: {error}") from None
+        raise xml_error("Question", error) from None
     return text
 
 
@@ -215,14 +216,18 @@ def create_additional_assignments_for_hit(call: Call, parameters: Parameters) ->
 
 
 def update_expiration_for_hit(call: Call, parameters: Parameters) -> Answer:
-    """UpdateExpirationForHIT: change the expiration; a time in the past expires the HIT immediately."""
-    row = _not_disposed(call, parameters["HITId"])
+    """UpdateExpirationForHIT: change the expiration; a time in the past expires the HIT immediately.
+
+    A deleted HIT stays as it is, without an error: clients expire a HIT before they delete it again.
+    """
+    row = lifecycle.hit_row(call.connection, parameters["HITId"])
     at: datetime = parameters["ExpireAt"]
     expiration = at.timestamp()
     if expiration > call.now + limits.LIFETIME.maximum:
         raise validation_error(f"ExpireAt is more than {limits.LIFETIME.maximum} seconds ahead")
-    expiration = max(expiration, call.now)
-    lifecycle.change_hit(call.connection, row.hit_id, call.now, expiration=expiration)
+    if row.status != "Disposed":
+        expiration = max(expiration, call.now)
+        lifecycle.change_hit(call.connection, row.hit_id, call.now, expiration=expiration)
     return {}
 
 

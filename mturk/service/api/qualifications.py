@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, delete, insert, select, update
 from mturk import limits, question_xml
 from mturk.service.api.call import Answer, Call, Parameters, check, page
 from mturk.service.api.workers import send_message
-from mturk.service.errors import does_not_exist, request_error, validation_error, wrong_state
+from mturk.service.errors import does_not_exist, request_error, wrong_state, xml_error
 from mturk.service.rules import answer_key, qualification_requests
 from mturk.service.rules.eligibility import SYSTEM_TYPES
 from mturk.service.store.schema import (
@@ -126,18 +126,18 @@ def _range_problem(limit: limits.RangeLimit, number: int | None) -> str | None:
 
 def _check_test(test: str) -> None:
     try:
-        form = question_xml.read_question(test)
+        form = question_xml.check_question(test)
     except ValueError as error:
-        raise validation_error(f"Test: {error}") from None
+        raise xml_error("Test", error) from None
     if not isinstance(form, question_xml.QuestionForm):
-        raise validation_error("Test must be a QuestionForm")
+        raise xml_error("Test", "expected a QuestionForm")
 
 
 def _check_key(key: str) -> None:
     try:
         answer_key.check(key)
     except ValueError as error:
-        raise validation_error(f"AnswerKey: {error}") from None
+        raise xml_error("AnswerKey", error) from None
 
 
 def get_qualification_type(call: Call, parameters: Parameters) -> Answer:

@@ -1,1 +1,1 @@
-"""Monitoring of the service: logs, metrics and health checks; see docs/study.md."""
+"""Monitoring of the service: logs, metrics and health checks; see docs/operations/service.md."""

@@ -1,4 +1,4 @@
-"""Health endpoint: the service is healthy if its database answers a query within two seconds."""
+"""Health endpoint: healthy if the database answers a query and its disk takes data within two seconds."""
 
 from __future__ import annotations
 
@@ -50,12 +50,25 @@ class SharedQuery(Generic[T]):
         return running.result()
 
 
+class _DiskError(Exception):
+    """The disk of the database takes no data, most likely because it is full."""
+
+
 class Health:
     """The health endpoint; each change of state is logged once."""
 
     def __init__(self, database: Database) -> None:
-        self._look = SharedQuery(database.probe)
+        self._database = database
+        self._look = SharedQuery(self._probe)
         self._is_healthy = True
+
+    def _probe(self) -> str:
+        self._database.probe()
+        try:
+            self._database.probe_disk()
+        except OSError as error:
+            raise _DiskError from error
+        return "ok"
 
     async def __call__(self, _: Request) -> JSONResponse:
         """Return status 200, or 503 with the failing part. Texts are fixed: the endpoint is public."""
@@ -68,17 +81,16 @@ class Health:
         try:
             await self._look()
         except Exception as error:
-            is_timeout = isinstance(error, TimeoutError)
-            state = (
-                f"does not answer within {PROBE_TIMEOUT_SECONDS:g} s"
-                if is_timeout
-                else "cannot be read"
-            )
+            state = "cannot be read"
+            if isinstance(error, TimeoutError):
+                state = f"does not answer within {PROBE_TIMEOUT_SECONDS:g} s"
+            elif isinstance(error, _DiskError):
+                state = "cannot be written"
             if self._is_healthy:
                 log.error("unhealthy: the database %s", state, exc_info=error)
             self._is_healthy = False
             return state
         if not self._is_healthy:
-            log.warning("healthy again: the database can be read")
+            log.warning("healthy again: the database can be read and written")
         self._is_healthy = True
         return "ok"

@@ -73,7 +73,10 @@ def change_hit(connection: Connection, hit_id: str, now: float, **values: Any) -
     refresh_hit(connection, hit_id, now)
 
 
-def accept(connection: Connection, row: Row[Any], kind: Row[Any], worker: str, now: float) -> str:
+def accept(
+    connection: Connection, row: Row[Any], kind: Row[Any], worker: str, now: float,
+    participation: int | None = None,
+) -> str:  # fmt: skip
     """Create an assignment of an Assignable HIT for a worker; return the assignment's id."""
     assignment_id = new_id()
     connection.execute(
@@ -81,6 +84,7 @@ def accept(connection: Connection, row: Row[Any], kind: Row[Any], worker: str, n
             assignment_id=assignment_id, hit_id=row.hit_id, worker_id=worker, status="Accepted",
             reward=kind.reward, unit=row.unit, auto_approval_delay=kind.auto_approval_delay,
             accepted=now, deadline=now + kind.duration, due=now + kind.duration,
+            participation=participation,
         )
     )  # fmt: skip
     _update_hit_counts(connection, row.hit_id, now, pending=1, committed=row.unit)

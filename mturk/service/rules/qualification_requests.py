@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, insert, select, update
 
 from mturk.answers import to_xml
+from mturk.question_xml import read_question, selection_questions
 from mturk.service.rules import answer_key
 from mturk.service.rules.eligibility import is_blocked
 from mturk.service.store.schema import (
@@ -155,6 +156,11 @@ def _record_request(
     connection.execute(
         insert(qualification_request).values(
             request_id=new_id(), qualification_type_id=kind.qualification_type_id, status=status,
-            worker_id=worker_id, test=kind.test, answer=to_xml(fields) if kind.test else None, at=now,
+            worker_id=worker_id, test=kind.test, answer=_answer(kind.test, fields), at=now,
         )
     )  # fmt: skip
+
+
+def _answer(test: str | None, fields: Sequence[tuple[str, str]]) -> str | None:
+    """Return the answers to a test as XML; None without a test."""
+    return None if test is None else to_xml(fields, selection_questions(read_question(test)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -38,6 +38,7 @@ __all__ = [
     "WorkError",
     "WorkerProgress",
     "WorkerService",
+    "register_worker",
 ]
 
 WorkCode = Literal[
@@ -50,6 +51,9 @@ WorkCode = Literal[
     "NotYours",
     "Closed",
     "Unknown",
+    "Bound",
+    "Excluded",
+    "StudyFull",
 ]
 NEXT_HIT_POOL_SIZE = 20
 """Number of HITs from which a worker's next one is chosen, so that the order differs between workers."""
@@ -151,18 +155,9 @@ class WorkerService:
     ) -> None:
         """Register a worker if new; a given country replaces the stored one."""
         with self.database.write() as connection:
-            existing_id = connection.scalar(
-                select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
+            register_worker(
+                connection, worker_id, self.clock.now(), country=country, subdivision=subdivision
             )
-            if existing_id is None:
-                values = {"worker_id": worker_id, "registered": self.clock.now()}
-                connection.execute(insert(worker).values(**values))
-            if country:
-                connection.execute(
-                    update(worker)
-                    .where(worker.c.worker_id == worker_id)
-                    .values(country=country, subdivision=subdivision)
-                )
 
     def country(self, worker_id: str) -> str | None:
         """Return the country declared by the worker."""
@@ -204,9 +199,13 @@ class WorkerService:
             return str(row.question)
 
     def accept(
-        self, worker_id: str, hit_id: str | None, group_id: str | None = None
-    ) -> OpenAssignment:
-        """Accept a HIT, or the next HIT of a group; an open assignment of it is returned instead."""
+        self, worker_id: str, hit_id: str | None, group_id: str | None = None, *,
+        participation: int | None = None,
+    ) -> OpenAssignment:  # fmt: skip
+        """Accept a HIT, or the next HIT of a group; an open assignment of it is returned instead.
+
+        `participation` is the number of the worker's participation in a study, stored with the assignment.
+        """
         now = self.clock.now()
         with self.database.write() as connection:
             lifecycle.apply_due_changes(connection, now)
@@ -216,7 +215,7 @@ class WorkerService:
             hit_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)
             if hit_id is None:
                 raise WorkError("NoWork", "There are no more HITs of this kind for you.")
-            assignment_id = _accept_hit(connection, worker_id, hit_id, now)
+            assignment_id = _accept_hit(connection, worker_id, hit_id, now, participation)
             return _load_assignment(connection, assignment_id)
 
     def assignment(self, assignment_id: str) -> OpenAssignment:
@@ -236,9 +235,15 @@ class WorkerService:
             ).all()
             return [_load_assignment(connection, assignment_id) for assignment_id in ids]
 
-    def submit(self, assignment_id: str, worker_id: str, fields: Sequence[tuple[str, str]]) -> bool:
-        """Submit an answer; return False, without changes, if the assignment was already submitted."""
-        answer = to_xml(fields)
+    def submit(
+        self, assignment_id: str, worker_id: str, fields: Sequence[tuple[str, str]],
+        selections: Container[str] = (),
+    ) -> bool:  # fmt: skip
+        """Submit an answer; return False, without changes, if the assignment was already submitted.
+
+        `selections`: multiple-choice questions; see `to_xml`.
+        """
+        answer = to_xml(fields, selections)
         now = self.clock.now()
         with self.database.write() as connection:
             lifecycle.apply_due_changes(connection, now)
@@ -299,22 +304,6 @@ class WorkerService:
             submitted, approved, rejected, pending, _dollars(earned + (bonus_cents or 0))
         )
 
-    def submitted_in(self, worker_id: str, group_id: str) -> int:
-        """Return the number of assignments of a HIT group submitted by the worker, in any state."""
-        query = (
-            select(func.count())
-            .select_from(assignment)
-            .join(hit, hit.c.hit_id == assignment.c.hit_id)
-            .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
-            .where(
-                assignment.c.worker_id == worker_id,
-                assignment.c.submitted.is_not(None),
-                hit_type.c.group_id == group_id,
-            )
-        )
-        with self.database.read() as connection:
-            return int(connection.scalar(query) or 0)
-
     def request_qualification(
         self, worker_id: str, qualification_type_id: str, fields: Sequence[tuple[str, str]] = ()
     ) -> Literal["Granted", "Pending"]:
@@ -358,6 +347,18 @@ class WorkerService:
         if due:
             with self.database.write() as connection:
                 lifecycle.apply_due_changes(connection, now)
+
+
+def register_worker(
+    connection: Connection, worker_id: str, now: float, *, country: str | None, subdivision: str | None = None
+) -> None:  # fmt: skip
+    """Register a worker if new; a given country replaces the stored one."""
+    is_worker = worker.c.worker_id == worker_id
+    if connection.scalar(select(worker.c.worker_id).where(is_worker)) is None:
+        connection.execute(insert(worker).values(worker_id=worker_id, registered=now))
+    if country:
+        values = {"country": country, "subdivision": subdivision}
+        connection.execute(update(worker).where(is_worker).values(**values))
 
 
 def _dollars(cents: int) -> Decimal:
@@ -465,7 +466,9 @@ def _open_assignment_id(
     return assignment_id
 
 
-def _accept_hit(connection: Connection, worker_id: str, hit_id: str, now: float) -> str:
+def _accept_hit(
+    connection: Connection, worker_id: str, hit_id: str, now: float, participation: int | None
+) -> str:
     existing_id = connection.scalar(
         select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
     )
@@ -474,7 +477,7 @@ def _accept_hit(connection: Connection, worker_id: str, hit_id: str, now: float)
     row, kind = _hit_and_type(connection, hit_id)
     _check_allowed(connection, worker_id, kind, "accept")
     _check_available(connection, worker_id, row, now)
-    return lifecycle.accept(connection, row, kind, worker_id, now)
+    return lifecycle.accept(connection, row, kind, worker_id, now, participation)
 
 
 def _check_available(connection: Connection, worker_id: str, row: Row[Any], now: float) -> None:

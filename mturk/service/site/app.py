@@ -32,7 +32,8 @@ def build_site(
 
     `frame_url` and `site_url` are public origins without a path (``https://work.example.org``). With
     `open_entry`, anybody can sign in as any worker: for dry runs on a local machine only. Raises ValueError
-    if an address is not an origin, both are equal, or two studies have the same name.
+    if an address is not an origin, both are equal, two studies have the same name, or a study excludes an
+    unknown one.
     """
     for name, url in (("site_url", site_url), ("frame_url", frame_url)):
         if url != origin_of(url):
@@ -48,7 +49,18 @@ def build_site(
         work, secret, frame_url=frame_url, site_url=site_url, open_entry=open_entry, studies=studies_by_name,
         now=now, rates=rates or RateLimits(),
     )  # fmt: skip
+    _check_excluded_studies(site)
     return Starlette(routes=_routes(site), exception_handlers=_exception_handlers(site))
+
+
+def _check_excluded_studies(site: Site) -> None:
+    known_names = {*site.studies, *site.participants.studies()}
+    for study in site.studies.values():
+        if unknown_names := sorted({*study.exclude} - known_names):
+            raise ValueError(
+                f"study {study.name!r} excludes unknown studies: {', '.join(unknown_names)}; expected "
+                "studies of the same file or with participants in the database"
+            )
 
 
 def _routes(site: Site) -> list[Route | Mount]:

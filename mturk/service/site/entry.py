@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from starlette.responses import Response
 
+from mturk.service.rules.participation import Entry, StudyRules
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
     LinkError,
+    panel_id,
     read_study_token,
     read_worker_token,
     recruited_worker,
@@ -33,76 +36,122 @@ def enter_openly(visit: Visit) -> Response:
     worker = visit.field("worker").strip()
     if not WORKER_ID.fullmatch(worker):
         return visit.page("enter.html", status=422, bad=True, entered=worker)
-    return _start_entry(visit, worker)
+    entry = Entry(worker)
+    if _is_known(visit, entry):  # the form has confirmed the entry
+        return _complete_entry(visit, entry, None)
+    return _start_entry(visit, entry)
 
 
 def enter(visit: Visit) -> Response:
     """Sign in by a personal link."""
     token = visit.request.query_params.get("token", "")
     worker = read_worker_token(visit.site.secret, token, visit.site.now())
-    return _start_entry(visit, worker)
+    _check_not_revoked(visit, token)
+    return _start_entry(visit, Entry(worker))
 
 
 def join(visit: Visit) -> Response:
     """Sign in by a study's recruiting link; the panel passes the participant in the query."""
-    name = read_study_token(visit.site.secret, visit.path_parameter("token"))
+    token = visit.path_parameter("token")
+    name = read_study_token(visit.site.secret, token, visit.site.now())
+    _check_not_revoked(visit, token)
     if name not in visit.site.studies:
         raise LinkError("the study is not available")
-    worker = recruited_worker(visit.request.query_params.get("PROLIFIC_PID", ""))
-    return _start_entry(visit, worker, name)
+    parameters = visit.site.studies[name].panel_parameters(
+        visit.request.query_params, visit.site.site_url
+    )
+    worker = recruited_worker(parameters.get("PROLIFIC_PID", ""))
+    panel_ids = [panel_id(parameters, key) for key in ("STUDY_ID", "SESSION_ID")]
+    return _start_entry(visit, Entry(worker, name, *panel_ids))
 
 
-def _start_entry(visit: Visit, worker: str, study: str | None = None) -> Response:
-    """Go to the start page, or directly to the work if this worker has completed it before."""
-    if visit.session.worker == worker and visit.session.study == study:
-        return visit.redirect("/work/next" if study else "/work/")
-    # A new nonce invalidates forms of a previous user of this browser.
-    visit.session = Session(pending=worker, study=study, language=visit.session.language)
-    if study is None and visit.site.work.country(worker):
-        return _complete_entry(visit, worker)
+def _check_not_revoked(visit: Visit, token: str) -> None:
+    if visit.site.participants.is_revoked(token):
+        raise LinkError("the link was revoked")
+
+
+def _start_entry(visit: Visit, entry: Entry) -> Response:
+    """Go to the start page, which confirms the entry, unless this worker is signed in."""
+    if visit.session.worker == entry.worker and visit.session.study == entry.study:
+        return visit.redirect("/work/next" if entry.study else "/work/")
+    # A worker who is signed in remains so until the entry is confirmed: links can come from anybody.
+    visit.change_session(pending=entry)
+    _is_known(visit, entry)
     return visit.redirect("/work/start")
 
 
 def start(visit: Visit) -> Response:
     """Show the start page, which asks for the country and, in a study, for consent."""
-    if visit.session.pending is None:
+    entry = visit.session.pending
+    if entry is None:
         return visit.redirect("/work/")
-    return _start_page(visit, [])
+    return _start_page(visit, entry, _is_known(visit, entry), [])
 
 
 def complete_start(visit: Visit) -> Response:
     """Process the start page's form and complete the sign-in."""
-    worker = visit.session.pending
-    if worker is None:
+    entry = visit.session.pending
+    if entry is None:
         return visit.redirect("/work/")
-    missing = [] if visit.field("country") in country_names(visit.language) else ["country"]
-    if visit.study and visit.field("consent") != "yes":
-        missing.append("consent")
+    is_known = _is_known(visit, entry)
+    missing = [] if is_known else _missing_fields(visit, entry)
     if missing:
-        return _start_page(visit, missing)
-    visit.site.work.register(worker, country=visit.field("country"))
-    return _complete_entry(visit, worker)
+        return _start_page(visit, entry, is_known, missing)
+    return _complete_entry(visit, entry, None if is_known else visit.field("country"))
 
 
-def _complete_entry(visit: Visit, worker: str) -> Response:
-    before = visit.site.work.progress(worker).submitted
-    visit.change_session(
-        worker=worker, pending=None, before=before, automatic=visit.study is not None
+def _complete_entry(visit: Visit, entry: Entry, country: str | None) -> Response:
+    """Begin a session of the worker and end that of a previous one in this browser."""
+    # A new nonce invalidates forms of a previous user of this browser.
+    session = Session(
+        worker=entry.worker, study=entry.study, browser=visit.session.browser,
+        language=visit.session.language, automatic=entry.study is not None,
+    )  # fmt: skip
+    number = visit.site.participants.enter(
+        entry, session.nonce, session.browser, _study_rules(visit, entry), country=country
     )
-    return visit.redirect("/work/next" if visit.study else "/work/")
+    if visit.session.worker is not None:
+        visit.site.participants.leave(visit.session.nonce)
+    visit.session = replace(session, participation=number)
+    return visit.redirect("/work/next" if entry.study else "/work/")
 
 
-def _start_page(visit: Visit, missing: list[str]) -> Response:
+def _is_known(visit: Visit, entry: Entry) -> bool:
+    """Return whether the worker has completed the start page before, in a study that of the study."""
+    if entry.study is None:
+        return visit.site.work.country(entry.worker) is not None
+    rules = _study_rules(visit, entry)
+    return visit.site.participants.is_known(entry, visit.session.browser, rules)
+
+
+def _study_rules(visit: Visit, entry: Entry) -> StudyRules:
+    if entry.study is None:
+        return StudyRules()
+    if entry.study not in visit.site.studies:
+        raise LinkError("the study is not available")
+    return visit.site.studies[entry.study].rules
+
+
+def _missing_fields(visit: Visit, entry: Entry) -> list[str]:
+    missing = [] if visit.field("country") in country_names(visit.language) else ["country"]
+    if entry.study and visit.field("consent") != "yes":
+        missing.append("consent")
+    return missing
+
+
+def _start_page(visit: Visit, entry: Entry, is_known: bool, missing: list[str]) -> Response:
+    study = visit.site.studies.get(entry.study or "")
     return visit.page(
-        "start.html", status=422 if missing else 200, missing=missing,
-        countries=countries(visit.language),
-        chosen=visit.field("country") or visit.site.work.country(visit.session.pending or ""),
-        consented=visit.field("consent") == "yes",
-        paragraphs=visit.study.paragraphs(visit.language) if visit.study else [],
+        "start.html", status=422 if missing else 200, missing=missing, entry=entry, known=is_known,
+        countries=countries(visit.language), chosen=visit.field("country"),
+        consented=visit.field("consent") == "yes", entered_study=study,
+        paragraphs=study.paragraphs(visit.language) if study else [],
     )  # fmt: skip
 
 
 def sign_out(visit: Visit) -> Response:
-    """Sign out, but keep the language."""
-    visit.session = Session(language=visit.session.language)
+    """End the session on the server, but keep the language and the browser's key."""
+    if visit.session.worker is not None:
+        visit.site.participants.leave(visit.session.nonce)
+    visit.sign_out()
     return visit.redirect("/work/")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 __all__ = [
+    "SANDBOX",
     "answer_headers",
     "frame_headers",
     "origin_of",
@@ -29,6 +30,10 @@ BASE_POLICY = {
     "form-action": "'self'",
     "base-uri": "'none'",
 }
+
+
+SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox"
+"""Sandbox of a question: no origin and no navigation of the site, but links open in new windows."""
 
 
 def origin_of(url: str) -> str:
@@ -69,25 +74,27 @@ def answer_headers(site_url: str) -> dict[str, str]:
     }
 
 
-def frame_headers(site_url: str, frame_url: str, *, allow_external: bool) -> dict[str, str]:
+def frame_headers(
+    site_url: str, frame_url: str, *, allow_external: bool, image_origins: Sequence[str] = ()
+) -> dict[str, str]:
     """Return the headers of a question: its own scripts run, but cannot open connections.
 
-    With `allow_external` it may load scripts, styles, fonts, images and sound over https. Not "no-store": a
-    browser that goes back to the question must restore the answers.
+    image_origins: further origins of images. With `allow_external` it may load scripts, styles, fonts, images
+    and sound over https. Not "no-store": a browser that goes back to the question must restore the answers.
     """
     external_source = " https:" if allow_external else ""
     policy = {
         "default-src": "'none'",
         "script-src": f"'unsafe-inline' 'unsafe-eval' {frame_url}{external_source}",
         "style-src": f"'unsafe-inline' {frame_url}{external_source}",
-        "img-src": f"data: blob: {frame_url}{external_source}",
+        "img-src": " ".join(["data: blob:", frame_url, *image_origins]) + external_source,
         "font-src": f"data:{external_source}",
         "media-src": f"data: blob:{external_source}",
         "connect-src": "'none'",
         "form-action": f"{site_url}/submit/",
         "base-uri": "'none'",
         "frame-ancestors": site_url,
-        "sandbox": "allow-scripts allow-forms allow-modals",
+        "sandbox": SANDBOX,
     }
     return COMMON_HEADERS | {
         "Content-Security-Policy": _policy(policy),

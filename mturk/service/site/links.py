@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from itsdangerous import BadSignature, URLSafeSerializer
 
@@ -14,7 +14,10 @@ __all__ = [
     "NOT_AVAILABLE",
     "LinkError",
     "QuestionView",
+    "check_link",
     "frame_link",
+    "link_token",
+    "panel_id",
     "read_frame_token",
     "read_study_token",
     "read_submit_token",
@@ -30,6 +33,7 @@ NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 RECRUITED_PREFIX = "APROLIFIC"
 """Prefix of the ids of workers from recruiting links; not allowed in personal links."""
 PARTICIPANT_ID = re.compile("[0-9a-fA-F]{24}")
+PANEL_ID = re.compile("[A-Za-z0-9_-]{0,64}")
 
 
 class LinkError(ValueError):
@@ -59,17 +63,55 @@ def read_worker_token(secret: bytes, token: str, now: float) -> str:
     return str(worker_id)
 
 
-def study_link(site_url: str, secret: bytes, name: str) -> str:
+def study_link(site_url: str, secret: bytes, name: str, *, expires: float | None = None) -> str:
     """Return a study's recruiting link, to which the panel appends the participant.
 
+    `expires` is in seconds since the epoch; None: the link does not expire.
     On Prolific: ``?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}``.
     """
-    return f"{site_url}/join/{_sign(secret, 'join', [name])}"
+    return f"{site_url}/join/{_sign(secret, 'join', [name, expires])}"
 
 
-def read_study_token(secret: bytes, token: str) -> str:
-    """Return the study's name; raise LinkError if the token is invalid."""
-    return str(_verify(secret, "join", token, 1)[0])
+def read_study_token(secret: bytes, token: str, now: float) -> str:
+    """Return the study's name; raise LinkError if the token is invalid or expired."""
+    name, expires = _verify(secret, "join", token, 2)
+    if expires is not None and now >= expires:
+        raise LinkError("the recruiting link has expired")
+    return str(name)
+
+
+def link_token(link: str) -> str:
+    """Return the token of a personal or recruiting link; raise LinkError for other addresses.
+
+    >>> link_token("https://work.example.org/join/WyJwIl0.x?PROLIFIC_PID=5f")
+    'WyJwIl0.x'
+    """
+    parts = urlsplit(link)
+    if parts.path == "/enter" and (tokens := parse_qs(parts.query).get("token")):
+        return tokens[0]
+    if parts.path.startswith("/join/") and parts.path.removeprefix("/join/"):
+        return parts.path.removeprefix("/join/")
+    raise LinkError("expected a link with /enter?token=... or /join/...")
+
+
+def check_link(secret: bytes, token: str) -> None:
+    """Raise LinkError unless a token was signed for a personal or recruiting link, expired or not."""
+    serializers = [
+        URLSafeSerializer(secret, salt=f"mturk.{purpose}") for purpose in ("enter", "join")
+    ]
+    if not any(serializer.loads_unsafe(token)[0] for serializer in serializers):
+        raise LinkError("the link was not created with this database")
+
+
+def panel_id(parameters: Mapping[str, str], name: str) -> str:
+    """Return a panel's id of a study or session, empty if absent.
+
+    Raises LinkError unless it consists of up to 64 ASCII letters, digits, ``_`` or ``-``.
+    """
+    value = parameters.get(name, "")
+    if not PANEL_ID.fullmatch(value):
+        raise LinkError(f"{name} is invalid")
+    return value
 
 
 def recruited_worker(participant: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,15 +10,18 @@ from html.parser import HTMLParser
 from urllib.parse import urlsplit
 from xml.etree.ElementTree import Element
 
+from mturk.answers import OTHER_SUFFIX
+from mturk.question_form_schema import compile_format
 from mturk.question_xml import local_name
 from mturk.service.site.texts import text
 
 __all__ = ["Block", "FormQuestion", "find_problems", "read_form"]
 
+log = logging.getLogger("mturk.site")
 DEFAULT_MAX_CHARACTERS = 10_000
 """Maximum length of a free text if the form sets no limit."""
-OTHER_SUFFIX = "-other"
-"""Suffix of the field name of a free-text option."""
+FORMAT_TIMEOUT_SECONDS = 1.0
+"""Time after which an AnswerFormatRegex counts as satisfied, because it cannot be decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,27 @@ class Block:
     """Paragraphs, list items, or the description of an image."""
     address: str = ""
     """Address of an image."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFormat:
+    """A pattern that an answer must contain (AnswerFormatRegex)."""
+
+    pattern: str
+    flags: str
+    message: str
+    """Text for the worker; empty: the default."""
+
+    def matches(self, value: str) -> bool:
+        """Return whether the value contains the pattern."""
+        try:
+            match = compile_format(self.pattern, self.flags).search(
+                value.replace("\r\n", "\n"), timeout=FORMAT_TIMEOUT_SECONDS
+            )
+        except TimeoutError:
+            log.warning("a pattern was not decided within %g s", FORMAT_TIMEOUT_SECONDS)
+            return True
+        return match is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +77,9 @@ class FormQuestion:
     """(SelectionIdentifier, label) of each choice."""
     allows_other: bool = False
     """Whether there is a free-text option."""
+    formats: tuple[AnswerFormat, ...] = ()
+    lengths: tuple[float, float] = (0, math.inf)
+    """Minimum and maximum number of characters of a number."""
 
     @property
     def bound_texts(self) -> dict[str, str]:
@@ -90,18 +118,30 @@ Start = tuple[str, str, bool, tuple[Block, ...]]
 
 
 def _free_text(start: Start, answer: Element) -> FormQuestion:
-    """Parse a free-text question. A pattern (AnswerFormatRegex) is ignored."""
+    """Parse a free-text question; a minimum length makes it required, as on Mechanical Turk."""
     constraints = _child(answer, "Constraints")
     numeric, length_element = _child(constraints, "IsNumeric"), _child(constraints, "Length")
     default = _text(answer, "DefaultText")
+    formats = tuple(
+        AnswerFormat(e.get("regex", ""), e.get("flags", ""), e.get("errorText", ""))
+        for e in (constraints if constraints is not None else ())
+        if local_name(e) == "AnswerFormatRegex"
+    )
+    bounds = length_element.attrib if length_element is not None else {}
+    shortest, longest = (
+        _number(bounds.get("minLength"), 0),
+        _number(bounds.get("maxLength"), math.inf),
+    )
+    identifier, name, required, content = start
+    start = identifier, name, required or shortest > 0, content
     if numeric is not None:
         low = _number(numeric.get("minValue"), -math.inf)
         high = _number(numeric.get("maxValue"), math.inf)
-        return FormQuestion(*start, kind="number", low=low, high=high, default=default)
-    bounds = length_element.attrib if length_element is not None else {}
+        return FormQuestion(*start, kind="number", low=low, high=high, default=default,
+                            formats=formats, lengths=(shortest, longest))  # fmt: skip
     return FormQuestion(
-        *start, kind="text", low=_number(bounds.get("minLength"), 0),
-        high=_number(bounds.get("maxLength"), DEFAULT_MAX_CHARACTERS), default=default,
+        *start, kind="text", low=shortest, high=longest if math.isfinite(longest) else DEFAULT_MAX_CHARACTERS,
+        default=default, formats=formats,
         rows=int(min(20, max(1, _number(_text(answer, "NumberOfLinesSuggestion"), 1)))),
     )  # fmt: skip
 
@@ -203,11 +243,16 @@ def _question_problems(
         yield text(
             language, "form.number", name=question.name, low=question.low, high=question.high
         )
-    elif question.kind == "text" and not question.low <= len(values[0]) <= question.high:
+    elif question.kind in ("text", "number"):
+        is_text = question.kind == "text"
+        low, high = (question.low, question.high) if is_text else question.lengths
         n = len(values[0])
-        yield text(
-            language, "form.short", name=question.name, n=n, low=question.low, high=question.high
-        )
+        if not low <= n <= high:
+            yield text(language, "form.short", name=question.name, n=n, low=low, high=high)
+        for answer_format in question.formats:
+            if not answer_format.matches(values[0]):
+                message = answer_format.message or text(language, "form.format")
+                yield f"{question.name}: {message}"
     elif question.kind in ("one", "many"):
         if not question.low <= n_answers <= question.high:
             yield text(

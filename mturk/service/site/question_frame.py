@@ -6,7 +6,7 @@ import functools
 import html
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from mturk.question_xml import ExternalQuestion, HTMLQuestion, QuestionForm, read_question
 from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.site import texts
-from mturk.service.site.headers import frame_headers, origin_of, static_files
+from mturk.service.site.headers import SANDBOX, frame_headers, origin_of, static_files
 from mturk.service.site.links import (
     NOT_AVAILABLE,
     LinkError,
@@ -51,9 +51,12 @@ class QuestionPages:
         site_url: str,
         frame_url: str,
         allow_external: bool,
+        image_origins: Sequence[str],
     ) -> None:
         self.work, self.secret, self.site_url, self.frame_url = work, secret, site_url, frame_url
-        self.headers = frame_headers(site_url, frame_url, allow_external=allow_external)
+        self.headers = frame_headers(
+            site_url, frame_url, allow_external=allow_external, image_origins=image_origins
+        )
 
     async def show(self, request: Request) -> Response:
         """Show the question of the token; the query parameters must match the token."""
@@ -101,12 +104,14 @@ def build_frame(
     site_url: str,
     frame_url: str,
     allow_external: bool = False,
+    image_origins: Sequence[str] = (),
 ) -> Starlette:
     """Return the application of the frame origin; it uses no cookies and accepts no answers.
 
-    With `allow_external`, questions may load scripts, styles and images over https from other hosts.
+    image_origins: other origins from which questions may load images. With `allow_external`, questions may
+    load scripts, styles and images over https from other hosts.
     """
-    frames = QuestionPages(work, secret, site_url, frame_url, allow_external)
+    frames = QuestionPages(work, secret, site_url, frame_url, allow_external, image_origins)
     return Starlette(
         routes=[
             Route("/question/{token}", frames.show, methods=["GET"]),
@@ -138,8 +143,7 @@ def _script(frame_url: str, site_url: str, parameters: Mapping[str, str], langua
     return f'<script src="{html.escape(frame_url)}/static/frame.js" {data}></script>'
 
 
-SANDBOX = "allow-scripts allow-forms allow-modals"
-EXTERNAL_SANDBOX = f"{SANDBOX} allow-same-origin allow-popups"
+EXTERNAL_SANDBOX = f"{SANDBOX} allow-same-origin"
 """Sandbox of a requester's own site, which has its own origin and may use cookies."""
 DEFAULT_HEIGHT_PIXELS = 640
 

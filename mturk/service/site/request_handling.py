@@ -102,7 +102,8 @@ async def _multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
 
 log = logging.getLogger("mturk.site")
 STATUS_BY_CODE = {
-    "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410,
+    "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410, "Bound": 403,
+    "Excluded": 403,
 }  # fmt: skip
 """HTTP status per code of WorkError; 409 for all others."""
 Fields = Sequence[tuple[str, str]]
@@ -170,6 +171,7 @@ def _run_handler(visit: Visit, body_error: BodyError | None, handler: Handler) -
     try:
         if body_error:
             raise RefusedError(body_error.status, body_error.key)
+        _drop_ended_session(visit)
         if visit.request.method == "POST":
             _check_csrf(visit)
         return handler(visit)
@@ -180,6 +182,14 @@ def _run_handler(visit: Visit, body_error: BodyError | None, handler: Handler) -
         return _refuse(visit, RefusedError(status, f"error.{error.code}", error.code))
     except RefusedError as error:
         return _refuse(visit, error)
+
+
+def _drop_ended_session(visit: Visit) -> None:
+    """Sign out a worker whose session was ended on the server; the cookie alone is not enough."""
+    session = visit.session
+    if session.worker is not None and not visit.site.participants.is_open(session.nonce):
+        visit.sign_out()
+        visit.change_session(pending=session.pending)
 
 
 def _check_csrf(visit: Visit) -> None:

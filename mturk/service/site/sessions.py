@@ -5,16 +5,21 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.responses import Response
 
+from mturk.service.rules.participation import Entry
+
 __all__ = ["Session", "csrf_matches", "csrf_token", "has_cookie", "read_session", "write_session"]
 
 SESSION_SECONDS = 30 * 24 * 3600
 """Lifetime of a session cookie since the last visit."""
+MAX_CLOCK_SKEW_SECONDS = 60
+"""Seconds by which the clock of the process that signed a cookie may be ahead."""
 SALT = "mturk.session"
 
 
@@ -26,12 +31,14 @@ class Session:
     """Random input of the CSRF token; new at each sign-in."""
     worker: str | None = None
     """Id of the signed-in worker."""
-    pending: str | None = None
-    """Id of a worker with a valid link who has not completed the start page."""
+    pending: Entry | None = None
+    """Worker of a valid link that has not been confirmed on the start page."""
     study: str | None = None
     """Name of the study whose recruiting link the worker used."""
-    before: int = 0
-    """Number of assignments that the worker had submitted when joining the study."""
+    participation: int | None = None
+    """Number of the participation in the study."""
+    browser: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    """Key of the browser, to which participations are bound; kept after signing out."""
     language: str | None = None
     """Language chosen on the page; None: language of the browser."""
     group: str | None = None
@@ -44,9 +51,14 @@ def read_session(cookies: Mapping[str, str], secret: bytes, *, secure: bool) -> 
     """Return the session of a valid, unexpired cookie, else None."""
     cookie = cookies.get(_cookie_name(secure), "")
     try:
-        return Session(
-            **URLSafeTimedSerializer(secret, salt=SALT).loads(cookie, max_age=SESSION_SECONDS)
+        fields, signed = URLSafeTimedSerializer(secret, salt=SALT).loads(
+            cookie, return_timestamp=True
         )
+        age = time.time() - signed.timestamp()
+        if not -MAX_CLOCK_SKEW_SECONDS <= age <= SESSION_SECONDS:
+            return None
+        pending = fields.pop("pending", None)
+        return Session(**fields, pending=Entry(**pending) if pending else None)
     except (BadData, TypeError):  # TypeError: fields of another version
         return None
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from bws.problems import InputError, Problem
 from bws.textio import read_toml
+from mturk.service.rules.participation import StudyRules
+from mturk.service.site.panel_signature import read_key_set, signed_parameters
 
 __all__ = ["PanelStudy", "read_studies"]
 
@@ -22,6 +24,10 @@ SETTING_TYPES: Mapping[str, type] = {
     "hits": int,
     "return_url": str,
     "information": dict,
+    "participants": int,
+    "exclude": list,
+    "link_days": int,
+    "prolific_keys": str,
 }
 
 
@@ -39,12 +45,20 @@ class PanelStudy:
     hits: int | None = None
     """Number of HITs after which the study ends for a participant; None: when no HITs are available.
 
-    Counted within the group; without a group, since the sign-in of the participant in this browser.
+    Counted over all sessions of the participant in the study.
     """
     return_url: str = PROLIFIC_URL
     """Return address at the end; ``{code}`` is replaced by the completion code; empty: none."""
     information: Mapping[str, str] = field(default_factory=dict)
     """Language (de, en) -> information before the consent; blank lines separate paragraphs."""
+    participants: int | None = None
+    """Maximum number of participants; None: unlimited."""
+    exclude: Sequence[str] = ()
+    """Names of studies whose participants cannot take part in this one."""
+    link_days: int = 90
+    """Days until a printed recruiting link expires."""
+    prolific_keys: str = ""
+    """File of Prolific's public keys (JSON Web Key Set); if set, links need Prolific's signature."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
@@ -55,10 +69,31 @@ class PanelStudy:
             raise ValueError(f"study {self.name!r} has no completion code")
         if self.hits is not None and self.hits < 1:
             raise ValueError(f"study {self.name!r}: hits is {self.hits}; expected 1 or more")
+        for name, count in (("participants", self.participants), ("link_days", self.link_days)):
+            if count is not None and count < 1:
+                raise ValueError(f"study {self.name!r}: {name} is {count}; expected 1 or more")
+        if self.prolific_keys:
+            read_key_set(self.prolific_keys)
+        for other in self.exclude:
+            if not isinstance(other, str) or not NAME.fullmatch(other) or other == self.name:
+                raise ValueError(
+                    f"study {self.name!r}: exclude contains {other!r}; expected names of other studies"
+                )
         if self.return_url and urlsplit(self.return_url).scheme not in ("http", "https"):
             raise ValueError(
                 f"study {self.name!r}: return_url is {self.return_url!r}; expected an https or http address"
             )
+
+    def panel_parameters(self, query: Mapping[str, str], site_url: str) -> Mapping[str, str]:
+        """Return the panel's parameters of a recruiting link; raise LinkError if a signature is missing."""
+        if not self.prolific_keys:
+            return query
+        return signed_parameters(query.get("prolific_token", ""), self.prolific_keys, site_url)
+
+    @property
+    def rules(self) -> StudyRules:
+        """Limits on the participants."""
+        return StudyRules(self.participants, self.exclude)
 
     def completion_url(self) -> str:
         """Return the panel's address for completed participants; empty if not set.

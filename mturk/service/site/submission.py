@@ -11,7 +11,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from mturk import answers, kinds
-from mturk.question_xml import HTMLQuestion, QuestionForm, read_question
+from mturk.question_xml import (
+    HTMLQuestion,
+    Question,
+    QuestionForm,
+    read_question,
+    selection_questions,
+)
 from mturk.service.monitoring.requests import annotate_request
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
@@ -70,9 +76,10 @@ class Submissions:
         answer_fields = [(name, value) for name, value in fields if name != "assignmentId"]
         try:
             assignment = self.site.work.assignment(assignment_id)
+            question = read_question(assignment.question)
             if assignment.status == "Accepted":
                 answer_problems, problems_language = _answer_problems(
-                    assignment.question, answer_fields, language
+                    question, answer_fields, language
                 )
                 if answer_problems:
                     return self._page(
@@ -82,7 +89,8 @@ class Submissions:
                         problems=answer_problems,
                         problems_in=problems_language,
                     )
-            is_new = self.site.work.submit(assignment_id, worker_id, answer_fields)
+            selections = selection_questions(question)
+            is_new = self.site.work.submit(assignment_id, worker_id, answer_fields, selections)
         except WorkError as error:
             log.warning("answer refused: %s", error.code)
             status = 403 if error.code == "NotYours" else 410
@@ -117,9 +125,8 @@ class Submissions:
         return HTMLResponse(page, status, headers=answer_headers(self.site.site_url))
 
 
-def _answer_problems(question_xml: str, fields: Fields, language: str) -> tuple[list[str], str]:
+def _answer_problems(question: Question, fields: Fields, language: str) -> tuple[list[str], str]:
     """Return the problems of the submitted fields, and the language of their texts."""
-    question = read_question(question_xml)
     if isinstance(question, HTMLQuestion):
         return kinds.find_problems(answers.expected_tuples_in_page(question.html), fields), "en"
     if isinstance(question, QuestionForm):

@@ -73,13 +73,18 @@ def next_task(visit: Visit) -> Response:
         return visit.redirect(f"/work/assignment/{assignment.assignment_id}")
     for group_id in [] if _has_done_enough(visit) else _available_groups(visit):
         try:
-            accepted = work.accept(visit.worker, None, group_id)
+            accepted = work.accept(
+                visit.worker, None, group_id, participation=visit.session.participation
+            )
         except WorkError as error:
             if error.code not in UNAVAILABLE_CODES:
                 raise
         else:
             return visit.redirect(f"/work/assignment/{accepted.assignment_id}")
-    return visit.page("finished.html", done=_submitted_in_study(visit))
+    n_submitted = _submitted_in_study(visit)
+    if n_submitted and visit.session.participation is not None:
+        visit.site.participants.complete(visit.session.participation)
+    return visit.page("finished.html", done=n_submitted)
 
 
 def _available_groups(visit: Visit) -> list[str]:
@@ -94,15 +99,18 @@ def _available_groups(visit: Visit) -> list[str]:
 
 
 def _has_done_enough(visit: Visit) -> bool:
-    limit = visit.study.hits if visit.study else None
-    return limit is not None and _submitted_in_study(visit) >= limit
+    """Return whether the visitor has submitted all HITs of the study or received its code."""
+    if visit.study is None:
+        return False
+    limit = visit.study.hits
+    return (limit is not None and _submitted_in_study(visit) >= limit) or (
+        visit.site.participants.has_completed(visit.worker, visit.study.name)
+    )
 
 
 def _submitted_in_study(visit: Visit) -> int:
     """Return the number of assignments that the visitor has submitted in the study."""
-    if visit.study and visit.study.group_id:
-        return visit.site.work.submitted_in(visit.worker, visit.study.group_id)
-    return visit.site.work.progress(visit.worker).submitted - visit.session.before
+    return visit.site.participants.n_submitted(visit.worker, visit.session.study or "")
 
 
 OPEN_STATUS = "Accepted"

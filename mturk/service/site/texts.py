@@ -92,6 +92,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "without giving a reason; please return any task that you have started.",
     ),
     "start.button": ("Beginnen", "Start"),
+    "start.confirm": (
+        "Dieser Link meldet Sie als {worker} an. Fahren Sie nur fort, wenn Sie ihn selbst erhalten haben.",
+        "This link signs you in as {worker}. Continue only if you received it yourself.",
+    ),
+    "start.replaces": (
+        "Sie sind zurzeit als {worker} angemeldet und werden dabei abgemeldet.",
+        "You are currently signed in as {worker} and will be signed out.",
+    ),
     # offers
     "work.title": ("Verfügbare Aufgaben", "Available tasks"),
     "work.open": ("Begonnene Aufgaben", "Tasks in progress"),
@@ -266,6 +274,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "„{name}“ muss eine Zahl von {low} bis {high} sein.",
         "“{name}” must be a number from {low} to {high}.",
     ),
+    "form.format": ("Ungültige Eingabe.", "Invalid input supplied."),
     "form.selections": (
         "Bei „{name}“ sind {n} Antworten gewählt; erlaubt sind {low} bis {high}.",
         "“{name}” has {n} choices; expected {low} to {high}.",
@@ -351,6 +360,25 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Die Studienleitung nimmt zurzeit keine Arbeit von Ihnen an. Bei Fragen wenden Sie sich "
         "bitte an sie.",
         "You cannot currently work for these researchers. Please contact them if you have questions.",
+    ),
+    "error.Bound": (
+        "Mit dieser Kennung wurde die Studie bereits in einer anderen Sitzung begonnen. Bitte öffnen Sie sie "
+        "im selben Browser und über denselben Link wie beim ersten Mal, oder wenden Sie sich an die "
+        "Studienleitung.",
+        "This ID has already entered the study in another session. Please open it in the same browser and "
+        "by the same link as the first time, or contact the researchers.",
+    ),
+    "error.Excluded": (
+        "Sie haben bereits an einer verwandten Studie teilgenommen und können an dieser nicht teilnehmen. "
+        "Bitte geben Sie Ihren Platz auf der Plattform frei, über die Sie gekommen sind.",
+        "You took part in a related study and cannot take part in this one. Please give up your place on "
+        "the platform you came from.",
+    ),
+    "error.StudyFull": (
+        "Diese Studie hat bereits alle Teilnehmenden. Bitte geben Sie Ihren Platz auf der Plattform frei, "
+        "über die Sie gekommen sind.",
+        "This study already has all its participants. Please give up your place on the platform you came "
+        "from.",
     ),
     "error.NotYours": (
         "Die Adresse ist falsch, oder die Seite gibt es nicht mehr.",

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from mturk.service.monitoring.requests import request_id
+from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import page_headers
@@ -55,6 +56,7 @@ class Site:
         self.work, self.secret, self.now = work, secret, now
         self.frame_url, self.site_url = frame_url, site_url
         self.open_entry, self.studies = open_entry, studies
+        self.participants = Participants(work.database, work.clock)
         self.secure = site_url.startswith("https:")
         self.by_worker = TokenBuckets(rates.worker, now=now)
         self.by_address = TokenBuckets(rates.address, now=now)
@@ -99,6 +101,10 @@ class Visit:
     def t(self, key: str, **values: object) -> str:
         """Return a text in the visitor's language."""
         return texts.text(self.language, key, **values)
+
+    def sign_out(self) -> None:
+        """Replace the session by a new one with the language and the browser's key."""
+        self.session = Session(language=self.session.language, browser=self.session.browser)
 
     def change_session(self, **values: Any) -> None:
         """Change the session."""

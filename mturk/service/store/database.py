@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import sqlite3
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ LOCK_TIMEOUT_MILLISECONDS = 30_000
 IDLE_TIMEOUT_MILLISECONDS = 20_000
 """An idle writer is rolled back after this time, which is shorter than the lock timeout."""
 SECRET_BYTES = 32
+PROBE_BYTES = 256 * 1024
+"""Size of the file that a health check writes, more than a typical submission."""
 SQLITE_HEADER = b"SQLite format 3\0"
 POOL_SIZE = 15
 """Connections to PostgreSQL per process: six processes fit into the server's default limit of 100."""
@@ -116,6 +119,17 @@ class Database:
             sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1)
         ) as connection:
             connection.execute("SELECT number FROM account").fetchone()
+
+    def probe_disk(self) -> None:
+        """Write and remove a temporary file beside an SQLite database; raise OSError if the disk is full.
+
+        The disk of a PostgreSQL server is not checked.
+        """
+        if self._file is not None:
+            with tempfile.TemporaryFile(dir=Path(str(self.url.database)).absolute().parent) as file:
+                file.write(bytes(PROBE_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
 
     def secret(self) -> bytes:
         """Return the key that signs sessions and links."""

@@ -38,10 +38,13 @@ __all__ = [
     "metadata",
     "new_id",
     "notification",
+    "participation",
     "qualification",
     "qualification_request",
     "qualification_type",
+    "revoked_link",
     "schema_version",
+    "session",
     "setting",
     "token",
     "worker",
@@ -51,7 +54,7 @@ metadata = MetaData()
 COUNTED_STATUSES = ("Accepted", "Submitted", "Approved", "Rejected")
 """Statuses of assignments that count towards max_assignments; Returned and Abandoned do not."""
 
-VERSIONS = ("0001", "0002")
+VERSIONS = ("0001", "0002", "0003")
 """Schema versions, oldest first; each after the first has a migration in mturk/service/store/migrations."""
 
 ROW_NUMBER = BigInteger().with_variant(
@@ -142,6 +145,7 @@ assignment = Table(
     Column("answer", Text),
     Column("feedback", Text),
     Column("due", Float, comment="deadline, then the time of automatic approval, then null"),
+    Column("participation", BigInteger, comment="participation.number; null outside studies"),
 )
 _is_counted = assignment.c.status.in_(COUNTED_STATUSES)
 Index("one_of_worker_and_hit", assignment.c.hit_id, assignment.c.worker_id, unique=True,
@@ -162,6 +166,40 @@ worker = Table(
     Column("country", String),
     Column("subdivision", String),
     Column("registered", Float, nullable=False),
+)
+
+participation = Table(
+    "participation",
+    metadata,
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
+    Column("study", String, nullable=False),
+    Column("worker_id", ForeignKey("worker.worker_id"), nullable=False),
+    Column("panel_study", String, nullable=False, comment="STUDY_ID of the panel, or empty"),
+    Column("panel_session", String, nullable=False, comment="SESSION_ID of the panel, or empty"),
+    Column("browser", String, nullable=False, comment="digest of the browser's key"),
+    Column("joined", Float, nullable=False),
+    Column("completed", Float, comment="when the completion code was first shown"),
+    Column("released", Float, comment="when the requester ended the binding"),
+)
+Index("participation_of_worker", participation.c.worker_id, participation.c.study)
+Index("participation_in_study", participation.c.study)
+
+session = Table(
+    "session",
+    metadata,
+    Column("session_id", String, primary_key=True, comment="digest of the cookie's nonce"),
+    Column("worker_id", ForeignKey("worker.worker_id"), nullable=False),
+    Column("participation", BigInteger, ForeignKey("participation.number")),
+    Column("started", Float, nullable=False),
+    Column("ended", Float),
+)
+Index("session_of_participation", session.c.participation)
+
+revoked_link = Table(
+    "revoked_link",
+    metadata,
+    Column("digest", String, primary_key=True, comment="digest of the link's token"),
+    Column("at", Float, nullable=False),
 )
 
 token = Table(

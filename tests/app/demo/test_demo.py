@@ -132,10 +132,10 @@ def test_what_the_report_says_made_the_results_finds_them(first, folder, task):
     assert again.stderr.count("existing result") == asked > 0
 
 
-def test_the_output_in_the_readme_is_a_real_one(first, folder):
+def test_the_output_in_the_documentation_is_a_real_one(first, folder):
     """Word for word; numbers may differ in the last digit from machine to machine."""
-    readme = (Path(__file__).parents[3] / "README.md").read_text("utf-8")
-    shown = readme.partition("<!-- demo output")[2].partition("```text\n")[2].partition("```")[0]
+    page = (Path(__file__).parents[3] / "docs" / "tutorials" / "demo.md").read_text("utf-8")
+    shown = page.partition("<!-- demo output")[2].partition("```text\n")[2].partition("```")[0]
     printed = first.stdout.replace(str(folder), "demo-results")
     number = re.compile(r"-?\d+\.\d+")
     words = lambda text: number.sub("#", text).replace("-", "").split()  # noqa: E731

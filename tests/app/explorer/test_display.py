@@ -65,7 +65,7 @@ def test_a_short_table_is_whole():
 
 
 def result_script():
-    from bws.agreement import Estimate
+    from bws.chance_agreement import Estimate
     from bws.tables import Column, ResultTable
     from giccs_app.explorer.display import show_result
 

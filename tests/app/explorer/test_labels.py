@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.agreement import agreement
+from bws.chance_agreement import agreement
 from bws.split_half import reliability
 from giccs.description.statistics import GROUPING_COLUMNS, Description, statistics_table
 from giccs_app import explorer

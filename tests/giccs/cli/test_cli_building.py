@@ -244,7 +244,10 @@ def test_odd_dialogues_are_joined_with_a_warning(tmp_path, monkeypatch):
         (["select", "two.jsonl", "-o", "o"], "two.jsonl: no dialogue was selected; --log writes the reasons"),
         (["--dialogues", "two.jsonl", "--scores", "s.csv"], "two.jsonl:1: no candidates;"),
         ([], "Missing option '--dialogues'"),
-        (["slect"], "No such command 'slect'; expected one of import, select, sheet, candidates."),
+        (
+            ["slect"],
+            "import, select, sheet, candidates; did you mean 'select'?",
+        ),
     ],
 )  # fmt: skip
 def test_calls_that_are_wrong(tmp_path, monkeypatch, arguments, message):

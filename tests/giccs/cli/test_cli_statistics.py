@@ -155,7 +155,10 @@ def test_other_formats(benchmark_file, form, begin, comment):
     assert done.exit_code == 0
     assert done.stdout.startswith(begin)
     assert f"\n{comment}Lemmas by " in done.stdout
-    assert "0.2–0.4" in done.stdout
+    assert "0.2–0.4" in done.stdout.replace("--", "–")
+    selected = call(benchmark_file, "--by", "source", "--format", form, "--columns", "lemmas,part")
+    assert "Tokens" not in selected.stdout
+    assert selected.stdout.index("Lemma") < selected.stdout.index("Source")
     assert "█" not in done.stdout
 
 

@@ -187,7 +187,7 @@ def test_the_group_lists_its_commands_and_loads_none_of_a_framework():
     code = (
         "import sys\nfrom giccs.csts.cli import main\n"
         "for name in ('check', 'conditions'):\n"
-        "    try: main([name, '--help'])\n"
+        "    try: main([name, '--help'], prog_name='giccs-csts')\n"
         "    except SystemExit as end: assert not end.code\n"
         "heavy = {'torch', 'transformers', 'sklearn', 'faiss', 'spacy', 'polars', 'altair'}\n"
         "print('LOADED', *(heavy & sys.modules.keys()))"

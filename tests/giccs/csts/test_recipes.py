@@ -133,7 +133,7 @@ def test_a_recipe_goes_with_no_sweep_and_needs_trainings(place, monkeypatch):
 
 @pytest.mark.parametrize("name", ["c-sts-paper", "l-csts-paper"])
 def test_recipes_of_papers_keep_the_last_epoch(name):
-    runs = read_recipe(ROOT / "recipes" / f"{name}.toml").runs
+    runs = read_recipe(name).runs
     trainings = [run for run in runs if run.task == TRAINING]
     assert trainings
     assert {run.options.get("select") for run in trainings} == {"last"}

@@ -493,13 +493,16 @@ def test_csv_has_all_digits_and_the_summary_goes_elsewhere(tmp_path):
     assert "comparisons with a score: 2 of 2" in done.stderr
 
 
-def test_a_cell_of_markdown_and_of_latex_stays_one(tmp_path):
+def test_a_cell_of_markdown_and_of_latex_stays_one(tmp_path, typeset):
     path = written(tmp_path / "a.jsonl", changed(0, value1="egg | hen\nand 5 %"))
     markdown = call(path, "--format", "markdown").stdout
     assert "| egg \\| hen and 5 % " in markdown
     latex = call(path, "--format", "latex").stdout
-    assert "egg | hen and 5 \\%" in latex
+    assert "egg $|$ hen and 5 \\%" in latex
     assert "\n% similarity = " in latex
+    assert "egg|henand5%" in typeset(latex)
+    selected = call(path, "--columns", "share,feature").stdout.splitlines()
+    assert next(line for line in selected if "feature" in line).split() == ["share", "feature"]
 
 
 def test_labels_are_compared_with_the_scores(tmp_path):

@@ -225,7 +225,10 @@ def test_scores_that_selected_the_epoch_are_marked(whole, last, splits, tiny, tm
     assert outcome.result.metrics["spearman"].extra["sd"] >= 0
     written = report([outcome.result], "table")
     assert "]*" in written
-    assert "Spearman ρ, Pearson r, pairs in order, split=validation: epoch selected on" in written
+    assert (
+        "Spearman ρ, Pearson r, pairwise ordering accuracy, split=validation: epoch selected on"
+        in written
+    )
     assert "split=validation: epoch selected on this split" in report([whole[1].result], "table")
     assert "*" not in report([last[1].result], "table")
 
@@ -507,7 +510,7 @@ def test_a_batch_that_processes_cannot_share_is_refused(tiny, splits, tmp_path, 
 
 
 def test_the_shipped_sweep_is_table_7():
-    grid = read_grid(ROOT / "recipes" / "c-sts-sweep.toml")
+    grid = read_grid("c-sts-sweep")
     result, impossible = points(grid, Settings("m"))
     of = lambda **wanted: sum(  # noqa: E731
         all(getattr(one, name) == value for name, value in wanted.items()) for one in result

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from bws.figures import write_chart
 from bws.problems import InputError
-from giccs.description.distribution import distribution
-from giccs.description.figures import score_distribution, write_chart
+from giccs.description.distribution import distribution, score_distribution
 
 
 def test_a_boundary_belongs_to_the_upper_bin_and_one_to_the_last():

@@ -224,7 +224,7 @@ def test_table_2_has_reasons_for_what_is_not_defined():
         ["all", "", "1", "2.50", "40.00", "9", "8", "3.00"],
     ]
     assert table.notes == ["MTLD of 3-turn (none): short."]
-    frame = table.frame()
+    frame = table.to_frame("polars")
     assert frame["mtld"].to_list() == [None, 40.0]
     assert frame["n_turns"].to_list() == [3, None]
     assert frame["reasons"].to_list() == ["mtld: short", ""]

@@ -322,13 +322,15 @@ def test_the_command_prints_tables(folder):
     ("form", "bold", "line"),
     [("markdown", "**100.00**", "| evalrank-sentence"), ("latex", r"\textbf{100.00}", r"\toprule")],
 )
-def test_the_best_is_bold(folder, form, bold, line):
+def test_the_best_is_bold(folder, form, bold, line, typeset):
     text = run(folder, "--format", form, "--intrinsic", "evalrank-sentence").stdout
     assert bold in text
     assert line in text
     assert "«" not in text.split("95 % intervals", 1)[0]
     explained = [line for line in text.splitlines() if "jackknife over families" in line]
     assert explained[0].startswith("%") == (form == "latex")
+    if form == "latex":
+        assert "100.00" in typeset(text)
 
 
 def test_csv_and_json_hold_the_same_numbers(folder):

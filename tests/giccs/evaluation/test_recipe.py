@@ -15,7 +15,7 @@ from giccs.models import ModelOptions
 from giccs.tasks import TASKS, TaskOptions
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
-RECIPES = Path(__file__).parents[3] / "recipes"
+RECIPES = Path(__file__).parents[3] / "giccs" / "recipes"
 PAPER = RECIPES / "giccs-paper.toml"
 
 
@@ -241,3 +241,18 @@ def test_each_model_gets_its_own_revision_and_history(tmp_path, plain_encoder):
         ["without"],
     ]
     assert {task.seed for _, tasks in jobs for task in tasks} == {3}
+
+
+def test_a_recipe_of_the_package_has_a_name():
+    assert read_recipe("giccs-paper").file == "giccs-paper"
+    assert read_recipe("giccs-paper").runs == read_recipe(PAPER).runs
+
+
+@pytest.mark.parametrize("name", ["giccs-papr", "recipes/giccs-paper.toml"])
+def test_a_misspelt_recipe_gets_a_suggestion(name):
+    with pytest.raises(
+        InputError,
+        match=f"{name}: no such file; expected a file or one of c-sts-paper, .*; "
+        "did you mean 'giccs-paper'",
+    ):
+        read_recipe(name)

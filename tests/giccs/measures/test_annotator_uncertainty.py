@@ -14,7 +14,7 @@ from bws.files import read_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.measures.annotator_uncertainty import (
     correlations_over_annotators,

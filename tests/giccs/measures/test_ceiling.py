@@ -14,7 +14,7 @@ from bws.files import read_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from bws.simulate import simulate
+from bws.simulation import simulate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.measures.ceiling import explain_ceiling, judgments_digest, load_judgments, noise_ceiling
 from giccs.measures.metrics import correlations

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from giccs.models import KINDS, abilities, open_model
+from giccs.models.objects import model_of_object
 from giccs.models.postprocess import wrapped
 
 from ..model_kinds import open_each_kind, open_trained
@@ -24,6 +25,7 @@ EXPECTED = {
     "causal": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},
     "gguf": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},
     "completions": {"LikelihoodModel", "ServedModel"},
+    "python": {"PairModel"},
     "seq2seq": {"GeneratingModel"},
     "chat": {"GeneratingModel", "ServedModel"},
     "overlap": {"PairModel"},
@@ -38,6 +40,7 @@ def models(tmp_path_factory, plain_encoder, tiny_gpt):
     result = open_each_kind(tmp_path_factory.mktemp("models"), plain_encoder, tiny_gpt)
     return result | {
         "overlap": open_model("baseline:char-ngram"),
+        "python": model_of_object(lambda left, right: [0.0] * len(left), "none"),
         "trained": open_trained(tmp_path_factory.mktemp("trained")),
         "first-last": open_model(f"{plain_encoder}+first-last"),
         "whitening": open_model(f"{plain_encoder}+whitening:2"),

@@ -160,7 +160,7 @@ def test_what_is_not_compared_has_a_reason(results):
     assert all(len(board.models) == 4 for board in comparison.leaderboards)
     for form in ("table", "markdown", "latex", "csv"):
         text = comparison_tables(comparison, form)
-        assert all(reason in text for reason in reasons.values())
+        assert all(reason in " ".join(text.split()) for reason in reasons.values()), form
 
 
 def test_few_dialogues_are_refused():
@@ -230,6 +230,7 @@ def test_of_multiple_choice_each_history_is_a_row():
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
 def test_the_mark_stands_in_every_format(results, form):
     text = comparison_tables(compare([results[1], results[2], results[3]]), form)
+    text = text.replace(r"$^\dagger$", " †")
     marked = [line for line in text.splitlines() if "†" in line and "without" in line]
     assert any("m1 †" in line for line in marked)
     assert any("m2 †" in line for line in marked)

@@ -468,18 +468,19 @@ def test_results_that_are_called_alike_have_a_column_each():
     by = {"a": "zv", "b": "zz", "c": "vv", "d": "zv"}, {"a": "vv", "b": "vv", "c": "vv", "d": "vv"}
     domains = bench(*(replace(item, domain=f"of {item.dialogue_id}") for item in FOUR.items))
     text = report([asked(domains, likes(likings)) for likings in by], "table")
-    titles = next(line for line in text.splitlines() if line.startswith("part "))
+    titles = next(line for line in text.splitlines() if line.startswith("subset "))
     assert titles.count("formula (figure2-de-1) with") == 2 * 2
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
-def test_every_format_shows_both_histories(form):
+def test_every_format_shows_both_histories(form, typeset):
     text = report([asked(FOUR, likes({"a": "zv", "b": "zz", "c": "vv", "d": "zv"}))], form)
     assert "formula" in text
     assert "0.75" in text
     if form == "latex":  # what is no table is a comment, so that the file can be typeset
         outside = text.replace(text[text.index("\\begin") : text.rindex("\\end")], "")
         assert all(line[0] in "%\\" for line in outside.splitlines() if line)
+        assert "accuracy±SE[95%]" in typeset(text)
     if form == "csv":
         (row,) = [
             row

@@ -22,7 +22,7 @@ def test_results_of_tasks_that_are_not_installed_have_metrics():
 
 @pytest.mark.parametrize("value", ["giccs.tasks.pairwise", "giccs.tasks.pairwise:PairwiseSTS"])
 def test_what_is_no_task_kind_is_named(monkeypatch, value):
-    monkeypatch.setattr(tasks, "task_modules", lambda: {"mine": value})
+    monkeypatch.setattr(tasks, "_task_modules", lambda: {"mine": value})
     with pytest.raises(
         TypeError, match=f"task mine: {value} is not a TaskKind; expected module:name"
     ):

@@ -35,10 +35,12 @@ class Service:
         """Return an unmodified boto3 client."""
         import boto3
 
-        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any"}
-        return boto3.client(
-            "mturk", endpoint_url=self.api, region_name="us-east-1", **(keys | settings)
-        )
+        defaults = {
+            "aws_access_key_id": "any",
+            "aws_secret_access_key": "any",
+            "region_name": "us-east-1",
+        }
+        return boto3.client("mturk", endpoint_url=self.api, **(defaults | settings))
 
 
 @contextmanager

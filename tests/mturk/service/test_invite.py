@@ -47,7 +47,9 @@ def test_each_name_has_a_link_of_its_own(path):
     assert list(links) == ["AONE", "ATWO"]
     for worker, link in links.items():
         assert link.startswith("http://127.0.0.1:8765/enter?")
-        assert read_worker_token(secret(path), token(link), 1e12) == worker
+        assert read_worker_token(secret(path), token(link), time.time() + 89 * 86_400) == worker
+        with pytest.raises(LinkError, match="expired"):
+            read_worker_token(secret(path), token(link), time.time() + 91 * 86_400)
 
 
 def test_workers_that_are_made_are_all_different(path):

@@ -1,4 +1,4 @@
-"""The nginx configuration of docs/study.md, run by nginx with TLS in front of a service with keys."""
+"""The nginx configuration of the documentation, run by nginx with TLS in front of a service with keys."""
 
 import http.cookiejar
 import re
@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
 
-PAGE = Path(__file__).parents[3] / "docs" / "study.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operations" / "service.md"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 KEYS = {"lab": "a secret of the laboratory"}
 

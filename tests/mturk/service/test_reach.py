@@ -3,11 +3,12 @@
 import http.client
 import json
 import socket
+import time
 
 import pytest
 
 from bws.problems import InputError
-from mturk.service import server
+from mturk.service import connections, server
 from mturk.service.clock import ManualClock
 from mturk.service.server import ServerOptions, serve
 from mturk.service.store.database import Database
@@ -84,3 +85,33 @@ def test_a_connection_is_kept_for_many_requests_after_a_refusal_too(service):
     connection.close()
     assert [code for code, _ in answers] == [200, 400, 200]
     assert answers[0] == answers[2]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"",
+        b"POST / HTTP/1.1\r\nHo",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n{",
+    ],
+)
+def test_a_connection_without_a_complete_request_is_closed(
+    endpoint_running, tmp_path, monkeypatch, begin
+):
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
+    with endpoint_running(tmp_path) as service:
+        host, _, port = service.site.removeprefix("http://").rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=60) as idle:
+            began = time.monotonic()
+            try:
+                idle.sendall(begin)
+                assert idle.recv(1) == b""
+            except ConnectionResetError:
+                pass
+            assert time.monotonic() - began < 30
+        connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        for _ in range(3):  # a connection with complete requests is kept
+            connection.request("POST", "/", b"{}", {"X-Amz-Target": TARGET + "GetAccountBalance"})
+            assert connection.getresponse().read()
+            time.sleep(0.3)
+        connection.close()

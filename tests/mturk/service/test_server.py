@@ -105,10 +105,17 @@ def test_numbers_are_told_on_a_port_of_their_own_where_one_is_named(tmp_path):
 def test_beyond_this_machine_keys_are_needed(tmp_path):
     for host in ("0.0.0.0", "::", "192.0.2.1"):
         assert "requires keys" in refused(tmp_path, "--host", host, "--port", "0")
-    process = start(tmp_path, "--host", "0.0.0.0", "--port", "0", GICCS_KEYS=KEYS)
-    assert "http://" in process.stdout.readline()
+    public = ("--host", "0.0.0.0", "--port", "0")
+    urls = ("--site-url", "http://work.example.org", "--frame-url", "https://questions.example.org")
+    output = refused(tmp_path, *public, GICCS_KEYS=KEYS)
+    assert "--site-url: is required with --host 0.0.0.0" in output
+    assert "--frame-url: is required" in output
+    process = start(tmp_path, *public, *urls, GICCS_KEYS=KEYS)
+    assert "http://work.example.org" in process.stdout.readline()
     process.terminate()
-    process.communicate(timeout=300)
+    _, log = process.communicate(timeout=300)
+    assert "http://work.example.org is not encrypted" in log
+    assert "questions.example.org is not" not in log
 
 
 def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):

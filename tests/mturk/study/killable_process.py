@@ -12,6 +12,8 @@ import sys
 from contextlib import contextmanager
 from importlib import import_module
 
+import httpx2
+
 from mturk.cli import main
 from mturk.study import client, ledger
 
@@ -38,6 +40,17 @@ class Steps:
 
         ledger.Ledger.transaction = watched
 
+    def watch_requests(self):
+        request = httpx2.Client.request
+
+        def watched(connection, method, path, **settings):
+            self.reach(f"before {method} {path}")
+            response = request(connection, method, path, **settings)
+            self.reach(f"after {method} {path}")
+            return response
+
+        httpx2.Client.request = watched
+
     def watch_calls(self, made):
         events = made.meta.events
         events.register("before-send.mturk", lambda request, **_: self.reach(_call(request)))
@@ -57,7 +70,9 @@ def run(arguments, kill, made):
         os.close(reading)
         steps = Steps(kill, writing)
         steps.watch_ledger()
-        steps.watch_calls(made)
+        steps.watch_requests()
+        if made:
+            steps.watch_calls(made)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = 70
         try:
@@ -80,9 +95,11 @@ if __name__ == "__main__":
         "mturk.cli.publish",
         "mturk.kinds.tuples.plan",
         "jinja2",
+        "mturk.cli.prolific",
+        "mturk.study.prolific",
     ):
         import_module(name)  # not in each process again
     # made before the fork and not used there, so that no process has to read botocore's models again
-    boto3_client = client.connect(client.resolve(sys.argv[1]))
+    boto3_client = client.connect(client.resolve(sys.argv[1])) if sys.argv[1:] else None
     for line in sys.stdin:
         print(json.dumps(run(**json.loads(line), made=boto3_client)), flush=True)

@@ -69,7 +69,7 @@ def test_collecting(study, killable, tmp_path):
     whole = tmp_path / "whole.db"
     shutil.copy(study.path, whole)
     steps = killable.run("collect", "--ledger", whole, "-o", tmp_path / "whole.csv")
-    assert Counter(steps)["before ListAssignmentsForHIT"] == 2
+    assert Counter(steps)["before ListAssignmentsForHIT"] == 4
     expected = (tmp_path / "whole.csv").read_text("utf-8")
     assert len(kept(whole)) == 4
     for kill in range(1, len(steps) + 1):

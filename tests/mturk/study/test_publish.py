@@ -227,7 +227,9 @@ def test_refusal_states_call_and_reason(publisher):
     with publisher.ledger() as book:
         with book.transaction() as connection:
             connection.execute("UPDATE hit SET question = '<no/>' WHERE number = 1")
-        with pytest.raises(ServiceError, match=r"CreateHITWithHITType was refused: .*ParameterVal"):
+        with pytest.raises(
+            ServiceError, match=r"CreateHITWithHITType was refused: .*XMLParseError"
+        ):
             publisher.publish(book)
 
 

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from bws.simulate import is_simulated
+from bws.simulation import is_simulated
 from giccs_app.explorer.study import under_pseudonyms
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def compute_figures(judgments: Judgments) -> AnnotationFigures:
 
 def consistency(judgments: Judgments) -> dict[str, ResultTable]:
     """Return ``reliability`` over 100 random splits and ``agreement`` with intervals."""
-    from bws.agreement import agreement
+    from bws.chance_agreement import agreement
     from bws.split_half import reliability
 
     return {

@@ -11,7 +11,7 @@ import streamlit as st
 
 from bws.problems import InputError
 from giccs.measures.results import Result, history_of
-from giccs.tasks import result_kind, task_modules
+from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import number_column, show_problems
@@ -73,7 +73,7 @@ def visible_results(study: Study, kinds: Collection[str]) -> list[Result]:
 def choose_task(results: Sequence[Result]) -> str:
     """Return the selected task; show a widget if there are several."""
     tasks = {result.task for result in results}
-    available = [task for task in task_modules() if task in tasks]
+    available = [task for task in task_names() if task in tasks]
     available += sorted(tasks.difference(available))
     if len(available) == 1 and links.value("task") is None:
         return available[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from bws.agreement import agreement
+from bws.chance_agreement import agreement
 from bws.metadata import By
 from bws.records import Judgments
 from bws.split_half import reliability

@@ -55,15 +55,14 @@ def _grouped(count: int) -> str:
 
 
 def _show_distribution(study: Study) -> None:
-    from giccs.description.distribution import distribution_table
-    from giccs.description.figures import score_distribution
+    from giccs.description.distribution import distribution_table, score_distribution
 
     st.subheader(say("overview.distribution"), anchor=False)
     bins = _bins(study)
     chart = score_distribution(bins)
     chart.encoding.x.title, chart.encoding.y.title = say("overview.score"), say("overview.items")
     table = distribution_table(bins).select("low", "high", "items")
-    show_chart(chart, "scores", table.frame(), alt=say("overview.distribution"))
+    show_chart(chart, "scores", table.to_frame("polars"), alt=say("overview.distribution"))
 
 
 @cached

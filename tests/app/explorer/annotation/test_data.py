@@ -184,7 +184,7 @@ def test_reliability_and_agreement_of_those_who_agree():
         for w in range(4)
     ]
     tables = consistency(Judgments.from_records(rows))
-    halves, agreed = (tables[name].frame() for name in ("reliability", "agreement"))
+    halves, agreed = (tables[name].to_frame("polars") for name in ("reliability", "agreement"))
     assert halves.select("pearson", "spearman").row(0) == pytest.approx((1.0, 1.0))
     assert agreed.select("observed_both", "observed_best", "observed_worst").row(0) == (1, 1, 1)
     assert agreed.select("strong_best", "strong_worst").row(0) == (100.0, 100.0)

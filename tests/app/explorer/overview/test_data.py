@@ -2,7 +2,7 @@
 
 import pytest
 
-from bws.agreement import agreement
+from bws.chance_agreement import agreement
 from bws.records import Judgment, Judgments
 from bws.split_half import reliability
 from giccs.benchmark import Benchmark
@@ -37,7 +37,7 @@ def test_sizes_add_up(sample):
 
 def test_tables_are_those_of_the_commands_whole_and_by_part(sample):
     tables = overview.consistency(sample, trials=5)
-    halves, agreed = (tables[name].frame() for name in ("reliability", "agreement"))
+    halves, agreed = (tables[name].to_frame("polars") for name in ("reliability", "agreement"))
     assert halves.select("source", "n_turns").rows() == [
         (None, None), ("spoken", 3), ("spoken", 5), ("written", 3), ("written", 5)
     ]  # fmt: skip
@@ -54,6 +54,6 @@ def test_tables_are_those_of_the_commands_whole_and_by_part(sample):
 def test_judgments_of_other_items_count_in_no_table(sample):
     rows = [Judgment(("x", "y", "z"), "x", "z", f"w{n}", "other") for n in range(3)]
     mine = [Judgment(("a", "b", "c"), "a", "c", f"w{n}", "d") for n in range(2)]
-    table = overview.consistency(judged([*rows, *mine]))["agreement"].frame()
+    table = overview.consistency(judged([*rows, *mine]))["agreement"].to_frame("polars")
     assert table["annotations"].to_list() == [2, 2]
     assert overview.consistency(judged(rows)) == {}

@@ -58,6 +58,16 @@ def test_a_rejection_says_when_and_why(shared):
     assert (done.status, done.feedback) == ("Rejected", "empty answer")
 
 
+@pytest.mark.parametrize(
+    ("operation", "status"), [("approve_assignment", "Approved"), ("reject_assignment", "Rejected")]
+)
+def test_feedback_may_be_empty(shared, operation, status):
+    assignment_id = shared.submit("A1", shared.hit())
+    getattr(shared.boto, operation)(AssignmentId=assignment_id, RequesterFeedback="")
+    assignment = shared.boto.get_assignment(AssignmentId=assignment_id)["Assignment"]
+    assert (assignment["AssignmentStatus"], assignment["RequesterFeedback"]) == (status, "")
+
+
 def test_assignments_by_status(shared):
     hit_id = shared.hit(MaxAssignments=4)
     ids = [shared.submit(f"A{number}", hit_id) for number in range(1, 4)]

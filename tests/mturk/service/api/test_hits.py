@@ -113,14 +113,22 @@ def test_questions_of_other_kinds(shared, examples):
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        ("", "0 bytes"),
         ("hello", "not well-formed"),
         ("<a/>", "expected HTMLQuestion, ExternalQuestion or QuestionForm"),
         ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "document type"),
-        ("<a>🙂</a>", "numeric entities"),
     ],
 )
-def test_a_question_that_is_none(shared, examples, question, reason):
+def test_a_question_that_violates_the_schema(shared, examples, question, reason):
+    code, message = shared.refused("create_hit", **examples.HIT | {"Question": question})
+    assert code == "XMLParseError"
+    assert message.startswith("There was an error parsing the XML question or answer data")
+    assert reason in message
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"), [("", "0 bytes"), ("<a>🙂</a>", "numeric entities")]
+)
+def test_a_question_outside_the_limits(shared, examples, question, reason):
     code, message = shared.refused("create_hit", **examples.HIT | {"Question": question})
     assert code == "ParameterValidationError"
     assert reason in message
@@ -151,7 +159,6 @@ def test_hits_are_listed_newest_first_without_deleted_ones(requester):
     response = requester.boto.list_hits()
     assert [hit["HITId"] for hit in response["HITs"]] == [ids[2], ids[0]]
     assert response["NumResults"] == 2
-    assert "NextToken" not in response
     assert requester.get(ids[1])["HITStatus"] == "Disposed"
     assert response["HITs"][0] == requester.get(ids[2])
 

@@ -11,7 +11,9 @@ REFUSED = "ParameterValidationError"
 DAYS_30 = 2_592_000
 FORM = (
     '<QuestionForm xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
-    '2017-11-06/QuestionForm.xsd">{}</QuestionForm>'
+    '2017-11-06/QuestionForm.xsd"><Question><QuestionIdentifier>q</QuestionIdentifier><QuestionContent>'
+    "<Text>{}</Text></QuestionContent><AnswerSpecification><FreeTextAnswer/></AnswerSpecification>"
+    "</Question></QuestionForm>"
 )
 
 

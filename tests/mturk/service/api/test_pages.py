@@ -69,7 +69,8 @@ def test_a_paginator_finds_all_in_order(shared, full, operation, size):
     (key,) = (result_key.expression for result_key in paginator.result_keys)
     assert [row[its_id] for page in pages for row in page.get(key, ())] == expected
     assert [page["NumResults"] for page in pages] == [len(page[key]) for page in pages]
-    assert len(pages) == -(-len(expected) // size)
+    assert len(pages) == -(-len(expected) // size) + 1
+    assert pages[-1][key] == []
     assert ["NextToken" in page for page in pages] == [True] * (len(pages) - 1) + [False]
 
 

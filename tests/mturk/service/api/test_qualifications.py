@@ -106,8 +106,6 @@ def test_a_type_is_changed(shared):
         ({"Test": FORM}, "TestDurationInSeconds"),
         ({"AnswerKey": KEY}, "AnswerKey requires a Test"),
         (TEST | {"AutoGranted": True}, "AutoGranted"),
-        (TEST | {"Test": "<a/>"}, "Test"),
-        (TEST | {"AnswerKey": "<a/>"}, "AnswerKey"),
         ({"QualificationTypeStatus": "Open"}, "Active, Inactive"),
     ],
 )
@@ -116,6 +114,14 @@ def test_a_type_that_contradicts_itself(shared, examples, wrong, reason):
     code, message = shared.refused("create_qualification_type", **parameters)
     assert code == "ParameterValidationError"
     assert reason in message
+
+
+@pytest.mark.parametrize("name", ["Test", "AnswerKey"])
+def test_a_test_that_violates_the_schema(shared, examples, name):
+    parameters = examples.QUALIFICATION | {"Name": "wrong"} | TEST | {name: "<a/>"}
+    code, message = shared.refused("create_qualification_type", **parameters)
+    assert code == "XMLParseError"
+    assert name in message
 
 
 def test_a_question_of_another_kind_is_no_test(shared, examples):

@@ -68,6 +68,13 @@ def test_others_are_refused_in_amazons_words(guarded, keys, code):
     assert refusal(guarded, **keys) == code
 
 
+def test_credentials_of_another_region_are_refused(guarded):
+    keys = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET}
+    with pytest.raises(ClientError, match="'eu-west-1'; use us-east-1") as caught:
+        guarded.client(region_name="eu-west-1", **keys).get_account_balance()
+    assert caught.value.response["Error"]["Code"] == "InvalidSignatureException"
+
+
 def test_a_request_is_good_for_a_quarter_of_an_hour_of_the_services_clock(guarded):
     began = guarded.clock.now()
     headers = signed(guarded, "ListHITs")

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -37,7 +38,7 @@ from mturk.service.store.database import Database
 from mturk.service.store.schema import worker
 from mturk.study.simulated_browser import WebClient
 
-PAGE = Path(__file__).parents[4] / "docs" / "study.md"
+PAGE = Path(__file__).parents[4] / "docs" / "operations" / "service.md"
 CODE = "from mturk.cli import main; main()"
 KEY, SECRET = "LABORATORY", "a secret of the laboratory"
 WORKER, ANSWER, COMMENT = "APRIVATE77", "what-a-worker-answers", "gesagt von mir"
@@ -243,9 +244,7 @@ def test_probes_are_answered_on_both_ports_and_fill_no_log(watched):
 
 
 def test_the_documentation_names_metrics_that_are_there(watched):
-    section = (
-        PAGE.read_text("utf-8").partition("## 10. Monitor the service")[2].partition("\n## ")[0]
-    )
+    section = PAGE.read_text("utf-8").partition("## Monitor")[2].partition("\n## ")[0]
     names = set(re.findall(r"giccs_[a-z_]+", section)) - {"giccs_"}
     assert len(names) > 6
     for name in names:
@@ -374,8 +373,21 @@ def test_a_file_that_another_one_replaced_is_not_well_until_it_is_back(service, 
     events = [line["event"] for line in lines_of(log_text.getvalue())]
     assert events == [
         "unhealthy: the database cannot be read",
-        "healthy again: the database can be read",
+        "healthy again: the database can be read and written",
     ]
+
+
+def test_a_full_disk_is_not_well_until_there_is_space(service):
+    """SIGXFSZ is ignored by Python, so the limit of the file size refuses writes as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with logged("json") as log_text:
+            assert health(service.site) == (503, "cannot be written")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "unhealthy: the database cannot be written" in log_text.getvalue()
+    assert health(service.site) == (200, "ok")
 
 
 def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, tmp_path):

@@ -226,7 +226,6 @@ def test_only_a_hit_that_is_done_with_is_deleted(requester):
     [
         ("delete_hit", {}),
         ("update_hit_review_status", {}),
-        ("update_expiration_for_hit", {"ExpireAt": 1_900_000_000}),
         ("create_additional_assignments_for_hit", {"NumberOfAdditionalAssignments": 1}),
         ("update_hit_type_of_hit", {"HITTypeId": None}),
     ],
@@ -240,6 +239,16 @@ def test_a_deleted_hit_stays_deleted(requester, operation, more):
     assert requester.code(operation, HITId=hit_id, **more) == "InvalidHITState"
     requester.clock.advance(365 * DAY)
     assert state(requester, hit_id)[0] == "Disposed"
+
+
+def test_expiring_a_deleted_hit_again_changes_nothing(requester):
+    hit_id = requester.hit()
+    requester.boto.update_expiration_for_hit(HITId=hit_id, ExpireAt=0)
+    requester.boto.delete_hit(HITId=hit_id)
+    deleted = requester.get(hit_id)
+    for when in (0, requester.clock.now() + DAY):
+        requester.boto.update_expiration_for_hit(HITId=hit_id, ExpireAt=when)
+        assert requester.get(hit_id) == deleted
 
 
 def test_a_type_that_changes_counts_for_those_who_accept_later(requester, examples):

@@ -1,5 +1,7 @@
 """Queries for workers do not scan all HITs."""
 
+import re
+
 import pytest
 from sqlalchemy import event, insert
 from starlette.testclient import TestClient
@@ -90,6 +92,8 @@ def test_the_list_of_work_says_that_there_are_more(requester, monkeypatch):
                       open_entry=False, now=service.clock.now)  # fmt: skip
     reader = TestClient(site, base_url=SITE, headers={"accept-language": "en"})
     reader.get(worker_link(SITE, service.database.secret(), "AONE"))
+    csrf = re.search(r'name="csrf" value="(\w+)"', reader.get("/work/start").text)[1]
+    reader.post("/work/start", data={"csrf": csrf})
     for _ in range(2):
         requester.hit()
     assert "<dd>2 tasks</dd>" in reader.get("/work/").text

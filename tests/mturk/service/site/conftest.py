@@ -185,7 +185,8 @@ def live(tmp_path):
 
 LABORATORY = """<!DOCTYPE html><html lang="en"><title>Laboratory</title><body><form method="post">
 <input type="hidden" name="assignmentId"><input type="hidden" name="origin">
-<label>Answer <input name="answer"></label><button>Send</button></form><script>
+<label>Answer <input name="answer"></label><button>Send</button></form>
+<a href="/survey" target="_blank">Survey</a><script>
 const query = new URLSearchParams(location.search), form = document.forms[0];
 form.action = query.get("turkSubmitTo") + "/mturk/externalSubmit";
 form.elements.assignmentId.value = query.get("assignmentId");
@@ -193,13 +194,18 @@ form.elements.origin.value = self.origin;
 </script></body></html>"""
 
 
+def _responder(html):
+    return lambda request: HTMLResponse(html)
+
+
 @pytest.fixture
 def elsewhere():
     """Serve a requester's own page from another host name; return its origin."""
     with ExitStack() as stack:
         one = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        page = Route("/task", lambda request: HTMLResponse(LABORATORY))
-        serve(stack, one, Starlette(routes=[page]))
+        pages = {"/task": LABORATORY, "/survey": "<!DOCTYPE html><title>Survey</title>"}
+        routes = [Route(path, _responder(html)) for path, html in pages.items()]
+        serve(stack, one, Starlette(routes=routes))
         yield f"http://localhost:{one.getsockname()[1]}"
 
 

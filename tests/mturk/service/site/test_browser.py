@@ -177,6 +177,7 @@ def test_five_workers_finish_a_hit(live, open_page):
         page = open_page()
         live.service.work.register(f"AWORKER{number}", country="DE")
         page.goto(live.personal_link(f"AWORKER{number}"))
+        page.get_by_role("button", name="Continue").click()
         choose(frame := accept(page))
         frame.locator("form button[type=submit]").click()
         page.get_by_text("your answer has been received").wait_for()
@@ -206,6 +207,49 @@ def test_from_a_recruiting_link_to_the_completion_code(live, open_page):
     assert (
         way_back.get_attribute("href") == "https://app.prolific.com/submissions/complete?cc=C0DE-42"
     )
+
+
+def finish_pilot(live, page, participant):
+    """Enter the study by its link and submit its two HITs."""
+    page.goto(live.study_link("pilot", participant))
+    page.get_by_label("In which country do you live?").select_option("DE")
+    page.get_by_role("checkbox").check()
+    page.get_by_role("button", name="Start").click()
+    for _ in range(2):
+        page.wait_for_url("**/work/assignment/*")
+        here = page.url
+        choose(frame := page.frame_locator("#question"))
+        frame.locator("form button[type=submit]").click()
+        page.wait_for_url(lambda url, here=here: url != here)
+
+
+def test_participants_return_are_bound_to_their_session_and_confirm_links(live, open_page):
+    for _ in range(3):
+        live.service.publish(our_question())
+    anna, ben = "a" * 24, "b" * 24
+    page = open_page()
+    finish_pilot(live, page, anna)
+    assert page.locator("code").inner_text() == "C0DE-42"
+
+    page.get_by_role("button", name="Sign out").click()
+    page.go_back()
+    page.reload()
+    assert page.get_by_role("button", name="Sign out").count() == 0
+    lost = open_page()  # another browser without the cookie, by the same link
+    lost.goto(live.study_link("pilot", anna))
+    lost.get_by_role("button", name="Continue").click()
+    assert lost.locator("code").inner_text() == "C0DE-42"
+    assert len(stored(live)) == 2
+
+    stranger = open_page()
+    stranger.goto(live.study_link("pilot", anna).replace("SESSION_ID=x", "SESSION_ID=guess"))
+    stranger.get_by_text("has already entered the study in another session").wait_for()
+
+    lost.goto(live.study_link("pilot", ben))  # a foreign link changes nothing without confirmation
+    lost.get_by_text(f"signs you in as APROLIFIC{ben.upper()}").wait_for()
+    lost.get_by_text(f"currently signed in as APROLIFIC{anna.upper()}").wait_for()
+    lost.goto(live.site + "/work/")
+    assert lost.locator("code").inner_text() == "C0DE-42"
 
 
 def test_texts_of_strangers_are_shown_literally(live, open_page):
@@ -267,6 +311,29 @@ def test_forms_that_requesters_have_work_unchanged(live, open_page, kind):
     frame.get_by_role("button", name="Send").click()
     page.get_by_text("your answer has been received").wait_for()
     assert from_xml(stored(live)[0][2]) == [("answer", "42 é")]
+
+
+@pytest.mark.parametrize("place", ["page", "requester's site"])
+def test_a_survey_link_opens_in_its_own_window(live, open_page, elsewhere, place):
+    """The survey has its origin and cookies, and no way back to the frame or the site."""
+    live.service.publish(
+        f"<html><body><a href='{elsewhere}/survey' target='_blank'>Survey</a><form></form></body></html>"
+        if place == "page"
+        else EXTERNAL.format(elsewhere)
+    )
+    page = open_page()
+    enter(live, page)
+    frame = accept(page)
+    with page.expect_popup() as opened:
+        frame.get_by_role("link", name="Survey").click()
+    survey = opened.value
+    survey.wait_for_load_state()
+    assert survey.evaluate("() => [self.origin, document.cookie = 'a=1', document.cookie]") == [
+        elsewhere, "a=1", "a=1",
+    ]  # fmt: skip
+    assert survey.evaluate("() => window.opener") is None
+    frame.locator("body").evaluate("() => { document.body.dataset.here = 'yes' }")
+    assert page.url.startswith(live.site + "/work/assignment/")
 
 
 def test_a_question_reaches_nobody_and_nothing(live, open_page):

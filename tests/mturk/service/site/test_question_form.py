@@ -1,8 +1,10 @@
 """QuestionForm: parsing, and validation of answers."""
 
+import re
+
 import pytest
 
-from mturk.question_xml import QuestionForm, read_question
+from mturk.question_xml import QuestionForm, check_question, read_question
 from mturk.service.site.question_form import Block, FormQuestion, find_problems, read_form
 
 SCHEMA = (
@@ -42,8 +44,22 @@ OVERVIEW = (
 )
 
 
+PATTERNS = (
+    '<FreeTextAnswer><Constraints><AnswerFormatRegex regex="^[a-z]-" flags="i"/>'
+    '<AnswerFormatRegex regex="[0-9]\\d$" errorText="Expected a code."/></Constraints></FreeTextAnswer>'
+)
+HARD = (
+    '<FreeTextAnswer><Constraints><AnswerFormatRegex regex="^(\\w|a|[a-z])*(\\w|a|[a-z])*$"/>'
+    "</Constraints></FreeTextAnswer>"
+)
+
+
+def whole(*parts):
+    return f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>'
+
+
 def form(*parts):
-    result = read_question(f'<QuestionForm xmlns="{SCHEMA}">{"".join(parts)}</QuestionForm>')
+    result = read_question(whole(*parts))
     assert isinstance(result, QuestionForm)
     return read_form(result.root)
 
@@ -85,6 +101,12 @@ def test_questions_are_read_with_their_bounds():
         (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "10")], None),
         (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "11")], "number from 1 to 10"),
         (f"<FreeTextAnswer>{NUMBER}</FreeTextAnswer>", [("q", "ten")], "number from 1 to 10"),
+        ('<FreeTextAnswer><Constraints><IsNumeric/><Length maxLength="3"/></Constraints></FreeTextAnswer>',
+         [("q", "1000")], "has 4 characters; expected 0 to 3"),
+        (PATTERNS, [("q", "A-12")], None),
+        (PATTERNS, [("q", "a-12")], None),
+        (PATTERNS, [("q", "a12")], "Invalid input supplied."),
+        (HARD, [("q", "a" * 40 + "!")], None),  # not decided in time
         (selections(), [("q", "b")], None),
         (selections(), [], "has not been answered"),
         (selections(), [("q", "z")], "not one of the choices"),
@@ -105,6 +127,59 @@ def test_answers_are_held_against_the_form(answer, fields, wrong):
     assert german != result or not result
 
 
+def test_a_format_has_the_text_of_its_requester():
+    parts = form(question("q", PATTERNS))
+    assert find_problems(parts, [("q", "A-1\u0662")], "de") == ["Name of q: Expected a code."]
+
+
 def test_what_is_not_required_may_be_left_out():
-    parameters = form(question("q", f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", "false"))
+    parameters = form(question("q", PATTERNS, "false"))
     assert find_problems(parameters, [], "en") == []
+
+
+def test_a_minimum_length_makes_an_answer_required():
+    (part,) = form(question("q", f"<FreeTextAnswer>{LENGTH}</FreeTextAnswer>", "false"))
+    assert part.required
+
+
+def test_the_schema_is_that_of_the_documentation():
+    assert check_question(whole(OVERVIEW, question("q", selections()), question("r", PATTERNS)))
+    both = question("q", selections("checkbox", MANY, "<OtherSelection/>"))
+    assert check_question(whole(both))
+
+
+def free_text(constraints):
+    return question(
+        "q", f"<FreeTextAnswer><Constraints>{constraints}</Constraints></FreeTextAnswer>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ((), "QuestionForm contains nothing; expected"),
+        ((OVERVIEW,), "QuestionForm contains Overview; expected"),
+        (("<Overview/>", question("q", selections())), "Overview contains nothing"),
+        (("text", question("q", selections())), "QuestionForm contains text; expected elements"),
+        ((question("q", "<Answer/>"),), "AnswerSpecification contains Answer; expected (FreeTextAnswer|"),
+        ((question("", selections()),), "QuestionIdentifier is ''"),
+        ((question("q", selections(), "yes"),), "IsRequired is 'yes'; expected true|false|1|0"),
+        ((question("q", selections("slider")),), "StyleSuggestion is 'slider'"),
+        ((question("q", selections()), question("q", PATTERNS)), "QuestionIdentifier 'q' occurs 2 times"),
+        ((question("q", selections().replace(">b<", ">a<")),), "SelectionIdentifier 'a' occurs 2 times"),
+        ((question("q", selections(counts=MANY.replace(">2<", ">4<"))),),
+         "4 selections are expected, but there are 3"),
+        ((question("q", selections(counts="<MinSelectionCount>2</MinSelectionCount>")),),
+         "MinSelectionCount is 2"),
+        ((question("q", PATTERNS.replace("[0-9]", "[0-9")),), "AnswerFormatRegex: regex is"),
+        ((question("q", PATTERNS.replace('flags="i"', 'flags="g"')),), "flags is 'g'; expected i?"),
+        ((free_text("<AnswerFormatRegex/>"),), "no attribute regex"),
+        ((free_text('<Length minLength="-3"/>'),), "minLength is '-3'"),
+        ((question("q", '<FreeTextAnswer xmlns="urn:x"/>'),), "FreeTextAnswer has another namespace"),
+        ((question("q", "<FreeTextAnswer><DefaultText/><Constraints/></FreeTextAnswer>"),),
+         "FreeTextAnswer contains DefaultText Constraints"),
+    ],
+)  # fmt: skip
+def test_violations_of_the_schema(parts, reason):
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        check_question(whole(*parts))

@@ -1,5 +1,7 @@
 """The session cookie: signed, expiring, and inaccessible to scripts and other sites."""
 
+import time
+
 import pytest
 from starlette.responses import Response
 
@@ -29,6 +31,17 @@ def test_a_session_comes_back_as_it_was(secure):
     assert {"httponly", "samesite=lax", "path=/"} <= attributes
     assert ("secure" in attributes) is secure
     assert header.startswith("__Host-") is secure
+
+
+@pytest.mark.parametrize(
+    ("seconds", "valid"),
+    [(-61, False), (-59, True), (30 * 86_400 - 1, True), (30 * 86_400 + 2, False)],
+)
+def test_a_session_expires_but_tolerates_a_minute_of_clock_skew(monkeypatch, seconds, valid):
+    good = jar(cookie(Session(worker="AALICE1"), secure=False))
+    at = int(time.time()) + seconds
+    monkeypatch.setattr(time, "time", lambda: at)
+    assert (sessions.read_session(good, SECRET, secure=False) is not None) is valid
 
 
 def test_a_changed_or_foreign_cookie_is_nobody():

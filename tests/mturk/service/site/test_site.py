@@ -6,8 +6,10 @@ from decimal import Decimal
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
+from mturk import question_xml
 from mturk.answers import from_xml
 from mturk.service.site.app import build_site
 from mturk.service.site.links import study_link, worker_link
@@ -128,7 +130,9 @@ def test_a_personal_link_enters_after_the_country_and_only_once_asks_for_it(serv
     assert "Please choose a country." in wrong.text
     assert bob.submit("/work/start", text="/work/start", country="AT").url.path == "/work/"
     assert service.work.country("ABOB22") == "AT"
-    assert browser(app).get(link).url.path == "/work/"
+    again = browser(app)
+    assert 'name="country"' not in again.get(link).text
+    assert again.submit("/work/start", text="/work/start").url.path == "/work/"
 
 
 def test_a_link_that_was_changed_expired_or_is_of_another_service_is_refused_and_logged(
@@ -155,7 +159,13 @@ def test_entering_as_somebody_else_leaves_the_first_one_behind(app, service):
     before = one.token()
     service.work.register("ABOB22", country="DE")
     page = one.get(worker_link(SITE, secret, "ABOB22"))
-    assert "Signed in as ABOB22" in page.text
+    assert "signs you in as ABOB22" in page.text
+    assert "Signed in as AALICE1" in one.get("/work/").text  # a link alone signs nobody in or out
+    cookie = one.cookies["mturk-worker"]
+    assert "Signed in as ABOB22" in one.submit("/work/start", text="/work/start").text
+    stolen = browser(app)
+    stolen.cookies.set("mturk-worker", cookie)
+    assert "Signed in as" not in stolen.get("/work/").text
     assert one.post("/work/leave", data={"csrf": before}).status_code == 403
     assert "Sign in" in one.submit("/work/leave").text
 
@@ -419,6 +429,38 @@ def test_a_test_is_shown_checked_and_sent(alice, service):
     assert "will decide on it" in alice.submit(path, shown=path, q1="b").text
 
 
+SURVEY = TEST.replace(
+    "<SelectionAnswer>", "<SelectionAnswer><MaxSelectionCount>3</MaxSelectionCount>"
+)
+SURVEY = (
+    SURVEY.replace("</Selections>", "<OtherSelection/></Selections>")
+    .replace(
+        "</QuestionForm>",
+        "<Question><QuestionIdentifier>zip</QuestionIdentifier><QuestionContent><Text>Zip</Text>"
+        "</QuestionContent><AnswerSpecification><FreeTextAnswer><Constraints>"
+        '<AnswerFormatRegex regex="^[0-9]{{5}}$" errorText="Five digits, please."/>'
+        "</Constraints></FreeTextAnswer></AnswerSpecification></Question></QuestionForm>",
+    )
+    .format(kind="red")
+)
+
+
+def test_selections_come_back_in_one_answer_and_formats_are_enforced(alice, service):
+    page = alice.accept(service.publish(SURVEY))
+    assert answer(alice, page, q1="a", zip="1234").status_code == 422
+    assert "Five digits, please." in answer(alice, page, q1="a", zip="1234").text
+    fields = {"q1": ["a", "b"], "q1-other": "<i>", "zip": "12345"}
+    assert answer(alice, page, **fields).status_code == 200
+    with service.database.read() as connection:
+        xml = connection.scalar(select(assignment.c.answer))
+    assert (
+        "<Answer><QuestionIdentifier>q1</QuestionIdentifier><SelectionIdentifier>a"
+        "</SelectionIdentifier><SelectionIdentifier>b</SelectionIdentifier><OtherSelectionText>"
+        "&lt;i&gt;</OtherSelectionText></Answer><Answer><QuestionIdentifier>zip"
+        "</QuestionIdentifier><FreeText>12345</FreeText></Answer>"
+    ) in xml
+
+
 # studies
 
 
@@ -526,7 +568,20 @@ def test_an_external_question_is_framed_from_its_own_origin_for_that_page_only(a
     assert answer(alice, page).status_code == 200
 
 
-def test_our_own_origin_never_gets_the_sandbox_of_another_site(alice, service):
+@pytest.mark.parametrize("address", ["https://例え.jp/", "https://xn--r8jz45g.jp:443"])
+def test_a_foreign_host_name_is_shown_in_ascii(alice, service, address):
+    xml = (
+        '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
+        f'2006-07-14/ExternalQuestion.xsd"><ExternalURL>{address}</ExternalURL>'
+        "<FrameHeight>0</FrameHeight></ExternalQuestion>"
+    )
+    page = alice.accept(service.publish(xml))
+    assert page.status_code == 200
+    assert f"frame-src https://xn--r8jz45g.jp {SITE}" in page.headers["content-security-policy"]
+
+
+def test_our_own_origin_never_gets_the_sandbox_of_another_site(alice, service, monkeypatch):
+    monkeypatch.setattr(question_xml, "LOCAL_HOSTS", [urlsplit(SITE).hostname])  # http is accepted
     xml = (
         '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
         f'2006-07-14/ExternalQuestion.xsd"><ExternalURL>{SITE}/work/</ExternalURL>'

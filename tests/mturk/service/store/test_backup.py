@@ -1,4 +1,4 @@
-"""The PostgreSQL commands of docs/study.md: create, dump during work, restore, serve."""
+"""The PostgreSQL commands of docs/operations/service.md: create, dump during work, restore, serve."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from mturk.service.site.links import worker_link
 from mturk.service.store.database import Database
 from mturk.service.store.schema import metadata
 
-PAGE = (Path(__file__).parents[4] / "docs" / "study.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "operations" / "service.md").read_text("utf-8")
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 OURS = r"<!-- not run: tests/mturk/service/store/test_backup.py .*?-->\n```console\n(.*?)```"
 

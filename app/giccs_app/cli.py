@@ -1,0 +1,77 @@
+"""giccs: all commands, in the order of the workflow. The module of each command is imported on demand."""
+
+from __future__ import annotations
+
+from bws.interrupts import handle_interrupts
+
+handle_interrupts()  # Before any other import.
+
+import click  # noqa: E402
+
+from bws.command import Group, group  # noqa: E402
+
+__all__ = ["COMMANDS", "main"]
+
+STAGES = {
+    "Start": {
+        "init": ("giccs_app.studies.cli:init", "Write the folder of a new study, with example data"),
+        "data": ("giccs_app.packaged_data:data", "List and copy sample data, recipes and settings files"),
+        "demo": ("giccs_app.demo.cli:demo", "Run the complete workflow offline, with simulated workers"),
+    },
+    "Annotate and score": {
+        "import": ("giccs.cli.preparing:import_", "Import dialogues from transcripts and spreadsheets"),
+        "design": ("bws.cli:make_tuples", "Generate balanced tuples of items"),
+        "annotate": ("mturk.cli:main", "Serve, publish, monitor, collect and review a study"),
+        "simulate": ("bws.cli:simulate", "Simulate judgments of tuples"),
+        "score": ("bws.cli:score", "Compute scores of items from judgments"),
+        "reliability": ("bws.cli:reliability", "Split-half reliability of the scores"),
+        "agreement": ("bws.cli:agreement", "Agreement of the annotators"),
+    },
+    "Build a benchmark": {
+        "build": ("giccs.cli.building:build", "Join dialogues and scores into a benchmark"),
+        "validate": ("giccs.cli.validation:validate", "Check a benchmark"),
+        "stats": ("giccs.cli.statistics:stats", "Describe a benchmark: counts, texts, scores"),
+        "expert": ("giccs.cli.expert:expert", "Compare the scores with the ratings of an expert"),
+        "card": ("giccs.cli.card:card", "Write a dataset card and files for publication"),
+    },
+    "Evaluate models": {
+        "eval": ("giccs.cli.evaluation:evaluate", "Evaluate models on tasks"),
+        "compare": ("giccs.cli.reporting:compare_models", "Test the differences between models"),
+        "report": ("giccs.cli.reporting:report", "Print results as tables"),
+        "explore": ("giccs_app.explorer.cli:explore", "Explore data, judgments and results in the browser"),
+        "csts": ("giccs.csts.cli:main", "Similarity under a condition (C-STS, L-CSTS)"),
+        "evalrank": ("giccs.evalrank.cli:main", "Ranking of positives against a background (EvalRank)"),
+    },
+}  # fmt: skip
+"""Stage of the workflow -> name of a command -> its location ``module:function`` and its line in the help.
+
+The line is stated here, so that the help and shell completion import no command.
+"""
+
+COMMANDS = {
+    name: location for commands in STAGES.values() for name, (location, _) in commands.items()
+}
+"""Name of a command -> ``module:function``."""
+
+EXAMPLE = """
+giccs init my-study --language en
+giccs eval baseline:char-ngram package:minilm
+"""
+
+
+class _Workflow(Group):
+    """The group of all commands, listed by stage."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section of commands per stage; the epilog states the options of all commands."""
+        width = max(map(len, COMMANDS))
+        for stage, commands in STAGES.items():
+            with formatter.section(stage):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
+                )
+
+
+@group("giccs", COMMANDS, EXAMPLE, cls=_Workflow)
+def main() -> None:
+    """Annotate with best-worst scaling, and evaluate language models."""

@@ -1,0 +1,160 @@
+"""LaTeX of tables for papers: escaped text and booktabs, for pdflatex without further packages."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+__all__ = ["comment", "latex_text", "table_environment", "tabular"]
+
+SPECIAL = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": "$<$", ">": "$>$", "|": "$|$", '"': "''",
+    "\u00a0": "~", "\u202f": r"\,", "\u2060": "{}", "\u00ad": r"\-", "–": "--", "—": "---", "…": r"\dots{}",
+    "\u2018": "`", "\u2019": "'", "\u201c": "``", "\u201d": "''", "\u201a": ",", "\u201e": ",,",
+    "«": r"$\ll$", "»": r"$\gg$", "‹": r"$\langle$", "›": r"$\rangle$",
+    "±": r"$\pm$", "×": r"$\times$", "÷": r"$\div$", "·": r"$\cdot$", "\u2212": "$-$", "¬": r"$\neg$",
+    "≤": r"$\leq$", "≥": r"$\geq$", "≠": r"$\neq$", "≈": r"$\approx$", "→": r"$\to$", "∞": r"$\infty$",
+    "°": r"$^\circ$", "²": "$^2$", "³": "$^3$", "¹": "$^1$", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
+    "§": r"\S{}", "©": r"\copyright{}", "√": r"$\surd$", "µ": r"$\mu$",
+    "Δ": r"$\Delta$", "Σ": r"$\Sigma$", "Ω": r"$\Omega$",
+    "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$", "δ": r"$\delta$", "ε": r"$\varepsilon$",
+    "ζ": r"$\zeta$", "η": r"$\eta$", "θ": r"$\theta$", "ι": r"$\iota$", "κ": r"$\kappa$",
+    "λ": r"$\lambda$", "μ": r"$\mu$", "ν": r"$\nu$", "ξ": r"$\xi$", "π": r"$\pi$", "ρ": r"$\rho$",
+    "σ": r"$\sigma$", "τ": r"$\tau$", "υ": r"$\upsilon$", "φ": r"$\varphi$", "χ": r"$\chi$",
+    "ψ": r"$\psi$", "ω": r"$\omega$",
+}  # fmt: skip
+TEXT_LETTERS = frozenset("ßæÆøØœŒłŁı¡¿")
+ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+"""Combining characters of the accents that pdflatex composes in its default encoding."""
+MINUS = re.compile(r"(?<![^\s\[(,])-(?=\.?\d)")
+MARKUP = re.compile(r"[${}]|\\(textbf|underline)\b")
+CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+LIGATURE = re.compile(r"-(?=-)")
+NUMBER = re.compile(r"[+\-\u2212<]?\d[\d.,]*[*%]?([ ].*)?")
+BLANKS = ("", "–", "undefined", "nan")
+"""Cells that occur in columns of numbers."""
+
+
+def latex_text(text: str) -> str:
+    r"""Return a text for LaTeX, with special characters escaped and symbols in math mode.
+
+    Letters of scripts that pdflatex cannot typeset are unchanged; `tabular` lists them.
+
+    >>> print(latex_text("my_model † 50 % ρ = -0.5 ± 0.1"))
+    my\_model$^\dagger$ 50 \% $\rho$ = $-$0.5 $\pm$ 0.1
+    """
+    line = unicodedata.normalize("NFC", CONTROL.sub(" ", text.replace(" †", "†")))
+    line = LIGATURE.sub("-\u2060", MINUS.sub("\u2212", line))
+    return "".join(SPECIAL.get(character, character) for character in line)
+
+
+def comment(lines: Sequence[str]) -> list[str]:
+    """Return lines as LaTeX comments.
+
+    >>> comment(["one note"])
+    ['% one note']
+    """
+    return [f"% {each}" for line in lines for each in line.splitlines() or [""]]
+
+
+def tabular(
+    rows: Sequence[Sequence[str]],
+    headers: Sequence[str],
+    groups: Sequence[str] = (),
+    align: Sequence[str] | None = None,
+) -> str:
+    r"""Return a tabular of booktabs; cells and headers are LaTeX already, such as from `latex_text`.
+
+    groups: the title shared by adjacent columns, for each column. align: ``right`` or ``decimal`` for
+    columns of numbers; columns with numbers only are always on the right. Characters that pdflatex cannot
+    typeset are listed in a comment above.
+
+    >>> print(tabular([["a", "0.5"]], ["item", "score"]))
+    \begin{tabular}{lr}
+    \toprule
+    item & score \\
+    \midrule
+    a & 0.5 \\
+    \bottomrule
+    \end{tabular}
+    """
+    alignment = "".join(
+        "r" if align and align[n] in ("right", "decimal") else _alignment([row[n] for row in rows])
+        for n in range(len(headers))
+    )
+    body = [_row(row) for row in rows]
+    head = [*_group_lines(groups, headers), *([_row(headers)] if headers else [])]
+    lines = [
+        f"\\begin{{tabular}}{{{alignment}}}",
+        "\\toprule",
+        *([*head, "\\midrule"] if head else []),
+        *body,
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+    return "\n".join([*_unsupported("".join(lines)), *lines])
+
+
+def table_environment(tabular_text: str, caption: str = "", label: str = "") -> str:
+    r"""Return a tabular in a ``table`` with caption and label, or alone without both.
+
+    >>> print(table_environment("…", "50 % of all", "tab:half"))
+    \begin{table}
+    \centering
+    \caption{50 \% of all}
+    \label{tab:half}
+    …
+    \end{table}
+    """
+    if not caption and not label:
+        return tabular_text
+    lines = ["\\begin{table}", "\\centering"]
+    lines += [f"\\caption{{{latex_text(caption)}}}"] if caption else []
+    lines += [f"\\label{{{label}}}"] if label else []
+    return "\n".join([*_unsupported(caption), *lines, tabular_text, "\\end{table}"])
+
+
+def _alignment(cells: Sequence[str]) -> str:
+    texts = [MARKUP.sub("", cell.replace(r"\%", "%")) for cell in cells]
+    numbers = [text for text in texts if text.replace("--", "–") not in BLANKS]
+    return "r" if numbers and all(map(NUMBER.fullmatch, numbers)) else "l"
+
+
+def _row(cells: Sequence[str]) -> str:
+    r"""Return a line; a bracket or star at its start is no argument of the ``\\`` before it."""
+    line = " & ".join(cells)
+    return ("{}" if line.startswith(("[", "*")) else "") + line + " \\\\"
+
+
+def _group_lines(groups: Sequence[str], headers: Sequence[str]) -> Iterator[str]:
+    """Yield the line of titles shared by several columns, and the rules below them."""
+    cells, rules, start = [], [], 1
+    for title, columns in groupby(groups):
+        width = len(list(columns))
+        if title and width > 1:
+            cells.append(f"\\multicolumn{{{width}}}{{c}}{{{title}}}")
+            rules.append(f"\\cmidrule(lr){{{start}-{start + width - 1}}}")
+        else:
+            cells += [""] * width
+        start += width
+    if rules:
+        yield _row(cells)
+        yield " ".join(rules)
+
+
+def _unsupported(text: str) -> list[str]:
+    """Return a comment about characters that pdflatex cannot typeset, or nothing."""
+    characters = sorted({char for char in text if not _is_typeset(char)})
+    hint = "typeset with LuaLaTeX or XeLaTeX and a font that has"
+    return comment([f"{hint}: {' '.join(characters)}"]) if characters else []
+
+
+def _is_typeset(character: str) -> bool:
+    if character.isascii() or character in TEXT_LETTERS or character in SPECIAL:
+        return True
+    letter, *accents = list(unicodedata.normalize("NFD", character))
+    return character < "\u0180" and letter.isascii() and ACCENTS.issuperset(accents)

@@ -1,0 +1,65 @@
+"""MkDocs hooks: pages and files of the project that stand outside docs/ are part of the site."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    "CHANGELOG.md": "contributing/changes.md",
+    "CONTRIBUTING.md": "contributing/index.md",
+    "giccs/data/README.md": "reference/sample.md",
+}
+"""Pages by their files in the project, where people look for them too."""
+PLACES = {page: source for source, page in PAGES.items()}
+LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages, and the files to which pages link, under project/."""
+    for source, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text("utf-8")))
+    linked = {
+        target
+        for file in files.documentation_pages()
+        if file.src_uri.endswith(".md")
+        for path, _ in LINK.findall(file.content_string)
+        if (target := in_project(path, file.src_uri))
+    }
+    for target in sorted(linked - PAGES.keys()):
+        if not target.startswith("docs/") and (ROOT / target).is_file():
+            files.append(
+                File.generated(config, f"project/{target}.txt", abs_src_path=str(ROOT / target))
+            )
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links that are written for the files of the project to the places of the site."""
+    here = posixpath.dirname(page.file.src_uri)
+
+    def moved(link: re.Match[str]) -> str:
+        target = in_project(link[1], page.file.src_uri)
+        if target is None:
+            return link[0]
+        if target.startswith("docs/"):
+            place = target.removeprefix("docs/")
+        else:
+            place = PAGES.get(target, f"project/{target}.txt")
+        return f"]({posixpath.relpath(place, here)}{link[2] or ''})"
+
+    return LINK.sub(moved, markdown)
+
+
+def in_project(path: str, page: str) -> str | None:
+    """Return the file to which a page links, relative to the project; None for an address."""
+    if ":" in path:
+        return None
+    source = PLACES.get(page, f"docs/{page}")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), path))

@@ -1,0 +1,402 @@
+"""Models given as Python objects: those of sentence-transformers and transformers, and functions.
+
+They are evaluated by `giccs.evaluate`, or under the name ``python:MODULE:ATTRIBUTE`` by giccs-eval.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.problems import InputError, Problem, suggestion
+from giccs.models.abilities import (
+    GeneratingModel,
+    LikelihoodModel,
+    Model,
+    OptionScore,
+    PairModel,
+    Prompt,
+    Scored,
+    TextPairModel,
+    VectorModel,
+    check_prompts,
+)
+from giccs.models.causal import CausalModel
+from giccs.models.checkpoint import first_line
+from giccs.models.encoding import BatchSize, EncoderInput, cosines, encode_in_batches, encoded
+from giccs.models.loading import LIMITS, Loaded, Source
+from giccs.models.seq2seq import Seq2SeqModel
+from giccs.models.vocabulary import separates_pairs
+from giccs.progress import Progress
+
+if TYPE_CHECKING:
+    from giccs.models import ModelOptions
+
+__all__ = ["EXPECTED", "model_of_object", "open_python"]
+
+EXPECTED = (
+    "a name, a SentenceTransformer, a transformers model with its tokenizer (model, tokenizer), an object "
+    "with a method encode(texts), or a function: texts to vectors, (left, right) to similarities, or "
+    "(prompts, options) to log-likelihoods"
+)
+
+
+def open_python(name: str, location: str, options: ModelOptions) -> Model:
+    """Return the model ``MODULE:ATTRIBUTE``, an object or a function without arguments that returns one.
+
+    Modules are also searched in the current folder. Raises InputError if there is no such model.
+    """
+    module_name, _, attribute = location.partition(":")
+    if not module_name or not attribute:
+        raise _refused(name, "expected python:MODULE:ATTRIBUTE")
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = import_module(module_name)
+    except Exception as error:  # The module may raise anything.
+        raise _refused(name, f"{module_name} cannot be imported: {first_line(error)}") from error
+    if not hasattr(module, attribute):
+        guess = suggestion(attribute, vars(module))
+        raise _refused(name, f"{module_name} has no attribute {attribute!r}{guess}")
+    value = getattr(module, attribute)
+    if inspect.isfunction(value) and not inspect.signature(value).parameters:
+        value = value()
+    try:
+        return model_of_object(value, name, options)
+    except (TypeError, ValueError) as error:
+        raise _refused(name, str(error)) from None
+
+
+def model_of_object(value: Any, name: str = "", options: ModelOptions | None = None) -> Model:
+    """Return the model that an object describes.
+
+    name: its name in results, by default that of the function or of the weights. The results of a function
+    are only reused if it has an attribute ``revision``, because its content is unknown. Raises TypeError for
+    an object of another type, and ValueError for options that only apply to models loaded by giccs.
+
+    >>> model = model_of_object(lambda left, right: [len(text) for text in right], "length")
+    >>> model.pair_scores(["a"], ["four"], lambda work, label, total=None: iter(work)).tolist()
+    [4.0]
+    """
+    from giccs.models import ModelOptions
+
+    options = options or ModelOptions()
+    if replace(options, batch_size=None, seed=0) != ModelOptions():
+        raise ValueError("only batch_size and seed apply to a model that is already loaded")
+    if isinstance(value, (PairModel, VectorModel, LikelihoodModel, GeneratingModel)):
+        required = ("name", "identity", "environment")
+        if missing := [attribute for attribute in required if not hasattr(value, attribute)]:
+            message = (
+                f"{_type_name(value)} without {', '.join(missing)}; see giccs.models.abilities"
+            )
+            raise TypeError(f"the model is {message}")
+        return value
+    if _is_instance(value, "sentence_transformers", "SentenceTransformer"):
+        return SentenceTransformerObject(name or _weights_name(value[0]), value, options)
+    if _is_instance(value, "transformers", "Pipeline"):
+        value = value.model, value.tokenizer
+    if _is_instance(value, "transformers", "PreTrainedModel"):
+        value = value, _tokenizer_of(value)
+    if isinstance(value, tuple) and len(value) == 2:
+        if _is_instance(value[0], "transformers", "PreTrainedModel"):
+            return _transformer(*value, name or _weights_name(value[0]), options)
+    elif callable(getattr(value, "encode", None)) and not isinstance(value, str):
+        return EncoderObject(name or type(value).__name__, value.encode, value, options)
+    elif inspect.isroutine(value) or (callable(value) and not inspect.isclass(value)):
+        return _function(value, name or _function_name(value), options)
+    raise TypeError(f"the model is {_type_name(value)}; expected {EXPECTED}")
+
+
+def _function_name(function: Any) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _type_name(value: Any) -> str:
+    return (
+        f"the class {value.__name__}"
+        if inspect.isclass(value)
+        else f"of type {type(value).__name__}"
+    )
+
+
+def _is_instance(value: Any, module: str, class_name: str) -> bool:
+    """Return whether a value is an instance of a class, without importing its module."""
+    return module in sys.modules and isinstance(value, getattr(sys.modules[module], class_name))
+
+
+def _transformer(model: Any, tokenizer: Any, name: str, options: ModelOptions) -> Model:
+    if model.config.is_encoder_decoder:
+        return Seq2SeqObject(name, model, tokenizer, options)
+    if model.can_generate():
+        return CausalObject(name, model, tokenizer, options)
+    return EncoderObject(name, _mean_of_tokens(model.base_model, tokenizer), model, options)
+
+
+def _tokenizer_of(model: Any) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        return AutoTokenizer.from_pretrained(model.config.name_or_path, trust_remote_code=False)
+    except Exception as error:  # Transformers raises many kinds of exceptions.
+        message = f"its tokenizer cannot be loaded ({first_line(error)}); pass (model, tokenizer)"
+        raise TypeError(message) from error
+
+
+def _function(function: Callable[..., Any], name: str, options: ModelOptions) -> Model:
+    """Return the model of a function, by its parameters."""
+    try:
+        parameters = [
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            and parameter.default is parameter.empty
+        ]
+    except ValueError:
+        parameters = []
+    if len(parameters) == 1:
+        return EncoderObject(name, function, function, options)
+    if len(parameters) == 2:
+        kind = OptionFunction if parameters == ["prompts", "options"] else PairFunction
+        return kind(name, function)
+    raise TypeError(
+        f"the function {name} has the required parameters ({', '.join(parameters)}); expected "
+        "(texts) to vectors, (left, right) to similarities, or (prompts, options) to log-likelihoods"
+    )
+
+
+class EncoderObject(PairModel, VectorModel):
+    """An encoder with the cosine of two vectors as similarity."""
+
+    name: str
+
+    def __init__(
+        self, name: str, encode: Callable[[list[Any]], Any], weights: Any, options: ModelOptions
+    ) -> None:
+        self.name = name
+        self._encode = encode
+        self._weights = weights
+        self._batch = BatchSize(options.batch_size)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return the settings that determine the vectors."""
+        return {**_identity(self._weights), "similarity": "cosine"}
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions, device, and the final batch size."""
+        return {**_environment(self._weights), "batch_size": self._batch.size}
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the cosine of each pair."""
+        return cosines(left, right, self._batches, progress)
+
+    def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
+        """Return (N, D) vectors of N texts; each distinct text is encoded once."""
+        return encoded(texts, self._batches, progress)
+
+    def _batches(
+        self, texts: Sequence[EncoderInput]
+    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        yield from encode_in_batches(self._checked_vectors, texts, self._batch)
+
+    def _checked_vectors(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        vectors = _array(self.name, self._encode(list(texts))).astype(np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            message = f"returned an array of shape {vectors.shape} for {len(texts)} texts; expected"
+            raise _refused(self.name, f"{message} ({len(texts)}, D), one vector per text")
+        return vectors
+
+
+class SentenceTransformerObject(EncoderObject, TextPairModel):
+    """A SentenceTransformer that is already loaded."""
+
+    def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        def encode(texts: list[EncoderInput]) -> Any:
+            return model.encode(texts, batch_size=len(texts), show_progress_bar=False)
+
+        super().__init__(name, encode, model, options)
+
+    def separates_pairs(self) -> bool:
+        """Return whether the tokenizer puts a separator between two texts."""
+        return separates_pairs(getattr(self._weights, "tokenizer", None))
+
+
+class _Function:
+    """A model that is a function."""
+
+    name: str
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self._function = function
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Return the name of the function and its revision."""
+        return _identity(self._function)
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return an empty mapping, because no framework is known."""
+        return {}
+
+
+class PairFunction(_Function, PairModel):
+    """A function from two lists of N texts to N similarities."""
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the similarity of each pair; the function is called once."""
+        (scores,) = progress([_array(self.name, self._function([*left], [*right]))], "pairs", 1)
+        if scores.shape != (len(left),):
+            message = f"returned an array of shape {scores.shape} for {len(left)} pairs; expected"
+            raise _refused(self.name, f"{message} ({len(left)},), one similarity per pair")
+        return scores.astype(np.float64)
+
+
+class OptionFunction(_Function, LikelihoodModel):
+    """A function from prompts and the options of each to the log-likelihoods of the options."""
+
+    def score(self, prompts: Sequence[Prompt], progress: Progress) -> Scored:
+        """Return the log-likelihood of each option; the function is called once, with the full prompts."""
+        check_prompts(self.name, prompts)
+        texts, options = [p.text for p in prompts], [p.options for p in prompts]
+        (logprobs,) = progress([[*self._function(texts, options)]], "scoring", 1)
+        if len(logprobs) != len(prompts):
+            message = f"returned {len(logprobs)} rows for {len(prompts)} prompts; expected one each"
+            raise _refused(self.name, message)
+        rows = zip(prompts, logprobs, strict=True)
+        scores = [self._scores(n, *row) for n, row in enumerate(rows, start=1)]
+        return Scored(tuple(texts), tuple(scores), cut=0)
+
+    def _scores(self, n: int, prompt: Prompt, logprobs: Any) -> tuple[OptionScore, ...]:
+        values = _array(self.name, logprobs)
+        if values.shape != (len(prompt.options),):
+            message = (
+                f"returned an array of shape {values.shape} for the {len(prompt.options)} options"
+            )
+            raise _refused(self.name, f"{message} of prompt {n}; expected one log-likelihood each")
+        if not (values <= 0).all():
+            message = f"returned {values.max()} for prompt {n}; expected log-likelihoods, at most 0"
+            raise _refused(self.name, message)
+        return tuple(
+            OptionScore(float(value), None, len(option.lstrip().encode()))
+            for value, option in zip(values, prompt.options, strict=True)
+        )
+
+
+class _LoadedTransformer:
+    """A model of transformers that is already loaded, with its tokenizer."""
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, options: ModelOptions) -> None:
+        super().__init__(name, Source(Path()), options)  # type: ignore[call-arg]
+        self._given = model, tokenizer
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return the settings that determine the predictions."""
+        return _identity(*self._given)
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        model, tokenizer = self._given
+        return Loaded(model.eval(), tokenizer)
+
+
+class CausalObject(_LoadedTransformer, CausalModel):
+    """A causal language model that is already loaded."""
+
+    def encoder_name(self) -> str:
+        """Return an empty string: only models with a name have one for their hidden states."""
+        return ""
+
+
+class Seq2SeqObject(_LoadedTransformer, Seq2SeqModel):
+    """An encoder-decoder that is already loaded."""
+
+
+def _mean_of_tokens(model: Any, tokenizer: Any) -> Callable[[list[str]], NDArray[np.float32]]:
+    """Return a function to the mean vectors of the tokens in the last layer, without padding."""
+    import torch
+
+    stated = (getattr(model.config, name, None) for name in LIMITS)
+    limits = [limit for limit in (tokenizer.model_max_length, *stated) if isinstance(limit, int)]
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        tokens = tokenizer(
+            texts, padding=True, truncation=True, max_length=min(limits), return_tensors="pt"
+        ).to(model.device)
+        with torch.inference_mode():
+            states = model.eval()(**tokens).last_hidden_state.float()
+        mask = tokens["attention_mask"].unsqueeze(-1)
+        means = (states * mask).sum(dim=1) / mask.sum(dim=1)
+        return np.asarray(means.cpu().numpy(), dtype=np.float32)
+
+    return encode
+
+
+def _array(name: str, values: Any) -> NDArray[np.float64]:
+    """Return numbers returned by a function, also as tensors, as an array."""
+    if hasattr(values, "detach"):
+        values = values.detach().float().cpu().numpy()
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _refused(name, f"returned {type(values).__name__}; expected numbers") from None
+
+
+def _identity(value: Any, tokenizer: Any = None) -> dict[str, Any]:
+    """Return the settings that determine the predictions: a digest of weights, or the name of a function."""
+    if hasattr(value, "state_dict"):
+        digest = _weights_digest(value, tokenizer)
+        kind, dtype = type(value).__name__, str(value.dtype).removeprefix("torch.")
+        return {"kind": "python", "class": kind, "revision": f"sha256:{digest}", "dtype": dtype}
+    described = value if hasattr(value, "__qualname__") else type(value)
+    name = f"{described.__module__}.{described.__qualname__}"
+    return {"kind": "python", "class": name, "revision": getattr(value, "revision", None)}
+
+
+def _weights_digest(model: Any, tokenizer: Any) -> str:
+    """Return the first digits of the SHA-256 of the weights, the structure of the model and the tokenizer."""
+    import torch
+
+    content = hashlib.sha256(f"{model!r}\n{tokenizer!r}".encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        content.update(f"{name} {tuple(tensor.shape)}".encode())
+        content.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return content.hexdigest()[:16]
+
+
+def _weights_name(model: Any) -> str:
+    """Return the name under which weights were loaded, without folders, or the name of their class."""
+    config = getattr(getattr(model, "auto_model", model), "config", None)
+    name = str(getattr(config, "name_or_path", "")).rstrip("/")
+    if os.path.isabs(name):
+        name = os.path.basename(name)
+    return name or type(model).__name__
+
+
+def _environment(value: Any) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    if not hasattr(value, "state_dict"):
+        return {}
+    packages = ("torch", "transformers", "sentence-transformers")
+    return {package: version(package) for package in packages} | {"device": str(value.device)}
+
+
+def _refused(name: str, message: str) -> InputError:
+    return InputError(Problem(name, None, message))

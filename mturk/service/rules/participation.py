@@ -1,0 +1,239 @@
+"""Participation in studies: entry, sessions, release and revoked links."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from mturk.service.clock import Clock
+from mturk.service.rules.work import WorkError, register_worker
+from mturk.service.store.database import Database
+from mturk.service.store.schema import assignment, participation, revoked_link, session
+
+__all__ = ["Entry", "Participants", "StudyRules"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A worker from a valid link who has yet to confirm the entry."""
+
+    worker: str
+    study: str | None = None
+    """Name of the study of a recruiting link; None for a personal link."""
+    panel_study: str = ""
+    """STUDY_ID of the panel."""
+    panel_session: str = ""
+    """SESSION_ID of the panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRules:
+    """Limits on the participants of a study."""
+
+    max_participants: int | None = None
+    excluded_studies: Collection[str] = ()
+    """Studies whose participants cannot take part."""
+
+
+class Participants:
+    """Participations in studies and sessions of workers; each method is one transaction.
+
+    An id that has entered a study can enter again only with the same session id of the panel or from the same
+    browser, until the requester releases it.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self.database, self.clock = database, clock
+
+    def is_known(self, entry: Entry, browser: str, rules: StudyRules) -> bool:
+        """Return whether the participant has entered this study before.
+
+        Raises WorkError: Bound if the proof of the first entry is missing, Excluded or StudyFull.
+        """
+        with self.database.read() as connection:
+            return _find_participation(connection, entry, browser, rules) is not None
+
+    def enter(
+        self, entry: Entry, nonce: str, browser: str, rules: StudyRules, *, country: str | None = None
+    ) -> int | None:  # fmt: skip
+        """Begin a worker's session; return the number of the participation, None outside studies.
+
+        `browser` is the key of the browser; only digests of it and of `nonce` are stored. Raises WorkError
+        as `is_known`.
+        """
+        now = self.clock.now()
+        with self.database.write() as connection:
+            number = _find_participation(connection, entry, browser, rules) if entry.study else None
+            register_worker(connection, entry.worker, now, country=country)
+            if entry.study and number is None:
+                values = {
+                    "study": entry.study, "worker_id": entry.worker, "panel_study": entry.panel_study,
+                    "panel_session": entry.panel_session, "browser": _digest(browser), "joined": now,
+                }  # fmt: skip
+                query = insert(participation).values(**values).returning(participation.c.number)
+                number = connection.execute(query).scalar_one()
+            connection.execute(
+                insert(session).values(
+                    session_id=_digest(nonce), worker_id=entry.worker, participation=number, started=now
+                )
+            )  # fmt: skip
+            return number
+
+    def is_open(self, nonce: str) -> bool:
+        """Return whether the session with this nonce has begun and not ended."""
+        query = select(session.c.started).where(
+            session.c.session_id == _digest(nonce), session.c.ended.is_(None)
+        )
+        with self.database.read() as connection:
+            return connection.scalar(query) is not None
+
+    def leave(self, nonce: str) -> None:
+        """End a session."""
+        with self.database.write() as connection:
+            _end_sessions(connection, session.c.session_id == _digest(nonce), self.clock.now())
+
+    def n_submitted(self, worker_id: str, study: str) -> int:
+        """Return the number of assignments that a worker has submitted in a study."""
+        query = (
+            select(func.count())
+            .select_from(assignment)
+            .join(participation, participation.c.number == assignment.c.participation)
+            .where(
+                assignment.c.worker_id == worker_id,
+                assignment.c.submitted.is_not(None),
+                participation.c.study == study,
+            )
+        )
+        with self.database.read() as connection:
+            return int(connection.scalar(query) or 0)
+
+    def has_completed(self, worker_id: str, study: str) -> bool:
+        """Return whether a worker has received the completion code of a study."""
+        query = select(participation.c.number).where(
+            _is_participation(worker_id, study), participation.c.completed.is_not(None)
+        )
+        with self.database.read() as connection:
+            return connection.scalar(query.limit(1)) is not None
+
+    def complete(self, number: int) -> None:
+        """Record that a participant has received the completion code."""
+        with self.database.write() as connection:
+            connection.execute(
+                update(participation)
+                .where(participation.c.number == number, participation.c.completed.is_(None))
+                .values(completed=self.clock.now())
+            )
+
+    def release(self, worker_id: str, study: str) -> int:
+        """End the sessions and bindings of a worker in a study; return the number of bindings.
+
+        The next entry under this id is bound to its own session and browser.
+        """
+        now = self.clock.now()
+        is_bound = _is_participation(worker_id, study) & participation.c.released.is_(None)
+        with self.database.write() as connection:
+            numbers = connection.scalars(select(participation.c.number).where(is_bound)).all()
+            _end_sessions(connection, session.c.participation.in_(numbers), now)
+            connection.execute(update(participation).where(is_bound).values(released=now))
+        return len(numbers)
+
+    def revoke(self, token: str) -> None:
+        """Revoke a link by its token; no effect if it is revoked already."""
+        with self.database.write() as connection:
+            if not _is_revoked(connection, token):
+                values = {"digest": _digest(token), "at": self.clock.now()}
+                connection.execute(insert(revoked_link).values(**values))
+
+    def is_revoked(self, token: str) -> bool:
+        """Return whether a link was revoked."""
+        with self.database.read() as connection:
+            return _is_revoked(connection, token)
+
+    def studies(self) -> set[str]:
+        """Return the names of all studies with participants."""
+        with self.database.read() as connection:
+            return set(connection.scalars(select(participation.c.study).distinct()))
+
+    def rows(self, study: str | None = None) -> list[Row[Any]]:
+        """Return all participations with their assignments, in the order of entry.
+
+        One row per assignment; a participation without assignments is one row whose assignment_id is None.
+        """
+        others = participation.alias()
+        n_studies = (
+            select(func.count(others.c.study.distinct()))
+            .where(others.c.worker_id == participation.c.worker_id)
+            .scalar_subquery()
+        )
+        query = (
+            select(
+                participation,
+                n_studies.label("n_studies"),
+                assignment.c.assignment_id,
+                assignment.c.status,
+            )
+            .outerjoin(assignment, assignment.c.participation == participation.c.number)
+            .order_by(participation.c.number, assignment.c.number)
+        )
+        if study is not None:
+            query = query.where(participation.c.study == study)
+        with self.database.read() as connection:
+            return list(connection.execute(query))
+
+
+def _find_participation(
+    connection: Connection, entry: Entry, browser: str, rules: StudyRules
+) -> int | None:
+    """Return the participation that the entry continues; None for a new one."""
+    rows = connection.execute(
+        select(participation)
+        .where(_is_participation(entry.worker, entry.study))
+        .order_by(participation.c.number)
+    ).all()
+    bound_rows = [row for row in rows if row.released is None]
+    same_session = [row for row in bound_rows if row.panel_session == entry.panel_session]
+    if entry.panel_session and same_session:
+        return int(same_session[0].number)
+    if bound_rows and _digest(browser) not in {row.browser for row in bound_rows}:
+        raise WorkError("Bound", "The id has entered this study from another session.")
+    if not rows:
+        _check_admission(connection, entry, rules)
+    return int(same_session[0].number) if same_session else None
+
+
+def _check_admission(connection: Connection, entry: Entry, rules: StudyRules) -> None:
+    """Raise WorkError if a new participant is excluded or the study is full."""
+    earlier_studies = connection.scalars(
+        select(participation.c.study).where(participation.c.worker_id == entry.worker)
+    )
+    if not set(rules.excluded_studies).isdisjoint(earlier_studies):
+        raise WorkError("Excluded", "The id took part in an excluded study.")
+    count = select(func.count(participation.c.worker_id.distinct())).where(
+        participation.c.study == entry.study
+    )
+    limit = rules.max_participants
+    if limit is not None and (connection.scalar(count) or 0) >= limit:
+        raise WorkError("StudyFull", "The study has all its participants.")
+
+
+def _is_participation(worker_id: str, study: str | None) -> Any:
+    return (participation.c.worker_id == worker_id) & (participation.c.study == study)
+
+
+def _end_sessions(connection: Connection, condition: Any, now: float) -> None:
+    connection.execute(
+        update(session).where(condition, session.c.ended.is_(None)).values(ended=now)
+    )
+
+
+def _is_revoked(connection: Connection, token: str) -> bool:
+    query = select(revoked_link.c.at).where(revoked_link.c.digest == _digest(token))
+    return connection.scalar(query) is not None
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

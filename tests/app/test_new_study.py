@@ -1,0 +1,129 @@
+"""giccs init: the folder of a new study, whose README runs as it is written."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from giccs.benchmark import read_benchmark
+from giccs_app.cli import main
+from giccs_app.studies.folders import write_new_folder
+from mturk.study.settings_file import read_settings
+
+ROOT = Path(__file__).parents[2]
+FILES = ["README.md", "dialogues.csv", "hits.toml", "truth.csv"]
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+
+
+def init(*arguments):
+    return CliRunner().invoke(main, ["init", *map(str, arguments)], prog_name="giccs")
+
+
+def run_readme(study, n_commands):
+    commands = "".join(SHELL.findall((study / "README.md").read_text("utf-8")))
+    assert commands.count("giccs ") == n_commands
+    python_path = os.pathsep.join([str(ROOT), str(ROOT / "app")])
+    script = f'giccs() {{ "{sys.executable}" -m giccs "$@"; }}\nset -e\n{commands}'
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=study, env={**os.environ, "PYTHONPATH": python_path},
+        capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, language):
+    study = tmp_path / "my study"
+    assert init(study, "--language", language).exit_code == 0
+    run_readme(study, n_commands=12)
+    benchmark = read_benchmark(study / "benchmark.jsonl")
+    assert (len(benchmark.items), len(benchmark.dialogue_ids)) == (30, 6)
+    assert {item.language for item in benchmark.items} == {language}
+    assert f'lang="{language}"' in (study / "page.html").read_text("utf-8")
+    assert "baseline:char-ngram" in (study / "table.tex").read_text("utf-8")
+    assert read_settings(study / "hits.toml").language == language
+
+
+def test_the_steps_of_a_study_of_conditions_run(tmp_path):
+    assert init(tmp_path / "study", "--kind", "conditions", "--language", "de").exit_code == 0
+    run_readme(tmp_path / "study", n_commands=2)
+    page = (tmp_path / "study" / "page.html").read_text("utf-8")
+    assert 'lang="de"' in page
+    assert "Ein brauner Hund schläft auf einem Sofa." in page
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("preset", ["relatedness", "sentiment", "plausibility"])
+def test_the_steps_of_a_study_of_plain_items_run(tmp_path, preset, language):
+    study = tmp_path / "study"
+    result = init(study, "--preset", preset, "--language", language)
+    assert result.exit_code == 0, result.output
+    run_readme(study, n_commands=7)
+    page = (study / "page.html").read_text("utf-8")
+    assert f'lang="{language}"' in page
+    items = list(csv.DictReader((study / "items.csv").open(encoding="utf-8")))
+    shown = [text for row in items if (text := row.get("text") or row["sentence1"]) in page]
+    assert len(shown) >= len(items) / 2
+    scores = {row["item"]: row for row in csv.DictReader((study / "scores.csv").open())}
+    assert scores.keys() == {row["item"] for row in items}
+    highest = max(items, key=lambda row: float(row["score"]))
+    lowest = min(items, key=lambda row: float(row["score"]))
+    assert float(scores[highest["item"]]["score"]) > 0.3
+    assert float(scores[lowest["item"]]["score"]) < -0.3
+
+
+def test_a_preset_of_items_is_no_study_of_conditions(tmp_path):
+    result = init(tmp_path / "s", "--kind", "conditions", "--preset", "sentiment")
+    assert result.exit_code == 2
+    assert "--preset sentiment is for --kind tuples" in result.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_the_levels_fit_the_candidates_of_both_languages():
+    """truth.csv has a level per candidate of both languages, from unrelated to a paraphrase."""
+    templates = ROOT / "app" / "giccs_app" / "studies" / "templates" / "tuples"
+    rows = {
+        language: (templates / language / "dialogues.csv").read_text("utf-8").splitlines()[1:]
+        for language in ("en", "de")
+    }
+    truth = (templates / "truth.csv").read_text().splitlines()[1:]
+    ids = [row.split(",")[0] for row in rows["en"]]
+    assert ids == [row.split(",")[0] for row in rows["de"]]
+    assert [row.split(",")[:2] for row in truth] == [[f"{i}-{x}", i] for i in ids for x in "abcde"]
+    for i in ids:
+        assert {row[-1] for row in truth if row.startswith(f"{i}-")} == set("12345")
+
+
+def test_the_folder_has_these_files_and_the_answer_names_them(tmp_path):
+    result = init(tmp_path / "new" / "study", "--json")
+    assert sorted(path.name for path in (tmp_path / "new" / "study").iterdir()) == FILES
+    assert '"language": "en"' in result.stdout
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["study"]
+
+
+def test_existing_content_is_not_overwritten(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert init(tmp_path / "empty").exit_code == 0
+    (tmp_path / "empty" / "dialogues.csv").write_text("mine")
+    result = init(tmp_path / "empty")
+    assert result.exit_code == 2
+    assert "exists and is not overwritten; expected the name of a new" in result.stderr
+    assert (tmp_path / "empty" / "dialogues.csv").read_text() == "mine"
+    (tmp_path / "file").write_text("mine")
+    assert init(tmp_path / "file").exit_code == 2
+
+
+def test_a_folder_is_complete_or_absent(tmp_path):
+    with pytest.raises(TypeError):
+        write_new_folder(tmp_path / "study", {"a": b"a", "b": object()})
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_an_unknown_language_gets_a_suggestion(tmp_path):
+    assert "'en', 'de'; did you mean 'de'?" in init(tmp_path / "s", "--language", "dee").stderr

@@ -1,0 +1,79 @@
+"""The documentation as a site: it builds without warnings, and loads nothing from elsewhere."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    for module in ("material", "mkdocs", "mkdocs_jupyter", "mkdocstrings"):
+        pytest.importorskip(module, reason="needs the extra docs")
+    folder = tmp_path_factory.mktemp("site")
+    built = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def test_every_page_is_on_the_site(site):
+    for page in PAGES:
+        assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").is_file()
+
+
+def test_no_page_loads_anything_from_elsewhere(site):
+    loaded = {
+        (page.name, found)
+        for page in site.rglob("*.html")
+        for found in LOADED.findall(page.read_text("utf-8"))
+        if 'rel="canonical"' not in found
+    }
+    assert not loaded
+
+
+def test_the_search_knows_the_pages(site):
+    index = (site / "search" / "search_index.json").read_text("utf-8")
+    assert "best\\u2013worst" in index or "best–worst" in index
+    assert "operations/security.html" in index
+
+
+def test_functions_are_documented(site):
+    page = (site / "reference" / "python.html").read_text("utf-8")
+    assert 'id="bws.score"' in page
+    assert "<blockquote>" not in page, "an example that is not code"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_page_says_for_whom_it_is(page):
+    title, _, rest = page.read_text("utf-8").partition("\n\n")
+    assert title.startswith("# ")
+    assert rest.startswith("*For ")
+
+
+@pytest.mark.parametrize("name", ["worker-page.png", "explorer.png"])
+def test_pictures_are_small(name):
+    picture = ROOT / "docs" / "pictures" / name
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size < 150_000
+
+
+def test_the_readme_is_short_and_its_links_lead_to_files():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme.count("\n") <= 100
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", readme) if ":" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).is_file()] == []

@@ -302,7 +302,8 @@ class Reversed(PairwiseSTS):
         return super().pair_texts(item)[::-1]
 
 
-def test_a_registered_task_is_evaluated():
+def test_a_registered_task_is_evaluated(monkeypatch):
+    monkeypatch.setattr("giccs.tasks._REGISTERED", {})
     task = Reversed()
     object.__setattr__(task, "name", "reversed-sts")
     giccs.register_task("reversed-sts", TaskKind(lambda options: [task], results=PAIR_SCORES))

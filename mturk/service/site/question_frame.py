@@ -29,7 +29,7 @@ from mturk.service.site.links import (
     read_frame_token,
 )
 from mturk.service.site.question_form import read_form
-from mturk.service.site.visit import Site, Visit, environment
+from mturk.service.site.visit import RefusedError, Site, Visit, environment
 
 __all__ = ["QuestionFrame", "build_frame", "question_frame"]
 
@@ -163,8 +163,15 @@ class QuestionFrame:
 def question_frame(
     visit: Visit, question_xml: str, hit_id: str, assignment_id: str
 ) -> QuestionFrame:
-    """Return the frame of a question for the visitor."""
-    site, question = visit.site, read_question(question_xml)
+    """Return the frame of a question for the visitor.
+
+    Raises RefusedError for a question that was stored before its address was checked.
+    """
+    site = visit.site
+    try:
+        question = read_question(question_xml)
+    except ValueError as error:
+        raise RefusedError(409, "error.question", f"HIT {hit_id}: {error}") from None
     view = QuestionView(hit_id, assignment_id, visit.worker, visit.language)
     answers = f"{site.site_url}/submit/"
     if isinstance(question, ExternalQuestion):

@@ -306,6 +306,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Die Adresse ist falsch, oder die Seite gibt es nicht mehr.",
         "The address is wrong, or the page no longer exists.",
     ),
+    "error.question": (
+        "Diese Aufgabe kann nicht angezeigt werden, weil ihre Adresse ungültig ist. Bitte wenden Sie sich an "
+        "die Studienleitung.",
+        "This task cannot be displayed because its address is not valid. Please contact the researchers.",
+    ),
     "error.method": (
         "Diese Seite kann so nicht aufgerufen werden.",
         "This page does not support this kind of request.",

@@ -591,6 +591,23 @@ def test_our_own_origin_never_gets_the_sandbox_of_another_site(alice, service, m
     assert "allow-same-origin" not in page.text
 
 
+def test_a_stored_question_with_an_address_that_is_refused_now_is_explained(
+    alice, service, monkeypatch
+):
+    xml = (
+        '<ExternalQuestion xmlns="http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/'
+        '2006-07-14/ExternalQuestion.xsd"><ExternalURL>http://lab.example/task</ExternalURL>'
+        "<FrameHeight>0</FrameHeight></ExternalQuestion>"
+    )
+    with monkeypatch.context() as earlier:
+        earlier.setattr(question_xml, "LOCAL_HOSTS", ["lab.example"])  # http is accepted
+        hit_id = service.publish(xml)
+    for page in (alice.get(f"/work/preview/{hit_id}"), alice.accept(hit_id)):
+        assert page.status_code == 409
+        assert "its address is not valid" in page.text
+        assert "lab.example" not in page.text
+
+
 def test_languages_are_the_browsers_until_one_is_chosen(app):
     german = Browser(app, base_url=SITE, headers={"accept-language": "de-DE,en;q=0.5"})
     assert '<html lang="de">' in german.get("/work/").text

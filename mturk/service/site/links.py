@@ -17,6 +17,7 @@ __all__ = [
     "check_link",
     "frame_link",
     "link_token",
+    "own_id",
     "panel_id",
     "read_frame_token",
     "read_study_token",
@@ -123,6 +124,16 @@ def recruited_worker(participant: str) -> str:
     if not PARTICIPANT_ID.fullmatch(participant):
         raise LinkError("PROLIFIC_PID is not 24 hexadecimal digits")
     return RECRUITED_PREFIX + participant.upper()
+
+
+def own_id(worker_id: str) -> str:
+    """Return the id by which workers know themselves: for recruited workers, that of Prolific.
+
+    >>> own_id("APROLIFIC5F3C1A2B4D5E6F708192A3B4"), own_id("AANNA1")
+    ('5f3c1a2b4d5e6f708192a3b4', 'AANNA1')
+    """
+    participant = worker_id.removeprefix(RECRUITED_PREFIX)
+    return worker_id if participant == worker_id else participant.lower()
 
 
 def submit_address(

@@ -16,6 +16,7 @@ from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import page_headers
+from mturk.service.site.links import own_id
 from mturk.service.site.rate_limits import RateLimits, TokenBuckets
 from mturk.service.site.requirements import describe_requirement
 from mturk.service.site.sessions import Session, csrf_token
@@ -43,6 +44,7 @@ def environment() -> Environment:
     templates.globals["request_id"] = request_id
     templates.filters["clock"] = texts.clock
     templates.filters["iso"] = texts.iso
+    templates.filters["own_id"] = own_id
     return templates
 
 

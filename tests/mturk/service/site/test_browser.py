@@ -246,8 +246,8 @@ def test_participants_return_are_bound_to_their_session_and_confirm_links(live, 
     stranger.get_by_text("has already entered the study in another session").wait_for()
 
     lost.goto(live.study_link("pilot", ben))  # a foreign link changes nothing without confirmation
-    lost.get_by_text(f"signs you in as APROLIFIC{ben.upper()}").wait_for()
-    lost.get_by_text(f"currently signed in as APROLIFIC{anna.upper()}").wait_for()
+    lost.get_by_text(f"signs you in as {ben}").wait_for()
+    lost.get_by_text(f"currently signed in as {anna}").wait_for()
     lost.goto(live.site + "/work/")
     assert lost.locator("code").inner_text() == "C0DE-42"
 

@@ -8,6 +8,8 @@ from xml.etree.ElementTree import Element
 
 import regex
 
+from mturk.question_xml import local_name
+
 __all__ = ["compile_format", "form_problems"]
 
 CONTENT = "((Title|Text|List|Binary|EmbeddedBinary|FormattedContent) )+"
@@ -80,8 +82,8 @@ def compile_format(pattern: str, flags: str) -> regex.Pattern[str]:
 
 
 def _element_problems(element: Element, namespace: str) -> Iterator[str]:
-    name, text = _name(element), (element.text or "").strip()
-    children = "".join(f"{_name(child)} " for child in element)
+    name, text = local_name(element), (element.text or "").strip()
+    children = "".join(f"{local_name(child)} " for child in element)
     model, value = CHILDREN.get(name, ""), VALUES.get(name)
     if element.tag.rpartition("}")[0] != namespace:
         yield f"{name} has another namespace than its form"
@@ -133,15 +135,11 @@ def _repeated(elements: list[Element], name: str) -> Iterator[str]:
         (child.text or "").strip()
         for element in elements
         for child in element
-        if _name(child) == name
+        if local_name(child) == name
     ]
     for text in dict.fromkeys(text for text in texts if texts.count(text) > 1):
         yield f"{name} {text!r} occurs {texts.count(text)} times; expected once"
 
 
 def _descendants(element: Element, name: str) -> Iterator[Element]:
-    return (child for child in element.iter() if _name(child) == name)
-
-
-def _name(element: Element) -> str:
-    return element.tag.rpartition("}")[2]
+    return (child for child in element.iter() if local_name(child) == name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,21 +60,17 @@ def participants(console: Console, db: str, study: str | None, output: str) -> N
 
 
 def _row(row: Any) -> dict[str, Any]:
-    times = {name: _iso(getattr(row, name)) for name in ("joined", "completed", "released")}
+    from mturk.service.site.texts import iso
+
+    times = {
+        name: "" if getattr(row, name) is None else iso(getattr(row, name))
+        for name in ("joined", "completed", "released")
+    }
     return {
         "study": row.study, "worker_id": row.worker_id, "study_id": row.panel_study,
         "session_id": row.panel_session, **times, "n_studies": row.n_studies,
         "assignment_id": row.assignment_id or "", "status": row.status or "",
     }  # fmt: skip
-
-
-def _iso(seconds: float | None) -> str:
-    """Return a time in UTC; empty for None.
-
-    >>> _iso(0.5)
-    '1970-01-01T00:00:00Z'
-    """
-    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 @command(

@@ -8,9 +8,9 @@ from xml.etree.ElementTree import Element
 
 import regex
 
-from mturk.question_xml import local_name
+from mturk.question_xml import Question, QuestionForm, local_name, read_question
 
-__all__ = ["compile_format", "form_problems"]
+__all__ = ["check_question", "compile_format", "form_problems"]
 
 CONTENT = "((Title|Text|List|Binary|EmbeddedBinary|FormattedContent) )+"
 FREE_TEXT = "(Constraints )?(DefaultText )?(NumberOfLinesSuggestion )?"
@@ -50,6 +50,14 @@ ATTRIBUTES = {
     "Length": {"minLength": "[0-9]{1,9}", "maxLength": "[1-9][0-9]{0,8}"},
     "AnswerFormatRegex": {"regex": "(?s).*", "errorText": "(?s).*", "flags": "i?"},
 }
+
+
+def check_question(question_xml: str) -> Question:
+    """Parse question XML of a request; ValueError if it is invalid or violates the schema of its form."""
+    question = read_question(question_xml)
+    if isinstance(question, QuestionForm) and (problems := form_problems(question.root)):
+        raise ValueError("; ".join(problems[:20]))
+    return question
 
 
 def form_problems(root: Element) -> list[str]:

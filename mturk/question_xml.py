@@ -15,7 +15,6 @@ __all__ = [
     "HTMLQuestion",
     "Question",
     "QuestionForm",
-    "check_question",
     "forbidden_in_xml",
     "local_name",
     "normalise_url",
@@ -115,16 +114,6 @@ def read_question(question_xml: str) -> Question:
         f"the root element is {root.tag}; expected HTMLQuestion, ExternalQuestion or QuestionForm, "
         f"each in its namespace, such as {HTML_QUESTION}"
     )
-
-
-def check_question(question_xml: str) -> Question:
-    """Parse question XML of a request; ValueError if it is invalid or violates the schema of its form."""
-    from mturk.question_form_schema import form_problems
-
-    question = read_question(question_xml)
-    if isinstance(question, QuestionForm) and (problems := form_problems(question.root)):
-        raise ValueError("; ".join(problems[:20]))
-    return question
 
 
 def selection_questions(question: Question) -> frozenset[str]:

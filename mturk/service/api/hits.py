@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, select, update
 
-from mturk import limits, question_xml
+from mturk import limits
+from mturk.question_form_schema import check_question
 from mturk.service.api.call import Answer, Call, Parameters, check, check_token, page, record_token
 from mturk.service.api.hit_types import (
     check_qualification_types,
@@ -103,7 +104,7 @@ def _validated_question(parameters: Parameters) -> str:
             "Question has characters above U+FFFF; write them as numeric entities"
         )
     try:
-        question_xml.check_question(text)
+        check_question(text)
     except ValueError as error:
         raise xml_error("Question", error) from None
     return text

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Row, Select, delete, insert, select, update
 
 from mturk import limits, question_xml
+from mturk.question_form_schema import check_question
 from mturk.service.api.call import Answer, Call, Parameters, check, page
 from mturk.service.api.workers import send_message
 from mturk.service.errors import does_not_exist, request_error, wrong_state, xml_error
@@ -126,7 +127,7 @@ def _range_problem(limit: limits.RangeLimit, number: int | None) -> str | None:
 
 def _check_test(test: str) -> None:
     try:
-        form = question_xml.check_question(test)
+        form = check_question(test)
     except ValueError as error:
         raise xml_error("Test", error) from None
     if not isinstance(form, question_xml.QuestionForm):

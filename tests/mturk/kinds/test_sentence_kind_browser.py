@@ -95,7 +95,8 @@ def test_conditions_by_keyboard(page, study, pairs_csv):
     assert sorted(text for name, text in fields.items() if name.startswith("high")) == [
         "respect a", "respect b", "respect c",
     ]  # fmt: skip
-    assert all(float(text) > 0 for name, text in fields.items() if name.startswith("seconds"))
+    # rounded to 0.1 s: a fast machine fills in one part in 0.0 s
+    assert sum(float(text) for name, text in fields.items() if name.startswith("seconds")) > 0
 
 
 def test_server_validates_like_page(page, study, pairs_csv):

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from mturk.question_xml import QuestionForm, check_question, read_question
+from mturk.question_form_schema import check_question
+from mturk.question_xml import QuestionForm, read_question
 from mturk.service.site.question_form import Block, FormQuestion, find_problems, read_form
 
 SCHEMA = (

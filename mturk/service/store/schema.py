@@ -28,12 +28,16 @@ __all__ = [
     "VERSIONS",
     "account",
     "assignment",
+    "audit",
     "block",
     "bonus",
+    "consent",
+    "consent_wording",
     "counts_towards_maximum",
     "event",
     "hit",
     "hit_type",
+    "inquiry",
     "message",
     "metadata",
     "new_id",
@@ -54,7 +58,7 @@ metadata = MetaData()
 COUNTED_STATUSES = ("Accepted", "Submitted", "Approved", "Rejected")
 """Statuses of assignments that count towards max_assignments; Returned and Abandoned do not."""
 
-VERSIONS = ("0001", "0002", "0003")
+VERSIONS = ("0001", "0002", "0003", "0004")
 """Schema versions, oldest first; each after the first has a migration in mturk/service/store/migrations."""
 
 ROW_NUMBER = BigInteger().with_variant(
@@ -180,9 +184,35 @@ participation = Table(
     Column("joined", Float, nullable=False),
     Column("completed", Float, comment="when the completion code was first shown"),
     Column("released", Float, comment="when the requester ended the binding"),
+    Column("answers", JSON, comment="question -> answer before the study"),
+    Column(
+        "outcome", String, comment="finished, screened_out, timed_out or withdrawn; null before"
+    ),
 )
 Index("participation_of_worker", participation.c.worker_id, participation.c.study)
 Index("participation_in_study", participation.c.study)
+
+consent_wording = Table(
+    "consent_wording",
+    metadata,
+    Column("digest", String, primary_key=True, comment="SHA-256 of the text in UTF-8"),
+    Column("language", String, nullable=False),
+    Column("text", Text, nullable=False),
+)
+
+consent = Table(
+    "consent",
+    metadata,
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
+    Column("participation", BigInteger, ForeignKey("participation.number"), nullable=False),
+    Column("study", String, nullable=False),
+    Column("version", String, nullable=False, comment="version of the study's information"),
+    Column("digest", ForeignKey("consent_wording.digest"), nullable=False),
+    Column("language", String, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("withdrawn", Float),
+)
+Index("consent_of_participation", consent.c.participation)
 
 session = Table(
     "session",
@@ -313,6 +343,36 @@ message = Table(
     Column("at", Float, nullable=False),
 )
 Index("message_of_worker", message.c.worker_id)
+
+inquiry = Table(
+    "inquiry",
+    metadata,
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
+    Column("worker_id", ForeignKey("worker.worker_id"), nullable=False),
+    Column("study", String, comment="null outside studies"),
+    Column("subject", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("answered", Float),
+)
+Index("inquiry_of_worker", inquiry.c.worker_id)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", ROW_NUMBER, primary_key=True, autoincrement=True),
+    Column("at", Float, nullable=False),
+    Column("actor", String, nullable=False, comment="access key id, or the user of a command"),
+    Column("action", String, nullable=False),
+    Column(
+        "subject",
+        String,
+        nullable=False,
+        comment="id of an assignment, HIT or study; never of a person",
+    ),
+    Column("details", JSON, nullable=False),
+)
+Index("audit_at", audit.c.at)
 
 ID_BYTES = 18
 """18 bytes make 29 characters of base 32."""

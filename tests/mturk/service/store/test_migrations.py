@@ -134,7 +134,7 @@ def test_tables_brought_forward_are_those_made_anew(empty, tmp_path, cluster):
 def test_an_older_version_is_recognised_and_waits_until_it_is_asked_for(empty):
     older(empty)
     before = tables(empty)
-    with pytest.raises(InputError, match=r"version 0001; expected 0003.*\n?.*mturk-hits migrate"):
+    with pytest.raises(InputError, match=r"version 0001; expected 0004.*\n?.*mturk-hits migrate"):
         Database(empty)
     assert tables(empty) == before
 
@@ -223,9 +223,9 @@ def test_the_command(empty, tmp_path):
     assert result.exit_code == 2
     assert "mturk-hits migrate" in result.output
     result = CliRunner().invoke(main, ["migrate", "--db", empty])
-    assert result.output == "the database was migrated from version 0001 to 0003\n"
+    assert result.output == "the database was migrated from version 0001 to 0004\n"
     result = CliRunner().invoke(main, ["migrate", "--db", empty, "--json"])
-    assert json.loads(result.output)["from"] == json.loads(result.output)["to"] == "0003"
+    assert json.loads(result.output)["from"] == json.loads(result.output)["to"] == "0004"
     result = CliRunner().invoke(main, ["migrate", "--db", str(tmp_path / "none.db")])
     assert result.exit_code == 2
     assert not (tmp_path / "none.db").exists()

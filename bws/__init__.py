@@ -17,9 +17,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bws.adaptive import join_rounds, next_round, stopping
     from bws.annotators import annotator_report
     from bws.chance_agreement import agreement
-    from bws.design import audit, extend_tuples, make_tuples
+    from bws.design import audit, extend_tuples, fresh_rounds, make_tuples
     from bws.files import (
         judgments_from_records,
         read_items,
@@ -52,8 +53,11 @@ __all__ = [
     "annotator_report",
     "audit",
     "extend_tuples",
+    "fresh_rounds",
+    "join_rounds",
     "judgments_from_records",
     "make_tuples",
+    "next_round",
     "power",
     "read_items",
     "read_judgments",
@@ -64,6 +68,7 @@ __all__ = [
     "reliability_curve",
     "score",
     "simulate",
+    "stopping",
     "utilities",
     "write_judgments",
     "write_scores",
@@ -71,9 +76,10 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "adaptive": ("join_rounds", "next_round", "stopping"),
     "chance_agreement": ("agreement",),
     "annotators": ("annotator_report",),
-    "design": ("audit", "extend_tuples", "make_tuples"),
+    "design": ("audit", "extend_tuples", "fresh_rounds", "make_tuples"),
     "files": (
         "judgments_from_records",
         "read_items",

@@ -70,6 +70,10 @@ class Tuples(HasFrame):
     """
     notes: tuple[str, ...] = ()
     """Notes on a new design: groups with fewer tuples than usual."""
+    columns: Mapping[str, NDArray[np.object_]] = field(default_factory=dict)
+    """Columns of studies in rounds as text, (T,) each: ``round``, ``purpose`` (warmup, adaptive or audit) and
+    ``seed``; empty for other designs.
+    """
 
     @property
     def k(self) -> int:
@@ -167,6 +171,15 @@ class Judgments(HasFrame):
         from bws.files.judgments import judgment_columns
 
         return data_frame(judgment_columns(self), library or self.frame_library)
+
+    def check_not_adaptive(self, what: str) -> None:
+        """Raise ValueError if tuples were chosen from earlier judgments (column ``purpose``)."""
+        if (self.columns.get("purpose", np.empty(0, dtype=object)) == "adaptive").any():
+            raise ValueError(
+                f"{what} is biased on adaptive tuples (column purpose), in which items meet opponents of "
+                "about equal merit; use method best-worst-logit with scale counting for scores, and "
+                "bws-stop for their precision"
+            )
 
     @cached_property
     def best_item(self) -> Ints:

@@ -109,6 +109,7 @@ def simulate(
         annotator_of=annotator_of,
         annotators=np.array([f"simulated-{n}" for n in range(1, annotators + 1)], dtype=object),
         shown=display_order,
+        columns={name: column[tuple_of] for name, column in tuples.columns.items()},
         source=f"simulated ({model}, noise {noise}, seed {seed})",
     )
 

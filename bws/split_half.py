@@ -399,6 +399,7 @@ def _score_notes(trial_results: Trials, missing: MissingPolicy) -> list[str]:
 
 
 def _check_judgments(judgments: Judgments, split: Split | None) -> None:
+    judgments.check_not_adaptive("split-half reliability")
     file = judgments.source or "judgments"
     if not len(judgments):
         raise InputError(Problem(file, None, "no judgments; reliability requires at least one"))

@@ -1,4 +1,4 @@
-"""bws-make-tuples, bws-simulate, bws-score, bws-reliability and bws-agreement.
+"""bws-make-tuples, bws-simulate, bws-score, bws-reliability, bws-agreement, bws-next and bws-stop.
 
 Heavy modules are imported only when a command runs, so that --help is fast.
 """
@@ -9,6 +9,7 @@ handle_interrupts()  # Before any other import.
 
 from bws.cli.consistency import agreement, reliability  # noqa: E402
 from bws.cli.designs import make_tuples, simulate  # noqa: E402
+from bws.cli.rounds import next_round, stop  # noqa: E402
 from bws.cli.scores import score  # noqa: E402
 
-__all__ = ["agreement", "make_tuples", "reliability", "score", "simulate"]
+__all__ = ["agreement", "make_tuples", "next_round", "reliability", "score", "simulate", "stop"]

@@ -18,11 +18,20 @@ if TYPE_CHECKING:
 
 __all__ = ["make_tuples", "simulate"]
 
+OPTION_NAMES = {
+    "count": "tuples",
+    "rounds": "fresh",
+    "keep_apart": "keep-apart",
+    "keep_together": "keep-together",
+}
+"""Parameter -> name of its option, where they differ."""
+
 
 @command(
     "bws-make-tuples",
     example="""
     bws-make-tuples items.txt -k 4 --factor 2 --seed 0 -o tuples.csv
+    bws-make-tuples items.txt -k 4 --fresh 4 -o rounds.csv
     bws-make-tuples dialogues.jsonl -k 3 --tuples 10 --audit -o tuples.csv
     """,
 )
@@ -57,6 +66,13 @@ __all__ = ["make_tuples", "simulate"]
 )
 @option(
     "--extend", "An existing design, to which tuples for the new items are added.", metavar="TUPLES"
+)
+@option(
+    "--fresh rounds",
+    "Rounds of such tuples, none of which repeats; give each tuple to one annotator. Better than as many "
+    "annotators per tuple.",
+    type=click.IntRange(1, 1000),
+    metavar="ROUNDS",
 )
 @option("--compat", "Reproduce the generator of Kiritchenko and Mohammad.", choices="km")
 @option(
@@ -137,13 +153,25 @@ def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
 
 
 def _make_design(listed: Items, options: dict[str, Any]) -> Tuples:
+    from bws.design import fresh_rounds
     from bws.design import make_tuples as made
     from bws.files import read_item_sets
 
     if "factor" in options and "count" in options:
         raise click.UsageError("--factor and --tuples are mutually exclusive")
+    rounds = options.pop("rounds", None)
+    if rounds is not None:
+        unfit = [
+            name for name in ("keep_together", "compat", "allow_repeats") if options.pop(name, None)
+        ]
+        if unfit:
+            raise click.UsageError(
+                f"--fresh cannot be combined with --{unfit[0].replace('_', '-')}"
+            )
     for rule in options.keys() & {"keep_apart", "keep_together"}:
         options[rule] = read_item_sets(options[rule])
+    if rounds is not None:
+        return fresh_rounds(listed.items, rounds=rounds, groups=listed.groups, **options)
     return made(listed.items, groups=listed.groups, **options)
 
 
@@ -154,7 +182,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 
     unfit = sorted(options.keys() - {"k", "factor", "seed", "allow_repeats"})
     if unfit:
-        option_list = ", ".join("--tuples" if name == "count" else f"--{name}" for name in unfit)
+        option_list = ", ".join(f"--{OPTION_NAMES.get(name, name)}" for name in unfit)
         raise click.UsageError(f"--extend cannot be combined with {option_list}")
     old = read_tuples(running)
     if old.k != options.pop("k"):

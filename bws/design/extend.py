@@ -20,7 +20,7 @@ from bws.design.balance import (
 from bws.design.make import FACTOR, check_factor, check_total, not_distinct, tuple_names
 from bws.records import Tuples, normal_id
 
-__all__ = ["extend_tuples"]
+__all__ = ["extend_tuples", "new_tuple_names"]
 
 Members = NDArray[np.int32]
 
@@ -71,17 +71,35 @@ def extend_tuples(
         notes += [note] if note else []
     members = np.concatenate([tuples.members, *added])
     n_existing = len(tuples)
-    new_ids = tuple_names(len(members) - n_existing, n_existing)
-    while set(new_ids) & set(tuples.ids):  # old tuple ids may be of any form
-        new_ids = np.array([f"{name}x" for name in new_ids], dtype=object)
     return Tuples(
-        ids=np.concatenate([tuples.ids, new_ids]),
+        ids=np.concatenate([tuples.ids, new_tuple_names(tuples, len(members) - n_existing)]),
         items=np.concatenate([tuples.items, np.array(ids, dtype=object)]),
         group_of_item=np.concatenate([tuples.group_of_item, group_of_new]),
         groups=tuples.groups,
         members=members,
         notes=tuple(notes),
+        columns=_extended_columns(tuples, len(members) - n_existing, seed),
     )
+
+
+def _extended_columns(tuples: Tuples, count: int, seed: int) -> dict[str, NDArray[np.object_]]:
+    """Return the columns of a study in rounds, with the added tuples as a further balanced round."""
+    if not tuples.columns:
+        return {}
+    number = max(map(int, tuples.columns["round"])) + 1
+    added = {"round": str(number), "purpose": "warmup", "seed": str(seed)}
+    return {
+        name: np.concatenate([column, np.full(count, added[name], dtype=object)])
+        for name, column in tuples.columns.items()
+    }
+
+
+def new_tuple_names(tuples: Tuples, count: int) -> NDArray[np.object_]:
+    """Return names of `count` tuples after the existing ones, which may have names of any form."""
+    names = tuple_names(count, len(tuples))
+    while set(names) & set(tuples.ids):
+        names = np.array([f"{name}x" for name in names], dtype=object)
+    return names
 
 
 def _check(

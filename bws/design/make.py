@@ -15,7 +15,15 @@ from bws.files import read_items
 from bws.frames import Source, frames_like_source, is_path
 from bws.records import Tuples, normal_id
 
-__all__ = ["FACTOR", "check_factor", "check_total", "make_tuples", "not_distinct", "tuple_names"]
+__all__ = [
+    "FACTOR",
+    "Constraints",
+    "check_factor",
+    "check_total",
+    "make_tuples",
+    "not_distinct",
+    "tuple_names",
+]
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +88,7 @@ def make_tuples(
         raise ValueError(
             "compat='km' does not support constraints; omit keep_apart and keep_together"
         )
-    constraints = _Constraints(ids, group_of_item, keep_apart, keep_together)
+    constraints = Constraints(ids, group_of_item, keep_apart, keep_together)
     by_size = _by_size(group_of_item, len(names))
     n_tuples, notes = {n: _tuples_per_group(n, factor, count) for n, _ in by_size}, []
     check_total(sum(n_tuples[n] * len(of_group) for n, of_group in by_size))
@@ -283,7 +291,7 @@ def _relabel_design(design: Members, n: int, n_copies: int, rng: np.random.Gener
     return np.take_along_axis(ordered, columns[:, None, :], axis=2)
 
 
-class _Constraints:
+class Constraints:
     """Sets of items that must be apart or together, as indices within their group."""
 
     def __init__(
@@ -341,7 +349,7 @@ def _make_group_design(
     size: int,
     rng: np.random.Generator,
     compat: Literal["km"] | None,
-    constraints: _Constraints,
+    constraints: Constraints,
     group: int,
 ) -> Members:
     if compat == "km":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bws.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
 from bws.files.assemble import assemble_tuples, check_k
-from bws.files.columns import Faults, delimited, quoted, series, tabbed
+from bws.files.columns import Faults, delimited, quoted, series, tabbed, texts
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.frames import Source, check_source
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["TupleForm", "as_tuples", "item_columns", "read_tuples", "write_tuples"]
 
 TupleForm = Literal["csv", "km"]
+ROUND_COLUMNS = ("round", "purpose", "seed")
+"""Columns of the tuples of studies in rounds."""
+PURPOSES = ("warmup", "adaptive", "audit")
 
 
 def as_tuples(tuples: Tuples | Source) -> Tuples:
@@ -63,8 +69,32 @@ def _tuples(table: Table) -> Tuples:
     faults.add_repeats(ids, lambda row: f"the tuple_id {quoted(ids[row])}", present)
     items = [table.frame[column] for column in columns]
     assembled = assemble_tuples(faults, items, column_of(table, GROUP), ids)
+    round_columns = _round_columns(table, faults)
     faults.stop("tuples", always=True)
-    return assembled.tuples
+    return replace(assembled.tuples, columns=round_columns)
+
+
+def _round_columns(table: Table, faults: Faults) -> dict[str, NDArray[np.object_]]:
+    """Return the columns of studies in rounds; all of them, or none."""
+    names = [name for name in ROUND_COLUMNS if name in table.frame.columns]
+    if not names:
+        return {}
+    columns = {
+        name: texts(table.frame[name])
+        if name in names
+        else np.full(len(table.frame), "", dtype=object)
+        for name in ROUND_COLUMNS
+    }
+    rounds, purposes = columns["round"], columns["purpose"]
+    faults.add(
+        np.array([not re.fullmatch("[1-9][0-9]{0,5}", text) for text in rounds]),
+        lambda row: f"round is {rounds[row]!r}; expected a number from 1",
+    )
+    faults.add(
+        ~np.isin(purposes, PURPOSES),
+        lambda row: f"purpose is {purposes[row]!r}; expected {', '.join(PURPOSES)}",
+    )
+    return columns
 
 
 def _ids(table: Table) -> pl.Series:
@@ -91,7 +121,8 @@ def tuple_columns(tuples: Tuples) -> dict[str, pl.Series]:
     """Return the columns of CSV files: a row per tuple."""
     groups = series(tuples.groups).gather(tuples.group_of_tuple)
     items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
-    return {"tuple_id": series(tuples.ids), "group": groups} | items
+    rounds = {name: series(column) for name, column in tuples.columns.items()}
+    return {"tuple_id": series(tuples.ids), "group": groups} | items | rounds
 
 
 def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:

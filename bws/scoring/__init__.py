@@ -134,6 +134,8 @@ def score(
     judgments = as_judgments(judgments)
     _check_choices(scale=scale, interval=interval, cluster=cluster or "both")
     scoring_method, settings = get_method(method, options)
+    if scoring_method.stages is None:
+        judgments.check_not_adaptive(f"method {method}")
     source = resolve_interval_source(method, interval, bootstrap)
     _check_scale(method, scale, source)
     canonical = judgments.canonical
@@ -238,6 +240,8 @@ def utilities(
     """
     judgments = as_judgments(judgments)
     scoring_method, settings = get_method(method, options)
+    if scoring_method.stages is None:
+        judgments.check_not_adaptive(f"method {method}")
     if cluster is not None:
         _check_choices(cluster=cluster)
     clusters = None if cluster is None else cluster_judgments(judgments, cluster)

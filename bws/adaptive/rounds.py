@@ -1,0 +1,248 @@
+"""Choice of the tuples of a round: Thompson–Swiss pairing, and random audit tuples.
+
+Each pass draws utilities from the posterior, sorts the items of a group by them, and cuts the order into
+tuples: items that the judgments cannot yet order meet. Drawing, instead of sorting by the mode, lets items
+with few judgments meet opponents over a wider range (Thompson sampling). A pass contains each item once,
+except for a remainder of fewer than K items with the most appearances.
+
+Every fifth tuple of a round is an audit tuple: a random set of K items of a group. Audit tuples test the
+model on questions that were not chosen to be hard (`bws.adaptive.stop`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from itertools import combinations
+from math import ceil, comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.adaptive.model import Fit, fit
+from bws.design.balance import level_positions
+from bws.design.extend import new_tuple_names
+from bws.files import as_judgments, as_tuples
+from bws.frames import Source
+from bws.records import Judgments, Tuples, normal_id
+
+__all__ = ["join_rounds", "last_round", "next_round"]
+
+FIRST_ROUND = {"round": "1", "purpose": "warmup", "seed": ""}
+"""Values of the columns of a design without rounds."""
+AUDIT_SHARE = 0.2
+"""Share of audit tuples in a round."""
+MIN_TUPLES_PER_ITEM = 4
+"""Possible tuples per item below which a choice of tuples gains nothing."""
+MAX_PASSES = 1000
+MAX_TRIES = 50
+"""Random exchanges to repair a tuple that exists already or contains items to be kept apart."""
+Members = NDArray[np.int32]
+Key = tuple[int, ...]
+
+
+def next_round(
+    judgments: Judgments | Source,
+    tuples: Tuples | Source,
+    count: int,
+    *,
+    keep_apart: Sequence[Sequence[str]] = (),
+    seed: int = 0,
+) -> Tuples:
+    """Return the tuples of the next round, with the columns ``round``, ``purpose`` and ``seed``.
+
+    judgments: the judgments so far; tuples: the tuples of all earlier rounds. count: number of tuples, of
+    which a fifth (rounded up) are audit tuples. keep_apart: sets of items of which no tuple contains two.
+
+    No tuple repeats an earlier one. The positions of an item differ by at most one within the round. Equal
+    judgments, tuples and seeds give equal rounds. Raises ValueError if the groups have too few possible
+    tuples for a choice, if no new tuples are left, or for judgments of other items.
+    """
+    tuples, judgments = as_tuples(tuples), as_judgments(judgments)
+    if count < 1:
+        raise ValueError(f"count is {count}; expected 1 or more")
+    check_choice(tuples)
+    number = last_round(tuples) + 1
+    rng = np.random.Generator(np.random.PCG64([seed, number]))
+    apart = _pairs_apart(tuples, keep_apart)
+    choice = _Choice(fit(tuples, judgments), tuples, apart, rng)
+    audit_count = ceil(AUDIT_SHARE * count)
+    audit = choice.take(audit_count, choice.random_pass)
+    adaptive = choice.take(count - audit_count, choice.swiss_pass)
+    purpose = np.repeat(np.array(["adaptive", "audit"], dtype=object), [len(adaptive), audit_count])
+    order = rng.permutation(count)
+    members = rng.permuted(np.concatenate([adaptive, audit])[order], axis=1)
+    return Tuples(
+        ids=new_tuple_names(tuples, count),
+        items=tuples.items,
+        group_of_item=tuples.group_of_item,
+        groups=tuples.groups,
+        members=level_positions(members, len(tuples.items)),
+        columns={
+            "round": np.array([str(number)] * count, dtype=object),
+            "purpose": purpose[order],
+            "seed": np.array([str(seed)] * count, dtype=object),
+        },
+    )
+
+
+def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
+    """Return the tuples of several rounds as one design.
+
+    A design without the column ``round`` is round 1. Raises ValueError for tuples of different sizes, or a
+    tuple id in two rounds.
+    """
+    if len({design.k for design in rounds}) > 1:
+        sizes = ", ".join(str(design.k) for design in rounds)
+        raise ValueError(f"the rounds have tuples of {sizes} items; expected one size")
+    ids = np.concatenate([design.ids for design in rounds])
+    names, times = np.unique(ids.astype(str), return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"tuple id {names[times > 1][0]!r} is in two rounds; expected each once")
+    keys = [
+        list(zip(design.groups[design.group_of_item].tolist(), design.items.tolist(), strict=True))
+        for design in rounds
+    ]
+    index = {
+        key: place for place, key in enumerate(dict.fromkeys(k for part in keys for k in part))
+    }
+    groups = {
+        group: place for place, group in enumerate(dict.fromkeys(group for group, _ in index))
+    }
+    members = [
+        np.array([index[key] for key in part], np.int32)[design.members]
+        for part, design in zip(keys, rounds, strict=True)
+    ]
+    return Tuples(
+        ids=ids,
+        items=np.array([item for _, item in index], dtype=object),
+        group_of_item=np.array([groups[group] for group, _ in index], np.int32),
+        groups=np.array(list(groups), dtype=object),
+        members=np.concatenate(members),
+        columns={
+            name: np.concatenate([_column(design, name) for design in rounds])
+            for name in FIRST_ROUND
+        },
+    )
+
+
+def _column(tuples: Tuples, name: str) -> NDArray[np.object_]:
+    """Return a column of a round, for a design without rounds that of a first round."""
+    return tuples.columns.get(name, np.full(len(tuples), FIRST_ROUND[name], dtype=object))
+
+
+def last_round(tuples: Tuples) -> int:
+    """Return the number of the last round; tuples without rounds are round 1."""
+    return max(map(int, _column(tuples, "round")))
+
+
+def check_choice(tuples: Tuples) -> None:
+    """Raise ValueError if no group has enough possible tuples for a choice to gain anything."""
+    size = int(np.bincount(tuples.group_of_item).max())
+    possible = comb(size, tuples.k)
+    if possible < MIN_TUPLES_PER_ITEM * size:
+        raise ValueError(
+            f"adaptive rounds gain nothing here: {size} items have only {possible} possible tuples of "
+            f"{tuples.k}, which can all be judged; use them all (bws-make-tuples) and choose the number of "
+            "annotators by the reliability that you need (bws-reliability --plan)"
+        )
+
+
+class _Choice:
+    """Tuples of a round: candidates of passes that repeat no earlier tuple."""
+
+    def __init__(
+        self,
+        fitted: Fit,
+        tuples: Tuples,
+        apart: Set[tuple[int, int]],
+        rng: np.random.Generator,
+    ) -> None:
+        self.fitted, self.rng, self.k, self.apart = fitted, rng, tuples.k, apart
+        self.used = set(map(_key, tuples.members.tolist()))
+        self.appearances = np.bincount(tuples.members.ravel(), minlength=len(tuples.items))
+        self.groups = [
+            np.flatnonzero(tuples.group_of_item == group) for group in range(len(tuples.groups))
+        ]
+
+    def take(self, count: int, make_pass: Callable[[], list[list[int]]]) -> Members:
+        """Return (count, K) new tuples of as many passes as needed; of the last pass, a random part."""
+        taken: list[list[int]] = []
+        for _ in range(MAX_PASSES):
+            if len(taken) == count:
+                return np.array(taken, np.int32).reshape(-1, self.k)
+            candidates = make_pass()
+            for row in self.rng.permutation(len(candidates))[: count - len(taken)].tolist():
+                taken.append(candidates[row])
+                self.used.add(_key(candidates[row]))
+                self.appearances[candidates[row]] += 1
+        raise ValueError(
+            f"only {len(taken)} of {count} new tuples were found; ask for fewer, or relax the constraints"
+        )
+
+    def swiss_pass(self) -> list[list[int]]:
+        """Return tuples of neighbours in the order of a draw."""
+        return self._cut(self.fitted.draw(1, self.rng)[0])
+
+    def random_pass(self) -> list[list[int]]:
+        """Return tuples of random items."""
+        return self._cut(self.rng.random(len(self.appearances)))
+
+    def _cut(self, value: NDArray[np.float64]) -> list[list[int]]:
+        """Return tuples of items with neighbouring values, within groups."""
+        tie_breaker = self.rng.random(len(value))
+        rows: list[list[int]] = []
+        for items in self.groups:
+            remainder = len(items) % self.k
+            least_used = items[np.lexsort((tie_breaker[items], self.appearances[items]))]
+            kept = least_used[: len(items) - remainder]
+            ordered = kept[np.lexsort((tie_breaker[kept], value[kept]))]
+            rows += self._repaired(ordered.reshape(-1, self.k).tolist())
+        return rows
+
+    def _repaired(self, rows: list[list[int]]) -> list[list[int]]:
+        """Return the new tuples; forbidden ones exchange an item with a neighbour, or are omitted."""
+        for index in range(len(rows)):
+            for _ in range(MAX_TRIES):
+                if self._is_allowed(rows[index]) or len(rows) == 1:
+                    break
+                other = self._neighbour(index, len(rows))
+                a, b = self.rng.integers(self.k, size=2).tolist()
+                rows[index][a], rows[other][b] = rows[other][b], rows[index][a]
+                if other < index and not self._is_allowed(rows[other]):
+                    rows[index][a], rows[other][b] = rows[other][b], rows[index][a]
+        return [row for row in rows if self._is_allowed(row)]
+
+    def _neighbour(self, index: int, count: int) -> int:
+        """Return the index of one of the two adjacent rows."""
+        step = 1 if index == 0 or (index + 1 < count and self.rng.random() < 0.5) else -1
+        return index + step
+
+    def _is_allowed(self, row: list[int]) -> bool:
+        key = _key(row)
+        return key not in self.used and not (
+            self.apart and any(pair in self.apart for pair in combinations(key, 2))
+        )
+
+
+def _pairs_apart(tuples: Tuples, keep_apart: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
+    """Return the pairs of items of a group that no tuple may contain."""
+    places: dict[str, dict[int, int]] = {}
+    for place, (item, group) in enumerate(
+        zip(tuples.items, tuples.group_of_item.tolist(), strict=True)
+    ):
+        places.setdefault(item, {})[group] = place
+    pairs = set()
+    for one in keep_apart:
+        items = sorted({normal_id(item) for item in one})
+        unknown = [item for item in items if item not in places]
+        if unknown:
+            raise ValueError(f"unknown item {unknown[0]!r} in the constraints")
+        for a, b in combinations(items, 2):
+            for group in places[a].keys() & places[b].keys():
+                low, high = sorted((places[a][group], places[b][group]))
+                pairs.add((low, high))
+    return pairs
+
+
+def _key(row: Sequence[int]) -> Key:
+    return tuple(sorted(row))

@@ -1,0 +1,387 @@
+"""The decision whether an adaptive study can end: three gates, all to be passed after a round.
+
+1. Posterior: the 5 % quantile, over draws from the posterior, of the correlation between the scores and those
+   of the draw reaches the target.
+2. Audit: the model predicts random tuples as well as it claims. X_t is the share of the 2K-3 pairs implied by
+   the answer to audit tuple t that the scores order rightly, computed from the judgments of earlier rounds;
+   e_t is the share that the model then expects. If the model is right, X_t - e_t has mean 0 whatever the
+   data before. A confidence sequence for the mean difference, valid at any stopping time, contains 0.
+3. Coverage: every item has at least 4 judgments, and the judgments connect all items of a group.
+
+The confidence sequence tests all means m by betting (Waudby-Smith and Ramdas 2023): the capital
+K_t(m) = Π (1 + λ_i (Z_i - m)) of a bet against m grows if m is wrong. A mean is excluded once the capital of
+a bet that it is too low, or too high, reaches 2/α. The accuracy itself rises from round to round, so that its
+mean is not a constant; the difference from the expected accuracy is.
+
+Intervals that may be watched after each round are û ± se √(2 (1 + 1/(nρ²)) log(√(nρ² + 1)/α)), with n
+judgments of the item and the clustered standard error (Waudby-Smith et al. 2024): about 1.55 times the
+interval for a fixed n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.adaptive.model import MODEL, Fit, fit
+from bws.files import as_judgments, as_tuples
+from bws.frames import Source, Tabular
+from bws.records import Floats, Judgments, Tuples
+from bws.scoring import utilities
+from bws.scoring.expected import answer_probabilities
+from bws.tables import Column, ResultTable
+
+__all__ = [
+    "Gate", "Stopping", "audit_shares", "confidence_sequence", "stopping", "watched_factor", "watched_items",
+]  # fmt: skip
+
+ALPHA = 0.05
+N_DRAWS = 400
+MIN_APPEARANCES = 4
+CORRELATION_QUANTILE = 0.05
+GRID = np.linspace(-1, 1, 2001)
+"""Candidate means of the confidence sequence, 0.001 apart."""
+MAX_BET = 0.5
+"""Largest share of the capital that a bet can lose in a step."""
+RHO_SQUARED = 1.25
+"""Tuning of watched intervals: nearly shortest for 4 to 40 judgments of an item."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A condition for the end of a study."""
+
+    name: str
+    passed: bool
+    figure: float
+    """The measured value; NaN if undefined."""
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stopping(Tabular):
+    """Evidence for or against ending a study."""
+
+    target: float
+    rounds: int
+    judgments: int
+    prior: float
+    """Estimated standard deviation of the utilities in logits; 0 means that there is no signal."""
+    claimed: float
+    """Median correlation of the scores with those of draws from the posterior: the expected correlation with
+    the true scores.
+    """
+    gates: tuple[Gate, ...]
+    audit: tuple[float, float, float]
+    """Mean of X_t - e_t and its 95 % confidence sequence; NaN without audit judgments."""
+    audit_accuracy: float
+    n_audit: int
+    model_fits: bool
+    """False if the confidence sequence excludes 0."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether all gates are passed."""
+        return all(gate.passed for gate in self.gates)
+
+    @property
+    def verdict(self) -> str:
+        """The decision as a sentence."""
+        if not self.model_fits:
+            return "continue: audit tuples show that the choice model does not fit"
+        if self.stop:
+            return f"stop: the scores reach the target of {self.target:g}"
+        failed = ", ".join(gate.name for gate in self.gates if not gate.passed)
+        return f"continue: not yet passed: {failed}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the evidence as plain dicts."""
+        return {
+            "stop": self.stop,
+            "verdict": self.verdict,
+            "target": self.target,
+            "rounds": self.rounds,
+            "judgments": self.judgments,
+            "prior": self.prior,
+            "claimed": self.claimed,
+            "gates": [
+                {"name": g.name, "passed": g.passed, "figure": g.figure, "sentence": g.sentence}
+                for g in self.gates
+            ],
+            "audit": {
+                "judgments": self.n_audit,
+                "accuracy": self.audit_accuracy,
+                "difference": self.audit[0],
+                "low": self.audit[1],
+                "high": self.audit[2],
+                "model_fits": self.model_fits,
+            },
+        }
+
+    def result_table(self) -> ResultTable:
+        """Return a row per gate."""
+        columns = [
+            Column("gate", "gate"),
+            Column("passed", "passed"),
+            Column("figure", "figure", ".3f", align="right"),
+            Column("sentence", "evidence"),
+        ]
+        rows = [
+            (gate.name, "yes" if gate.passed else "no", gate.figure, gate.sentence)
+            for gate in self.gates
+        ]
+        return ResultTable(columns, rows, [self.verdict], "End of the study", "undefined")
+
+
+def stopping(
+    judgments: Judgments | Source, tuples: Tuples | Source, target: float = 0.95, *, seed: int = 0
+) -> Stopping:
+    """Decide from the judgments of all rounds whether a study can end.
+
+    target: required correlation with the true scores, in (0, 1). tuples: those of all rounds, with the
+    columns ``round`` and ``purpose``. Raises ValueError for a target out of range, and for judgments of
+    items or tuples that are not in `tuples`.
+    """
+    if not 0 < target < 1:
+        raise ValueError(f"target is {target}; expected a correlation between 0 and 1")
+    tuples, judgments = as_tuples(tuples), as_judgments(judgments)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    round_of, is_audit = _rounds_of(judgments, tuples)
+    fitted = fit(tuples, judgments)
+    low, claimed = _posterior_correlation(fitted, rng)
+    observed, expected = _audit_shares(judgments, tuples, round_of, is_audit, rng)
+    difference = observed - expected
+    interval = confidence_sequence(difference) if len(difference) else (math.nan, math.nan)
+    mean = float(difference.mean()) if len(difference) else math.nan
+    fits = not len(difference) or interval[0] <= 0 <= interval[1]
+    accuracy = float(observed.mean()) if len(observed) else math.nan
+    gates = (
+        _posterior_gate(low, claimed, target),
+        _audit_gate(accuracy, expected, interval, fits=fits),
+        _coverage_gate(fitted),
+    )
+    return Stopping(
+        target=target, rounds=int(round_of.max(initial=0)), judgments=len(judgments),
+        prior=fitted.prior, claimed=claimed, gates=gates, audit=(mean, *interval),
+        audit_accuracy=accuracy, n_audit=len(observed), model_fits=fits,
+    )  # fmt: skip
+
+
+def watched_items(judgments: Judgments | Source) -> ResultTable:
+    """Return utilities of the judged items with 95 % intervals that may be watched after each round.
+
+    The standard errors are those of the best–worst logit, clustered by annotator.
+    """
+    judgments = as_judgments(judgments)
+    fitted = utilities(judgments, "best-worst-logit", cluster="annotator")
+    tuples, counts = judgments.tuples, judgments.canonical.counts
+    appearances = np.zeros(len(tuples.items), dtype=np.int64)
+    appearances[judgments.canonical.origin] = counts.appearances
+    stderr = np.full(len(tuples.items), math.nan) if fitted.stderr is None else fitted.stderr
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half_width = stderr * watched_factor(appearances)
+    columns = [
+        Column("item", "item"), Column("group", "group"), Column("utility", "utility", ".2f"),
+        Column("low", "low", ".2f"), Column("high", "high", ".2f"), Column("judgments", "judgments"),
+    ]  # fmt: skip
+    rows = list(
+        zip(
+            tuples.items.tolist(), tuples.groups[tuples.group_of_item].tolist(), fitted.utility.tolist(),
+            (fitted.utility - half_width).tolist(), (fitted.utility + half_width).tolist(),
+            appearances.tolist(), strict=True,
+        )
+    )  # fmt: skip
+    return ResultTable(columns, rows, fitted.notes, "Utilities with intervals valid in all rounds")
+
+
+def watched_factor(appearances: NDArray[np.int64]) -> Floats:
+    """Return the multiple of the standard error that may be watched after each round, per item.
+
+    >>> watched_factor(np.array([4, 8, 40])).round(2).tolist()
+    [3.06, 3.04, 3.17]
+    """
+    x = appearances * RHO_SQUARED
+    factor: Floats = np.sqrt(2 * (1 + 1 / x) * np.log(np.sqrt(x + 1) / ALPHA))
+    return factor
+
+
+def confidence_sequence(values: Floats, alpha: float = ALPHA) -> tuple[float, float]:
+    """Return the interval at the last of T values in [-1, 1] with constant conditional mean.
+
+    With probability 1 - alpha the intervals of all t contain the mean. Means are excluded for good, so that
+    the interval never grows.
+
+    >>> low, high = confidence_sequence(np.tile([0.1, -0.1], 200))
+    >>> low < 0 < high, high - low < 0.1
+    (True, True)
+    """
+    scaled = (np.asarray(values) + 1) / 2
+    bets = _bets(scaled, alpha)
+    means = (GRID + 1) / 2
+    with np.errstate(divide="ignore"):
+        up = np.minimum(bets[:, None], MAX_BET / means)
+        down = np.minimum(bets[:, None], MAX_BET / (1 - means))
+    too_low = np.log1p(up * (scaled[:, None] - means)).cumsum(axis=0).max(axis=0)
+    too_high = np.log1p(-down * (scaled[:, None] - means)).cumsum(axis=0).max(axis=0)
+    kept = GRID[np.maximum(too_low, too_high) < math.log(2 / alpha)]
+    if not len(kept):
+        return math.nan, math.nan
+    return float(kept[0]), float(kept[-1])
+
+
+def _bets(values: Floats, alpha: float) -> Floats:
+    """Return (T,) bets λ_t = √(2 log(2/α) / (σ̂²_{t-1} t log(t + 1))) from the values before each."""
+    t = np.arange(1, len(values) + 1)
+    mean = (0.5 + values.cumsum()) / (t + 1)
+    variance = (0.25 + ((values - mean) ** 2).cumsum()) / (t + 1)
+    before = np.concatenate([[0.25], variance[:-1]])
+    bets: Floats = np.sqrt(2 * math.log(2 / alpha) / (before * t * np.log(t + 1)))
+    return bets
+
+
+def audit_shares(
+    fitted: Fit,
+    judgments: Judgments,
+    rows: NDArray[np.intp],
+    place: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Return (J,) the shares of rightly ordered pairs, and those expected by the model.
+
+    place: index in the fit of each item of the judgments.
+    """
+    members = place[judgments.tuples.members[judgments.tuple_of[rows]]]
+    k = members.shape[1]
+    answers = list(_answers(k))
+    row = {answer: index for index, answer in enumerate(answers)}
+    share = _right_shares(fitted.utility[members], answers)
+    given = [
+        row[best, worst]
+        for best, worst in zip(
+            judgments.best[rows].tolist(), judgments.worst[rows].tolist(), strict=True
+        )
+    ]
+    draws = fitted.draw(N_DRAWS // 4, rng)
+    expected = np.zeros(len(rows))
+    for draw in draws:
+        _, probability = answer_probabilities(MODEL(k), draw[members].T)
+        expected += (probability * share).sum(axis=0)
+    return share[given, np.arange(len(rows))], expected / len(draws)
+
+
+def _answers(k: int) -> Iterator[tuple[int, int]]:
+    """Yield (best, worst) in the order of `answer_probabilities`."""
+    from itertools import permutations
+
+    yield from permutations(range(k), 2)
+
+
+def _right_shares(utility: Floats, answers: list[tuple[int, int]]) -> Floats:
+    """Return (L, J) the share of implied pairs that (J, K) utilities order rightly; equal ones count half."""
+    k = utility.shape[1]
+    shares = np.empty((len(answers), len(utility)))
+    for index, (best, worst) in enumerate(answers):
+        middle = [position for position in range(k) if position not in (best, worst)]
+        pairs = [(best, worst), *((best, m) for m in middle), *((m, worst) for m in middle)]
+        difference = np.array([utility[:, i] - utility[:, j] for i, j in pairs])
+        shares[index] = ((np.sign(difference) + 1) / 2).mean(axis=0)
+    return shares
+
+
+def _rounds_of(judgments: Judgments, tuples: Tuples) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return (J,) the round of each judgment, and whether its tuple is an audit tuple."""
+    row_of_id = {identity: row for row, identity in enumerate(tuples.ids)}
+    unknown = [identity for identity in judgments.tuples.ids if identity not in row_of_id]
+    if unknown:
+        raise ValueError(
+            f"{len(unknown)} judged tuples are not among the tuples, such as {unknown[0]!r}; pass the "
+            "tuples of all rounds"
+        )
+    rows = np.array([row_of_id[i] for i in judgments.tuples.ids], dtype=np.int64)[
+        judgments.tuple_of
+    ]
+    if not tuples.columns:
+        return np.ones(len(judgments), dtype=np.int64), np.zeros(len(judgments), dtype=bool)
+    rounds = np.array([int(text) for text in tuples.columns["round"]], dtype=np.int64)
+    return rounds[rows], (tuples.columns["purpose"] == "audit")[rows]
+
+
+def _audit_shares(
+    judgments: Judgments,
+    tuples: Tuples,
+    round_of: NDArray[np.int64],
+    is_audit: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Return the observed and expected shares of all audit judgments, in the order of rounds."""
+    keys = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
+    index = {key: place for place, key in enumerate(keys)}
+    judged = judgments.tuples
+    place = np.array(
+        [index[key] for key in zip(judged.groups[judged.group_of_item], judged.items, strict=True)],
+        dtype=np.int64,
+    )
+    parts = [
+        audit_shares(
+            fit(tuples, judgments.select(round_of < number)),
+            judgments,
+            np.flatnonzero(is_audit & (round_of == number)),
+            place,
+            rng,
+        )
+        for number in np.unique(round_of[is_audit])
+    ]
+    if not parts:
+        return np.empty(0), np.empty(0)
+    observed, expected = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return observed, expected
+
+
+def _posterior_correlation(fitted: Fit, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the 5 % quantile and the median of the correlation of the scores with those of draws."""
+    if not fitted.prior:
+        return math.nan, 0.0
+    draws = fitted.scores_of(np.concatenate([fitted.utility[None], fitted.draw(N_DRAWS, rng)]))
+    centred = draws - draws.mean(axis=1, keepdims=True)
+    scale = np.linalg.norm(centred, axis=1)
+    correlation = centred[1:] @ centred[0] / (scale[1:] * scale[0])
+    return float(np.quantile(correlation, CORRELATION_QUANTILE)), float(np.median(correlation))
+
+
+def _posterior_gate(low: float, claimed: float, target: float) -> Gate:
+    if math.isnan(low):
+        return Gate("posterior", False, low, "the judgments contain no signal")
+    sentence = (
+        f"expected correlation with the true scores {claimed:.3f}, at least {low:.3f} with 95 %"
+    )
+    return Gate("posterior", low >= target, low, sentence)
+
+
+def _audit_gate(
+    accuracy: float, expected: Floats, interval: tuple[float, float], *, fits: bool
+) -> Gate:
+    if not len(expected):
+        return Gate("audit", False, accuracy, "no audit judgments yet")
+    low, high = interval
+    sentence = (
+        f"{accuracy:.1%} of the pairs in {len(expected)} random tuples are ordered rightly, "
+        f"{expected.mean():.1%} expected; difference within [{low:+.3f}, {high:+.3f}]"
+    )
+    return Gate(
+        "audit", fits, accuracy, sentence if fits else f"{sentence}: the model does not fit"
+    )
+
+
+def _coverage_gate(fitted: Fit) -> Gate:
+    fewest = int(fitted.appearances.min())
+    pairs = np.unique(np.column_stack((fitted.group_of, fitted.label)), axis=0)
+    connected = len(pairs) == len(np.unique(fitted.group_of)) and fitted.label.min() >= 0
+    sentence = f"every item has at least {fewest} judgments; {MIN_APPEARANCES} are required"
+    if not connected:
+        sentence += "; the judgments do not connect all items of a group"
+    return Gate("coverage", connected and fewest >= MIN_APPEARANCES, float(fewest), sentence)

@@ -1,0 +1,146 @@
+"""bws-next and bws-stop: rounds of an adaptive study, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import (
+    answer_tables,
+    arguments,
+    judgments_from,
+    judgments_options,
+    option,
+    output_option,
+    plain_table_options,
+    seed_option,
+)
+from bws.command import Console, command
+from bws.options import MAX_COUNT, Number
+
+if TYPE_CHECKING:
+    from bws.files import OnInvalid
+    from bws.records import Tuples
+    from bws.tables import TableStyle
+
+__all__ = ["next_round", "stop"]
+
+tuples_option = option(
+    "--tuples designs", "Tuples of an earlier round; repeat the option for further rounds.",
+    multiple=True, required=True, metavar="TUPLES",
+)  # fmt: skip
+
+
+@command(
+    "bws-next",
+    example="""
+    bws-next judgments.csv --tuples round1.csv -n 50 -o round2.csv
+    bws-next judgments.csv --tuples round1.csv --tuples round2.csv -n 50 -o round3.csv
+    """,
+)
+@judgments_options
+@tuples_option
+@option(
+    "-n count", "Tuples of the round; a fifth of them are random audit tuples.",
+    type=click.IntRange(1, MAX_COUNT), required=True, metavar="N",
+)  # fmt: skip
+@option(
+    "--keep-apart",
+    "Sets of items, one per line; no tuple contains two items of a set.",
+    metavar="FILE",
+)
+@seed_option
+@output_option
+def next_round(
+    console: Console,
+    judgments: str,
+    form: str,
+    on_invalid: OnInvalid,
+    parts: Mapping[str, str],
+    merge_variants: bool,
+    designs: Sequence[str],
+    count: int,
+    keep_apart: str | None,
+    seed: int,
+    output: str,
+) -> None:
+    """Choose the tuples of the next round of an adaptive study from the judgments so far.
+
+    Items that the judgments cannot yet order meet in a tuple. Each tuple is meant for one annotator. Score
+    the judgments of all rounds together with bws-score --method best-worst-logit --scale counting.
+    """
+    from bws.adaptive import next_round as chosen
+    from bws.files import read_item_sets, write_tuples
+
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    apart = read_item_sets(keep_apart) if keep_apart else ()
+    with arguments():
+        design = chosen(data, _rounds(designs), count, keep_apart=apart, seed=seed)
+    if output != "-" or not console.as_json:
+        write_tuples(design, output)
+    number = int(design.columns["round"][0])
+    n_audit = int((design.columns["purpose"] == "audit").sum())
+    console.note(f"round {number}: {len(design)} tuples, {n_audit} of them audit tuples")
+    if console.as_json:
+        console.answer("", {"round": number, "tuples": len(design), "audit": n_audit, "seed": seed})
+
+
+@command(
+    "bws-stop",
+    example="""
+    bws-stop judgments.csv --tuples round1.csv --tuples round2.csv --target 0.95
+    bws-stop judgments.csv --tuples rounds.csv --items watched.csv
+    """,
+)
+@judgments_options
+@tuples_option
+@option(
+    "--target",
+    "Required correlation of the scores with the true scores.",
+    type=Number(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    metavar="R",
+)
+@option(
+    "--items watched",
+    "Also write utilities with intervals that may be watched after each round, as CSV.",
+    metavar="FILE",
+)
+@plain_table_options()
+@seed_option
+def stop(
+    console: Console,
+    judgments: str,
+    form: str,
+    on_invalid: OnInvalid,
+    parts: Mapping[str, str],
+    merge_variants: bool,
+    designs: Sequence[str],
+    watched: str | None,
+    style: TableStyle,
+    **options: Any,
+) -> None:
+    """Decide whether an adaptive study can end: all of three gates must be passed.
+
+    The model's claim reaches the target, audit tuples confirm the model, and every item has enough judgments.
+    Look after each round; the decision remains valid however often you look.
+    """
+    from bws.adaptive import stopping, watched_items
+    from bws.textio import write_atomic
+
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    with arguments():
+        tuples = _rounds(designs)
+        evidence = stopping(data, tuples, **options)
+        if watched is not None:
+            write_atomic(watched, watched_items(data).csv())
+    answer_tables(console, [evidence.result_table()], style, evidence.document())
+
+
+def _rounds(paths: Sequence[str]) -> Tuples:
+    from bws.adaptive import join_rounds
+    from bws.files import read_tuples
+
+    return join_rounds([read_tuples(path) for path in paths])

@@ -6,7 +6,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
-.PHONY: help system demo test test-models test-cpus check lint types bench coverage chaos soak first-hour scale audit explore docs pictures cli sample clean
+.PHONY: help system demo test test-models test-cpus check lint types bench coverage adaptive chaos soak first-hour scale audit explore docs pictures cli sample clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -83,6 +83,9 @@ scale: $(VENV)/dev  ## estimate the cost of a million items and a thousand model
 
 coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated studies: docs/background/coverage.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/background/coverage.md
+
+adaptive: $(VENV)/dev  ## measure savings and honesty of adaptive studies: docs/background/adaptive.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.adaptive -o docs/background/adaptive.md
 
 first-hour: $(VENV)/dev  ## follow README and quickstart in a new environment with the wheel
 	$(BIN)/python -m robustness.first_hour

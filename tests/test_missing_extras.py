@@ -45,6 +45,8 @@ WITHOUT = {
     "bws-reliability": "{judgments} --trials 2",
     "bws-agreement": "{judgments}",
     "bws-simulate": "{tuples} --truth {truth} --annotators 2 -o j.csv",
+    "bws-next": "{judgments} --tuples {tuples} -n 2",
+    "bws-stop": "{judgments} --tuples {tuples}",
     "giccs-build": "sheet {dialogues} -o sheet.csv",
     "giccs-card": "giccs-sample -o card",
     "giccs-expert": "giccs-sample --sheet e.csv",

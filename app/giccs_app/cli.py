@@ -21,6 +21,8 @@ STAGES = {
     "Annotate and score": {
         "import": ("giccs.cli.preparing:import_", "Import dialogues from transcripts and spreadsheets"),
         "design": ("bws.cli:make_tuples", "Generate balanced tuples of items"),
+        "next": ("bws.cli:next_round", "Choose the tuples of the next round of an adaptive study"),
+        "stop": ("bws.cli:stop", "Decide whether an adaptive study can end"),
         "annotate": ("mturk.cli:main", "Serve, publish, monitor, collect and review a study"),
         "simulate": ("bws.cli:simulate", "Simulate judgments of tuples"),
         "score": ("bws.cli:score", "Compute scores of items from judgments"),

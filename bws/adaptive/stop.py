@@ -15,7 +15,8 @@ mean is not a constant; the difference from the expected accuracy is.
 
 Intervals that may be watched after each round are û ± se √(2 (1 + 1/(nρ²)) log(√(nρ² + 1)/α)), with n
 judgments of the item and the clustered standard error (Waudby-Smith et al. 2024): about 1.55 times the
-interval for a fixed n.
+interval for a fixed n. For few clusters, the factor is multiplied by the ratio of the quantiles of
+Student's t and the normal distribution.
 """
 
 from __future__ import annotations
@@ -183,8 +184,7 @@ def watched_items(judgments: Judgments | Source) -> ResultTable:
     appearances = np.zeros(len(tuples.items), dtype=np.int64)
     appearances[judgments.canonical.origin] = counts.appearances
     stderr = np.full(len(tuples.items), math.nan) if fitted.stderr is None else fitted.stderr
-    with np.errstate(divide="ignore", invalid="ignore"):
-        half_width = stderr * watched_factor(appearances)
+    half_width = stderr * watched_factor(appearances, fitted.df)
     columns = [
         Column("item", "item"), Column("group", "group"), Column("utility", "utility", ".2f"),
         Column("low", "low", ".2f"), Column("high", "high", ".2f"), Column("judgments", "judgments"),
@@ -199,15 +199,22 @@ def watched_items(judgments: Judgments | Source) -> ResultTable:
     return ResultTable(columns, rows, fitted.notes, "Utilities with intervals valid in all rounds")
 
 
-def watched_factor(appearances: NDArray[np.int64]) -> Floats:
+def watched_factor(appearances: NDArray[np.int64], df: Floats | None = None) -> Floats:
     """Return the multiple of the standard error that may be watched after each round, per item.
 
+    df: (N,) degrees of freedom of the standard errors; None: many. Items without judgments have NaN.
+
     >>> watched_factor(np.array([4, 8, 40])).round(2).tolist()
-    [3.06, 3.04, 3.17]
+    [3.06, 3.04, 3.18]
     """
-    x = appearances * RHO_SQUARED
+    from scipy.stats import norm, t
+
+    x = np.where(appearances > 0, appearances * RHO_SQUARED, math.nan)
     factor: Floats = np.sqrt(2 * (1 + 1 / x) * np.log(np.sqrt(x + 1) / ALPHA))
-    return factor
+    if df is None:
+        return factor
+    wider: Floats = factor * t.ppf(1 - ALPHA / 2, df) / norm.ppf(1 - ALPHA / 2)
+    return wider
 
 
 def confidence_sequence(values: Floats, alpha: float = ALPHA) -> tuple[float, float]:

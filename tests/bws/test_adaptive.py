@@ -372,7 +372,8 @@ def test_watched_items_are_wider_than_for_one_look(three_rounds):
     table = watched_items(judgments).to_frame("polars")
     fitted = bws.utilities(judgments, "best-worst-logit", cluster="annotator")
     half = (table["high"] - table["low"]).to_numpy() / 2
-    assert half / fitted.stderr == pytest.approx(watched_factor(table["judgments"].to_numpy()))
+    factor = watched_factor(table["judgments"].to_numpy(), fitted.df)
+    assert half / fitted.stderr == pytest.approx(factor)
     assert (half > 1.5 * 1.96 * fitted.stderr).all()
 
 

@@ -8,8 +8,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import bws
 from bws.extras import DISTRIBUTIONS, extra_of
 
 ROOT = Path(__file__).parent.parent
@@ -45,8 +47,8 @@ WITHOUT = {
     "bws-reliability": "{judgments} --trials 2",
     "bws-agreement": "{judgments}",
     "bws-simulate": "{tuples} --truth {truth} --annotators 2 -o j.csv",
-    "bws-next": "{judgments} --tuples {tuples} -n 2",
-    "bws-stop": "{judgments} --tuples {tuples}",
+    "bws-next": "{first_judgments} --tuples {first_tuples} -n 2",
+    "bws-stop": "{first_judgments} --tuples {first_tuples}",
     "giccs-build": "sheet {dialogues} -o sheet.csv",
     "giccs-card": "giccs-sample -o card",
     "giccs-expert": "giccs-sample --sheet e.csv",
@@ -96,6 +98,10 @@ def files(tmp_path_factory):
         "item,group,score\n"
         + "".join(f"restaurant-01-{x},restaurant-01,0.{n}\n" for n, x in enumerate("abc"))
     )
+    first_round = bws.make_tuples([f"i{n}" for n in range(12)], 4)
+    bws.write_tuples(first_round, folder / "first-tuples.csv")
+    judged = bws.simulate(first_round, np.arange(12.0), 1)
+    bws.write_judgments(judged, folder / "first-judgments.csv")
     (folder / "rated.txt").write_text("".join(f"cat dog{n} {n}\n" for n in range(9)))
     (folder / "results").mkdir()
     return folder
@@ -104,6 +110,7 @@ def files(tmp_path_factory):
 def call(files, folder, script, arguments):
     paths = {
         "dialogues": DIALOGUES, "judgments": JUDGMENTS, "tuples": files / "tuples.csv",
+        "first_tuples": files / "first-tuples.csv", "first_judgments": files / "first-judgments.csv",
         "truth": files / "truth.csv", "results": files / "results", "rated": files / "rated.txt",
     }  # fmt: skip
     python_path = os.pathsep.join([str(files), str(ROOT), str(ROOT / "app")])

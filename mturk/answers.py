@@ -162,6 +162,10 @@ def _escaped(text: str) -> str:
     return text.replace("\r", "&#13;")  # XML parsers read a bare carriage return as a line feed
 
 
+WITHDRAWN_ANSWER = to_xml(())
+"""XML of an assignment whose answer the participant has withdrawn: it contains no answers."""
+
+
 def from_xml(xml: str) -> list[tuple[str, str]]:
     """Return the (name, value) pairs of QuestionFormAnswers XML; several values are several fields.
 

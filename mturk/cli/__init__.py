@@ -17,6 +17,7 @@ COMMANDS = {
     "revoke": "mturk.cli.participants:revoke",
     "participants": "mturk.cli.participants:participants",
     "release": "mturk.cli.participants:release",
+    "withdraw": "mturk.cli.participants:withdraw",
     "simulate": "mturk.cli.simulate:simulate",
     "qualify": "mturk.cli.qualify:qualify",
     "estimate": "mturk.cli.publish:estimate",

@@ -17,11 +17,12 @@ from mturk.cli.service import check_database_exists, database_option
 if TYPE_CHECKING:
     from mturk.service.rules.participation import Participants
 
-__all__ = ["participants", "release", "revoke"]
+__all__ = ["participants", "release", "revoke", "withdraw"]
 
 COLUMNS = (
-    "study", "worker_id", "study_id", "session_id", "joined", "completed", "released", "n_studies",
-    "assignment_id", "status",
+    "study", "worker_id", "participant_id", "study_id", "session_id", "joined", "completed", "released",
+    "outcome", "consent_version", "consent_digest", "consent_language", "consented", "withdrawn",
+    "n_studies", "assignment_id", "status",
 )  # fmt: skip
 study_option = option("--study", "Name of the study.", metavar="NAME", required=True)
 
@@ -39,8 +40,9 @@ study_option = option("--study", "Name of the study.", metavar="NAME", required=
 def participants(console: Console, db: str, study: str | None, output: str) -> None:
     """List the participants of studies with their assignments.
 
-    One row per assignment, with STUDY_ID and SESSION_ID of the panel and the number of studies of the
-    participant (n_studies). The file contains worker ids: do not share it.
+    One row per assignment, with STUDY_ID and SESSION_ID of the panel, the consent, the answers before the
+    study (question_ID) and the number of studies of the participant (n_studies). The file contains worker
+    ids: do not share it.
     """
     with _open_participants(db) as people:
         names = people.studies()
@@ -53,29 +55,37 @@ def participants(console: Console, db: str, study: str | None, output: str) -> N
     if console.as_json:
         console.answer("", {"participants": rows})
         return
-    write_atomic(output, csv_text(rows, COLUMNS))
+    questions = sorted({name for row in rows for name in row.keys() - set(COLUMNS)})
+    write_atomic(output, csv_text(rows, (*COLUMNS, *questions)))
     if output != "-":
         n_participants = len({row["worker_id"] for row in rows})
         console.answer(f"{output}: {n_participants} participants", {})
 
 
 def _row(row: Any) -> dict[str, Any]:
+    from mturk.service.site.links import own_id
     from mturk.service.site.texts import iso
 
     times = {
         name: "" if getattr(row, name) is None else iso(getattr(row, name))
-        for name in ("joined", "completed", "released")
+        for name in ("joined", "completed", "released", "consented", "withdrawn")
     }
+    consent = {
+        name: getattr(row, name) or ""
+        for name in ("outcome", "consent_version", "consent_digest", "consent_language")
+    }
+    answers = {f"question_{name}": answer for name, answer in (row.answers or {}).items()}
     return {
-        "study": row.study, "worker_id": row.worker_id, "study_id": row.panel_study,
-        "session_id": row.panel_session, **times, "n_studies": row.n_studies,
-        "assignment_id": row.assignment_id or "", "status": row.status or "",
+        "study": row.study, "worker_id": row.worker_id, "participant_id": own_id(row.worker_id),
+        "study_id": row.panel_study, "session_id": row.panel_session, **times, **consent,
+        "n_studies": row.n_studies, "assignment_id": row.assignment_id or "",
+        "status": row.status or "", **answers,
     }  # fmt: skip
 
 
 @command(
     "mturk-hits release",
-    example="mturk-hits release APROLIFIC5F3C1A2B4D5E6F708192A3B4 --study pilot",
+    example="mturk-hits release 5f3c1a2b4d5e6f708192a3b4 --study pilot",
 )
 @click.argument("worker")
 @study_option
@@ -83,14 +93,43 @@ def _row(row: Any) -> dict[str, Any]:
 def release(console: Console, worker: str, study: str, db: str) -> None:
     """Let a participant enter a study again from another session and browser.
 
-    Running sessions of the participant in the study end. Submitted work remains and continues to count.
+    WORKER is the worker id or the id at Prolific. Running sessions of the participant in the study end.
+    Submitted work remains and continues to count.
     """
+    from mturk.service.site.links import worker_id_of
+
     with _open_participants(db) as people:
-        n_released = people.release(worker, study)
+        n_released = people.release(worker_id_of(worker), study)
     if not n_released:
         message = f"{worker} is not bound in study {study!r}; see mturk-hits participants"
         raise InputError(Problem("WORKER", None, message))
     console.answer(f"{worker} can enter {study} again", {"released": n_released})
+
+
+@command(
+    "mturk-hits withdraw",
+    example="mturk-hits withdraw 5f3c1a2b4d5e6f708192a3b4 --study pilot --yes",
+)
+@click.argument("worker")
+@study_option
+@database_option
+@option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
+def withdraw(console: Console, worker: str, study: str, db: str, yes: bool) -> None:
+    """Delete a participant's answers in a study, at the participant's request.
+
+    WORKER is the worker id or the id at Prolific. Submitted assignments can still be paid. The next
+    mturk-hits collect deletes the answers from the ledger; files written before are not changed.
+    """
+    from mturk.service.site.links import worker_id_of
+
+    if not yes:
+        click.confirm(f"delete all answers of {worker} in study {study}?", abort=True, err=True)
+    with _open_participants(db) as people:
+        n_deleted = people.withdraw(worker_id_of(worker), study)
+    if n_deleted is None:
+        message = f"{worker} did not take part in study {study!r}; see mturk-hits participants"
+        raise InputError(Problem("WORKER", None, message))
+    console.answer(f"answers: {n_deleted} deleted; run mturk-hits collect", {"deleted": n_deleted})
 
 
 @command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import logging
 import socket
 import time
@@ -103,6 +104,19 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+WITHDRAWN = "NumberOfAssignmentsWithdrawn"
+"""Number of submitted assignments of a HIT whose answers were withdrawn; a field of this service only."""
+
+
+def _add_withdrawn(http_response: Any, parsed: dict[str, Any], **_: Any) -> None:
+    """Add the numbers of withdrawn answers, which the parser of botocore omits, to listed HITs."""
+    if f'"{WITHDRAWN}"'.encode() not in http_response.content:
+        return
+    listed = {hit["HITId"]: hit for hit in json.loads(http_response.content)["HITs"]}
+    for hit in parsed.get("HITs", ()):
+        hit[WITHDRAWN] = listed[hit["HITId"]].get(WITHDRAWN, 0)
+
+
 def connect(endpoint: Endpoint, *, timeout: float = 60.0, max_attempts: int = 10) -> Any:
     """Return a boto3 client of the service.
 
@@ -142,6 +156,7 @@ def connect(endpoint: Endpoint, *, timeout: float = 60.0, max_attempts: int = 10
     client.meta.events.register("after-call.mturk", _log_call)
     client.meta.events.register("after-call-error.mturk", _log_failure)
     client.meta.events.register("after-call.mturk", _check_response)
+    client.meta.events.register("after-call.mturk.ListHITs", _add_withdrawn)
     log.debug(
         "client of %s: boto3 %s, at most %d attempts per call",
         endpoint.url,

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mturk.answers import WITHDRAWN_ANSWER
 from mturk.limits import PAGE_SIZE
-from mturk.study.client import ServiceError, error_code, translate_errors
+from mturk.study.client import WITHDRAWN, ServiceError, error_code, translate_errors
 from mturk.study.ledger import Assignment, Hit, Ledger
 from mturk.study.privacy import Namer
 
@@ -39,6 +40,8 @@ class HitCounts:
     """Approved or rejected."""
     is_offered: bool
     """Whether workers can accept the available assignments, by the service's clock."""
+    withdrawn: int = 0
+    """Submitted assignments whose answers were withdrawn."""
 
     @property
     def submitted(self) -> int:
@@ -54,6 +57,7 @@ def hit_counts(listed: Mapping[str, Any]) -> HitCounts:
         listed["NumberOfAssignmentsPending"],
         listed["NumberOfAssignmentsCompleted"],
         listed["HITStatus"] == "Assignable",
+        listed.get(WITHDRAWN, 0),
     )
 
 
@@ -153,7 +157,9 @@ def _changed_hits(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[
     """
     ledger_counts: dict[str, Counter[str]] = {}
     for assignment in ledger.assignments():
-        ledger_counts.setdefault(assignment.hit_id, Counter())[assignment.status] += 1
+        counts = ledger_counts.setdefault(assignment.hit_id, Counter())
+        counts[assignment.status] += 1
+        counts["withdrawn"] += assignment.answer_xml == WITHDRAWN_ANSWER
 
     def has_changed(hit: Hit) -> bool:
         if str(hit.hit_id) not in listed:
@@ -162,7 +168,8 @@ def _changed_hits(ledger: Ledger, hits: Sequence[Hit], listed: Listing) -> list[
             hit_counts(listed[str(hit.hit_id)]),
             ledger_counts.get(str(hit.hit_id), Counter()),
         )
-        return (remote.submitted, remote.reviewed) != (local["Submitted"], local["Approved"])
+        remote_counts = (remote.submitted, remote.reviewed, remote.withdrawn)
+        return remote_counts != (local["Submitted"], local["Approved"], local["withdrawn"])
 
     return [hit for hit in hits if has_changed(hit)]
 

@@ -20,6 +20,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from bws.problems import InputError, Problem
+from mturk.answers import WITHDRAWN_ANSWER
 from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
 
@@ -214,6 +215,7 @@ class Ledger:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
             _prepare(connection, name)
         except sqlite3.DatabaseError as error:
             connection.close()
@@ -387,8 +389,10 @@ class Ledger:
     def store_assignments(self, assignments: Iterable[Assignment]) -> tuple[int, int]:
         """Store assignments; return the numbers of new and changed ones.
 
-        Answers and their times are never overwritten; the status of the review is.
+        Answers and their times are never overwritten, except that withdrawn answers are deleted; the status
+        of the review is.
         """
+        assignments = list(assignments)
         rows = [astuple(assignment) for assignment in assignments]
         review_columns = (
             "status",
@@ -409,8 +413,21 @@ class Ledger:
                 f"({', '.join(f'excluded.{name}' for name in review_columns)})",
                 rows,
             )
+            reviewed = connection.total_changes
+            connection.executemany(
+                "UPDATE assignment SET answer_xml = ? WHERE assignment_id = ? AND answer_xml != ?",
+                [
+                    (WITHDRAWN_ANSWER, row.assignment_id, WITHDRAWN_ANSWER)
+                    for row in assignments
+                    if row.answer_xml == WITHDRAWN_ANSWER
+                ],
+            )
+            n_withdrawn = connection.total_changes - reviewed
             new = _count(connection, "assignment") - before
-            return new, connection.total_changes - changes - new
+            counts = new, connection.total_changes - changes - new
+        if n_withdrawn:  # the log is otherwise truncated when the last process closes the file
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return counts
 
     def assignments(self) -> tuple[Assignment, ...]:
         """Return all assignments, by HIT and then by the time of submission."""

@@ -25,9 +25,10 @@ __all__ = [
     "write_answers",
 ]
 
-Reason = Literal["rejected", "unreadable", "invalid", "again"]
+Reason = Literal["rejected", "withdrawn", "unreadable", "invalid", "again"]
 REASONS: Mapping[Reason, str] = {
     "rejected": "assignments were rejected",
+    "withdrawn": "assignments were withdrawn by their participants, and their answers deleted",
     "unreadable": "answers are unreadable",
     "invalid": "answers to a {} are missing or invalid",
     "again": "answers to a {} repeat an earlier answer of the worker",
@@ -138,6 +139,9 @@ def _sort_answers(
     assignment_id = assignment.assignment_id
     if assignment.status == "Rejected":
         excluded.append(ExcludedAnswer(assignment_id, "", "rejected", assignment.feedback))
+        return
+    if assignment.answer_xml == answers.WITHDRAWN_ANSWER:
+        excluded.append(ExcludedAnswer(assignment_id, "", "withdrawn", ""))
         return
     try:
         fields = answers.from_xml(assignment.answer_xml)

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select
 
 from mturk import limits
+from mturk.answers import WITHDRAWN_ANSWER
 from mturk.money import parse_amount
 from mturk.service.api.call import Answer, Call, Parameters, check, check_token, page, record_token
 from mturk.service.api.hits import get_hit
@@ -43,7 +44,7 @@ def assignment_document(row: Row[Any]) -> Answer:
         "ApprovalTime": row.approved,
         "RejectionTime": row.rejected,
         "Deadline": row.deadline,
-        "Answer": row.answer,
+        "Answer": WITHDRAWN_ANSWER if row.submitted and row.answer is None else row.answer,
         "RequesterFeedback": row.feedback,
     }
     return {name: value for name, value in answer.items() if value is not None}

@@ -146,6 +146,8 @@ def hit_document(row: Row[Any]) -> Answer:
         "NumberOfAssignmentsAvailable": row.max_assignments - n_taken,
         "NumberOfAssignmentsCompleted": row.completed,
     }
+    if row.withdrawn:  # not a field of Mechanical Turk; AWS clients ignore it
+        answer["NumberOfAssignmentsWithdrawn"] = row.withdrawn
     return answer | ({"RequesterAnnotation": row.annotation} if row.annotation else {})
 
 

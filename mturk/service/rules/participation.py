@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from mturk.service.clock import Clock
+from mturk.service.rules.erasure import WITHDRAWN, withdraw
 from mturk.service.rules.work import WorkError, register_worker
 from mturk.service.store.database import Database
-from mturk.service.store.schema import assignment, participation, revoked_link, session
+from mturk.service.store.schema import (
+    assignment,
+    consent,
+    consent_wording,
+    participation,
+    revoked_link,
+    session,
+)
 
-__all__ = ["Entry", "Participants", "StudyRules"]
+__all__ = ["FINISHED", "SCREENED_OUT", "Consent", "Entry", "Participants", "StudyRules"]
+
+FINISHED, SCREENED_OUT = "finished", "screened_out"
+"""Outcomes of participations; others are `timed_out` and `WITHDRAWN`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,21 @@ class StudyRules:
     """Studies whose participants cannot take part."""
 
 
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """The wording to which a participant consents."""
+
+    version: str
+    """Version of the study's information."""
+    language: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the wording."""
+        return _digest(self.text)
+
+
 class Participants:
     """Participations in studies and sessions of workers; each method is one transaction.
 
@@ -57,13 +83,28 @@ class Participants:
         with self.database.read() as connection:
             return _find_participation(connection, entry, browser, rules) is not None
 
+    def has_consented(self, entry: Entry, wordings: Collection[Consent]) -> bool:
+        """Return whether the worker's last consent in the study is to one of the wordings."""
+        query = (
+            select(consent.c.version, consent.c.digest)
+            .join(participation, participation.c.number == consent.c.participation)
+            .where(_is_participation(entry.worker, entry.study), consent.c.withdrawn.is_(None))
+            .order_by(consent.c.number.desc())
+        )
+        with self.database.read() as connection:
+            row = connection.execute(query.limit(1)).first()
+        return row is not None and tuple(row) in {(one.version, one.digest) for one in wordings}
+
     def enter(
-        self, entry: Entry, nonce: str, browser: str, rules: StudyRules, *, country: str | None = None
+        self, entry: Entry, nonce: str, browser: str, rules: StudyRules, *, country: str | None = None,
+        agreed: Consent | None = None, answers: Mapping[str, str] | None = None,
+        outcome: str | None = None,
     ) -> int | None:  # fmt: skip
         """Begin a worker's session; return the number of the participation, None outside studies.
 
-        `browser` is the key of the browser; only digests of it and of `nonce` are stored. Raises WorkError
-        as `is_known`.
+        `browser` is the key of the browser; only digests of it and of `nonce` are stored. `agreed` is the
+        wording to which the worker has consented now; `answers` are those to the questions before the study,
+        and `outcome` is ``screened_out`` if they were not accepted. Raises WorkError as `is_known`.
         """
         now = self.clock.now()
         with self.database.write() as connection:
@@ -73,9 +114,12 @@ class Participants:
                 values = {
                     "study": entry.study, "worker_id": entry.worker, "panel_study": entry.panel_study,
                     "panel_session": entry.panel_session, "browser": _digest(browser), "joined": now,
+                    "answers": dict(answers) if answers and not outcome else None, "outcome": outcome,
                 }  # fmt: skip
                 query = insert(participation).values(**values).returning(participation.c.number)
                 number = connection.execute(query).scalar_one()
+            if agreed is not None and entry.study and number is not None:
+                _record_consent(connection, number, entry.study, agreed, now)
             connection.execute(
                 insert(session).values(
                     session_id=_digest(nonce), worker_id=entry.worker, participation=number, started=now
@@ -119,14 +163,50 @@ class Participants:
         with self.database.read() as connection:
             return connection.scalar(query.limit(1)) is not None
 
+    def outcome(self, worker_id: str, study: str, max_seconds: float | None) -> str | None:
+        """Return the outcome of a worker's participation; None while it continues.
+
+        After `max_seconds` since the first entry, a participation that continues ends as ``timed_out``.
+        """
+        query = (
+            select(participation.c.number, participation.c.joined, participation.c.outcome)
+            .where(_is_participation(worker_id, study), participation.c.released.is_(None))
+            .order_by(participation.c.number)
+        )
+        with self.database.read() as connection:
+            rows = connection.execute(query).all()
+        known = next((row.outcome for row in reversed(rows) if row.outcome), None)
+        if known or max_seconds is None or not rows:
+            return known
+        if self.clock.now() < rows[0].joined + max_seconds:
+            return None
+        self._end(rows[-1].number, "timed_out")
+        return "timed_out"
+
     def complete(self, number: int) -> None:
         """Record that a participant has received the completion code."""
         with self.database.write() as connection:
             connection.execute(
                 update(participation)
                 .where(participation.c.number == number, participation.c.completed.is_(None))
-                .values(completed=self.clock.now())
+                .values(completed=self.clock.now(), outcome=FINISHED)
             )
+
+    def _end(self, number: int, outcome: str) -> None:
+        with self.database.write() as connection:
+            connection.execute(
+                update(participation)
+                .where(participation.c.number == number, participation.c.outcome.is_(None))
+                .values(outcome=outcome)
+            )
+
+    def withdraw(self, worker_id: str, study: str) -> int | None:
+        """Delete a worker's answers in a study; return their number, None if the worker never took part."""
+        with self.database.write() as connection:
+            query = select(participation.c.number).where(_is_participation(worker_id, study))
+            if connection.scalar(query.limit(1)) is None:
+                return None
+            return withdraw(connection, worker_id, study, self.clock.now())
 
     def release(self, worker_id: str, study: str) -> int:
         """End the sessions and bindings of a worker in a study; return the number of bindings.
@@ -169,14 +249,26 @@ class Participants:
             .where(others.c.worker_id == participation.c.worker_id)
             .scalar_subquery()
         )
+        last_consent = (
+            select(func.max(consent.c.number))
+            .where(consent.c.participation == participation.c.number)
+            .correlate(participation)
+            .scalar_subquery()
+        )
         query = (
             select(
                 participation,
+                consent.c.version.label("consent_version"),
+                consent.c.digest.label("consent_digest"),
+                consent.c.language.label("consent_language"),
+                consent.c.at.label("consented"),
+                consent.c.withdrawn,
                 n_studies.label("n_studies"),
                 assignment.c.assignment_id,
                 assignment.c.status,
             )
             .outerjoin(assignment, assignment.c.participation == participation.c.number)
+            .outerjoin(consent, consent.c.number == last_consent)
             .order_by(participation.c.number, assignment.c.number)
         )
         if study is not None:
@@ -196,10 +288,11 @@ def _find_participation(
     ).all()
     bound_rows = [row for row in rows if row.released is None]
     same_session = [row for row in bound_rows if row.panel_session == entry.panel_session]
-    if entry.panel_session and same_session:
-        return int(same_session[0].number)
-    if bound_rows and _digest(browser) not in {row.browser for row in bound_rows}:
+    has_proof = bool(entry.panel_session and same_session)
+    if not has_proof and bound_rows and _digest(browser) not in {row.browser for row in bound_rows}:
         raise WorkError("Bound", "The id has entered this study from another session.")
+    if any(row.outcome == WITHDRAWN for row in bound_rows):
+        raise WorkError("Withdrawn", "The participant has withdrawn from this study.")
     if not rows:
         _check_admission(connection, entry, rules)
     return int(same_session[0].number) if same_session else None
@@ -213,11 +306,27 @@ def _check_admission(connection: Connection, entry: Entry, rules: StudyRules) ->
     if not set(rules.excluded_studies).isdisjoint(earlier_studies):
         raise WorkError("Excluded", "The id took part in an excluded study.")
     count = select(func.count(participation.c.worker_id.distinct())).where(
-        participation.c.study == entry.study
+        participation.c.study == entry.study,
+        func.coalesce(participation.c.outcome, "") != SCREENED_OUT,
     )
     limit = rules.max_participants
     if limit is not None and (connection.scalar(count) or 0) >= limit:
         raise WorkError("StudyFull", "The study has all its participants.")
+
+
+def _record_consent(
+    connection: Connection, number: int, study: str, agreed: Consent, now: float
+) -> None:
+    query = select(consent_wording.c.digest).where(consent_wording.c.digest == agreed.digest)
+    if connection.scalar(query) is None:
+        values = {"digest": agreed.digest, "language": agreed.language, "text": agreed.text}
+        connection.execute(insert(consent_wording).values(**values))
+    connection.execute(
+        insert(consent).values(
+            participation=number, study=study, version=agreed.version, digest=agreed.digest,
+            language=agreed.language, at=now,
+        )
+    )  # fmt: skip
 
 
 def _is_participation(worker_id: str, study: str | None) -> Any:

@@ -54,6 +54,7 @@ WorkCode = Literal[
     "Bound",
     "Excluded",
     "StudyFull",
+    "Withdrawn",
 ]
 NEXT_HIT_POOL_SIZE = 20
 """Number of HITs from which a worker's next one is chosen, so that the order differs between workers."""

@@ -81,6 +81,8 @@ def _routes(site: Site) -> list[Route | Mount]:
         get("/work/start", entry.start),
         post("/work/start", entry.complete_start),
         post("/work/leave", entry.sign_out),
+        get("/work/withdraw", entry.withdraw),
+        post("/work/withdraw", entry.confirm_withdrawal),
         get("/work/preview/{hit_id}", task_pages.preview),
         post("/work/accept", task_pages.accept),
         get("/work/next", task_pages.next_task),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from starlette.responses import Response
 
-from mturk.service.rules.participation import Entry, StudyRules
+from mturk.service.rules.participation import SCREENED_OUT, Entry, StudyRules
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
     LinkError,
@@ -17,9 +18,14 @@ from mturk.service.site.links import (
     recruited_worker,
 )
 from mturk.service.site.sessions import Session
+from mturk.service.site.studies import PanelStudy
+from mturk.service.site.texts import LANGUAGES
 from mturk.service.site.visit import RefusedError, Visit
 
-__all__ = ["complete_start", "enter", "enter_openly", "enter_page", "join", "sign_out", "start"]
+__all__ = [
+    "complete_start", "confirm_withdrawal", "ended_page", "enter", "enter_openly", "enter_page", "join",
+    "sign_out", "start", "withdraw",
+]  # fmt: skip
 
 WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 
@@ -38,7 +44,7 @@ def enter_openly(visit: Visit) -> Response:
         return visit.page("enter.html", status=422, bad=True, entered=worker)
     entry = Entry(worker)
     if _is_known(visit, entry):  # the form has confirmed the entry
-        return _complete_entry(visit, entry, None)
+        return _complete_entry(visit, entry, ())
     return _start_entry(visit, entry)
 
 
@@ -85,7 +91,7 @@ def start(visit: Visit) -> Response:
     entry = visit.session.pending
     if entry is None:
         return visit.redirect("/work/")
-    return _start_page(visit, entry, _is_known(visit, entry), [])
+    return _start_page(visit, entry, _asked(visit, entry), [])
 
 
 def complete_start(visit: Visit) -> Response:
@@ -93,23 +99,56 @@ def complete_start(visit: Visit) -> Response:
     entry = visit.session.pending
     if entry is None:
         return visit.redirect("/work/")
-    is_known = _is_known(visit, entry)
-    missing = [] if is_known else _missing_fields(visit, entry)
+    asked = _asked(visit, entry)
+    if "consent" in asked and visit.field("decline") == "yes":
+        visit.change_session(pending=None)
+        return ended_page(visit, visit.site.studies[entry.study or ""], "no_consent")
+    missing = [name for name in asked if not _is_answered(visit, entry, name)]
     if missing:
-        return _start_page(visit, entry, is_known, missing)
-    return _complete_entry(visit, entry, None if is_known else visit.field("country"))
+        return _start_page(visit, entry, asked, missing)
+    return _complete_entry(visit, entry, asked)
 
 
-def _complete_entry(visit: Visit, entry: Entry, country: str | None) -> Response:
+def ended_page(visit: Visit, study: PanelStudy, outcome: str) -> Response:
+    """Show how a participation ended, with the code of the outcome if there is one."""
+    code = study.code(outcome)
+    address = study.completion_url(outcome) if code else ""
+    return visit.page("ended.html", outcome=outcome, code=code, address=address)
+
+
+def withdraw(visit: Visit) -> Response:
+    """Show what a withdrawal from the study deletes and what it keeps."""
+    if visit.worker and visit.study is None:
+        return visit.redirect("/work/")
+    return visit.page("withdraw.html")
+
+
+def confirm_withdrawal(visit: Visit) -> Response:
+    """Withdraw the participant from the study, and end the session."""
+    worker, study = visit.worker, visit.study
+    if study is None:
+        return visit.redirect("/work/")
+    visit.site.participants.withdraw(worker, study.name)
+    visit.sign_out()
+    return ended_page(visit, study, "withdrawn")
+
+
+def _complete_entry(visit: Visit, entry: Entry, asked: Sequence[str]) -> Response:
     """Begin a session of the worker and end that of a previous one in this browser."""
+    study = visit.site.studies.get(entry.study or "")
+    answers = _answers(visit, study, asked)
     # A new nonce invalidates forms of a previous user of this browser.
     session = Session(
         worker=entry.worker, study=entry.study, browser=visit.session.browser,
         language=visit.session.language, automatic=entry.study is not None,
     )  # fmt: skip
     number = visit.site.participants.enter(
-        entry, session.nonce, session.browser, _study_rules(visit, entry), country=country
-    )
+        entry, session.nonce, session.browser, _study_rules(visit, entry),
+        country=visit.field("country") if "country" in asked else None,
+        agreed=study.consent(visit.language) if study and "consent" in asked else None,
+        answers=answers,
+        outcome=None if study is None or _are_accepted(study, answers) else SCREENED_OUT,
+    )  # fmt: skip
     if visit.session.worker is not None:
         visit.site.participants.leave(visit.session.nonce)
     visit.session = replace(session, participation=number)
@@ -132,20 +171,61 @@ def _study_rules(visit: Visit, entry: Entry) -> StudyRules:
     return visit.site.studies[entry.study].rules
 
 
-def _missing_fields(visit: Visit, entry: Entry) -> list[str]:
-    missing = [] if visit.field("country") in country_names(visit.language) else ["country"]
-    if entry.study and visit.field("consent") != "yes":
-        missing.append("consent")
-    return missing
+def _asked(visit: Visit, entry: Entry) -> list[str]:
+    """Return what the start page asks for: consent, country, and names of fields of questions."""
+    is_known = _is_known(visit, entry)
+    if entry.study is None:
+        return [] if is_known else ["country"]
+    study = visit.site.studies[entry.study]
+    wordings = [study.consent(language) for language in LANGUAGES]
+    asked = [] if visit.site.participants.has_consented(entry, wordings) else ["consent"]
+    if not is_known:
+        asked += ["country"] if study.country else []
+        asked += [question.field_name for question in study.questions]
+    return asked
 
 
-def _start_page(visit: Visit, entry: Entry, is_known: bool, missing: list[str]) -> Response:
+def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
+    """Return whether a field of the start page has a valid answer."""
+    if name == "consent":
+        return visit.field("consent") == "yes"
+    if name == "country":
+        return visit.field("country") in country_names(visit.language)
+    questions = {one.field_name: one for one in visit.site.studies[entry.study or ""].questions}
+    return questions[name].is_valid(visit.field(name).strip())
+
+
+def _answers(visit: Visit, study: PanelStudy | None, asked: Sequence[str]) -> dict[str, str]:
+    """Return question id -> answer of the questions that were asked."""
+    questions = study.questions if study else ()
+    return {
+        question.id: visit.field(question.field_name).strip()
+        for question in questions
+        if question.field_name in asked
+    }
+
+
+def _are_accepted(study: PanelStudy, answers: Mapping[str, str]) -> bool:
+    return all(
+        question.is_accepted(answers[question.id])
+        for question in study.questions
+        if question.id in answers
+    )
+
+
+def _start_page(
+    visit: Visit, entry: Entry, asked: Sequence[str], missing: Sequence[str]
+) -> Response:
     study = visit.site.studies.get(entry.study or "")
+    questions = study.questions if study else ()
     return visit.page(
-        "start.html", status=422 if missing else 200, missing=missing, entry=entry, known=is_known,
+        "start.html", status=422 if missing else 200, asked=asked, missing=missing, entry=entry,
         countries=countries(visit.language), chosen=visit.field("country"),
         consented=visit.field("consent") == "yes", entered_study=study,
         paragraphs=study.paragraphs(visit.language) if study else [],
+        information=visit.t(study.information_key if study else "start.information"),
+        questions=[question for question in questions if question.field_name in asked],
+        given={question.field_name: visit.field(question.field_name) for question in questions},
     )  # fmt: skip
 
 

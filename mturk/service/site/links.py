@@ -26,6 +26,7 @@ __all__ = [
     "recruited_worker",
     "study_link",
     "submit_address",
+    "worker_id_of",
     "worker_link",
 ]
 
@@ -134,6 +135,15 @@ def own_id(worker_id: str) -> str:
     """
     participant = worker_id.removeprefix(RECRUITED_PREFIX)
     return worker_id if participant == worker_id else participant.lower()
+
+
+def worker_id_of(text: str) -> str:
+    """Return the worker id for a worker id or an id at Prolific.
+
+    >>> worker_id_of("5f3c1a2b4d5e6f708192a3b4"), worker_id_of("AANNA1")
+    ('APROLIFIC5F3C1A2B4D5E6F708192A3B4', 'AANNA1')
+    """
+    return recruited_worker(text) if PARTICIPANT_ID.fullmatch(text) else text
 
 
 def submit_address(

@@ -10,8 +10,10 @@ from urllib.parse import quote, urlsplit
 
 from bws.problems import InputError, Problem
 from bws.textio import read_toml
-from mturk.service.rules.participation import StudyRules
+from mturk.service.rules.participation import Consent, StudyRules
 from mturk.service.site.panel_signature import read_key_set, signed_parameters
+from mturk.service.site.study_questions import StudyQuestion, read_questions
+from mturk.service.site.texts import text
 
 __all__ = ["PanelStudy", "read_studies"]
 
@@ -28,6 +30,13 @@ SETTING_TYPES: Mapping[str, type] = {
     "exclude": list,
     "link_days": int,
     "prolific_keys": str,
+    "version": str,
+    "screened_out_code": str,
+    "no_consent_code": str,
+    "timed_out_code": str,
+    "minutes": int,
+    "country": bool,
+    "questions": list,
 }
 
 
@@ -60,6 +69,21 @@ class PanelStudy:
     prolific_keys: str = ""
     """File of Prolific's public keys (JSON Web Key Set); if set, links need Prolific's signature."""
 
+    version: str = "1"
+    """Version of the information and consent; after a change, participants are asked again."""
+    screened_out_code: str = ""
+    """Code for participants whose answers are not accepted; empty: none."""
+    no_consent_code: str = ""
+    """Code for those who do not consent."""
+    timed_out_code: str = ""
+    """Code for those who have not finished in `minutes`."""
+    minutes: int | None = None
+    """Time for the whole study from the first entry; None: unlimited."""
+    country: bool = True
+    """Whether participants are asked for their country; otherwise they meet no requirement of a location."""
+    questions: Sequence[StudyQuestion] = ()
+    """Questions after the consent."""
+
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise ValueError(
@@ -69,7 +93,8 @@ class PanelStudy:
             raise ValueError(f"study {self.name!r} has no completion code")
         if self.hits is not None and self.hits < 1:
             raise ValueError(f"study {self.name!r}: hits is {self.hits}; expected 1 or more")
-        for name, count in (("participants", self.participants), ("link_days", self.link_days)):
+        for name in ("participants", "link_days", "minutes"):
+            count = getattr(self, name)
             if count is not None and count < 1:
                 raise ValueError(f"study {self.name!r}: {name} is {count}; expected 1 or more")
         if self.prolific_keys:
@@ -95,18 +120,38 @@ class PanelStudy:
         """Limits on the participants."""
         return StudyRules(self.participants, self.exclude)
 
-    def completion_url(self) -> str:
-        """Return the panel's address for completed participants; empty if not set.
+    def code(self, outcome: str) -> str:
+        """Return the code of an outcome: finished, screened_out, no_consent or timed_out; empty if none."""
+        codes = {
+            "finished": self.completion_code, "screened_out": self.screened_out_code,
+            "no_consent": self.no_consent_code, "timed_out": self.timed_out_code,
+        }  # fmt: skip
+        return codes.get(outcome, "")
+
+    def completion_url(self, outcome: str = "finished") -> str:
+        """Return the panel's address for participants with this outcome; empty if not set.
 
         >>> PanelStudy("pilot", "C1 X").completion_url()
         'https://app.prolific.com/submissions/complete?cc=C1%20X'
         """
-        return self.return_url.replace("{code}", quote(self.completion_code, safe=""))
+        return self.return_url.replace("{code}", quote(self.code(outcome), safe=""))
+
+    @property
+    def information_key(self) -> str:
+        """Key of the text that says what is stored."""
+        return "start.information" if self.country else "start.information.no_country"
+
+    def consent(self, language: str) -> Consent:
+        """Return the wording to which participants consent in a language."""
+        sentences = [text(language, key) for key in (self.information_key, "start.consent")]
+        return Consent(
+            self.version, language, "\n\n".join([*self.paragraphs(language), *sentences])
+        )
 
     def paragraphs(self, language: str) -> list[str]:
         """Return the paragraphs of the information in this language, else in the other."""
-        text = self.information.get(language) or next(iter(self.information.values()), "")
-        return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text) if paragraph.strip()]
+        words = self.information.get(language) or next(iter(self.information.values()), "")
+        return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", words) if paragraph.strip()]
 
 
 def read_studies(path: str) -> list[PanelStudy]:
@@ -135,8 +180,12 @@ def _parse_study(name: str, table: Any) -> PanelStudy:
             raise ValueError(
                 f"study {name!r}: unknown setting {key}; expected one of {', '.join(allowed)}"
             )
-        if not isinstance(value, SETTING_TYPES[key]) or isinstance(value, bool):
+        if type(value) is not SETTING_TYPES[key]:
             raise ValueError(
                 f"study {name!r}: {key} is {value!r}; expected {SETTING_TYPES[key].__name__}"
             )
-    return PanelStudy(name, **{"completion_code": "", **table})
+    try:
+        questions = read_questions(table.get("questions", ()))
+    except ValueError as error:
+        raise ValueError(f"study {name!r}: {error}") from None
+    return PanelStudy(name, **{"completion_code": "", **table, "questions": questions})

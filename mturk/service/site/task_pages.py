@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 from starlette.responses import Response
 
+from mturk.service.rules.participation import SCREENED_OUT
 from mturk.service.rules.work import OpenAssignment, WorkError
-from mturk.service.site.entry import enter_page
+from mturk.service.site.entry import ended_page, enter_page
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
+from mturk.service.site.studies import PanelStudy
 from mturk.service.site.visit import RefusedError, Visit
 
 __all__ = [
@@ -55,6 +57,8 @@ def preview(visit: Visit) -> Response:
 
 def accept(visit: Visit) -> Response:
     """Accept a HIT, or the next HIT of a group."""
+    if visit.study:  # its tasks are chosen by `next_task`, under the rules of the study
+        return visit.redirect("/work/next")
     hit_id, group_id = visit.field("hit"), visit.field("group")
     assignment = visit.site.work.accept(visit.worker, hit_id or None, group_id or None)
     visit.change_session(group=group_id or None)
@@ -69,8 +73,13 @@ def next_task(visit: Visit) -> Response:
     if visit.study is None:
         return visit.redirect("/work/")
     work = visit.site.work
+    outcome = _outcome(visit, visit.study)
+    if outcome == SCREENED_OUT:
+        return ended_page(visit, visit.study, outcome)
     for assignment in work.open_assignments(visit.worker):
         return visit.redirect(f"/work/assignment/{assignment.assignment_id}")
+    if outcome == "timed_out":
+        return ended_page(visit, visit.study, outcome)
     for group_id in [] if _has_done_enough(visit) else _available_groups(visit):
         try:
             accepted = work.accept(
@@ -85,6 +94,13 @@ def next_task(visit: Visit) -> Response:
     if n_submitted and visit.session.participation is not None:
         visit.site.participants.complete(visit.session.participation)
     return visit.page("finished.html", done=n_submitted)
+
+
+def _outcome(visit: Visit, study: PanelStudy) -> str | None:
+    """Return the outcome of the visitor's participation; None while it continues."""
+    limited = study.minutes is not None and not _has_done_enough(visit)
+    seconds = 60 * study.minutes if study.minutes is not None and limited else None
+    return visit.site.participants.outcome(visit.worker, study.name, seconds)
 
 
 def _available_groups(visit: Visit) -> list[str]:

@@ -33,6 +33,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "nav.history": ("Mein Fortschritt", "My progress"),
     "nav.qualifications": ("Qualifikationen", "Qualifications"),
     "nav.messages": ("Nachrichten", "Messages"),
+    "nav.withdraw": ("Teilnahme widerrufen", "Withdraw"),
     "nav.leave": ("Abmelden", "Sign out"),
     "nav.you": ("Angemeldet als {worker}", "Signed in as {worker}"),
     "back.work": ("Zu den Aufgaben", "Back to the tasks"),
@@ -91,6 +92,16 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Your ID, your country, your answers and their times are stored. You may stop at any time "
         "without giving a reason; please return any task that you have started.",
     ),
+    "start.information.no_country": (
+        "Gespeichert werden Ihre Kennung, Ihre Antworten und deren Zeitpunkte. Sie können jederzeit ohne "
+        "Angabe von Gründen aufhören; eine begonnene Aufgabe geben Sie dann bitte zurück.",
+        "Your ID, your answers and their times are stored. You may stop at any time without giving a "
+        "reason; please return any task that you have started.",
+    ),
+    "start.decline": ("Ich bin nicht einverstanden", "I do not agree"),
+    "start.optional": ("(freiwillig)", "(optional)"),
+    "start.question.bad": ("Bitte beantworten Sie diese Frage.", "Please answer this question."),
+    "start.number.bad": ("Bitte geben Sie eine ganze Zahl ein.", "Please enter a whole number."),
     "start.button": ("Beginnen", "Start"),
     "start.confirm": (
         "Dieser Link meldet Sie als {worker} an. Fahren Sie nur fort, wenn Sie ihn selbst erhalten haben.",
@@ -250,6 +261,60 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "need not do anything else. Please give up your place on the platform you came from (on "
         "Prolific: “Return submission”).",
     ),
+    # other ends of a study
+    "ended.code": ("Ihr Code lautet:", "Your code is:"),
+    "ended.back.prolific": ("Zurück zu Prolific", "Return to Prolific"),
+    "ended.back": ("Zurück", "Return"),
+    "ended.no_code": (
+        "Bitte geben Sie Ihren Platz auf der Plattform frei, über die Sie gekommen sind (auf Prolific: "
+        "„Return submission“).",
+        "Please give up your place on the platform you came from (on Prolific: “Return submission”).",
+    ),
+    "ended.no_consent.title": ("Sie nehmen nicht teil", "You are not taking part"),
+    "ended.no_consent": (
+        "Ohne Ihr Einverständnis wurde nichts über Sie gespeichert.",
+        "You have not given your consent; nothing about you was stored.",
+    ),
+    "ended.screened_out.title": ("Vielen Dank für Ihr Interesse", "Thank you for your interest"),
+    "ended.screened_out": (
+        "Für diese Studie suchen wir Personen mit anderen Voraussetzungen. Ihre Antworten auf die Fragen "
+        "wurden nicht gespeichert.",
+        "This study looks for people with other characteristics. Your answers to the questions were not "
+        "stored.",
+    ),
+    "ended.timed_out.title": ("Die Zeit ist abgelaufen", "The time is over"),
+    "ended.timed_out": (
+        "Die Zeit für diese Studie ist abgelaufen. Was Sie bis dahin abgesendet haben, zählt.",
+        "The time for this study is over. What you submitted before counts.",
+    ),
+    "ended.withdrawn.title": ("Sie haben Ihre Teilnahme widerrufen", "You have withdrawn"),
+    "ended.withdrawn": (
+        "Ihre Antworten in dieser Studie wurden gelöscht, und Sie sind abgemeldet. Für abgesendete Aufgaben "
+        "werden Sie wie angekündigt bezahlt; danach wird auch Ihre Kennung nicht mehr gebraucht.",
+        "Your answers in this study were deleted, and you are signed out. Tasks that you submitted are paid "
+        "as announced; after that, your ID is no longer needed either.",
+    ),
+    "withdraw.title": ("Teilnahme widerrufen", "Withdraw from the study"),
+    "withdraw.deleted": (
+        "Wenn Sie Ihre Teilnahme widerrufen, werden alle Ihre Antworten in dieser Studie gelöscht, auch die "
+        "Antworten auf Fragen vor der Studie. Eine begonnene Aufgabe wird zurückgegeben.",
+        "If you withdraw, all your answers in this study are deleted, including those to questions before "
+        "the study. A task in progress is returned.",
+    ),
+    "withdraw.kept": (
+        "Erhalten bleiben Zeitpunkte und Beträge von Zahlungen sowie zusammengefasste Ergebnisse, die schon "
+        "veröffentlicht sind.",
+        "The times and amounts of payments are kept, and aggregated results that are already published.",
+    ),
+    "withdraw.paid": (
+        "Aufgaben, die Sie schon abgesendet haben, werden trotzdem bezahlt.",
+        "Tasks that you have already submitted are paid nevertheless.",
+    ),
+    "withdraw.final": (
+        "Das lässt sich nicht rückgängig machen.", "This cannot be undone.",
+    ),
+    "withdraw.button": ("Antworten löschen und abmelden", "Delete my answers and sign out"),
+    "withdraw.back": ("Weiter teilnehmen", "Continue to take part"),
     # a QuestionForm
     "form.submit": ("Absenden", "Submit"),
     "form.required": ("(Pflichtfeld)", "(required)"),
@@ -378,6 +443,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Bitte geben Sie Ihren Platz auf der Plattform frei, über die Sie gekommen sind.",
         "You took part in a related study and cannot take part in this one. Please give up your place on "
         "the platform you came from.",
+    ),
+    "error.Withdrawn": (
+        "Sie haben Ihre Teilnahme an dieser Studie widerrufen; Ihre Antworten sind gelöscht.",
+        "You have withdrawn from this study; your answers are deleted.",
     ),
     "error.StudyFull": (
         "Diese Studie hat bereits alle Teilnehmenden. Bitte geben Sie Ihren Platz auf der Plattform frei, "

@@ -265,6 +265,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
+        "secure_delete = ON",
         f"busy_timeout = {LOCK_TIMEOUT_MILLISECONDS}",
     ):
         connection.execute(f"PRAGMA {pragma}").close()

@@ -118,6 +118,14 @@ hit = Table(
     Column("pending", BigInteger, nullable=False),
     Column("submitted", BigInteger, nullable=False),
     Column("completed", BigInteger, nullable=False),
+    Column(
+        "withdrawn",
+        BigInteger,
+        nullable=False,
+        default=0,
+        server_default="0",
+        comment="submitted assignments whose answers were withdrawn",
+    ),
     Column("unit", BigInteger, nullable=False, comment="reward and fee of one more assignment"),
     Column("committed", BigInteger, nullable=False, comment="what assignments not reviewed cost"),
     Column("held", BigInteger, nullable=False, comment="what the HIT holds of the balance"),
@@ -185,9 +193,7 @@ participation = Table(
     Column("completed", Float, comment="when the completion code was first shown"),
     Column("released", Float, comment="when the requester ended the binding"),
     Column("answers", JSON, comment="question -> answer before the study"),
-    Column(
-        "outcome", String, comment="finished, screened_out, timed_out or withdrawn; null before"
-    ),
+    Column("outcome", String, comment="finished, screened_out, timed_out, withdrawn; null before"),
 )
 Index("participation_of_worker", participation.c.worker_id, participation.c.study)
 Index("participation_in_study", participation.c.study)

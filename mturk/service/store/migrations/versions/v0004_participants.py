@@ -13,6 +13,7 @@ ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 
 def upgrade() -> None:
     """Add the tables; earlier participations have no record of their consent."""
+    op.add_column("hit", sa.Column("withdrawn", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("participation", sa.Column("answers", sa.JSON))
     op.add_column("participation", sa.Column("outcome", sa.String))
     op.create_table(

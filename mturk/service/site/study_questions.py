@@ -1,0 +1,158 @@
+"""Questions to participants before a study, and screening by their answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mturk.service.site.texts import LANGUAGES
+
+__all__ = ["Choice", "StudyQuestion", "read_questions"]
+
+ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
+TYPES = ("choice", "number", "text")
+MAX_ANSWER_CHARACTERS = 500
+NUMBER = re.compile(r"-?\d{1,9}")
+KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum")
+READY_MADE: Mapping[str, Mapping[str, Any]] = {
+    "age": {
+        "text": {"de": "Wie alt sind Sie (in Jahren)?", "en": "How old are you (in years)?"},
+        "type": "number",
+    },
+    "first_language": {
+        "text": {"de": "Was ist Ihre Erstsprache?", "en": "What is your first language?"},
+        "type": "text",
+    },
+}
+"""Id of a question -> its text and type, if the configuration has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option of a question."""
+
+    value: str
+    text: Mapping[str, str]
+    """Language -> text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyQuestion:
+    """A question before a study; an answer that is not accepted ends the participation."""
+
+    id: str
+    text: Mapping[str, str]
+    """Language -> text."""
+    type: str = "text"
+    """One of `TYPES`."""
+    choices: Sequence[Choice] = ()
+    required: bool = True
+    accept: Sequence[str] = ()
+    """Accepted answers, compared without case; empty: all."""
+    minimum: int | None = None
+    """Smallest accepted number."""
+    maximum: int | None = None
+    field_name: str = field(init=False)
+    """Name of the form field."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "field_name", f"question-{self.id}")
+
+    def is_valid(self, answer: str) -> bool:
+        """Return whether an answer can be stored."""
+        if not answer:
+            return not self.required
+        if self.type == "number":
+            return NUMBER.fullmatch(answer) is not None
+        if self.type == "choice":
+            return answer in {choice.value for choice in self.choices}
+        return len(answer) <= MAX_ANSWER_CHARACTERS
+
+    def is_accepted(self, answer: str) -> bool:
+        """Return whether a valid answer passes the screening.
+
+        >>> age = StudyQuestion("age", {"en": "How old are you?"}, "number", minimum=18)
+        >>> age.is_accepted("17"), age.is_accepted("18")
+        (False, True)
+        """
+        if self.accept and answer.casefold() not in {text.casefold() for text in self.accept}:
+            return False
+        if self.minimum is None and self.maximum is None:
+            return True
+        if not answer:
+            return False
+        low = self.minimum is None or int(answer) >= self.minimum
+        return low and (self.maximum is None or int(answer) <= self.maximum)
+
+
+def read_questions(tables: Sequence[Any]) -> tuple[StudyQuestion, ...]:
+    """Return the questions of a study's settings; raise ValueError for the first faulty one."""
+    questions = tuple(_read_question(table) for table in tables)
+    ids = [question.id for question in questions]
+    if repeated := {name for name in ids if ids.count(name) > 1}:
+        raise ValueError(f"question id {min(repeated)!r} occurs twice; expected each once")
+    return questions
+
+
+def _read_question(table: Any) -> StudyQuestion:
+    if not isinstance(table, dict) or not isinstance(table.get("id"), str):
+        raise ValueError(f"question {table!r}; expected a table with an id")
+    name = table["id"]
+    if not ID.fullmatch(name):
+        raise ValueError(
+            f"question id {name!r}; expected lower-case letters, digits and '_', up to 32"
+        )
+    if unknown := sorted(table.keys() - set(KEYS)):
+        raise ValueError(
+            f"question {name!r}: unknown setting {unknown[0]}; expected {', '.join(KEYS)}"
+        )
+    values = {**READY_MADE.get(name, {}), **table}
+    kind = values.setdefault("type", "text")
+    if kind not in TYPES:
+        raise ValueError(f"question {name!r}: type is {kind!r}; expected {', '.join(TYPES)}")
+    values["text"] = _read_text(values.get("text"), f"question {name!r}")
+    values["choices"] = tuple(_read_choice(choice, name) for choice in values.get("choices", ()))
+    if (kind == "choice") != bool(values["choices"]):
+        raise ValueError(f"question {name!r}: choices belong to type choice, and it needs some")
+    _check_screening(name, values)
+    return StudyQuestion(**values)
+
+
+def _check_screening(name: str, values: Mapping[str, Any]) -> None:
+    if not isinstance(values.get("required", True), bool):
+        raise ValueError(
+            f"question {name!r}: required is {values['required']!r}; expected true or false"
+        )
+    accept = values.get("accept", [])
+    if not isinstance(accept, list) or not all(isinstance(text, str) for text in accept):
+        raise ValueError(f"question {name!r}: accept is {accept!r}; expected a list of texts")
+    known = {choice.value for choice in values["choices"]}
+    if values["type"] == "choice" and not set(accept) <= known:
+        raise ValueError(f"question {name!r}: accept is {accept!r}; expected values of its choices")
+    for bound in ("minimum", "maximum"):
+        number = values.get(bound)
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
+            raise ValueError(f"question {name!r}: {bound} is {number!r}; expected an integer")
+        if number is not None and values["type"] != "number":
+            raise ValueError(f"question {name!r}: {bound} belongs to type number")
+
+
+def _read_choice(table: Any, name: str) -> Choice:
+    if not isinstance(table, dict) or not isinstance(table.get("value"), str) or not table["value"]:
+        raise ValueError(
+            f"question {name!r}: choice {table!r}; expected a table with a value and texts"
+        )
+    texts = {key: text for key, text in table.items() if key != "value"}
+    return Choice(
+        table["value"], _read_text(texts, f"question {name!r}: choice {table['value']!r}")
+    )
+
+
+def _read_text(texts: Any, where: str) -> dict[str, str]:
+    """Return language -> text for both languages; one text is used for both."""
+    valid = isinstance(texts, dict) and texts and set(texts) <= set(LANGUAGES)
+    if not valid or not all(isinstance(text, str) and text.strip() for text in texts.values()):
+        raise ValueError(f"{where}: text is {texts!r}; expected texts for {' or '.join(LANGUAGES)}")
+    return {language: texts.get(language) or next(iter(texts.values())) for language in LANGUAGES}

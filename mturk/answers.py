@@ -162,8 +162,8 @@ def _escaped(text: str) -> str:
     return text.replace("\r", "&#13;")  # XML parsers read a bare carriage return as a line feed
 
 
-WITHDRAWN_ANSWER = to_xml(())
-"""XML of an assignment whose answer the participant has withdrawn: it contains no answers."""
+WITHDRAWN_ANSWER = to_xml(()).replace("></", "><!-- withdrawn by the participant --></")
+"""XML of an assignment whose answer the participant has withdrawn; different from an empty submission."""
 
 
 def from_xml(xml: str) -> list[tuple[str, str]]:

@@ -112,7 +112,10 @@ def _add_withdrawn(http_response: Any, parsed: dict[str, Any], **_: Any) -> None
     """Add the numbers of withdrawn answers, which the parser of botocore omits, to listed HITs."""
     if f'"{WITHDRAWN}"'.encode() not in http_response.content:
         return
-    listed = {hit["HITId"]: hit for hit in json.loads(http_response.content)["HITs"]}
+    try:
+        listed = {hit["HITId"]: hit for hit in json.loads(http_response.content)["HITs"]}
+    except (ValueError, RecursionError):  # botocore reports it
+        return
     for hit in parsed.get("HITs", ()):
         hit[WITHDRAWN] = listed[hit["HITId"]].get(WITHDRAWN, 0)
 

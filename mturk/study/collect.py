@@ -116,7 +116,9 @@ def update_hit(
     Raises LookupError if the service has no such HIT.
     """
     assignments = [_assignment(data, name, clock()) for data in _assignments(client, hit_id)]
-    return ledger.store_assignments(ledger.exclude_deleted(assignments))
+    counts = ledger.store_assignments(ledger.exclude_deleted(assignments))
+    ledger.replace_answers(one for one in assignments if one.answer_xml == WITHDRAWN_ANSWER)
+    return counts
 
 
 def worker_ids(client: Any, ledger: Ledger) -> dict[str, str]:

@@ -20,7 +20,6 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from bws.problems import InputError, Problem
-from mturk.answers import WITHDRAWN_ANSWER
 from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
 
@@ -389,10 +388,8 @@ class Ledger:
     def store_assignments(self, assignments: Iterable[Assignment]) -> tuple[int, int]:
         """Store assignments; return the numbers of new and changed ones.
 
-        Answers and their times are never overwritten, except that withdrawn answers are deleted; the status
-        of the review is.
+        Answers and their times are never overwritten; the status of the review is.
         """
-        assignments = list(assignments)
         rows = [astuple(assignment) for assignment in assignments]
         review_columns = (
             "status",
@@ -413,21 +410,21 @@ class Ledger:
                 f"({', '.join(f'excluded.{name}' for name in review_columns)})",
                 rows,
             )
-            reviewed = connection.total_changes
+            new = _count(connection, "assignment") - before
+            return new, connection.total_changes - changes - new
+
+    def replace_answers(self, assignments: Iterable[Assignment]) -> None:
+        """Replace the answers of assignments that were withdrawn, also in the file."""
+        values = [(one.answer_xml, one.assignment_id, one.answer_xml) for one in assignments]
+        if not values:
+            return
+        with self.transaction() as connection:
             connection.executemany(
                 "UPDATE assignment SET answer_xml = ? WHERE assignment_id = ? AND answer_xml != ?",
-                [
-                    (WITHDRAWN_ANSWER, row.assignment_id, WITHDRAWN_ANSWER)
-                    for row in assignments
-                    if row.answer_xml == WITHDRAWN_ANSWER
-                ],
+                values,
             )
-            n_withdrawn = connection.total_changes - reviewed
-            new = _count(connection, "assignment") - before
-            counts = new, connection.total_changes - changes - new
-        if n_withdrawn:  # the log is otherwise truncated when the last process closes the file
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return counts
+        # If another process has the file open, the log is truncated when the last one closes it.
+        self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def assignments(self) -> tuple[Assignment, ...]:
         """Return all assignments, by HIT and then by the time of submission."""

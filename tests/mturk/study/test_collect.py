@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from bws.cli import score
 from bws.files import read_judgments
+from mturk.answers import WITHDRAWN_ANSWER
 from mturk.kinds.tuples.form import best_field, worst_field
 from mturk.study.client import ServiceError
 from mturk.study.collect import update_hit, worker_ids
@@ -206,3 +207,39 @@ def test_concurrent_collectors_store_once(study):
         name = worker_namer(other)
         counts = [update_hit(study.client, other, hit_id, name) for hit_id in study.hit_ids()]
     assert counts == [(0, 0), (0, 0)]
+
+
+def test_withdrawn_answers_leave_the_ledger(study, tmp_path):
+    from sqlalchemy import insert, update
+
+    from mturk.service.rules.participation import Participants
+    from mturk.service.store.schema import assignment, participation
+
+    first, second = study.hit_ids()
+    kept = study.submit("A2", first)
+    gone = [study.submit("A1", hit_id, comment="my secret remark") for hit_id in (first, second)]
+    study.collect()
+    study.client.approve_assignment(AssignmentId=gone[0])
+    study.collect()
+    with study.running.database.write() as connection:
+        values = {"study": "pilot", "worker_id": "A1", "panel_study": "", "panel_session": "",
+                  "browser": "b", "joined": 1.0}  # fmt: skip
+        number = connection.execute(
+            insert(participation).values(**values).returning(participation.c.number)
+        ).scalar_one()
+        connection.execute(
+            update(assignment).where(assignment.c.worker_id == "A1").values(participation=number)
+        )
+    assert Participants(study.running.database, study.running.clock).withdraw("A1", "pilot") == 2
+    assert study.assignment(gone[1])["Answer"] == WITHDRAWN_ANSWER
+    result = study.collect()
+    assert (result.n_hits_read, result.n_new, result.n_changed) == (2, 0, 0)
+    answers = read_valid_answers(study.book)
+    assert answers.counts == {"withdrawn": 2}
+    assert {row.assignment.assignment_id for row in answers.answers} == {kept}
+    assert any("withdrawn by their participants" in note for note in answers.notes())
+    with open(study.path, "rb") as file:
+        assert b"my secret remark" not in file.read()
+    assert study.collect().n_hits_read == 0
+    study.client.approve_assignment(AssignmentId=gone[1])
+    assert study.assignment(gone[1])["AssignmentStatus"] == "Approved"

@@ -26,6 +26,7 @@ from mturk.service.site.app import build_site
 from mturk.service.site.links import study_link, worker_link
 from mturk.service.site.question_frame import build_frame
 from mturk.service.site.studies import PanelStudy
+from mturk.service.site.study_questions import read_questions
 from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, message, qualification_type
 from mturk.study.settings import Settings
@@ -176,7 +177,15 @@ def live(tmp_path):
             f"http://127.0.0.1:{listening_socket.getsockname()[1]}" for listening_socket in sockets
         )
         secret, work = database.secret(), service.work
-        studies = (PanelStudy("pilot", "C0DE-42", title="Wie ähnlich?", hits=2),)
+        dialect = {"id": "dialect", "type": "choice", "text": {"de": "Dialekt?", "en": "Dialect?"},
+                   "choices": [{"value": "yes", "en": "Yes"}, {"value": "no", "en": "No"}]}  # fmt: skip
+        studies = (
+            PanelStudy("pilot", "C0DE-42", title="Wie ähnlich?", hits=2),
+            PanelStudy(
+                "asking", "C1", no_consent_code="NO-42", country=False,
+                questions=read_questions([{"id": "age"}, dialect]),
+            ),
+        )  # fmt: skip
         serve(stack, sockets[0], build_site(
             work, secret, frame_url=frame, site_url=site, open_entry=True, studies=studies))  # fmt: skip
         serve(stack, sockets[1], build_frame(work, secret, site_url=site, frame_url=frame))

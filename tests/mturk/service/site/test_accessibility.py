@@ -131,6 +131,18 @@ def study(live, page):
         live.service.work.submit(open_assignments[0].assignment_id, worker, [("answer", "x")])
     page.goto(live.site + "/work/next")
     yield "finished"
+    page.goto(live.site + "/work/withdraw")
+    yield "withdraw"
+    page.goto(live.study_link("asking", "6f3c1a2b4d5e6f708192a3b4"))
+    page.locator("[name=consent]").check()
+    page.locator("#question-age").fill("12")
+    page.locator("form.card").evaluate("form => { form.noValidate = true; }")
+    page.locator("form.card button.main").click()
+    page.locator(".wrong").wait_for()
+    yield "questions"
+    page.locator("[name=decline]").click()
+    page.locator(".code").wait_for()
+    yield "ended"
 
 
 def violations(frame):
@@ -161,5 +173,5 @@ def test_no_page_keeps_people_out(live, open_page, german_question, locale, sche
             frame.wait_for_load_state()
             if result := violations(frame):
                 wrong[f"{name}, document {number}"] = result
-    assert len(seen) == 18
+    assert len(seen) == 21
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)

@@ -1,0 +1,308 @@
+"""Consent, withdrawal, questions before a study, and the codes for its ends."""
+
+import csv
+import hashlib
+import io
+import json
+
+import pytest
+from sqlalchemy import select
+
+from bws.problems import InputError
+from mturk.answers import WITHDRAWN_ANSWER
+from mturk.service.site.studies import PanelStudy, read_studies
+from mturk.service.site.study_questions import read_questions
+from mturk.service.store.schema import (
+    assignment,
+    consent,
+    consent_wording,
+    hit,
+    participation,
+    worker,
+)
+from tests.mturk.service.site.test_participants import (
+    ANNA,
+    BEN,
+    CARL,
+    command,
+    visit,  # noqa: F401 - a fixture
+)
+
+STUDY = PanelStudy(
+    "pilot", "C0DE", information={"en": "About you.\n\nAbout us.", "de": "Über uns."}
+)
+AGE = {"id": "age", "minimum": 18}
+DIALECT = {
+    "id": "dialect", "type": "choice", "text": {"en": "Do you speak a dialect?"}, "accept": ["yes"],
+    "choices": [{"value": "yes", "en": "Yes", "de": "Ja"}, {"value": "no", "en": "No", "de": "Nein"}],
+}  # fmt: skip
+
+
+def asking(*questions, **settings):
+    return PanelStudy(
+        "pilot", "C0DE", screened_out_code="SCREEN", country=False,
+        questions=read_questions(questions), **settings,
+    )  # fmt: skip
+
+
+def rows(service, table):
+    with service.database.read() as connection:
+        return connection.execute(select(table)).all()
+
+
+def listed(service):
+    return list(csv.DictReader(io.StringIO(command(service, "participants"))))
+
+
+def test_a_consent_is_recorded_with_its_wording(service, visit):  # noqa: F811
+    service.publish()
+    anna, ben = visit(STUDY), visit(STUDY)
+    anna.begin(service)
+    ben.begin(service, BEN, session="x2")
+    german = visit(STUDY)
+    german.headers["accept-language"] = "de"
+    german.begin(service, CARL, session="x3")
+    first, second, third = rows(service, consent)
+    assert (first.study, first.version, first.language) == ("pilot", "1", "en")
+    assert first.at == service.clock.now()
+    assert first.digest == second.digest != third.digest
+    assert third.language == "de"
+    wordings = {row.digest: row.text for row in rows(service, consent_wording)}
+    assert len(wordings) == 2
+    for digest, text in wordings.items():
+        assert hashlib.sha256(text.encode()).hexdigest() == digest
+    shown = visit(STUDY).join(service, "d" * 24, session="x4").text
+    for paragraph in wordings[first.digest].split("\n\n"):
+        assert paragraph in shown
+    row = listed(service)[0]
+    assert row["consent_digest"] == first.digest
+    assert (row["consent_version"], row["consent_language"], row["withdrawn"]) == ("1", "en", "")
+    assert row["participant_id"] == ANNA
+
+
+def test_a_changed_wording_is_asked_for_again_and_only_once(service, visit):  # noqa: F811
+    for _ in range(3):
+        service.publish()
+    anna = visit(STUDY)
+    anna.begin(service)
+    changed = PanelStudy("pilot", "C0DE", information=STUDY.information, version="2")
+    again = visit(changed)
+    page = again.join(service)
+    assert 'name="consent"' in page.text
+    assert 'name="country"' not in page.text
+    refused = again.submit("/work/start", text="/work/start")
+    assert refused.status_code == 422
+    assert again.submit("/work/start", text="/work/start", consent="yes").status_code == 200
+    assert [row.version for row in rows(service, consent)] == ["1", "2"]
+    assert 'name="consent"' not in visit(changed).join(service).text
+
+
+def test_without_consent_nothing_is_stored(service, visit):  # noqa: F811
+    study = PanelStudy("pilot", "C0DE", no_consent_code="NOPE")
+    anna = visit(study)
+    anna.join(service)
+    page = anna.submit("/work/start", text="/work/start", decline="yes")
+    assert "NOPE" in page.text
+    assert "cc=NOPE" in page.text
+    assert "C0DE" not in page.text
+    assert not rows(service, participation)
+    assert not rows(service, worker)
+    without_code = visit()
+    without_code.join(service)
+    page = without_code.submit("/work/start", text="/work/start", decline="yes")
+    assert "Return submission" in page.text
+
+
+def withdrawn(service, visitor):
+    """Submit a task, accept another one and withdraw; return the last page."""
+    for _ in range(3):
+        service.publish()
+    page = visitor.finish(visitor.begin(service))
+    assert "/work/withdraw" in page.text
+    confirmation = visitor.get("/work/withdraw")
+    assert "cannot be undone" in confirmation.text
+    return visitor.submit("/work/withdraw", text="/work/withdraw")
+
+
+def test_who_withdraws_leaves_no_answers_but_is_paid(service, visit):  # noqa: F811
+    anna = visit(STUDY)
+    page = withdrawn(service, anna)
+    assert "answers in this study were deleted" in page.text
+    assert "Signed in" not in page.text
+    done, begun = rows(service, assignment)
+    assert (done.status, done.answer) == ("Submitted", None)
+    assert begun.status == "Returned"
+    assert sum(row.withdrawn for row in rows(service, hit)) == 1
+    [record] = rows(service, consent)
+    assert record.withdrawn == service.clock.now()
+    assert rows(service, participation)[0].outcome == "withdrawn"
+    service.clock.advance(86_401)
+    service.work.offers("AX")  # automatic approval
+    assert rows(service, assignment)[0].status == "Approved"
+    for visitor in (anna, visit(STUDY)):
+        again = visitor.join(service)
+        assert again.status_code == 410
+        assert "You have withdrawn" in again.text
+
+
+def test_withdrawn_answers_are_not_in_the_files_of_the_database(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(STUDY)
+    page = anna.begin(service)
+    anna.finish(page)
+    secret = "MY SECRET ANSWER"
+    with service.database.write() as connection:
+        connection.execute(assignment.update().values(answer=secret * 300))
+    anna.submit("/work/withdraw", text="/work/history")
+    service.database.close()
+    path = service.database.url.database
+    for suffix in ("", "-wal"):
+        try:
+            with open(f"{path}{suffix}", "rb") as file:
+                assert secret.encode() not in file.read()
+        except FileNotFoundError:
+            assert suffix
+
+
+def test_who_has_withdrawn_can_come_back_when_released(service, visit):  # noqa: F811
+    withdrawn(service, visit(STUDY))
+    command(service, "release", ANNA, "--study", "pilot")
+    again = visit(STUDY)
+    assert again.begin(service, session="x9").url.path.startswith("/work/assignment/")
+    assert [row.outcome for row in rows(service, participation)] == ["withdrawn", None]
+
+
+def test_the_requester_withdraws_a_participant(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(STUDY)
+    anna.finish(anna.begin(service))
+    output = command(service, "withdraw", ANNA, "--study", "pilot", "--yes", "--json")
+    assert json.loads(output) == {"deleted": 1}
+    assert rows(service, assignment)[0].answer is None
+    assert "Signed in" not in anna.get("/work/").text
+    problem = command(service, "withdraw", BEN, "--study", "pilot", "--yes", code=2)
+    assert f"{BEN} did not take part in study 'pilot'" in problem
+    assert [row["outcome"] for row in listed(service)] == ["withdrawn"]
+
+
+def test_questions_are_asked_after_the_consent_and_stored(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(asking(AGE, DIALECT, {"id": "first_language", "required": False}))
+    page = anna.join(service).text
+    assert page.index('name="consent"') < page.index('name="question-age"')
+    assert "How old are you (in years)?" in page
+    assert 'name="country"' not in page
+    assert "your country" not in page
+    given = {"consent": "yes", "question-age": "old", "question-dialect": "perhaps"}
+    refused = anna.submit("/work/start", text="/work/start", **given)
+    assert refused.status_code == 422
+    assert "whole number" in refused.text
+    assert 'value="old"' in refused.text
+    assert not rows(service, participation)
+    given |= {"question-age": " 18 ", "question-dialect": "yes"}
+    assert "/work/assignment/" in str(anna.submit("/work/start", text="/work/start", **given).url)
+    assert rows(service, participation)[0].answers == {
+        "age": "18", "dialect": "yes", "first_language": "",
+    }  # fmt: skip
+    row = listed(service)[0]
+    assert (row["question_age"], row["question_dialect"]) == ("18", "yes")
+    anna.submit("/work/withdraw", text="/work/history")
+    assert rows(service, participation)[0].answers is None
+
+
+@pytest.mark.parametrize(
+    "answers", [{"age": "17", "dialect": "yes"}, {"age": "30", "dialect": "no"}]
+)
+def test_who_is_screened_out_gets_its_code_and_no_second_try(service, visit, answers):  # noqa: F811
+    hit_id = service.publish()
+    study = asking(AGE, DIALECT, participants=1)
+    anna = visit(study)
+    anna.join(service)
+    fields = {f"question-{name}": answer for name, answer in answers.items()}
+    page = anna.submit("/work/start", text="/work/start", consent="yes", **fields)
+    assert "SCREEN" in page.text
+    assert "C0DE" not in page.text
+    assert rows(service, participation)[0].answers is None
+    assert rows(service, participation)[0].outcome == "screened_out"
+    token = anna.token("/work/history")
+    anna.post("/work/accept", data={"csrf": token, "hit": hit_id})
+    assert not rows(service, assignment)
+    again = visit(study)
+    assert 'name="question-age"' not in again.join(service).text
+    assert "SCREEN" in again.submit("/work/start", text="/work/start").text
+    ben = visit(study)  # the only place is still free
+    ben.join(service, BEN, session="x2")
+    good = {"question-age": "30", "question-dialect": "yes"}
+    page = ben.submit("/work/start", text="/work/start", consent="yes", **good)
+    assert "/work/assignment/" in str(page.url)
+
+
+def test_the_time_of_a_study_ends(service, visit):  # noqa: F811
+    for _ in range(3):
+        service.publish()
+    study = PanelStudy("pilot", "C0DE", minutes=10, timed_out_code="LATE")
+    anna = visit(study)
+    page = anna.begin(service)
+    service.clock.advance(599)
+    page = anna.finish(page)
+    assert page.url.path.startswith("/work/assignment/")
+    service.clock.advance(2)
+    page = anna.finish(page)  # a task that was begun in time counts
+    assert "LATE" in page.text
+    assert [row.status for row in rows(service, assignment)] == ["Submitted", "Submitted"]
+    assert "LATE" in visit(study).begin(service).text
+    assert rows(service, participation)[0].outcome == "timed_out"
+
+
+def test_who_has_finished_in_time_gets_the_completion_code_later(service, visit):  # noqa: F811
+    for _ in range(3):
+        service.publish()
+    study = PanelStudy("pilot", "C0DE", minutes=10, timed_out_code="LATE", hits=1)
+    anna = visit(study)
+    page = anna.begin(service)
+    service.clock.advance(590)
+    assert "C0DE" in anna.finish(page).text
+    service.clock.advance(1000)
+    assert "C0DE" in anna.get("/work/next").text
+    assert rows(service, participation)[0].outcome == "finished"
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ('[[a.questions]]\nid = "Age"', "question id 'Age'; expected lower-case letters"),
+        ('[[a.questions]]\nid = "x"', "question 'x': text is None; expected texts for de or en"),
+        ('[[a.questions]]\nid = "age"\nwhy = 1', "question 'age': unknown setting why"),
+        ('[[a.questions]]\nid = "age"\ntype = "date"', "question 'age': type is 'date'"),
+        ('[[a.questions]]\nid = "age"\nminimum = "18"', "question 'age': minimum is '18'"),
+        ('[[a.questions]]\nid = "first_language"\nmaximum = 3', "maximum belongs to type number"),
+        ('[[a.questions]]\nid = "age"\n[[a.questions]]\nid = "age"', "'age' occurs twice"),
+        ('[[a.questions]]\nid = "age"\ntype = "choice"', "choices belong to type choice"),
+        ("minutes = 0", "minutes is 0; expected 1 or more"),
+        ('country = "no"', "country is 'no'; expected bool"),
+    ],
+)  # fmt: skip
+def test_faults_of_the_settings_are_named(tmp_path, settings, problem):
+    path = tmp_path / "studies.toml"
+    path.write_text(f'[a]\ncompletion_code = "C"\n{settings}\n', encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_studies(str(path))
+    assert problem in str(caught.value)
+
+
+def test_choices_accept_only_their_values(tmp_path):
+    path = tmp_path / "studies.toml"
+    path.write_text(
+        '[a]\ncompletion_code = "C"\n[[a.questions]]\nid = "x"\ntype = "choice"\naccept = ["maybe"]\n'
+        'text = { de = "?" }\nchoices = [{ value = "yes", de = "Ja" }]\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(InputError, match="expected values of its choices"):
+        read_studies(str(path))
+
+
+def test_a_withdrawn_answer_is_not_an_empty_one():
+    from mturk.answers import from_xml, to_xml
+
+    assert from_xml(WITHDRAWN_ANSWER) == from_xml(to_xml([])) == []
+    assert to_xml([]) != WITHDRAWN_ANSWER

@@ -13,6 +13,7 @@ from giccs.evalrank.cli import COMMANDS as EVALRANK
 from giccs_app.cli import COMMANDS as WORKFLOW
 from giccs_app.packaged_data import COMMANDS as DATA
 from mturk.cli import COMMANDS as HITS
+from mturk.cli.person import COMMANDS as PERSON
 from mturk.cli.prolific import COMMANDS as PROLIFIC
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +27,7 @@ GROUPS = {
     "giccs": WORKFLOW,
     "giccs data": DATA,
     "mturk-hits": HITS,
+    "mturk-hits person": PERSON,
     "mturk-hits prolific": PROLIFIC,
     "giccs-csts": CSTS,
     "giccs-evalrank": EVALRANK,

@@ -32,6 +32,7 @@ COMMANDS = {
     "close": "mturk.cli.review:close",
     "batch": "mturk.cli.review:batch",
     "purge": "mturk.cli.review:purge",
+    "person": "mturk.cli.person:main",
     "prolific": "mturk.cli.prolific:main",
 }
 """Command name -> location of its function, in the order of a study."""

@@ -7,8 +7,10 @@ import contextlib
 import ctypes
 import ipaddress
 import logging
+import math
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +29,7 @@ from mturk.service.api.protocol import Api
 from mturk.service.clock import Clock
 from mturk.service.monitoring.health import Health
 from mturk.service.monitoring.requests import HEALTH_PATH, ObservedApp
+from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkerService
 from mturk.service.site.app import build_site
 from mturk.service.site.question_frame import build_frame
@@ -48,6 +51,8 @@ __all__ = [
 
 log = logging.getLogger("mturk.server")
 DUE_CHECK_SECONDS = 30
+ERASURE_SECONDS = 3600
+"""Interval of the erasure of participants whose time is over."""
 """Interval at which due changes are applied, independent of requests."""
 Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
@@ -138,7 +143,9 @@ def build_apps(
     ]
     # Without keys, protect against DNS rebinding: other host names are rejected.
     guard = [] if options.keys else [_trusted_hosts(options.host)]
-    app = Starlette(routes=routes, middleware=guard, lifespan=_due_changes_lifespan(work))
+    app = Starlette(
+        routes=routes, middleware=guard, lifespan=_due_changes_lifespan(work, options.studies)
+    )
     return _observe(app, "page", options, metrics), _observe(frames, "frame", options, metrics)
 
 
@@ -168,13 +175,20 @@ def _metrics_app(database: Database, metrics: Metrics, host: str) -> Starlette:
 
 
 def _due_changes_lifespan(
-    work: WorkerService,
+    work: WorkerService, studies: Sequence[PanelStudy]
 ) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
+    participants = Participants(work.database, work.clock)
+    retention = {study.name: study.retention_days for study in studies if study.retention_days}
+
     async def apply_periodically() -> None:
+        last_erasure = -math.inf
         while True:
             await asyncio.sleep(DUE_CHECK_SECONDS)
             try:
                 await run_in_threadpool(work.apply_due_changes)
+                if time.monotonic() - last_erasure >= ERASURE_SECONDS:
+                    last_erasure = time.monotonic()
+                    await run_in_threadpool(participants.erase_expired, retention)
             except Exception:  # for example a busy database; retried at the next interval
                 log.exception("due changes could not be applied")
 

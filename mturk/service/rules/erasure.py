@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from mturk.service.rules import lifecycle
 from mturk.service.store.schema import assignment, consent, hit, participation, session
 
-__all__ = ["WITHDRAWN", "withdraw"]
+__all__ = ["WITHDRAWN", "delete_answers", "withdraw"]
 
 WITHDRAWN = "withdrawn"
 """Outcome of a participation whose participant has withdrawn."""
@@ -29,18 +29,7 @@ def withdraw(connection: Connection, worker_id: str, study: str, now: float) -> 
         select(assignment).where(in_study, assignment.c.status == "Accepted")
     ).all():
         lifecycle.release(connection, row, "Returned", now)
-    answered = connection.execute(
-        select(assignment.c.number, assignment.c.hit_id).where(
-            in_study, assignment.c.answer.is_not(None)
-        )
-    ).all()
-    for row in answered:
-        connection.execute(
-            update(assignment).where(assignment.c.number == row.number).values(answer=None)
-        )
-        connection.execute(
-            update(hit).where(hit.c.hit_id == row.hit_id).values(withdrawn=hit.c.withdrawn + 1)
-        )
+    count = delete_answers(connection, in_study)
     is_current = consent.c.participation.in_(numbers) & consent.c.withdrawn.is_(None)
     connection.execute(update(consent).where(is_current).values(withdrawn=now))
     connection.execute(
@@ -50,4 +39,21 @@ def withdraw(connection: Connection, worker_id: str, study: str, now: float) -> 
     )
     is_open = session.c.participation.in_(numbers) & session.c.ended.is_(None)
     connection.execute(update(session).where(is_open).values(ended=now))
+    return count
+
+
+def delete_answers(connection: Connection, condition: ColumnElement[bool]) -> int:
+    """Delete the answers of the assignments that fulfil a condition; return their number."""
+    answered = connection.execute(
+        select(assignment.c.number, assignment.c.hit_id).where(
+            condition, assignment.c.answer.is_not(None)
+        )
+    ).all()
+    for row in answered:
+        connection.execute(
+            update(assignment).where(assignment.c.number == row.number).values(answer=None)
+        )
+        connection.execute(
+            update(hit).where(hit.c.hit_id == row.hit_id).values(withdrawn=hit.c.withdrawn + 1)
+        )
     return len(answered)

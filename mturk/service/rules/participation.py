@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from mturk.service.clock import Clock
 from mturk.service.rules.erasure import WITHDRAWN, withdraw
+from mturk.service.rules.person import erase_expired
 from mturk.service.rules.work import WorkError, register_worker
 from mturk.service.store.database import Database
 from mturk.service.store.schema import (
@@ -199,6 +200,11 @@ class Participants:
                 .where(participation.c.number == number, participation.c.outcome.is_(None))
                 .values(outcome=outcome)
             )
+
+    def erase_expired(self, retention_days: Mapping[str, int]) -> int:
+        """Erase participants whose time is over; see `person.erase_expired`."""
+        with self.database.write() as connection:
+            return erase_expired(connection, retention_days, self.clock.now())
 
     def withdraw(self, worker_id: str, study: str) -> int | None:
         """Delete a worker's answers in a study; return their number, None if the worker never took part."""

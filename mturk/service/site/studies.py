@@ -35,6 +35,7 @@ SETTING_TYPES: Mapping[str, type] = {
     "no_consent_code": str,
     "timed_out_code": str,
     "minutes": int,
+    "retention_days": int,
     "country": bool,
     "questions": list,
 }
@@ -79,6 +80,8 @@ class PanelStudy:
     """Code for those who have not finished in `minutes`."""
     minutes: int | None = None
     """Time for the whole study from the first entry; None: unlimited."""
+    retention_days: int | None = None
+    """Days after a participant's last activity until the identity is erased; None: never."""
     country: bool = True
     """Whether participants are asked for their country; otherwise they meet no requirement of a location."""
     questions: Sequence[StudyQuestion] = ()
@@ -93,7 +96,7 @@ class PanelStudy:
             raise ValueError(f"study {self.name!r} has no completion code")
         if self.hits is not None and self.hits < 1:
             raise ValueError(f"study {self.name!r}: hits is {self.hits}; expected 1 or more")
-        for name in ("participants", "link_days", "minutes"):
+        for name in ("participants", "link_days", "minutes", "retention_days"):
             count = getattr(self, name)
             if count is not None and count < 1:
                 raise ValueError(f"study {self.name!r}: {name} is {count}; expected 1 or more")

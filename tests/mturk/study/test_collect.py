@@ -243,3 +243,33 @@ def test_withdrawn_answers_leave_the_ledger(study, tmp_path):
     assert study.collect().n_hits_read == 0
     study.client.approve_assignment(AssignmentId=gone[1])
     assert study.assignment(gone[1])["AssignmentStatus"] == "Approved"
+
+
+def test_a_person_is_exported_from_and_erased_in_ledgers(study, tmp_path):
+    import json
+
+    from mturk.cli import main
+
+    first, second = study.hit_ids()
+    study.submit("A2", first, comment="of another person")
+    ids = [study.submit("A1", hit_id, comment="my secret remark") for hit_id in (first, second)]
+    study.collect()
+    for assignment_id in ids:
+        study.client.approve_assignment(AssignmentId=assignment_id)
+    study.book.close()
+    path = tmp_path / "person.json"
+    where = ["A1", "--db", study.running.database.url.database, "--ledger", study.path]
+    result = CliRunner().invoke(main, ["person", "export", *where, "-o", str(path)])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(path.read_text("utf-8"))["ledgers"][study.path]
+    assert sorted(row["assignment_id"] for row in rows) == sorted(ids)
+    assert "of another person" not in path.read_text("utf-8")
+    result = CliRunner().invoke(main, ["person", "erase", *where, "--yes"])
+    assert result.exit_code == 0, result.output
+    with open(study.path, "rb") as file:
+        content = file.read()
+    assert b"my secret remark" not in content
+    assert b"of another person" in content
+    again = CliRunner().invoke(main, ["person", "erase", *where, "--yes"])
+    assert again.exit_code == 2
+    assert "nothing is stored about A1" in again.output

@@ -1,0 +1,175 @@
+"""mturk-hits person: export and erasure of all data about one person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.cli.options import option, output_option
+from bws.command import Console, command, group
+from bws.problems import InputError, Problem
+from bws.textio import write_atomic
+from mturk.cli.service import check_database_exists, database_option
+
+if TYPE_CHECKING:
+    from mturk.service.store.database import Database
+
+__all__ = ["COMMANDS", "erase", "export", "main"]
+
+COMMANDS = {"export": "mturk.cli.person:export", "erase": "mturk.cli.person:erase"}
+"""Command name -> location of its function."""
+EXAMPLE = """
+mturk-hits person export 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db -o person.json
+mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db
+"""
+ledgers_option = option(
+    "--ledger ledgers", "Also the ledger of a study; repeat the option for further ledgers.",
+    multiple=True, metavar="FILE",
+)  # fmt: skip
+
+
+@group("mturk-hits person", COMMANDS, EXAMPLE)
+def main() -> None:
+    """Export or erase all data about one person, at the person's request.
+
+    WORKER is the worker id or the id at Prolific.
+    """
+
+
+@command(
+    "mturk-hits person export",
+    example="mturk-hits person export 5f3c1a2b4d5e6f708192a3b4 --ledger study.db -o person.json",
+)
+@click.argument("worker")
+@database_option
+@ledgers_option
+@output_option
+def export(console: Console, worker: str, db: str, ledgers: Sequence[str], output: str) -> None:
+    """Write everything that is stored about a person, from the service and from ledgers, as JSON.
+
+    Times are seconds since the epoch, amounts are cents. Give the file to this person only.
+    """
+    from mturk.service.rules.person import export as exported
+    from mturk.service.site.links import worker_id_of
+
+    worker_id = worker_id_of(worker)
+    with _open_database(db) as database, database.read() as connection:
+        tables = exported(connection, worker_id)
+    by_ledger = {path: _ledger_rows(path, worker_id) for path in ledgers}
+    if not any(tables.values()) and not any(by_ledger.values()):
+        raise InputError(Problem("WORKER", None, f"nothing is stored about {worker}"))
+    document = {"worker_id": worker_id, "service": tables, "ledgers": by_ledger}
+    if console.as_json and output == "-":
+        console.answer("", document)
+        return
+    write_atomic(output, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    if output != "-":
+        n_rows = sum(map(len, tables.values())) + sum(map(len, by_ledger.values()))
+        console.answer(f"{output}: {n_rows} records", {"records": n_rows})
+
+
+@command(
+    "mturk-hits person erase",
+    example="mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --ledger study.db",
+)
+@click.argument("worker")
+@database_option
+@ledgers_option
+@option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
+def erase(console: Console, worker: str, db: str, ledgers: Sequence[str], yes: bool) -> None:
+    """Remove a person's identity and answers from the service and from ledgers.
+
+    Times and amounts of payments, and the consent without the person, stay under a random id. Files written
+    before are not changed. Submitted assignments must be reviewed first. If the command is interrupted, run
+    it again.
+    """
+    from mturk.service.rules.person import PendingPaymentError, export
+    from mturk.service.rules.person import erase as erased
+    from mturk.service.site.links import worker_id_of
+
+    worker_id = worker_id_of(worker)
+    with _open_database(db) as database:
+        with database.read() as connection:
+            known = any(export(connection, worker_id).values())
+        in_ledgers = {path: len(_ledger_rows(path, worker_id)) for path in ledgers}
+        if not known and not any(in_ledgers.values()):
+            raise InputError(Problem("WORKER", None, f"nothing is stored about {worker}"))
+        if not yes:
+            question = f"Permanently delete the answers and identity of {worker}?"
+            click.confirm(f"{question} Payments stay under a random id.", abort=True, err=True)
+        counts: dict[str, int] = {}
+        if known:
+            try:
+                with database.write() as connection:
+                    counts = erased(connection, worker_id, _now())
+            except PendingPaymentError as error:
+                message = f"{error}; review them first: {', '.join(error.assignment_ids)}"
+                raise InputError(Problem("WORKER", None, message)) from None
+    for path, count in in_ledgers.items():
+        if count:
+            _purge(path, worker_id)
+    total = sum(counts.values()) + sum(in_ledgers.values())
+    console.answer(
+        f"{worker}: {total} records deleted or made anonymous",
+        {"service": counts, "ledgers": in_ledgers},
+    )
+
+
+def _ledger_rows(path: str, worker_id: str) -> list[dict[str, Any]]:
+    """Return the assignments of a person in a ledger and their actions; empty if there are none."""
+    from mturk.study.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        ids = {
+            assignment_id for name in _names(worker_id) for assignment_id in _found(ledger, name)
+        }
+        assignments = [asdict(one) for one in ledger.assignments() if one.assignment_id in ids]
+        actions = [asdict(one) for one in ledger.actions() if one.target in ids]
+    return [*assignments, *actions]
+
+
+def _purge(path: str, worker_id: str) -> None:
+    from mturk.study.ledger import Ledger
+    from mturk.study.privacy import purge_workers
+
+    with Ledger.open(path) as ledger, ledger.exclusive_lock():
+        purge_workers(ledger, [name for name in _names(worker_id) if _found(ledger, name)])
+
+
+def _found(ledger: Any, name: str) -> list[str]:
+    from mturk.study.privacy import find_assignments
+
+    try:
+        return find_assignments(ledger, [name])[name]
+    except InputError:
+        return []
+
+
+def _names(worker_id: str) -> list[str]:
+    """Return the ids of a person in ledgers: at the service, and at Prolific."""
+    from mturk.service.site.links import own_id
+
+    return list(dict.fromkeys([worker_id, own_id(worker_id)]))
+
+
+def _now() -> float:
+    from mturk.service.clock import SystemClock
+
+    return SystemClock().now()
+
+
+@contextmanager
+def _open_database(db: str) -> Iterator[Database]:
+    from mturk.service.store.database import Database
+
+    check_database_exists(db)
+    database = Database(db)
+    try:
+        yield database
+    finally:
+        database.close()

@@ -33,6 +33,7 @@ __all__ = [
     "TITLE",
     "TOKEN",
     "TOKEN_LIFETIME_SECONDS",
+    "WORKER_ID",
     "LengthLimit",
     "RangeLimit",
     "assignments_increase_problem",
@@ -115,6 +116,8 @@ BONUS_REASON = LengthLimit("Reason", 4_096)
 MESSAGE_SUBJECT = LengthLimit("Subject", 200)
 MESSAGE_TEXT = LengthLimit("MessageText", 4_096)
 
+WORKER_ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+"""Ids of workers: more than Mechanical Turk's ``A[A-Z0-9]+``, so that names such as ``anna`` are possible."""
 MESSAGE_WORKERS = RangeLimit("the number of WorkerIds", 1, 100)
 LIFETIME = RangeLimit("LifetimeInSeconds", 30, YEAR, "seconds")
 ASSIGNMENT_DURATION = RangeLimit("AssignmentDurationInSeconds", 30, YEAR, "seconds")

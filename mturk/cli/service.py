@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["check_database_exists", "database_option", "invite", "migrate", "serve"]
 
 SECONDS_PER_DAY = 86_400
-WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 RESUME_NOTE = (
     "all HITs and assignments are stored in the database; run the same command to continue"
 )
@@ -275,11 +274,20 @@ def _parse_origin(url: str) -> str:
 def _worker_ids(names: tuple[str, ...], workers: int | None) -> list[str]:
     import secrets
 
+    from mturk.limits import WORKER_ID
+
     if bool(names) == (workers is not None):
         message = "exactly one of WORKER names and --workers is required"
         raise InputError(Problem("WORKER", None, message))
     if wrong := [name for name in names if not WORKER_ID.fullmatch(name)]:
-        message = f"{', '.join(wrong)}: a worker id must be A followed by 1 to 63 capital letters or digits"
+        message = (
+            f"{', '.join(wrong)}: a worker id must be a letter A-Z or a-z followed by up to 63 letters, "
+            "digits, '_', '.' or '-'"
+        )
+        raise InputError(Problem("WORKER", None, message))
+    spelling = {name.lower(): name for name in reversed(names)}
+    if other := [name for name in names if spelling[name.lower()] != name]:
+        message = f"{other[0]} and {spelling[other[0].lower()]} differ only in case; expected distinct ids"
         raise InputError(Problem("WORKER", None, message))
     new_ids = [f"A{secrets.token_hex(7).upper()}" for _ in range(workers or 0)]
     return [*dict.fromkeys(names), *new_ids]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from mturk.limits import WORKER_ID
 from mturk.service.errors import validation_error
 
 __all__ = ["service_model", "validate"]
@@ -15,6 +16,8 @@ __all__ = ["service_model", "validate"]
 API_VERSION = "2017-01-17"
 MAX_TIMESTAMP = 253_402_300_799
 """The last second of the year 9999."""
+WIDER_PATTERNS = {"CustomerId": f"^{WORKER_ID.pattern}$"}
+"""Shape -> pattern that replaces that of botocore's model."""
 MAX_QUOTED_CHARACTERS = 100
 """Maximum number of request characters quoted in an error message."""
 
@@ -87,7 +90,7 @@ def _string(shape: Any, value: Any, path: str, problems: list[str]) -> Any:
         problems.append(
             f"{path} has {len(value)} characters; expected {min_length} to {max_length}"
         )
-    pattern = shape.metadata.get("pattern", "")
+    pattern = WIDER_PATTERNS.get(shape.name, shape.metadata.get("pattern", ""))
     if pattern and not re.fullmatch(
         pattern.removesuffix("$"), value
     ):  # "$" also matches before a final line feed

@@ -21,6 +21,7 @@ from mturk.service.store.schema import (
     participation,
     revoked_link,
     session,
+    worker,
 )
 
 __all__ = ["FINISHED", "SCREENED_OUT", "Consent", "Entry", "Participants", "StudyRules"]
@@ -110,6 +111,7 @@ class Participants:
         now = self.clock.now()
         with self.database.write() as connection:
             number = _find_participation(connection, entry, browser, rules) if entry.study else None
+            _check_spelling(connection, entry.worker)
             register_worker(connection, entry.worker, now, country=country)
             if entry.study and number is None:
                 values = {
@@ -318,6 +320,14 @@ def _check_admission(connection: Connection, entry: Entry, rules: StudyRules) ->
     limit = rules.max_participants
     if limit is not None and (connection.scalar(count) or 0) >= limit:
         raise WorkError("StudyFull", "The study has all its participants.")
+
+
+def _check_spelling(connection: Connection, worker_id: str) -> None:
+    """Raise WorkError if another worker's id differs only in case: both would be taken for one person."""
+    is_alike = func.lower(worker.c.worker_id) == worker_id.lower()
+    spellings = set(connection.scalars(select(worker.c.worker_id).where(is_alike)))
+    if spellings and worker_id not in spellings:
+        raise WorkError("Spelling", "The id exists in another spelling.")
 
 
 def _record_consent(

@@ -55,6 +55,7 @@ WorkCode = Literal[
     "Excluded",
     "StudyFull",
     "Withdrawn",
+    "Spelling",
 ]
 NEXT_HIT_POOL_SIZE = 20
 """Number of HITs from which a worker's next one is chosen, so that the order differs between workers."""

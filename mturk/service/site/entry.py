@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from starlette.responses import Response
 
+from mturk.limits import WORKER_ID
 from mturk.service.rules.participation import SCREENED_OUT, Entry, StudyRules
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
@@ -26,8 +26,6 @@ __all__ = [
     "complete_start", "confirm_withdrawal", "ended_page", "enter", "enter_openly", "enter_page", "join",
     "sign_out", "start", "withdraw",
 ]  # fmt: skip
-
-WORKER_ID = re.compile("A[A-Z0-9]{1,63}")
 
 
 def enter_page(visit: Visit) -> Response:

@@ -58,13 +58,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "enter.worker": ("Kennung", "Worker ID"),
     "enter.worker.hint": (
-        "Ein A, gefolgt von Großbuchstaben und Ziffern, zum Beispiel AREHEARSAL1.",
-        "An A, followed by capital letters and digits, for example AREHEARSAL1.",
+        "Ein Buchstabe, gefolgt von Buchstaben und Ziffern, zum Beispiel anna1.",
+        "A letter, followed by letters and digits, for example anna1.",
     ),
     "enter.worker.bad": (
-        "Diese Kennung ist ungültig. Sie muss mit A beginnen, gefolgt von 1 bis 63 Großbuchstaben "
-        "oder Ziffern.",
-        "This ID is not valid. It must start with A, followed by 1 to 63 capital letters or digits.",
+        "Diese Kennung ist ungültig. Sie muss mit einem Buchstaben (A–Z) beginnen, gefolgt von höchstens "
+        "63 Buchstaben, Ziffern, Punkten, Unter- oder Bindestrichen.",
+        "This ID is not valid. It must start with a letter (A–Z), followed by at most 63 letters, digits, "
+        "dots, underscores or hyphens.",
     ),
     "enter.button": ("Weiter", "Continue"),
     "start.title": ("Bevor es losgeht", "Before you start"),
@@ -443,6 +444,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Bitte geben Sie Ihren Platz auf der Plattform frei, über die Sie gekommen sind.",
         "You took part in a related study and cannot take part in this one. Please give up your place on "
         "the platform you came from.",
+    ),
+    "error.Spelling": (
+        "Diese Kennung gibt es schon in anderer Groß- und Kleinschreibung. Bitte wenden Sie sich an die "
+        "Studienleitung.",
+        "This ID exists already with other upper and lower case. Please contact the researchers.",
     ),
     "error.Withdrawn": (
         "Sie haben Ihre Teilnahme an dieser Studie widerrufen; Ihre Antworten sind gelöscht.",

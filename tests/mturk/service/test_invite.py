@@ -82,7 +82,7 @@ def test_the_service_takes_the_link_and_no_changed_one(endpoint_running, tmp_pat
     [
         ([], "exactly one of"),
         (["AONE", "--workers", 2], "exactly one of"),
-        (["anna", "AONE", "B2"], "4nna, 2B: a worker id must be"),
+        (["4nna", "AONE", "2B"], "4nna, 2B: a worker id must be"),
         (["APROLIFIC1"], "reserved for recruited participants"),
         (["AONE", "--site-url", "http://a.example/path"], "without a path"),
         (["AONE", "--site-url", "a.example"], "without a path"),

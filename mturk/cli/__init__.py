@@ -33,6 +33,7 @@ COMMANDS = {
     "batch": "mturk.cli.review:batch",
     "purge": "mturk.cli.review:purge",
     "person": "mturk.cli.person:main",
+    "audit": "mturk.cli.audit:audit",
     "prolific": "mturk.cli.prolific:main",
 }
 """Command name -> location of its function, in the order of a study."""

@@ -12,6 +12,7 @@ from bws.cli.options import option, output_option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import csv_text, write_atomic
+from mturk.cli.audit import command_user
 from mturk.cli.service import check_database_exists, database_option
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def participants(console: Console, db: str, study: str | None, output: str) -> N
     """
     with _open_participants(db) as people:
         names = people.studies()
-        rows = [_row(row) for row in people.rows(study)]
+        rows = [_row(row) for row in people.rows(study, actor=command_user())]
     if study is not None and study not in names:
         message = (
             f"no participants in study {study!r}; studies: {', '.join(sorted(names)) or 'none'}"
@@ -99,7 +100,7 @@ def release(console: Console, worker: str, study: str, db: str) -> None:
     from mturk.service.site.links import worker_id_of
 
     with _open_participants(db) as people:
-        n_released = people.release(worker_id_of(worker), study)
+        n_released = people.release(worker_id_of(worker), study, actor=command_user())
     if not n_released:
         message = f"{worker} is not bound in study {study!r}; see mturk-hits participants"
         raise InputError(Problem("WORKER", None, message))
@@ -125,7 +126,7 @@ def withdraw(console: Console, worker: str, study: str, db: str, yes: bool) -> N
     if not yes:
         click.confirm(f"delete all answers of {worker} in study {study}?", abort=True, err=True)
     with _open_participants(db) as people:
-        n_deleted = people.withdraw(worker_id_of(worker), study)
+        n_deleted = people.withdraw(worker_id_of(worker), study, actor=command_user())
     if n_deleted is None:
         message = f"{worker} did not take part in study {study!r}; see mturk-hits participants"
         raise InputError(Problem("WORKER", None, message))

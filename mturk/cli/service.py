@@ -61,7 +61,10 @@ def _origins(urls: Sequence[str]) -> list[str]:
 @option("--frame-port", "Port of the question frames.  [default: the next port]",
         type=click.IntRange(0, 65535))  # fmt: skip
 @database_option
-@option("--keys", 'TOML file of access_key = "secret" lines; or set GICCS_KEYS.', metavar="FILE")
+@option(
+    "--keys", 'TOML file of access_key = "secret" lines, or tables with secret and role; or set GICCS_KEYS.',
+    metavar="FILE",
+)  # fmt: skip
 @option("--site-url", "Public URL of the service behind a proxy.", metavar="URL")
 @option("--frame-url", "Public URL of the frames; another host or port.", metavar="URL")
 @option(
@@ -99,10 +102,11 @@ def serve(
     _configure_logging(console, log)
     limit_malloc_arenas()
     panel_studies = _read_studies(studies)
+    access_keys = read_keys(keys, os.environ)
     options = ServerOptions(
         host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
-        keys=read_keys(keys, os.environ), studies=panel_studies, allow_external=allow_external,
-        image_origins=_origins(image_origins),
+        keys=access_keys.secrets, analysts=access_keys.analysts, studies=panel_studies,
+        allow_external=allow_external, image_origins=_origins(image_origins),
         trust_proxy=trust_proxy, metrics=None if metrics is None else _parse_address(metrics),
     )  # fmt: skip
     database = Database(db, balance=_parse_cents(balance))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "AccessDeniedError",
     "ApiError",
     "RequestError",
     "already_exists",
@@ -34,6 +35,15 @@ class RequestError(ApiError):
     """An invalid request: botocore's RequestError. ``code`` is the TurkErrorCode."""
 
     shape = "RequestError"
+
+
+class AccessDeniedError(ApiError):
+    """An operation that is not allowed for the role of the key."""
+
+    shape = "AccessDeniedException"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(self.shape, message)
 
 
 def validation_error(reason: str) -> RequestError:

@@ -10,8 +10,12 @@ import logging
 import math
 import os
 import socket
+<<<<<<< HEAD
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+=======
+from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
+>>>>>>> 47018b4 (Roles of access keys, and an audit log of reads of worker ids, decisions and commands)
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -97,6 +101,8 @@ class ServerOptions:
     frame_url: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
     """Access key -> secret; without keys, unauthenticated access from this machine only."""
+    analysts: Container[str] = ()
+    """Access keys that may only read, and see pseudonyms instead of worker ids."""
     studies: Sequence[PanelStudy] = ()
     allow_external: bool = False
     image_origins: Sequence[str] = ()
@@ -135,7 +141,7 @@ def build_apps(
         work, secret, site_url=addresses.site, frame_url=addresses.frames,
         allow_external=options.allow_external, image_origins=options.image_origins,
     )  # fmt: skip
-    api = Api(database, clock, options.keys)
+    api = Api(database, clock, options.keys, options.analysts)
     routes = [
         Route("/", api.__call__, methods=["POST"]),
         Route(HEALTH_PATH, Health(database).__call__),

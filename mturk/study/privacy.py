@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
 import os
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from bws.problems import InputError, Problem
+from mturk.pseudonyms import pseudonym
 from mturk.study.ledger import Ledger
 
 __all__ = [
@@ -16,26 +16,15 @@ __all__ = [
     "destroy_key",
     "find_assignments",
     "key_path",
-    "pseudonym",
     "pseudonym_namer",
     "purge_workers",
     "worker_namer",
 ]
 
 KEY_BYTES = 32
-DIGITS = 16
 CHECK = "key check"
 Namer = Callable[[str], str]
 """Maps a worker id at the service to the stored name."""
-
-
-def pseudonym(key: bytes, worker_id: str) -> str:
-    """Return the pseudonym of a worker: 64 bits of HMAC-SHA256.
-
-    >>> pseudonym(bytes(32), "A1")
-    'w-ba82317d276eb88c'
-    """
-    return f"w-{hmac.digest(key, worker_id.encode(), 'sha256').hex()[:DIGITS]}"
 
 
 def key_path(ledger: Ledger) -> Path:

@@ -8,7 +8,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from urllib.parse import quote
 from bws.problems import InputError, Problem
 from bws.textio import parse_toml, read_text
 
-__all__ = ["SignatureError", "read_keys", "verify"]
+__all__ = ["AccessKeys", "SignatureError", "read_keys", "verify"]
 
 KEYS_VARIABLE = "GICCS_KEYS"
 """Environment variable with a JSON object of access keys and secrets."""
 MIN_SECRET_CHARACTERS = 16
+OWNER, ANALYST = "owner", "analyst"
+"""Roles of keys."""
 SERVICE = "mturk-requester"
 REGION = "us-east-1"
 """The only region of Mechanical Turk."""
@@ -43,17 +46,28 @@ class SignatureError(Exception):
         self.code = code
 
 
-def read_keys(path: str | None, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return access key -> secret, from a TOML file (``access_key = "secret"``) or GICCS_KEYS.
+@dataclass(frozen=True, slots=True)
+class AccessKeys:
+    """The access keys of a service."""
 
-    Empty if neither is set. Raises InputError if other users can read the file, or a secret is too short.
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Access key -> secret."""
+    analysts: frozenset[str] = frozenset()
+    """Access keys with the role analyst; the others belong to owners."""
+
+
+def read_keys(path: str | None, environment: Mapping[str, str]) -> AccessKeys:
+    """Return the access keys of a TOML file or of GICCS_KEYS; none if neither is set.
+
+    A key is ``access_key = "secret"``, or a table with ``secret`` and ``role`` (owner or analyst). Raises
+    InputError if other users can read the file, a secret is too short or a role is unknown.
     """
     if path is not None:
         _check_private(path)
         return _validate_keys(path, _parse_toml_keys(path))
     if KEYS_VARIABLE in environment:
         return _validate_keys(KEYS_VARIABLE, _parse_json_keys(environment[KEYS_VARIABLE]))
-    return {}
+    return AccessKeys()
 
 
 def _check_private(path: str) -> None:
@@ -83,25 +97,34 @@ def _parse_json_keys(text: str) -> Any:
         raise InputError(Problem(KEYS_VARIABLE, None, message)) from None
 
 
-def _validate_keys(source: str, values: Any) -> dict[str, str]:
+def _validate_keys(source: str, values: Any) -> AccessKeys:
     if not isinstance(values, dict) or not values:
         raise InputError(
             Problem(
                 source, None, "contains no keys; expected at least one access key and its secret"
             )
         )
-    problems = [
-        Problem(
-            source,
-            None,
-            f"the secret of {key} must be a string of at least {MIN_SECRET_CHARACTERS} characters",
-        )
-        for key, secret in values.items()
-        if not isinstance(secret, str) or len(secret) < MIN_SECRET_CHARACTERS
-    ]
-    if problems:
+    tables = {
+        str(key): value if isinstance(value, dict) else {"secret": value}
+        for key, value in values.items()
+    }
+    if problems := [
+        Problem(source, None, text) for key in tables for text in _key_problems(key, tables[key])
+    ]:
         raise InputError(problems)
-    return {str(key): secret for key, secret in values.items()}
+    secrets = {key: table["secret"] for key, table in tables.items()}
+    analysts = frozenset(key for key, table in tables.items() if table.get("role") == ANALYST)
+    return AccessKeys(secrets, analysts)
+
+
+def _key_problems(key: str, table: Mapping[str, Any]) -> Iterator[str]:
+    secret, role = table.get("secret"), table.get("role", OWNER)
+    if not isinstance(secret, str) or len(secret) < MIN_SECRET_CHARACTERS:
+        yield f"the secret of {key} must be a string of at least {MIN_SECRET_CHARACTERS} characters"
+    if role not in (OWNER, ANALYST):
+        yield f"the role of {key} must be {OWNER} or {ANALYST}"
+    if unknown := table.keys() - {"secret", "role"}:
+        yield f"{key} has {len(unknown)} unknown settings; expected secret and role"
 
 
 def verify(

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from mturk.pseudonyms import pseudonym
+from mturk.service.api.access import (
+    ACCESS,
+    Role,
+    check_access,
+    count_worker_ids,
+    replace_worker_ids,
+    subject_of,
+)
 from mturk.service.api.authentication import SignatureError, verify
-from mturk.service.api.call import Answer, Call
+from mturk.service.api.call import Answer, Call, Parameters
 from mturk.service.api.model import validate
 from mturk.service.api.operations import OPERATIONS, READ_ONLY_OPERATIONS
 from mturk.service.clock import Clock
 from mturk.service.errors import ApiError, RequestError, validation_error
 from mturk.service.monitoring.requests import annotate_request, request_id
-from mturk.service.rules import lifecycle
+from mturk.service.rules import audit, lifecycle
 from mturk.service.store.database import Database
 from mturk.service.store.schema import new_id
 
-__all__ = ["Api"]
+__all__ = ["Api", "Caller"]
 
 log = logging.getLogger("mturk.api")
 TARGET_PREFIX = "MTurkRequesterServiceV20170117."
@@ -32,13 +45,32 @@ UNKNOWN_OPERATION = "unknown"
 """Name of requests without a known operation, in logs and metrics."""
 
 
-class Api:
-    """The requester API; with `keys` (access key -> secret) every request must be signed."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls an operation."""
 
-    def __init__(self, database: Database, clock: Clock, keys: Mapping[str, str]) -> None:
+    actor: str = audit.UNSIGNED
+    """Access key that signed the request."""
+    role: Role = "owner"
+
+
+class Api:
+    """The requester API; with `keys` (access key -> secret) every request must be signed.
+
+    analysts: access keys that may only read, and see pseudonyms instead of worker ids.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        keys: Mapping[str, str],
+        analysts: Container[str] = (),
+    ) -> None:
         self.database = database
         self.clock = clock
         self.keys = keys
+        self.analysts = analysts
 
     async def __call__(self, request: Request) -> Response:
         """Handle a request; every response, errors included, is JSON that AWS clients can parse."""
@@ -54,10 +86,10 @@ class Api:
     def _respond(self, request: Request, body: bytes) -> Response:
         operation = UNKNOWN_OPERATION
         try:
-            self._check_signature(request, body)
+            caller = self._authenticate(request, body)
             operation = _parse_operation(request)
             annotate_request(operation=operation)
-            return _response(200, self.call(operation, _parse_json(body)))
+            return _response(200, self.call(operation, _parse_json(body), caller))
         except ApiError as error:
             return _error_response(error)
         except SignatureError as error:
@@ -70,25 +102,67 @@ class Api:
                 ApiError("ServiceFault", "The service failed; the request may be repeated.")
             )
 
-    def _check_signature(self, request: Request, body: bytes) -> None:
+    def _authenticate(self, request: Request, body: bytes) -> Caller:
         if not self.keys:  # without keys, every local client is accepted
-            return
+            return Caller()
         request_headers = request.headers
         # Repeated headers are signed as one joined value: an unsigned duplicate invalidates the signature.
         headers = {name: ",".join(request_headers.getlist(name)) for name in request_headers.keys()}  # noqa: SIM118
-        verify(self.keys, request.method, request.url.path, headers, body, self.clock.now())
+        key = verify(self.keys, request.method, request.url.path, headers, body, self.clock.now())
+        return Caller(key, "analyst" if key in self.analysts else "owner")
 
-    def call(self, operation: str, parameters: Any) -> Answer:
-        """Execute an operation in one transaction; raise ApiError if it fails."""
+    def call(self, operation: str, parameters: Any, caller: Caller = Caller()) -> Answer:
+        """Execute an operation in one transaction; raise ApiError if it fails.
+
+        Decisions are recorded in that transaction; reads of worker ids with a key are recorded before the
+        response is sent.
+        """
+        check_access(caller.role, operation)
         values = validate(operation, parameters)
         now = self.clock.now()
-        if operation in READ_ONLY_OPERATIONS:
-            with self.database.read() as connection:
-                if not lifecycle.has_due_changes(connection, now):
-                    return OPERATIONS[operation](Call(operation, connection, now), values)
-        with self.database.write() as connection:
-            lifecycle.apply_due_changes(connection, now)
+        answer = self._read(operation, values, now)
+        if answer is None:
+            with self.database.write() as connection:
+                lifecycle.apply_due_changes(connection, now)
+                answer = OPERATIONS[operation](Call(operation, connection, now), values)
+                if _is_recorded(caller, operation, answer):
+                    _record(connection, caller, operation, values, answer, now)
+        elif _is_recorded(caller, operation, answer):
+            with self.database.write() as connection:
+                _record(connection, caller, operation, values, answer, now)
+        if caller.role == "analyst":
+            replace_worker_ids(answer, lambda worker_id: pseudonym(self._pseudonym_key, worker_id))
+        return answer
+
+    def _read(self, operation: str, values: Parameters, now: float) -> Answer | None:
+        """Return the response of a read-only operation; None if there are changes to be made first."""
+        if operation not in READ_ONLY_OPERATIONS:
+            return None
+        with self.database.read() as connection:
+            if lifecycle.has_due_changes(connection, now):
+                return None
             return OPERATIONS[operation](Call(operation, connection, now), values)
+
+    @cached_property
+    def _pseudonym_key(self) -> bytes:
+        return hmac.digest(self.database.secret(), b"mturk.pseudonym", "sha256")
+
+
+def _is_recorded(caller: Caller, operation: str, answer: Answer) -> bool:
+    if operation not in READ_ONLY_OPERATIONS:
+        return ACCESS[operation].audited
+    is_signed = caller.actor != audit.UNSIGNED
+    return is_signed and ACCESS[operation].audited and count_worker_ids(answer) > 0
+
+
+def _record(
+    connection: Connection, caller: Caller, operation: str, values: Parameters, answer: Answer,
+    now: float,
+) -> None:  # fmt: skip
+    is_read = operation in READ_ONLY_OPERATIONS
+    details = {"workers": count_worker_ids(answer)} if is_read else {}
+    subject = subject_of(operation, values)
+    audit.record(connection, now, caller.actor, operation, subject, **details)
 
 
 async def _read_body(request: Request) -> bytes:
@@ -120,7 +194,7 @@ def _parse_json(body: bytes) -> Any:
 def _error_response(error: ApiError) -> Response:
     annotate_request(outcome=error.code)
     document = {"__type": error.shape, "Message": error.message, "TurkErrorCode": error.code}
-    return _response(400 if error.shape == "RequestError" else 500, document)
+    return _response(500 if error.shape == ApiError.shape else 400, document)
 
 
 def _response(status: int, document: Mapping[str, Any]) -> Response:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from mturk.service.clock import Clock
+from mturk.service.rules import audit
 from mturk.service.rules.erasure import WITHDRAWN, withdraw
 from mturk.service.rules.person import erase_expired
 from mturk.service.rules.work import WorkError, register_worker
@@ -203,20 +204,27 @@ class Participants:
                 .values(outcome=outcome)
             )
 
+<<<<<<< HEAD
     def erase_expired(self, retention_days: Mapping[str, int]) -> int:
         """Erase participants whose time is over; see `person.erase_expired`."""
         with self.database.write() as connection:
             return erase_expired(connection, retention_days, self.clock.now())
 
     def withdraw(self, worker_id: str, study: str) -> int | None:
+=======
+    def withdraw(self, worker_id: str, study: str, *, actor: str = audit.PARTICIPANT) -> int | None:
+>>>>>>> 47018b4 (Roles of access keys, and an audit log of reads of worker ids, decisions and commands)
         """Delete a worker's answers in a study; return their number, None if the worker never took part."""
         with self.database.write() as connection:
             query = select(participation.c.number).where(_is_participation(worker_id, study))
             if connection.scalar(query.limit(1)) is None:
                 return None
-            return withdraw(connection, worker_id, study, self.clock.now())
+            now = self.clock.now()
+            n_answers = withdraw(connection, worker_id, study, now)
+            audit.record(connection, now, actor, "withdraw", study, answers=n_answers)
+            return n_answers
 
-    def release(self, worker_id: str, study: str) -> int:
+    def release(self, worker_id: str, study: str, *, actor: str) -> int:
         """End the sessions and bindings of a worker in a study; return the number of bindings.
 
         The next entry under this id is bound to its own session and browser.
@@ -227,6 +235,8 @@ class Participants:
             numbers = connection.scalars(select(participation.c.number).where(is_bound)).all()
             _end_sessions(connection, session.c.participation.in_(numbers), now)
             connection.execute(update(participation).where(is_bound).values(released=now))
+            if numbers:
+                audit.record(connection, now, actor, "release", study)
         return len(numbers)
 
     def revoke(self, token: str) -> None:
@@ -246,7 +256,7 @@ class Participants:
         with self.database.read() as connection:
             return set(connection.scalars(select(participation.c.study).distinct()))
 
-    def rows(self, study: str | None = None) -> list[Row[Any]]:
+    def rows(self, study: str | None = None, *, actor: str) -> list[Row[Any]]:
         """Return all participations with their assignments, in the order of entry.
 
         One row per assignment; a participation without assignments is one row whose assignment_id is None.
@@ -282,7 +292,11 @@ class Participants:
         if study is not None:
             query = query.where(participation.c.study == study)
         with self.database.read() as connection:
-            return list(connection.execute(query))
+            rows = list(connection.execute(query))
+        with self.database.write() as connection:
+            audit.record(connection, self.clock.now(), actor, "participants", study or "",
+                         workers=len({row.worker_id for row in rows}))  # fmt: skip
+        return rows
 
 
 def _find_participation(

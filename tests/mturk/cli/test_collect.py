@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from bws.files import read_judgments
+from mturk.pseudonyms import pseudonym
 from mturk.study.actions import make_action
 from mturk.study.ledger import Ledger
-from mturk.study.privacy import key_path, pseudonym
+from mturk.study.privacy import key_path
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ import stat
 import pytest
 
 from bws.problems import InputError
+from mturk.pseudonyms import pseudonym
 from mturk.study.ledger import Ledger
-from mturk.study.privacy import destroy_key, key_path, pseudonym, pseudonym_namer, worker_namer
+from mturk.study.privacy import destroy_key, key_path, pseudonym_namer, worker_namer
 from mturk.study.settings import Settings
 
 HERE = "http://127.0.0.1:8765"

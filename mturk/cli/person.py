@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,11 @@ import click
 
 from bws.cli.options import option, output_option
 from bws.command import Console, command, group
+from bws.options import Choice
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
+from mturk.cli.audit import command_user
+from mturk.cli.published_study import yes_option
 from mturk.cli.service import check_database_exists, database_option
 
 if TYPE_CHECKING:
@@ -52,18 +55,19 @@ def main() -> None:
 def export(console: Console, worker: str, db: str, ledgers: Sequence[str], output: str) -> None:
     """Write everything that is stored about a person, from the service and from ledgers, as JSON.
 
-    Times are seconds since the epoch, amounts are cents. Give the file to this person only.
+    Give the file to this person only.
     """
-    from mturk.service.rules.person import export as exported
+    from mturk.service.rules import audit
     from mturk.service.site.links import worker_id_of
 
     worker_id = worker_id_of(worker)
-    with _open_database(db) as database, database.read() as connection:
-        tables = exported(connection, worker_id)
-    by_ledger = {path: _ledger_rows(path, worker_id) for path in ledgers}
-    if not any(tables.values()) and not any(by_ledger.values()):
-        raise InputError(Problem("WORKER", None, f"nothing is stored about {worker}"))
-    document = {"worker_id": worker_id, "service": tables, "ledgers": by_ledger}
+    with _open_database(db) as database:
+        tables, by_ledger = _stored_data(database, ledgers, worker_id)
+        if not any(tables.values()) and not any(by_ledger.values()):
+            raise _nothing_stored(worker)
+        with database.write() as connection:
+            audit.record(connection, _now(), command_user(), "person export", "")
+    document = _with_iso_times({"worker_id": worker_id, "service": tables, "ledgers": by_ledger})
     if console.as_json and output == "-":
         console.answer("", document)
         return
@@ -75,49 +79,112 @@ def export(console: Console, worker: str, db: str, ledgers: Sequence[str], outpu
 
 @command(
     "mturk-hits person erase",
-    example="mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --ledger study.db",
+    example="""
+    mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --ledger study.db
+    mturk-hits person erase AANNA1 --unreviewed approve --yes
+    """,
 )
 @click.argument("worker")
 @database_option
 @ledgers_option
-@option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
-def erase(console: Console, worker: str, db: str, ledgers: Sequence[str], yes: bool) -> None:
+@option("--unreviewed", "What to do with submitted assignments that are not reviewed.",
+        type=Choice(["refuse", "approve"]), default="refuse")  # fmt: skip
+@yes_option
+def erase(
+    console: Console, worker: str, db: str, ledgers: Sequence[str], unreviewed: str, yes: bool
+) -> None:
     """Remove a person's identity and answers from the service and from ledgers.
 
     Times and amounts of payments, and the consent without the person, stay under a random id. Files written
     before are not changed. Submitted assignments must be reviewed first. If the command is interrupted, run
     it again.
     """
-    from mturk.service.rules.person import PendingPaymentError, export
-    from mturk.service.rules.person import erase as erased
     from mturk.service.site.links import worker_id_of
 
     worker_id = worker_id_of(worker)
     with _open_database(db) as database:
-        with database.read() as connection:
-            known = any(export(connection, worker_id).values())
-        in_ledgers = {path: len(_ledger_rows(path, worker_id)) for path in ledgers}
-        if not known and not any(in_ledgers.values()):
-            raise InputError(Problem("WORKER", None, f"nothing is stored about {worker}"))
+        tables, by_ledger = _stored_data(database, ledgers, worker_id)
+        if not any(tables.values()) and not any(by_ledger.values()):
+            raise _nothing_stored(worker)
         if not yes:
-            question = f"Permanently delete the answers and identity of {worker}?"
-            click.confirm(f"{question} Payments stay under a random id.", abort=True, err=True)
-        counts: dict[str, int] = {}
-        if known:
-            try:
-                with database.write() as connection:
-                    counts = erased(connection, worker_id, _now())
-            except PendingPaymentError as error:
-                message = f"{error}; review them first: {', '.join(error.assignment_ids)}"
-                raise InputError(Problem("WORKER", None, message)) from None
+            click.echo(_announcement(worker, tables, by_ledger), err=True)
+            click.confirm("Continue?", abort=True, err=True)
+        counts = (
+            _erase_in_service(database, worker_id, approve=unreviewed == "approve")
+            if any(tables.values())
+            else {}
+        )
+        if not database.truncate_log():
+            console.note(f"{db}: the data are deleted, but remain in {db}-wal for up to an hour")
+    in_ledgers = {path: len(rows) for path, rows in by_ledger.items()}
     for path, count in in_ledgers.items():
         if count:
             _purge(path, worker_id)
     total = sum(counts.values()) + sum(in_ledgers.values())
     console.answer(
-        f"{worker}: {total} records deleted or made anonymous",
+        f"{worker}: {total} records deleted or made anonymous; files written before are not changed",
         {"service": counts, "ledgers": in_ledgers},
     )
+
+
+def _stored_data(
+    database: Database, ledgers: Sequence[str], worker_id: str
+) -> tuple[dict[str, list[dict[str, Any]]], dict[str, list[dict[str, Any]]]]:
+    """Return table -> rows of the service, and path -> rows of the ledgers."""
+    from mturk.service.rules.person import export
+
+    with database.read() as connection:
+        tables = export(connection, worker_id)
+    return tables, {path: _ledger_rows(path, worker_id) for path in ledgers}
+
+
+def _erase_in_service(database: Database, worker_id: str, *, approve: bool) -> dict[str, int]:
+    from mturk.service.rules.person import PendingPaymentError, erase
+
+    try:
+        with database.write() as connection:
+            return erase(connection, worker_id, _now(), actor=command_user(), approve=approve)
+    except PendingPaymentError as error:
+        message = (
+            f"{error}; review them first, or use --unreviewed approve: "
+            f"{', '.join(error.assignment_ids)}"
+        )
+        raise InputError(Problem("WORKER", None, message)) from None
+
+
+def _announcement(
+    worker: str, tables: Mapping[str, Sequence[Any]], ledgers: Mapping[str, Sequence[Any]]
+) -> str:
+    """Return what an erasure removes and what stays."""
+    from mturk.service.rules.person import KEPT_TABLES
+
+    kept = {table.name for table in KEPT_TABLES} | {"consent"}
+    counts = {name: len(rows) for name, rows in tables.items() if rows}
+    removed = [f"{count} {name}" for name, count in counts.items() if name not in kept]
+    stays = [f"{count} {name}" for name, count in counts.items() if name in kept]
+    lines = [
+        f"{worker}: the id, all answers, feedback and ids of the panel are permanently deleted",
+        f"deleted:                {', '.join(removed) or 'nothing'}",
+        f"kept under a random id: {', '.join(stays) or 'nothing'} (times, amounts, counts)",
+        *(f"{path}: {len(rows)} records deleted" for path, rows in ledgers.items()),
+        "Files written before, and backups, are not changed.",
+    ]
+    return "\n".join(lines)
+
+
+def _nothing_stored(worker: str) -> InputError:
+    return InputError(Problem("WORKER", None, f"nothing is stored about {worker}"))
+
+
+def _with_iso_times(value: Any) -> Any:
+    """Return a document whose numbers with a fraction, all of them times, are in ISO 8601."""
+    from mturk.service.site.texts import iso
+
+    if isinstance(value, float):
+        return iso(value)
+    if isinstance(value, dict):
+        return {name: _with_iso_times(element) for name, element in value.items()}
+    return [_with_iso_times(element) for element in value] if isinstance(value, list) else value
 
 
 def _ledger_rows(path: str, worker_id: str) -> list[dict[str, Any]]:

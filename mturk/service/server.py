@@ -10,12 +10,8 @@ import logging
 import math
 import os
 import socket
-<<<<<<< HEAD
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-=======
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
->>>>>>> 47018b4 (Roles of access keys, and an audit log of reads of worker ids, decisions and commands)
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
@@ -33,7 +29,7 @@ from mturk.service.api.protocol import Api
 from mturk.service.clock import Clock
 from mturk.service.monitoring.health import Health
 from mturk.service.monitoring.requests import HEALTH_PATH, ObservedApp
-from mturk.service.rules.participation import Participants
+from mturk.service.rules.retention import Retention
 from mturk.service.rules.work import WorkerService
 from mturk.service.site.app import build_site
 from mturk.service.site.question_frame import build_frame
@@ -55,9 +51,9 @@ __all__ = [
 
 log = logging.getLogger("mturk.server")
 DUE_CHECK_SECONDS = 30
-ERASURE_SECONDS = 3600
-"""Interval of the erasure of participants whose time is over."""
 """Interval at which due changes are applied, independent of requests."""
+ERASURE_SECONDS = 3600
+"""Interval at which workers whose time is over are erased."""
 Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 ALL_ADDRESSES = ("0.0.0.0", "::", "[::]")  # noqa: S104 - names of hosts that need public addresses
@@ -104,6 +100,8 @@ class ServerOptions:
     analysts: Container[str] = ()
     """Access keys that may only read, and see pseudonyms instead of worker ids."""
     studies: Sequence[PanelStudy] = ()
+    retention_days: int | None = None
+    """Days after the last activity until workers outside studies are erased; None: never."""
     allow_external: bool = False
     image_origins: Sequence[str] = ()
     """Other origins from which questions may load images."""
@@ -150,7 +148,9 @@ def build_apps(
     # Without keys, protect against DNS rebinding: other host names are rejected.
     guard = [] if options.keys else [_trusted_hosts(options.host)]
     app = Starlette(
-        routes=routes, middleware=guard, lifespan=_due_changes_lifespan(work, options.studies)
+        routes=routes,
+        middleware=guard,
+        lifespan=_periodic_lifespan(work, _retention(work, options)),
     )
     return _observe(app, "page", options, metrics), _observe(frames, "frame", options, metrics)
 
@@ -180,12 +180,14 @@ def _metrics_app(database: Database, metrics: Metrics, host: str) -> Starlette:
     return Starlette(routes=routes, middleware=[_trusted_hosts(host)] if is_loopback(host) else [])
 
 
-def _due_changes_lifespan(
-    work: WorkerService, studies: Sequence[PanelStudy]
-) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
-    participants = Participants(work.database, work.clock)
-    retention = {study.name: study.retention_days for study in studies if study.retention_days}
+def _retention(work: WorkerService, options: ServerOptions) -> Retention:
+    days = {one.name: one.retention_days for one in options.studies if one.retention_days}
+    return Retention(work.database, work.clock, days, options.retention_days)
 
+
+def _periodic_lifespan(
+    work: WorkerService, retention: Retention
+) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
     async def apply_periodically() -> None:
         last_erasure = -math.inf
         while True:
@@ -194,7 +196,7 @@ def _due_changes_lifespan(
                 await run_in_threadpool(work.apply_due_changes)
                 if time.monotonic() - last_erasure >= ERASURE_SECONDS:
                     last_erasure = time.monotonic()
-                    await run_in_threadpool(participants.erase_expired, retention)
+                    await run_in_threadpool(retention.run)
             except Exception:  # for example a busy database; retried at the next interval
                 log.exception("due changes could not be applied")
 

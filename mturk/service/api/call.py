@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Row, Select, delete, insert, select
+from sqlalchemy import Column, Connection, Row, Select, insert, select
 
 from mturk import limits
 from mturk.service.errors import ApiError, validation_error
+from mturk.service.rules.retention import delete_expired_tokens
 from mturk.service.store.schema import token
 
 __all__ = [
@@ -88,7 +89,7 @@ def check_token(call: Call, parameters: Parameters, error: Callable[[str], ApiEr
     if text is None:
         return None
     check(limits.TOKEN.problem(text))
-    delete_expired_tokens(call)
+    delete_expired_tokens(call.connection, call.now)
     created_id = call.connection.scalar(
         select(token.c.made).where(token.c.operation == call.operation, token.c.token == text)
     )
@@ -102,10 +103,3 @@ def record_token(call: Call, text: str | None, created_id: str) -> None:
     if text is not None:
         row = {"operation": call.operation, "token": text, "made": created_id, "at": call.now}
         call.connection.execute(insert(token).values(**row))
-
-
-def delete_expired_tokens(call: Call) -> None:
-    """Delete tokens older than a day, as Mechanical Turk does."""
-    call.connection.execute(
-        delete(token).where(token.c.at <= call.now - limits.TOKEN_LIFETIME_SECONDS)
-    )

@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 from mturk.service.clock import Clock
 from mturk.service.rules import audit
 from mturk.service.rules.erasure import WITHDRAWN, withdraw
-from mturk.service.rules.person import erase_expired
 from mturk.service.rules.work import WorkError, register_worker
 from mturk.service.store.database import Database
 from mturk.service.store.schema import (
@@ -204,16 +203,7 @@ class Participants:
                 .values(outcome=outcome)
             )
 
-<<<<<<< HEAD
-    def erase_expired(self, retention_days: Mapping[str, int]) -> int:
-        """Erase participants whose time is over; see `person.erase_expired`."""
-        with self.database.write() as connection:
-            return erase_expired(connection, retention_days, self.clock.now())
-
-    def withdraw(self, worker_id: str, study: str) -> int | None:
-=======
     def withdraw(self, worker_id: str, study: str, *, actor: str = audit.PARTICIPANT) -> int | None:
->>>>>>> 47018b4 (Roles of access keys, and an audit log of reads of worker ids, decisions and commands)
         """Delete a worker's answers in a study; return their number, None if the worker never took part."""
         with self.database.write() as connection:
             query = select(participation.c.number).where(_is_participation(worker_id, study))

@@ -1,4 +1,4 @@
-"""All data about one person in the service: export, erasure, and automatic erasure after a period.
+"""All data about one person in the service: export and erasure.
 
 A person is a worker id. Every table with the column `worker_id` belongs to the export and to the erasure, so
 that new tables are included; consents belong to participations.
@@ -11,10 +11,10 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
-from mturk.service.rules import lifecycle
-from mturk.service.rules.erasure import WITHDRAWN, delete_answers
+from mturk.service.rules import audit, lifecycle
+from mturk.service.rules.erasure import delete_answers
 from mturk.service.store.schema import (
     assignment,
     bonus,
@@ -22,15 +22,14 @@ from mturk.service.store.schema import (
     consent_wording,
     metadata,
     participation,
-    session,
     worker,
 )
 
 __all__ = [
+    "ERASED_PREFIX",
     "KEPT_TABLES",
     "PendingPaymentError",
     "erase",
-    "erase_expired",
     "export",
     "personal_tables",
 ]
@@ -43,7 +42,6 @@ KEPT_TABLES: Mapping[Table, Mapping[str, Any]] = {
     participation: {"panel_study": "", "panel_session": "", "browser": "", "answers": None},
 }
 """Tables whose rows stay under a random id, for payments and counts -> the columns that are emptied."""
-DAY_SECONDS = 86_400
 
 
 class PendingPaymentError(ValueError):
@@ -75,17 +73,18 @@ def export(connection: Connection, worker_id: str) -> dict[str, list[dict[str, A
 
 
 def erase(
-    connection: Connection, worker_id: str, now: float, *, keep_answers: bool = False
-) -> dict[str, int]:
+    connection: Connection, worker_id: str, now: float, *, actor: str, keep_answers: bool = False,
+    approve: bool = False,
+) -> dict[str, int]:  # fmt: skip
     """Remove a worker's identity and answers; return table -> number of deleted or changed rows.
 
     Rows of `KEPT_TABLES` stay under a random id; all others are deleted. With `keep_answers` answers stay
-    under the random id too. Raises PendingPaymentError while submitted assignments are not reviewed.
+    under the random id too. Submitted assignments are approved with `approve`, else they raise
+    PendingPaymentError.
     """
+    lifecycle.apply_due_changes(connection, now)
     mine = assignment.c.worker_id == worker_id
-    pending = select(assignment.c.assignment_id).where(mine, assignment.c.status == "Submitted")
-    if waiting := list(connection.scalars(pending)):
-        raise PendingPaymentError(waiting)
+    _decide_pending(connection, mine, now, actor, approve=approve)
     for row in connection.execute(
         select(assignment).where(mine, assignment.c.status == "Accepted")
     ).all():
@@ -104,54 +103,21 @@ def erase(
             else update(table).where(is_theirs).values(worker_id=new_id, **values)
         )
         counts[table.name] = connection.execute(statement).rowcount
+    audit.record(connection, now, actor, "person erase", "", keep_answers=keep_answers)
     return counts
 
 
-def erase_expired(connection: Connection, retention_days: Mapping[str, int], now: float) -> int:
-    """Erase the identity of participants whose time is over; return their number.
-
-    retention_days: study -> days after the last activity. A participant of several studies is erased when the
-    time is over in all of them, never if a study has none. Participants who have withdrawn from all their
-    studies are erased as soon as their assignments are reviewed. Ended sessions are deleted.
-    """
-    connection.execute(delete(session).where(session.c.ended < now - DAY_SECONDS))
-    last_activity = func.max(func.coalesce(assignment.c.submitted, participation.c.joined))
-    is_open = assignment.c.status.in_(("Accepted", "Submitted"))
-    rows = connection.execute(
-        select(
-            participation.c.worker_id,
-            participation.c.study,
-            participation.c.outcome,
-            last_activity.label("last"),
-            func.count(assignment.c.number).filter(is_open).label("n_open"),
-        )
-        .outerjoin(
-            assignment,
-            and_(
-                assignment.c.participation == participation.c.number,
-                assignment.c.worker_id == participation.c.worker_id,
-            ),
-        )
-        .where(participation.c.worker_id.not_like(f"{ERASED_PREFIX}%"))
-        .group_by(participation.c.worker_id, participation.c.study, participation.c.outcome)
-    ).all()
-    keeps: set[str] = set()
-    withdrew: dict[str, bool] = {}
-    for row in rows:
-        has_withdrawn = row.outcome == WITHDRAWN
-        days = retention_days.get(row.study)
-        is_over = has_withdrawn or (days is not None and row.last + days * DAY_SECONDS <= now)
-        if row.n_open or not is_over:
-            keeps.add(row.worker_id)
-        withdrew[row.worker_id] = withdrew.get(row.worker_id, True) and has_withdrawn
-    count = 0
-    for worker_id in sorted(withdrew.keys() - keeps):
-        try:
-            erase(connection, worker_id, now, keep_answers=not withdrew[worker_id])
-        except PendingPaymentError:  # assignments outside studies
-            continue
-        count += 1
-    return count
+def _decide_pending(
+    connection: Connection, mine: ColumnElement[bool], now: float, actor: str, *, approve: bool
+) -> None:
+    """Approve the submitted assignments, or raise PendingPaymentError."""
+    query = select(assignment).where(mine, assignment.c.status == "Submitted")
+    pending = connection.execute(query.order_by(assignment.c.number)).all()
+    if pending and not approve:
+        raise PendingPaymentError([row.assignment_id for row in pending])
+    for row in pending:
+        lifecycle.approve(connection, row, None, now)
+        audit.record(connection, now, actor, "ApproveAssignment", row.assignment_id)
 
 
 def _rows(connection: Connection, query: Any) -> list[dict[str, Any]]:

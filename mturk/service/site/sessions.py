@@ -13,11 +13,10 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.responses import Response
 
 from mturk.service.rules.participation import Entry
+from mturk.service.rules.retention import SESSION_SECONDS
 
 __all__ = ["Session", "csrf_matches", "csrf_token", "has_cookie", "read_session", "write_session"]
 
-SESSION_SECONDS = 30 * 24 * 3600
-"""Lifetime of a session cookie since the last visit."""
 MAX_CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clock of the process that signed a cookie may be ahead."""
 SALT = "mturk.session"

@@ -101,6 +101,17 @@ class Database:
                 self.on_write_wait(time.perf_counter() - started)
             yield connection
 
+    def truncate_log(self) -> bool:
+        """Remove deleted data from the write-ahead log of SQLite; return False if other connections read it.
+
+        PostgreSQL removes deleted rows by itself, with its autovacuum.
+        """
+        if not self.is_file:
+            return True
+        with closing(self.engine.raw_connection()) as connection:
+            busy = connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return busy is None or not busy[0]
+
     def probe(self) -> None:
         """Read one row; raise an error if the database cannot be read.
 

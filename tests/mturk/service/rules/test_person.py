@@ -4,11 +4,11 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert, select
 
 from mturk.cli import main
 from mturk.service.rules.participation import Consent, Entry, Participants, StudyRules
-from mturk.service.rules.person import KEPT_TABLES, erase_expired, export, personal_tables
+from mturk.service.rules.person import KEPT_TABLES, export, personal_tables
 from mturk.service.store.schema import (
     account,
     assignment,
@@ -133,50 +133,6 @@ def test_nobody_is_erased_before_the_review(anna):
     assert taken.assignment_id in result.output
     with service.database.read() as connection:
         assert export(connection, ANNA)["worker"]
-
-
-def test_identities_are_erased_when_their_time_is_over(anna):
-    service, taken = anna  # noqa: F811
-    now = service.clock.now()
-
-    def erased(retention, later):
-        with service.database.write() as connection:
-            return erase_expired(connection, retention, now + later)
-
-    assert erased({"pilot": 30}, 31 * DAY) == 0  # not reviewed
-    approve(service, taken)
-    assert erased({"pilot": 30}, 29 * DAY) == 0
-    assert erased({"other": 1}, 400 * DAY) == 0
-    assert erased({"pilot": 30}, 31 * DAY) == 1
-    assert erased({"pilot": 30}, 90 * DAY) == 0
-    with service.database.read() as connection:
-        assert not any(export(connection, ANNA).values())
-        assert "secret-answer" in connection.scalar(select(assignment.c.answer))
-
-
-def test_who_has_withdrawn_is_erased_after_the_review(anna):
-    service, taken = anna  # noqa: F811
-    Participants(service.database, service.clock).withdraw(ANNA, "pilot")
-    participants = Participants(service.database, service.clock)
-    assert participants.erase_expired({}) == 0
-    approve(service, taken)
-    assert participants.erase_expired({}) == 1
-    with service.database.read() as connection:
-        assert not any(export(connection, ANNA).values())
-        assert connection.scalar(select(assignment.c.answer)) is None
-
-
-def test_ended_sessions_are_deleted_after_a_day(anna):
-    service, _ = anna  # noqa: F811
-    participants = Participants(service.database, service.clock)
-    participants.leave("nonce")
-    participants.erase_expired({})
-    with service.database.read() as connection:
-        assert connection.scalar(select(func.count()).select_from(session)) == 1
-    service.clock.advance(DAY + 1)
-    participants.erase_expired({})
-    with service.database.read() as connection:
-        assert connection.scalar(select(func.count()).select_from(session)) == 0
 
 
 def test_columns_that_are_emptied_exist():

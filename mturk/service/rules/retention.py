@@ -114,7 +114,7 @@ def _activities(connection: Connection, worker_id: str | None) -> Iterator[_Acti
         .where(_is_wanted(name, worker_id))
         .group_by(name, study, outcome)
     )
-    for who, where, end, last in connection.execute(entries).tuples():
+    for who, where, end, last in connection.execute(entries):
         yield _Activity(who, where, last, withdrawn=end == WITHDRAWN)
     name = assignment.c.worker_id
     last_work = func.max(func.coalesce(assignment.c.submitted, assignment.c.accepted))
@@ -125,13 +125,13 @@ def _activities(connection: Connection, worker_id: str | None) -> Iterator[_Acti
         .where(_is_wanted(name, worker_id))
         .group_by(name, study, outcome)
     )
-    for who, where, end, last, count in connection.execute(work).tuples():
+    for who, where, end, last, count in connection.execute(work):
         yield _Activity(who, where, last, is_open=count > 0, withdrawn=end == WITHDRAWN)
     is_participant = exists().where(participation.c.worker_id == worker.c.worker_id)
     others = select(worker.c.worker_id, worker.c.registered).where(
         _is_wanted(worker.c.worker_id, worker_id), ~is_participant
     )
-    for who, registered in connection.execute(others).tuples():
+    for who, registered in connection.execute(others):
         yield _Activity(who, None, registered)
 
 

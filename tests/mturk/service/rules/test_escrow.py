@@ -16,6 +16,7 @@ from mturk.question_xml import write_html_question
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
 from mturk.service.errors import RequestError
+from mturk.service.rules.person import erase
 from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.store.database import Database
 from mturk.service.store.schema import account, assignment, hit
@@ -271,6 +272,21 @@ class Studies(RuleBasedStateMachine):
                          BonusAmount=f"{cents / 100:.2f}")  # fmt: skip
         if paid is not None:
             self.paid += cents + int(bonus_fee(Decimal(cents) / 100) * 100)
+
+    @rule(worker=st.integers(0, 3))
+    def erase(self, worker):
+        with self.database.write() as connection:
+            erase(connection, f"A{worker}", self.clock.now(), actor="test", approve=True)
+            rows = connection.execute(select(assignment.c.assignment_id, assignment.c.worker_id))
+            names = dict(map(tuple, rows))
+        self.work.register(f"A{worker}")
+        for its_id, record in self.done.items():
+            if record["worker"] == worker:
+                record["worker"] = names[its_id].removeprefix("A")
+                if record["state"] == "Accepted":
+                    record["state"] = "Returned"
+                elif record["state"] == "Submitted":
+                    self.approved(its_id)
 
     @rule(seconds=st.sampled_from([1, 10, 60, 400, 6_000]))
     def wait(self, seconds):

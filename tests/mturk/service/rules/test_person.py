@@ -1,12 +1,15 @@
-"""Export and erasure of everything about one person, on request and after a period."""
+"""Export and erasure of everything about one person."""
 
 import json
+import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from sqlalchemy import insert, select
 
 from mturk.cli import main
+from mturk.service.rules.audit import entries
 from mturk.service.rules.participation import Consent, Entry, Participants, StudyRules
 from mturk.service.rules.person import KEPT_TABLES, export, personal_tables
 from mturk.service.store.schema import (
@@ -23,12 +26,33 @@ from tests.mturk.service.site.conftest import service  # noqa: F401 - a fixture
 
 ANNA = "APROLIFIC" + "A" * 24
 SECRETS = ("secret-answer", "secret-session", "secret-age", "secret-remark", ANNA)
-DAY = 86_400
+
+
+EXEMPT_TABLES = {
+    "account": "the balance of the requester",
+    "audit": "says who acted, never on whom",
+    "consent": "belongs to a participation; exported with it, and kept without the person",
+    "consent_wording": "texts of studies",
+    "event": "ids of HITs and assignments",
+    "hit": "content of requesters, and counts",
+    "hit_type": "content of requesters",
+    "notification": "settings of requesters",
+    "qualification_type": "content of requesters",
+    "revoked_link": "digests of links",
+    "schema_version": "version of the tables",
+    "setting": "the secret of the service",
+    "token": "ids of what requests created",
+}
+"""Tables that identify nobody -> reason. A new table belongs here, or has a column worker_id."""
 
 
 @pytest.fixture
 def anna(service):  # noqa: F811
     """A service with a participant in every table; returns it and the assignment."""
+    return service, prepare(service)
+
+
+def prepare(service):  # noqa: F811
     service.publish()
     participants = Participants(service.database, service.clock)
     entry = Entry(ANNA, "pilot", "s1", "secret-session")
@@ -43,7 +67,7 @@ def anna(service):  # noqa: F811
         for table in metadata.sorted_tables:
             if "worker_id" in table.c and table not in (worker, participation, session, assignment):
                 connection.execute(insert(table).values(**_values(table, taken)))
-    return service, taken
+    return taken
 
 
 def _values(table, taken):
@@ -71,8 +95,8 @@ def approve(service, taken):  # noqa: F811
         lifecycle.approve(connection, row, "secret-remark", service.clock.now())
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, ["person", *arguments])
+def run(*arguments, **options):
+    return CliRunner().invoke(main, ["person", *arguments], **options)
 
 
 def test_an_export_contains_every_table_with_the_person(anna, tmp_path):
@@ -133,6 +157,97 @@ def test_nobody_is_erased_before_the_review(anna):
     assert taken.assignment_id in result.output
     with service.database.read() as connection:
         assert export(connection, ANNA)["worker"]
+
+
+def test_every_table_is_personal_or_exempt_for_a_reason(anna):
+    service, taken = anna  # noqa: F811
+    personal = {table.name for table in personal_tables()}
+    assert personal | EXEMPT_TABLES.keys() == set(metadata.tables)
+    assert not personal & EXEMPT_TABLES.keys()
+    approve(service, taken)
+    assert run("export", ANNA, "--db", service.database.url.database).exit_code == 0
+    with service.database.read() as connection:
+        for name in EXEMPT_TABLES:
+            content = str(connection.execute(select(metadata.tables[name])).all())
+            assert not [secret for secret in SECRETS if secret in content], name
+
+
+def test_times_of_an_export_are_dates(anna):
+    service, _ = anna  # noqa: F811
+    result = run("export", ANNA, "--db", service.database.url.database, "--json")
+    rows = json.loads(result.stdout)["service"]
+    assert rows["assignment"][0]["submitted"] == "2027-01-15T08:00:00Z"
+    assert rows["assignment"][0]["reward"] == 25
+    assert rows["participation"][0]["answers"] == {"age": "secret-age"}
+
+
+def test_an_erased_person_is_not_in_the_files_of_a_running_service(anna):
+    service, taken = anna  # noqa: F811
+    approve(service, taken)
+    with service.database.read():  # a connection that stays in the pool of the service
+        pass
+    db = service.database.url.database
+    assert run("erase", ANNA, "--db", db, "--yes").exit_code == 0
+    content = b"".join(path.read_bytes() for path in Path(db).parent.glob("hits.db*"))
+    assert [secret for secret in SECRETS if secret.encode() in content] == []
+
+
+def test_who_is_not_reviewed_can_be_approved_and_erased(anna):
+    service, taken = anna  # noqa: F811
+    db = service.database.url.database
+    result = run("erase", ANNA, "--db", db, "--unreviewed", "approve", "--yes")
+    assert result.exit_code == 0, result.output
+    assert "1 assignment" not in result.stderr
+    with service.database.read() as connection:
+        [paid] = connection.execute(select(assignment)).all()
+        [money] = connection.execute(select(account)).all()
+        [question] = connection.execute(select(hit)).all()
+        acts = [(row.action, row.subject, row.details) for row in entries(connection)]
+    assert (paid.status, paid.approved) == ("Approved", pytest.approx(time.time(), abs=60))
+    assert (question.submitted, question.completed) == (0, 1)
+    assert money.on_hold == question.held
+    assert acts == [
+        ("ApproveAssignment", taken.assignment_id, {}),
+        ("person erase", "", {"keep_answers": False}),
+    ]
+
+
+def test_an_erasure_says_what_is_removed_and_what_stays(anna):
+    service, taken = anna  # noqa: F811
+    approve(service, taken)
+    db = service.database.url.database
+    declined = CliRunner().invoke(main, ["person", "erase", ANNA, "--db", db], input="n\n")
+    removed, stays = declined.stderr.splitlines()[1:3]
+    assert "1 session" in removed
+    assert "1 message" in removed
+    assert "1 worker" in removed
+    assert "1 assignment" in stays
+    assert "1 bonus" in stays
+    assert "Files written before, and backups, are not changed." in declined.stderr
+    with service.database.read() as connection:
+        assert export(connection, ANNA)["session"]
+        assert entries(connection) == []
+
+
+def test_an_interrupted_erasure_is_completed(anna, monkeypatch):
+    service, taken = anna  # noqa: F811
+    approve(service, taken)
+    db = service.database.url.database
+    with monkeypatch.context() as patch:
+        patch.setattr("mturk.service.rules.person.audit.record", _fail)
+        with pytest.raises(RuntimeError):
+            run("erase", ANNA, "--db", db, "--yes", catch_exceptions=False)
+    with service.database.read() as connection:
+        stored = export(connection, ANNA)
+    assert stored["assignment"][0]["answer"]
+    assert stored["message"]
+    assert run("erase", ANNA, "--db", db, "--yes").exit_code == 0
+    with service.database.read() as connection:
+        assert not any(export(connection, ANNA).values())
+
+
+def _fail(*_, **__):
+    raise RuntimeError("the power failed")
 
 
 def test_columns_that_are_emptied_exist():

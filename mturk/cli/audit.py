@@ -5,13 +5,16 @@ from __future__ import annotations
 import getpass
 import json
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from bws.cli.options import option, output_option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from bws.textio import csv_text, write_atomic
+from mturk.cli.published_study import ledgers_option
 from mturk.cli.service import check_database_exists, database_option
 
 __all__ = ["audit", "command_user"]
@@ -23,14 +26,17 @@ COLUMNS = ("at", "actor", "action", "subject", "details")
     "mturk-hits audit",
     example="""
     mturk-hits audit --db hits.db
-    mturk-hits audit --db hits.db --since 2026-11-01 -o audit.csv
+    mturk-hits audit --db hits.db --ledger study.db --since 2026-11-01 -o audit.csv
     """,
 )
 @database_option
 @option("--since", "Only entries from this date or time on, such as 2026-11-01; without a zone in UTC.",
         metavar="DATE")  # fmt: skip
+@ledgers_option
 @output_option
-def audit(console: Console, db: str, since: str | None, output: str) -> None:
+def audit(
+    console: Console, db: str, since: str | None, ledgers: Sequence[str], output: str
+) -> None:
     """List who saw ids of workers, and who decided, paid or deleted what.
 
     The actor is an access key, the user of a command, `participant` or `service`. The file contains neither
@@ -41,18 +47,19 @@ def audit(console: Console, db: str, since: str | None, output: str) -> None:
     from mturk.service.store.database import Database
 
     check_database_exists(db)
-    start = None if since is None else _parse_time(since)
+    start = float("-inf") if since is None else _parse_time(since)
     database = Database(db)
     try:
         with database.read() as connection:
-            found = entries(connection, start)
+            found = [dict(row._mapping) for row in entries(connection)]
     finally:
         database.close()
-    rows: list[dict[str, Any]] = [
-        {"at": iso(row.at), "actor": row.actor, "action": row.action, "subject": row.subject,
-         "details": row.details}
-        for row in found
-    ]  # fmt: skip
+    found += [entry for path in ledgers for entry in _ledger_entries(path)]
+    rows = [
+        {name: entry[name] for name in COLUMNS} | {"at": iso(entry["at"])}
+        for entry in sorted(found, key=itemgetter("at"))
+        if entry["at"] >= start
+    ]
     if console.as_json:
         console.answer("", {"entries": rows})
         return
@@ -60,6 +67,13 @@ def audit(console: Console, db: str, since: str | None, output: str) -> None:
     write_atomic(output, csv_text(lines, COLUMNS))
     if output != "-":
         console.answer(f"{output}: {len(rows)} entries", {})
+
+
+def _ledger_entries(path: str) -> list[dict[str, Any]]:
+    from mturk.study.ledger import Ledger
+
+    with Ledger.open(path) as ledger:
+        return [entry | {"subject": path} for entry in ledger.audit_entries()]
 
 
 def command_user() -> str:

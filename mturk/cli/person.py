@@ -16,7 +16,7 @@ from bws.options import Choice
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from mturk.cli.audit import command_user
-from mturk.cli.published_study import yes_option
+from mturk.cli.published_study import ledgers_option, yes_option
 from mturk.cli.service import check_database_exists, database_option
 
 if TYPE_CHECKING:
@@ -30,10 +30,6 @@ EXAMPLE = """
 mturk-hits person export 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db -o person.json
 mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db
 """
-ledgers_option = option(
-    "--ledger ledgers", "Also the ledger of a study; repeat the option for further ledgers.",
-    multiple=True, metavar="FILE",
-)  # fmt: skip
 
 
 @group("mturk-hits person", COMMANDS, EXAMPLE)
@@ -205,7 +201,8 @@ def _purge(path: str, worker_id: str) -> None:
     from mturk.study.privacy import purge_workers
 
     with Ledger.open(path) as ledger, ledger.exclusive_lock():
-        purge_workers(ledger, [name for name in _names(worker_id) if _found(ledger, name)])
+        names = [name for name in _names(worker_id) if _found(ledger, name)]
+        purge_workers(ledger, names, actor=command_user(), now=_now())
 
 
 def _found(ledger: Any, name: str) -> list[str]:

@@ -22,6 +22,7 @@ __all__ = [
     "PublishedStudy",
     "confirm_cost",
     "ledger_option",
+    "ledgers_option",
     "open_study",
     "type_amount",
     "workers_option",
@@ -31,6 +32,10 @@ __all__ = [
 ledger_option = option(
     "--ledger", "Ledger of the study (SQLite).", default="ledger.db", metavar="FILE"
 )
+ledgers_option = option(
+    "--ledger ledgers", "Also the ledger of a study; repeat the option for further ledgers.",
+    multiple=True, metavar="FILE",
+)  # fmt: skip
 yes_option = option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
 workers_option = option(
     "--worker-ids", "Names of workers: pseudonyms or real ids.  [default: as in the ledger]",

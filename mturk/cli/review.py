@@ -12,6 +12,7 @@ from bws.cli.options import option
 from bws.command import Console, command
 from bws.options import Number
 from bws.problems import Problem
+from mturk.cli.audit import command_user
 from mturk.cli.collect import worker_names
 from mturk.cli.published_study import (
     PublishedStudy,
@@ -534,8 +535,9 @@ def purge(console: Console, ledger: str, workers: tuple[str, ...], key: bool, ye
         targets += [f"the key {key_path(opened_ledger)}"] if key else []
         if not yes:
             click.confirm(f"Permanently delete {' and '.join(targets)}?", abort=True, err=True)
-        n_deleted = purge_workers(opened_ledger, workers) if workers else 0
-        had_key = key and destroy_key(opened_ledger)
+        act: Any = {"actor": command_user(), "now": time.time()}
+        n_deleted = purge_workers(opened_ledger, workers, **act) if workers else 0
+        had_key = key and destroy_key(opened_ledger, **act)
     message = f"{ledger}: {n_deleted} assignments deleted{', key deleted' if had_key else ''}"
     console.answer(
         message, {"assignments": n_deleted, "workers": len(assignments_by_worker), "key": had_key}

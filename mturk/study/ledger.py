@@ -40,6 +40,7 @@ VERSION = 1
 BUSY_SECONDS = 30.0
 PROGRAMMING_ERRORS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
 """SQLite errors caused by this program, not by the disk or the file."""
+AUDIT_NOTE = "audit"
 DAMAGED = "is damaged ({}); restore a backup, then publish and collect again"
 CHANGEABLE_SETTINGS = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
@@ -491,7 +492,16 @@ class Ledger:
             if _sha256(assignment.assignment_id) not in deleted_hashes
         ]
 
-    def delete_assignments(self, assignment_ids: Sequence[str]) -> int:
+    def audit_entries(self) -> list[dict[str, Any]]:
+        """Return the recorded deletions, oldest first: at, actor, action and details."""
+        return list(json.loads(self.get_note(AUDIT_NOTE) or "[]"))
+
+    def record_audit(self, actor: str, action: str, now: float, **details: int) -> None:
+        """Record a deletion, within a transaction; the entry must not name a worker."""
+        entry = {"at": now, "actor": actor, "action": action, "details": details}
+        self._set(f"note {AUDIT_NOTE}", json.dumps([*self.audit_entries(), entry]))
+
+    def delete_assignments(self, assignment_ids: Sequence[str], *, actor: str, now: float) -> int:
         """Delete assignments and all data about their workers; return the number of deleted ones.
 
         Kind and amount of their actions are kept, so that nothing is paid twice. The data are also removed
@@ -509,6 +519,7 @@ class Ledger:
             hashes = {*self.get_note("forgotten").split(), *map(_sha256, assignment_ids)}
             self._set("note forgotten", " ".join(sorted(hashes)))
             n_deleted = before - _count(connection, "assignment")
+            self.record_audit(actor, "purge", now, assignments=n_deleted)
         self.connection.execute("VACUUM")
         busy = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         if busy:

@@ -47,11 +47,13 @@ def pseudonym_namer(ledger: Ledger) -> Namer:
     return lambda worker_id: pseudonym(key, worker_id)
 
 
-def destroy_key(ledger: Ledger) -> bool:
+def destroy_key(ledger: Ledger, *, actor: str, now: float) -> bool:
     """Delete the key irreversibly; return whether it existed."""
     path = key_path(ledger)
     if not path.exists():
         return False
+    with ledger.transaction():
+        ledger.record_audit(actor, "purge key", now)
     with path.open("r+b") as file:  # overwrite, which suffices on file systems that write in place
         file.write(bytes(path.stat().st_size))
         file.flush()
@@ -142,12 +144,13 @@ def find_assignments(ledger: Ledger, workers: Iterable[str]) -> dict[str, list[s
     return assignment_ids
 
 
-def purge_workers(ledger: Ledger, workers: Iterable[str]) -> int:
+def purge_workers(ledger: Ledger, workers: Iterable[str], *, actor: str, now: float) -> int:
     """Delete all assignments of workers and messages to them; return the number of assignments.
 
     They are not collected again, although the service still has them.
     """
     assignment_ids = find_assignments(ledger, workers)
     return ledger.delete_assignments(
-        [assignment_id for ids in assignment_ids.values() for assignment_id in ids]
-    )
+        [assignment_id for ids in assignment_ids.values() for assignment_id in ids],
+        actor=actor, now=now,
+    )  # fmt: skip

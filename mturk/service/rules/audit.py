@@ -29,9 +29,6 @@ def record(
     connection.execute(insert(audit).values(**values))
 
 
-def entries(connection: Connection, since: float | None = None) -> list[Row[Any]]:
-    """Return the entries in the order in which they were written, from a time on."""
-    query = select(audit).order_by(audit.c.number)
-    if since is not None:
-        query = query.where(audit.c.at >= since)
-    return list(connection.execute(query))
+def entries(connection: Connection) -> list[Row[Any]]:
+    """Return the entries in the order in which they were written."""
+    return list(connection.execute(select(audit).order_by(audit.c.number)))

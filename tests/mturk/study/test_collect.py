@@ -270,6 +270,15 @@ def test_a_person_is_exported_from_and_erased_in_ledgers(study, tmp_path):
         content = file.read()
     assert b"my secret remark" not in content
     assert b"of another person" in content
+    listed = CliRunner().invoke(main, ["audit", *where[1:], "--json"])
+    rows = json.loads(listed.stdout)["entries"]
+    acts = [(row["action"], row["subject"], row["details"]) for row in rows]
+    assert sorted(act for act in acts if act[0] != "ApproveAssignment") == [
+        ("person erase", "", {"keep_answers": False}),
+        ("person export", "", {}),
+        ("purge", study.path, {"assignments": 2}),
+    ]
+    assert "A1" not in listed.stdout
     again = CliRunner().invoke(main, ["person", "erase", *where, "--yes"])
     assert again.exit_code == 2
     assert "nothing is stored about A1" in again.output

@@ -83,11 +83,15 @@ def test_key_readable_by_others_is_refused(ledger):
 
 
 def test_destroyed_key_is_deleted(ledger):
-    assert not destroy_key(ledger)
+    act = {"actor": "lab", "now": 12.5}
+    assert not destroy_key(ledger, **act)
     worker_namer(ledger)
-    assert destroy_key(ledger)
+    assert destroy_key(ledger, **act)
     assert not key_path(ledger).exists()
-    assert not destroy_key(ledger)
+    assert not destroy_key(ledger, **act)
+    assert ledger.audit_entries() == [
+        {"actor": "lab", "action": "purge key", "at": 12.5, "details": {}}
+    ]
 
 
 def test_failed_key_write_leaves_no_file(ledger, monkeypatch):

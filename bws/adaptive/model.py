@@ -71,16 +71,16 @@ def fit(tuples: Tuples, judgments: Judgments) -> Fit:
     canonical = judgments.canonical
     if len(canonical) and canonical.k != tuples.k:
         raise ValueError(f"the judgments are of {canonical.k} items; the tuples have {tuples.k}")
-    n, place = len(tuples.items), _places(tuples, judgments)
+    n, indices = len(tuples.items), _item_indices(tuples, judgments)
     group_of = tuples.group_of_item.astype(np.int64)
     label = np.full(n, -1, dtype=np.int64)
     appearances = np.zeros(n, dtype=np.int64)
     if not len(canonical):
         return Fit(np.zeros(n), 0.0, None, group_of, label, appearances, tuples.k)
-    label[place] = connected_labels(canonical)
-    appearances[place] = canonical.counts.appearances
+    label[indices] = connected_labels(canonical)
+    appearances[indices] = canonical.counts.appearances
     outcomes = Outcomes.from_judgments(canonical)
-    outcomes = replace(outcomes, items=place[outcomes.items], n_items=n)
+    outcomes = replace(outcomes, items=indices[outcomes.items], n_items=n)
     posterior = Posterior(outcomes, MODEL(tuples.k), 1.0)
     prior, start = estimate_prior(posterior, label)
     if not prior:
@@ -91,22 +91,22 @@ def fit(tuples: Tuples, judgments: Judgments) -> Fit:
     return Fit(utility, prior, hessian, group_of, label, appearances, tuples.k)
 
 
-def _places(tuples: Tuples, judgments: Judgments) -> Integers:
+def _item_indices(tuples: Tuples, judgments: Judgments) -> Integers:
     """Return the index in the design of each judged item, in canonical order."""
     ids = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
-    place = {key: index for index, key in enumerate(ids)}
+    index_of_item = {key: index for index, key in enumerate(ids)}
     canonical = judgments.canonical
     groups = (canonical.groups[group] for group in canonical.group_of)
     keys = list(zip(groups, canonical.items, strict=True))
-    unknown = [key for key in keys if key not in place]
+    unknown = [key for key in keys if key not in index_of_item]
     if unknown:
         group, item = unknown[0]
-        where = f" of group {group!r}" if group else ""
+        location = f" of group {group!r}" if group else ""
         raise ValueError(
-            f"{len(unknown)} judged items are not in the tuples, such as {item!r}{where}; pass the tuples "
+            f"{len(unknown)} judged items are not in the tuples, such as {item!r}{location}; pass the tuples "
             "of all rounds"
         )
-    return np.array([place[key] for key in keys], dtype=np.int64)
+    return np.array([index_of_item[key] for key in keys], dtype=np.int64)
 
 
 def _draw_dense(hessian: Floats, n_draws: int, rng: np.random.Generator) -> Floats:

@@ -63,8 +63,8 @@ def next_round(
     check_choice(tuples)
     number = last_round(tuples) + 1
     rng = np.random.Generator(np.random.PCG64([seed, number]))
-    apart = _pairs_apart(tuples, keep_apart)
-    choice = _Choice(fit(tuples, judgments), tuples, apart, rng)
+    separate_pairs = _separate_pairs(tuples, keep_apart)
+    choice = _Choice(fit(tuples, judgments), tuples, separate_pairs, rng)
     audit_count = ceil(AUDIT_SHARE * count)
     audit = choice.take(audit_count, choice.random_pass)
     adaptive = choice.take(count - audit_count, choice.swiss_pass)
@@ -103,10 +103,10 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
         for design in rounds
     ]
     index = {
-        key: place for place, key in enumerate(dict.fromkeys(k for part in keys for k in part))
+        key: number for number, key in enumerate(dict.fromkeys(k for part in keys for k in part))
     }
     groups = {
-        group: place for place, group in enumerate(dict.fromkeys(group for group, _ in index))
+        group: number for number, group in enumerate(dict.fromkeys(group for group, _ in index))
     }
     members = [
         np.array([index[key] for key in part], np.int32)[design.members]
@@ -154,10 +154,10 @@ class _Choice:
         self,
         fitted: Fit,
         tuples: Tuples,
-        apart: Set[tuple[int, int]],
+        separate_pairs: Set[tuple[int, int]],
         rng: np.random.Generator,
     ) -> None:
-        self.fitted, self.rng, self.k, self.apart = fitted, rng, tuples.k, apart
+        self.fitted, self.rng, self.k, self.separate_pairs = fitted, rng, tuples.k, separate_pairs
         self.used = set(map(_key, tuples.members.tolist()))
         self.appearances = np.bincount(tuples.members.ravel(), minlength=len(tuples.items))
         self.groups = [
@@ -194,8 +194,8 @@ class _Choice:
         for items in self.groups:
             remainder = len(items) % self.k
             least_used = items[np.lexsort((tie_breaker[items], self.appearances[items]))]
-            kept = least_used[: len(items) - remainder]
-            ordered = kept[np.lexsort((tie_breaker[kept], value[kept]))]
+            included = least_used[: len(items) - remainder]
+            ordered = included[np.lexsort((tie_breaker[included], value[included]))]
             rows += self._repaired(ordered.reshape(-1, self.k).tolist())
         return rows
 
@@ -205,11 +205,11 @@ class _Choice:
             for _ in range(MAX_TRIES):
                 if self._is_allowed(rows[index]) or len(rows) == 1:
                     break
-                other = self._neighbour(index, len(rows))
+                neighbour = self._neighbour(index, len(rows))
                 a, b = self.rng.integers(self.k, size=2).tolist()
-                rows[index][a], rows[other][b] = rows[other][b], rows[index][a]
-                if other < index and not self._is_allowed(rows[other]):
-                    rows[index][a], rows[other][b] = rows[other][b], rows[index][a]
+                rows[index][a], rows[neighbour][b] = rows[neighbour][b], rows[index][a]
+                if neighbour < index and not self._is_allowed(rows[neighbour]):
+                    rows[index][a], rows[neighbour][b] = rows[neighbour][b], rows[index][a]
         return [row for row in rows if self._is_allowed(row)]
 
     def _neighbour(self, index: int, count: int) -> int:
@@ -220,26 +220,27 @@ class _Choice:
     def _is_allowed(self, row: list[int]) -> bool:
         key = _key(row)
         return key not in self.used and not (
-            self.apart and any(pair in self.apart for pair in combinations(key, 2))
+            self.separate_pairs
+            and any(pair in self.separate_pairs for pair in combinations(key, 2))
         )
 
 
-def _pairs_apart(tuples: Tuples, keep_apart: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
+def _separate_pairs(tuples: Tuples, keep_apart: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
     """Return the pairs of items of a group that no tuple may contain."""
-    places: dict[str, dict[int, int]] = {}
-    for place, (item, group) in enumerate(
+    indices: dict[str, dict[int, int]] = {}
+    for number, (item, group) in enumerate(
         zip(tuples.items, tuples.group_of_item.tolist(), strict=True)
     ):
-        places.setdefault(item, {})[group] = place
+        indices.setdefault(item, {})[group] = number
     pairs = set()
-    for one in keep_apart:
-        items = sorted({normal_id(item) for item in one})
-        unknown = [item for item in items if item not in places]
+    for item_set in keep_apart:
+        items = sorted({normal_id(item) for item in item_set})
+        unknown = [item for item in items if item not in indices]
         if unknown:
             raise ValueError(f"unknown item {unknown[0]!r} in the constraints")
         for a, b in combinations(items, 2):
-            for group in places[a].keys() & places[b].keys():
-                low, high = sorted((places[a][group], places[b][group]))
+            for group in indices[a].keys() & indices[b].keys():
+                low, high = sorted((indices[a][group], indices[b][group]))
                 pairs.add((low, high))
     return pairs
 

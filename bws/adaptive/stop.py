@@ -235,10 +235,10 @@ def confidence_sequence(values: Floats, alpha: float = ALPHA) -> tuple[float, fl
         down = np.minimum(bets[:, None], MAX_BET / (1 - means))
     too_low = np.log1p(up * (scaled[:, None] - means)).cumsum(axis=0).max(axis=0)
     too_high = np.log1p(-down * (scaled[:, None] - means)).cumsum(axis=0).max(axis=0)
-    kept = GRID[np.maximum(too_low, too_high) < math.log(2 / alpha)]
-    if not len(kept):
+    included = GRID[np.maximum(too_low, too_high) < math.log(2 / alpha)]
+    if not len(included):
         return math.nan, math.nan
-    return float(kept[0]), float(kept[-1])
+    return float(included[0]), float(included[-1])
 
 
 def _bets(values: Floats, alpha: float) -> Floats:
@@ -255,14 +255,14 @@ def audit_shares(
     fitted: Fit,
     judgments: Judgments,
     rows: NDArray[np.intp],
-    place: NDArray[np.int64],
+    indices: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """Return (J,) the shares of rightly ordered pairs, and those expected by the model.
 
-    place: index in the fit of each item of the judgments.
+    indices: index in the fit of each item of the judgments.
     """
-    members = place[judgments.tuples.members[judgments.tuple_of[rows]]]
+    members = indices[judgments.tuples.members[judgments.tuple_of[rows]]]
     k = members.shape[1]
     answers = list(_answers(k))
     row = {answer: index for index, answer in enumerate(answers)}
@@ -327,9 +327,9 @@ def _audit_shares(
 ) -> tuple[Floats, Floats]:
     """Return the observed and expected shares of all audit judgments, in the order of rounds."""
     keys = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
-    index = {key: place for place, key in enumerate(keys)}
+    index = {key: number for number, key in enumerate(keys)}
     judged = judgments.tuples
-    place = np.array(
+    indices = np.array(
         [index[key] for key in zip(judged.groups[judged.group_of_item], judged.items, strict=True)],
         dtype=np.int64,
     )
@@ -338,7 +338,7 @@ def _audit_shares(
             fit(tuples, judgments.select(round_of < number)),
             judgments,
             np.flatnonzero(is_audit & (round_of == number)),
-            place,
+            indices,
             rng,
         )
         for number in np.unique(round_of[is_audit])

@@ -75,9 +75,9 @@ def next_round(
     from bws.files import read_item_sets, write_tuples
 
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
-    apart = read_item_sets(keep_apart) if keep_apart else ()
+    item_sets = read_item_sets(keep_apart) if keep_apart else ()
     with arguments():
-        design = chosen(data, _rounds(designs), count, keep_apart=apart, seed=seed)
+        design = chosen(data, _rounds(designs), count, keep_apart=item_sets, seed=seed)
     if output != "-" or not console.as_json:
         write_tuples(design, output)
     number = int(design.columns["round"][0])

@@ -84,11 +84,11 @@ def _check_sizes(first: Tuples, rounds: int) -> None:
     counts = np.bincount(first.group_of_tuple, minlength=len(sizes))
     for name, size, count in zip(first.groups, sizes.tolist(), counts.tolist(), strict=True):
         if rounds * count > comb(size, first.k):
-            where = f"group {name!r}: " if name else ""
+            location = f"group {name!r}: " if name else ""
             reason = not_distinct(rounds * count, comb(size, first.k)).split(";")[0]
             raise ValueError(
-                f"{where}{size} items, tuples of {first.k}: {reason}; ask for fewer rounds, or let several "
-                "annotators judge each tuple"
+                f"{location}{size} items, tuples of {first.k}: {reason}; ask for fewer rounds, or let "
+                "several annotators judge each tuple"
             )
 
 
@@ -107,13 +107,14 @@ def _without_repeats(
     for group in range(len(first.groups)):
         rows = np.flatnonzero(design.group_of_tuple == group)
         old = earlier[first.group_of_item[earlier[:, 0]] == group]
-        apart = [
+        separate_pairs = [
             starts[group] + np.array(pair)
-            for one in constraints.separate.get(group, ())
-            for pair in combinations(sorted(set(one)), 2)
+            for item_set in constraints.separate.get(group, ())
+            for pair in combinations(sorted(set(item_set)), 2)
         ]
-        forbidden = np.unique([a * n + b for a, b in index[apart].tolist()] if apart else [])
-        members[rows] = _renewed(members[rows], old, n, forbidden.astype(np.int64), rng)
+        keys = [a * n + b for a, b in index[separate_pairs].tolist()] if separate_pairs else []
+        forbidden = np.unique(np.array(keys, np.int64))
+        members[rows] = _renewed(members[rows], old, n, forbidden, rng)
     return level_positions(rng.permuted(members, axis=1), n)
 
 

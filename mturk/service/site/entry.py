@@ -89,7 +89,7 @@ def start(visit: Visit) -> Response:
     entry = visit.session.pending
     if entry is None:
         return visit.redirect("/work/")
-    return _start_page(visit, entry, _asked(visit, entry), [])
+    return _start_page(visit, entry, _requested_fields(visit, entry), [])
 
 
 def complete_start(visit: Visit) -> Response:
@@ -97,14 +97,14 @@ def complete_start(visit: Visit) -> Response:
     entry = visit.session.pending
     if entry is None:
         return visit.redirect("/work/")
-    asked = _asked(visit, entry)
-    if "consent" in asked and visit.field("decline") == "yes":
+    requested = _requested_fields(visit, entry)
+    if "consent" in requested and visit.field("decline") == "yes":
         visit.change_session(pending=None)
         return ended_page(visit, visit.site.studies[entry.study or ""], "no_consent")
-    missing = [name for name in asked if not _is_answered(visit, entry, name)]
+    missing = [name for name in requested if not _is_answered(visit, entry, name)]
     if missing:
-        return _start_page(visit, entry, asked, missing)
-    return _complete_entry(visit, entry, asked)
+        return _start_page(visit, entry, requested, missing)
+    return _complete_entry(visit, entry, requested)
 
 
 def ended_page(visit: Visit, study: PanelStudy, outcome: str) -> Response:
@@ -131,10 +131,10 @@ def confirm_withdrawal(visit: Visit) -> Response:
     return ended_page(visit, study, "withdrawn")
 
 
-def _complete_entry(visit: Visit, entry: Entry, asked: Sequence[str]) -> Response:
+def _complete_entry(visit: Visit, entry: Entry, requested: Sequence[str]) -> Response:
     """Begin a session of the worker and end that of a previous one in this browser."""
     study = visit.site.studies.get(entry.study or "")
-    answers = _answers(visit, study, asked)
+    answers = _answers(visit, study, requested)
     # A new nonce invalidates forms of a previous user of this browser.
     session = Session(
         worker=entry.worker, study=entry.study, browser=visit.session.browser,
@@ -142,8 +142,8 @@ def _complete_entry(visit: Visit, entry: Entry, asked: Sequence[str]) -> Respons
     )  # fmt: skip
     number = visit.site.participants.enter(
         entry, session.nonce, session.browser, _study_rules(visit, entry),
-        country=visit.field("country") if "country" in asked else None,
-        agreed=study.consent(visit.language) if study and "consent" in asked else None,
+        country=visit.field("country") if "country" in requested else None,
+        agreed=study.consent(visit.language) if study and "consent" in requested else None,
         answers=answers,
         outcome=None if study is None or _are_accepted(study, answers) else SCREENED_OUT,
     )  # fmt: skip
@@ -169,18 +169,18 @@ def _study_rules(visit: Visit, entry: Entry) -> StudyRules:
     return visit.site.studies[entry.study].rules
 
 
-def _asked(visit: Visit, entry: Entry) -> list[str]:
+def _requested_fields(visit: Visit, entry: Entry) -> list[str]:
     """Return what the start page asks for: consent, country, and names of fields of questions."""
     is_known = _is_known(visit, entry)
     if entry.study is None:
         return [] if is_known else ["country"]
     study = visit.site.studies[entry.study]
     wordings = [study.consent(language) for language in LANGUAGES]
-    asked = [] if visit.site.participants.has_consented(entry, wordings) else ["consent"]
+    requested = [] if visit.site.participants.has_consented(entry, wordings) else ["consent"]
     if not is_known:
-        asked += ["country"] if study.country else []
-        asked += [question.field_name for question in study.questions]
-    return asked
+        requested += ["country"] if study.country else []
+        requested += [question.field_name for question in study.questions]
+    return requested
 
 
 def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
@@ -193,13 +193,13 @@ def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
     return questions[name].is_valid(visit.field(name).strip())
 
 
-def _answers(visit: Visit, study: PanelStudy | None, asked: Sequence[str]) -> dict[str, str]:
+def _answers(visit: Visit, study: PanelStudy | None, requested: Sequence[str]) -> dict[str, str]:
     """Return question id -> answer of the questions that were asked."""
     questions = study.questions if study else ()
     return {
         question.id: visit.field(question.field_name).strip()
         for question in questions
-        if question.field_name in asked
+        if question.field_name in requested
     }
 
 
@@ -212,17 +212,17 @@ def _are_accepted(study: PanelStudy, answers: Mapping[str, str]) -> bool:
 
 
 def _start_page(
-    visit: Visit, entry: Entry, asked: Sequence[str], missing: Sequence[str]
+    visit: Visit, entry: Entry, requested: Sequence[str], missing: Sequence[str]
 ) -> Response:
     study = visit.site.studies.get(entry.study or "")
     questions = study.questions if study else ()
     return visit.page(
-        "start.html", status=422 if missing else 200, asked=asked, missing=missing, entry=entry,
+        "start.html", status=422 if missing else 200, requested=requested, missing=missing, entry=entry,
         countries=countries(visit.language), chosen=visit.field("country"),
         consented=visit.field("consent") == "yes", entered_study=study,
         paragraphs=study.paragraphs(visit.language) if study else [],
         information=visit.t(study.information_key if study else "start.information"),
-        questions=[question for question in questions if question.field_name in asked],
+        questions=[question for question in questions if question.field_name in requested],
         given={question.field_name: visit.field(question.field_name) for question in questions},
     )  # fmt: skip
 

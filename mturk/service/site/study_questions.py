@@ -128,8 +128,8 @@ def _check_screening(name: str, values: Mapping[str, Any]) -> None:
     accept = values.get("accept", [])
     if not isinstance(accept, list) or not all(isinstance(text, str) for text in accept):
         raise ValueError(f"question {name!r}: accept is {accept!r}; expected a list of texts")
-    known = {choice.value for choice in values["choices"]}
-    if values["type"] == "choice" and not set(accept) <= known:
+    choice_values = {choice.value for choice in values["choices"]}
+    if values["type"] == "choice" and not set(accept) <= choice_values:
         raise ValueError(f"question {name!r}: accept is {accept!r}; expected values of its choices")
     for bound in ("minimum", "maximum"):
         number = values.get(bound)
@@ -150,9 +150,11 @@ def _read_choice(table: Any, name: str) -> Choice:
     )
 
 
-def _read_text(texts: Any, where: str) -> dict[str, str]:
+def _read_text(texts: Any, location: str) -> dict[str, str]:
     """Return language -> text for both languages; one text is used for both."""
     valid = isinstance(texts, dict) and texts and set(texts) <= set(LANGUAGES)
     if not valid or not all(isinstance(text, str) and text.strip() for text in texts.values()):
-        raise ValueError(f"{where}: text is {texts!r}; expected texts for {' or '.join(LANGUAGES)}")
+        raise ValueError(
+            f"{location}: text is {texts!r}; expected texts for {' or '.join(LANGUAGES)}"
+        )
     return {language: texts.get(language) or next(iter(texts.values())) for language in LANGUAGES}

@@ -18,6 +18,8 @@ COMMANDS = {
     "participants": "mturk.cli.participants:participants",
     "release": "mturk.cli.participants:release",
     "withdraw": "mturk.cli.participants:withdraw",
+    "messages": "mturk.cli.messages:messages",
+    "reply": "mturk.cli.messages:reply",
     "simulate": "mturk.cli.simulate:simulate",
     "qualify": "mturk.cli.qualify:qualify",
     "estimate": "mturk.cli.publish:estimate",

@@ -92,6 +92,7 @@ def _routes(site: Site) -> list[Route | Mount]:
         post("/work/continue", task_pages.continue_work),
         get("/work/history", worker_pages.history),
         get("/work/messages", worker_pages.messages),
+        post("/work/messages", worker_pages.send_message),
         get("/work/qualifications", worker_pages.qualifications),
         get("/work/qualification/{type_id}", worker_pages.test),
         post("/work/qualification/{type_id}", worker_pages.request_qualification),

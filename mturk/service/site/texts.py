@@ -218,6 +218,26 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "status.Rejected": ("abgelehnt", "rejected"),
     "messages.title": ("Nachrichten", "Messages"),
     "messages.none": ("Sie haben keine Nachrichten.", "You have no messages."),
+    "messages.write": ("An die Studienleitung schreiben", "Write to the researchers"),
+    "messages.write.new_tab": (
+        "An die Studienleitung schreiben (neuer Tab)", "Write to the researchers (new tab)",
+    ),
+    "messages.write.hint": (
+        "Gespeichert werden Ihre Nachricht, deren Zeitpunkt und Ihre Kennung. Die Antwort erscheint auf "
+        "dieser Seite.",
+        "Your message, its time and your ID are stored. The reply is shown on this page.",
+    ),
+    "messages.subject": ("Betreff", "Subject"),
+    "messages.text": ("Nachricht", "Message"),
+    "messages.send": ("Nachricht senden", "Send message"),
+    "messages.sent": ("Ihre Nachricht wurde gesendet.", "Your message has been sent."),
+    "messages.bad": (
+        "Bitte geben Sie 1 bis {n} Zeichen ein.", "Please enter 1 to {n} characters.",
+    ),
+    "messages.often": (
+        "Sie haben in der letzten Stunde bereits {n} Nachrichten gesendet. Bitte senden Sie diese später.",
+        "You have already sent {n} messages within the last hour. Please send this one later.",
+    ),
     # qualifications
     "qualifications.title": ("Qualifikationen", "Qualifications"),
     "qualifications.none": (

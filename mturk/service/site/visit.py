@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from mturk.service.monitoring.requests import request_id
+from mturk.service.rules.inquiries import Inquiries
 from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkerService
 from mturk.service.site import texts
@@ -59,6 +60,7 @@ class Site:
         self.frame_url, self.site_url = frame_url, site_url
         self.open_entry, self.studies = open_entry, studies
         self.participants = Participants(work.database, work.clock)
+        self.inquiries = Inquiries(work.database, work.clock)
         self.secure = site_url.startswith("https:")
         self.by_worker = TokenBuckets(rates.worker, now=now)
         self.by_address = TokenBuckets(rates.address, now=now)
@@ -153,7 +155,7 @@ class Visit:
 NOTICES = frozenset(
     {
         "working.not_yet", "working.returned", "working.received", "working.received.none",
-        "qualifications.granted", "qualifications.pending",
+        "qualifications.granted", "qualifications.pending", "messages.sent",
     }
 )  # fmt: skip
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from starlette.responses import Response
 
 from mturk.question_xml import QuestionForm, read_question
+from mturk.service.rules.inquiries import MAX_PER_HOUR, MAX_SUBJECT_CHARACTERS, MAX_TEXT_CHARACTERS
 from mturk.service.rules.qualification_requests import RequestableQualification
 from mturk.service.rules.work import WorkError
 from mturk.service.site.question_form import Block, FormQuestion, find_problems, read_form
 from mturk.service.site.visit import RefusedError, Visit
 
-__all__ = ["history", "messages", "qualifications", "request_qualification", "test"]
+__all__ = [
+    "history",
+    "messages",
+    "qualifications",
+    "request_qualification",
+    "send_message",
+    "test",
+]
 
 NOTICES = {"Granted": "qualifications.granted", "Pending": "qualifications.pending"}
 
@@ -26,8 +34,41 @@ def history(visit: Visit) -> Response:
 
 
 def messages(visit: Visit) -> Response:
-    """Show the messages of requesters to the worker."""
-    return visit.page("messages.html", messages=visit.site.work.messages(visit.worker))
+    """Show the messages of requesters to the worker, and a form to write to them."""
+    return _messages_page(visit, {})
+
+
+def send_message(visit: Visit) -> Response:
+    """Store a message to the requester; if it is refused, show the form with the typed text."""
+    worker = visit.worker
+    subject = " ".join(visit.field("subject").split())
+    text = visit.field("text").replace("\r\n", "\n").strip()
+    problems = {
+        name: visit.t("messages.bad", n=limit)
+        for name, typed, limit in (
+            ("subject", subject, MAX_SUBJECT_CHARACTERS),
+            ("text", text, MAX_TEXT_CHARACTERS),
+        )
+        if not 0 < len(typed) <= limit
+    }
+    if not problems and not visit.site.inquiries.send(worker, visit.session.study, subject, text):
+        problems = {"text": visit.t("messages.often", n=MAX_PER_HOUR)}
+    if problems:
+        return _messages_page(visit, problems, subject, text)
+    return visit.redirect("/work/messages", "messages.sent")
+
+
+def _messages_page(
+    visit: Visit, problems: Mapping[str, str], subject: str = "", text: str = ""
+) -> Response:
+    return visit.page(
+        "messages.html",
+        status=422 if problems else 200,
+        messages=visit.site.work.messages(visit.worker),
+        problems=problems,
+        typed={"subject": subject, "text": text},
+        limits={"subject": MAX_SUBJECT_CHARACTERS, "text": MAX_TEXT_CHARACTERS},
+    )
 
 
 def qualifications(visit: Visit) -> Response:

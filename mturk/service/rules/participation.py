@@ -307,7 +307,9 @@ def _find_participation(
         raise WorkError("Withdrawn", "The participant has withdrawn from this study.")
     if not rows:
         _check_admission(connection, entry, rules)
-    return int(same_session[0].number) if same_session else None
+    screened_out = [row for row in bound_rows if row.outcome == SCREENED_OUT]
+    continued = screened_out or same_session
+    return int(continued[0].number) if continued else None
 
 
 def _check_admission(connection: Connection, entry: Entry, rules: StudyRules) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from babel import Locale
 
-__all__ = ["countries", "country_names"]
+__all__ = ["countries", "country_names", "sort_key"]
 
 CODE = re.compile("[A-Z]{2}")
 NOT_COUNTRIES = {
@@ -47,9 +47,9 @@ def countries(language: str) -> list[tuple[str, str]]:
     >>> countries("de")[0]
     ('AF', 'Afghanistan')
     """
-    return sorted(country_names(language).items(), key=lambda country: _sort_key(country[1]))
+    return sorted(country_names(language).items(), key=lambda country: sort_key(country[1]))
 
 
-def _sort_key(name: str) -> str:
+def sort_key(name: str) -> str:
     """Return a name without its accents, so that Ägypten is next to Albanien."""
     return unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode().casefold()

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mturk.service.site.languages import language_names
 from mturk.service.site.texts import LANGUAGES
 
 __all__ = ["Choice", "StudyQuestion", "read_questions"]
 
 ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
-TYPES = ("choice", "number", "text")
+TYPES = ("choice", "language", "number", "text")
 MAX_ANSWER_CHARACTERS = 500
 NUMBER = re.compile(r"-?\d{1,9}")
 KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum")
@@ -23,7 +24,7 @@ READY_MADE: Mapping[str, Mapping[str, Any]] = {
     },
     "first_language": {
         "text": {"de": "Was ist Ihre Erstsprache?", "en": "What is your first language?"},
-        "type": "text",
+        "type": "language",
     },
 }
 """Id of a question -> its text and type, if the configuration has none."""
@@ -50,7 +51,7 @@ class StudyQuestion:
     choices: Sequence[Choice] = ()
     required: bool = True
     accept: Sequence[str] = ()
-    """Accepted answers, compared without case; empty: all."""
+    """Accepted answers, for languages ISO 639 codes; compared without case; empty: all."""
     minimum: int | None = None
     """Smallest accepted number."""
     maximum: int | None = None
@@ -60,14 +61,20 @@ class StudyQuestion:
     def __post_init__(self) -> None:
         object.__setattr__(self, "field_name", f"question-{self.id}")
 
+    def options(self, language: str) -> Mapping[str, str]:
+        """Return value -> text of the answers to choose from; empty for numbers and texts."""
+        if self.type == "language":
+            return language_names(language)
+        return {choice.value: choice.text[language] for choice in self.choices}
+
     def is_valid(self, answer: str) -> bool:
         """Return whether an answer can be stored."""
         if not answer:
             return not self.required
         if self.type == "number":
             return NUMBER.fullmatch(answer) is not None
-        if self.type == "choice":
-            return answer in {choice.value for choice in self.choices}
+        if self.type in ("choice", "language"):
+            return answer in self.options("en")
         return len(answer) <= MAX_ANSWER_CHARACTERS
 
     def is_accepted(self, answer: str) -> bool:
@@ -131,6 +138,10 @@ def _check_screening(name: str, values: Mapping[str, Any]) -> None:
     choice_values = {choice.value for choice in values["choices"]}
     if values["type"] == "choice" and not set(accept) <= choice_values:
         raise ValueError(f"question {name!r}: accept is {accept!r}; expected values of its choices")
+    if values["type"] == "language" and not set(accept) <= language_names("en").keys():
+        raise ValueError(
+            f'question {name!r}: accept is {accept!r}; expected ISO 639 codes such as "de"'
+        )
     for bound in ("minimum", "maximum"):
         number = values.get(bound)
         if number is not None and (not isinstance(number, int) or isinstance(number, bool)):

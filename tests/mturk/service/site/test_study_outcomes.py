@@ -211,6 +211,38 @@ def test_questions_are_asked_after_the_consent_and_stored(service, visit):  # no
 
 
 @pytest.mark.parametrize(
+    ("accepted", "path", "stored"),
+    [("de", "/work/assignment/", {"first_language": "de"}), ("nl", "/work/next", None)],
+)
+def test_a_first_language_is_chosen_and_screened_by_its_code(
+    service, visit, accepted, path, stored  # noqa: F811
+):  # fmt: skip
+    service.publish()
+    anna = visit(asking({"id": "first_language", "accept": [accepted]}))
+    assert '<option value="de">German</option>' in anna.join(service).text
+    answer = {"consent": "yes", "question-first_language": "Klingonese"}
+    assert anna.submit("/work/start", text="/work/start", **answer).status_code == 422
+    answer["question-first_language"] = "de"
+    page = anna.submit("/work/start", text="/work/start", **answer)
+    assert page.url.path.startswith(path)
+    assert [row.answers for row in rows(service, participation)] == [stored]
+
+
+def test_another_session_in_the_same_browser_is_no_second_try(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(asking(AGE, participants=1))
+    anna.join(service)
+    fields = {"consent": "yes", "question-age": "17"}
+    anna.submit("/work/start", text="/work/start", **fields)
+    anna.submit("/work/leave", text="/work/history")
+    page = anna.join(service, session="x2")
+    assert "question-age" not in page.text
+    assert "SCREEN" in anna.submit("/work/start", text="/work/start").text
+    [row] = rows(service, participation)
+    assert (row.outcome, row.answers) == ("screened_out", None)
+
+
+@pytest.mark.parametrize(
     "answers", [{"age": "17", "dialect": "yes"}, {"age": "30", "dialect": "no"}]
 )
 def test_who_is_screened_out_gets_its_code_and_no_second_try(service, visit, answers):  # noqa: F811
@@ -278,6 +310,7 @@ def test_who_has_finished_in_time_gets_the_completion_code_later(service, visit)
         ('[[a.questions]]\nid = "first_language"\nmaximum = 3', "maximum belongs to type number"),
         ('[[a.questions]]\nid = "age"\n[[a.questions]]\nid = "age"', "'age' occurs twice"),
         ('[[a.questions]]\nid = "age"\ntype = "choice"', "choices belong to type choice"),
+        ('[[a.questions]]\nid = "first_language"\naccept = ["German"]', "expected ISO 639 codes"),
         ("minutes = 0", "minutes is 0; expected 1 or more"),
         ('country = "no"', "country is 'no'; expected bool"),
     ],

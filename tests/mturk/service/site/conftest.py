@@ -182,8 +182,10 @@ def live(tmp_path):
         studies = (
             PanelStudy("pilot", "C0DE-42", title="Wie ähnlich?", hits=2),
             PanelStudy(
-                "asking", "C1", no_consent_code="NO-42", country=False,
-                questions=read_questions([{"id": "age"}, dialect]),
+                "asking", "C1", screened_out_code="OUT-42", no_consent_code="NO-42", country=False, hits=1,
+                questions=read_questions(
+                    [{"id": "age", "minimum": 18}, {"id": "first_language"}, dialect]
+                ),
             ),
         )  # fmt: skip
         serve(stack, sockets[0], build_site(

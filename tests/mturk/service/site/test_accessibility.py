@@ -138,7 +138,7 @@ def study(live, page):
     page.locator("#question-age").fill("12")
     page.locator("form.card").evaluate("form => { form.noValidate = true; }")
     page.locator("form.card button.main").click()
-    page.locator(".wrong").wait_for()
+    page.locator(".wrong").first.wait_for()
     yield "questions"
     page.locator("[name=decline]").click()
     page.locator(".code").wait_for()

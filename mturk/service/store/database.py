@@ -102,15 +102,15 @@ class Database:
             yield connection
 
     def truncate_log(self) -> bool:
-        """Remove deleted data from the write-ahead log of SQLite; return False if other connections read it.
+        """Remove deleted data from the write-ahead log of SQLite; return False if others are reading it.
 
-        PostgreSQL removes deleted rows by itself, with its autovacuum.
+        Writers wait for at most a second. PostgreSQL removes deleted rows by itself, with its autovacuum.
         """
-        if not self.is_file:
+        if self._file is None:
             return True
-        with closing(self.engine.raw_connection()) as connection:
-            busy = connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return busy is None or not busy[0]
+        with closing(sqlite3.connect(str(self.url.database), timeout=1)) as connection:
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     def probe(self) -> None:
         """Read one row; raise an error if the database cannot be read.

@@ -168,6 +168,19 @@ def test_sessions_are_deleted_when_they_have_ended_or_are_not_used(anna):  # noq
     assert participants.is_open("nonce")
 
 
+def test_a_long_read_delays_neither_the_erasure_nor_writers_for_long(anna):  # noqa: F811
+    service, taken = anna  # noqa: F811
+    approve(service, taken)
+    service.clock.advance(31 * DAY)
+    with service.database.read() as connection:
+        connection.execute(select(account)).all()  # a snapshot that needs the log
+        began = time.monotonic()
+        assert erased(service, {"pilot": 30}) == 1
+        assert not service.database.truncate_log()
+        assert time.monotonic() - began < 20
+    assert service.database.truncate_log()
+
+
 def test_expired_request_tokens_are_deleted(service):  # noqa: F811
     with service.database.write() as connection:
         for name, age in (("old", DAY), ("new", DAY - 10)):

@@ -1,7 +1,12 @@
-"""The audit log of withdrawals, releases and lists of participants."""
+"""The audit log of what happens to participants, and what an erased participant can still do."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
 
 from mturk.cli.audit import command_user
 from mturk.service.rules.audit import entries
+from mturk.service.rules.person import erase
+from mturk.service.store.schema import assignment
 from tests.mturk.service.site.test_participants import (
     ANNA,
     BEN,
@@ -30,3 +35,21 @@ def test_withdrawals_releases_and_lists_are_recorded(service, visit):  # noqa: F
         (user, "participants", "", {"workers": 2}),
     ]
     assert not [row for row in rows if ANNA.upper() in str(row).upper()]
+
+
+def test_who_is_erased_is_signed_out_and_cannot_submit(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit()
+    page = anna.begin(service)
+    worker_id = f"APROLIFIC{ANNA.upper()}"
+    assert "Signed in" in page.text
+    with service.database.write() as connection:
+        erase(connection, worker_id, service.clock.now(), actor="test")
+    frame = re.search(r'<iframe[^>]* src="([^"]+)"', page.text)[1].replace("&amp;", "&")
+    (address,) = parse_qs(urlsplit(frame).query)["turkSubmitTo"]
+    refused = anna.post(f"{address}/mturk/externalSubmit", data={"answer": "yes"})
+    assert refused.status_code >= 400
+    assert "Signed in" not in anna.get("/work/").text
+    with service.database.read() as connection:
+        [row] = connection.execute(assignment.select()).all()
+    assert (row.status, row.answer) == ("Returned", None)

@@ -48,7 +48,7 @@ NUMERIC = [
     pytest.param(words, option, id=f"{' '.join(words)} {option.opts[0]}")
     for words, command in all_commands()
     for option in command.params
-    if is_numeric(option)
+    if isinstance(option, click.Option) and is_numeric(option)
 ]
 TEXTS = [
     (words, option)

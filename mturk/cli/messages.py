@@ -10,8 +10,10 @@ import click
 
 from bws.cli.options import option, output_option
 from bws.command import Console, command
+from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
 from bws.textio import csv_text, write_atomic
+from mturk.cli.audit import command_user
 from mturk.cli.service import check_database_exists, database_option
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ def messages(console: Console, db: str, only_open: bool, output: str) -> None:
     share them.
     """
     with _open_inquiries(db) as inquiries:
-        rows = [_row(row) for row in inquiries.rows(only_open=only_open)]
+        rows = [_row(row) for row in inquiries.rows(only_open=only_open, actor=command_user())]
     if output == "-" or console.as_json:
         text = "\n\n".join(map(_paragraph, rows)) or "no messages"
         console.answer(text, {"messages": rows})
@@ -69,7 +71,7 @@ def _paragraph(row: dict[str, Any]) -> str:
 
 
 @command("mturk-hits reply", example='mturk-hits reply 3 "Thank you, the page is repaired."')
-@click.argument("number", type=int)
+@click.argument("number", type=click.IntRange(1, MAX_COUNT))
 @click.argument("text")
 @database_option
 def reply(console: Console, number: int, text: str, db: str) -> None:
@@ -80,7 +82,7 @@ def reply(console: Console, number: int, text: str, db: str) -> None:
     if not text.strip():
         raise InputError(Problem("TEXT", None, "is empty; expected the text of the reply"))
     with _open_inquiries(db) as inquiries:
-        if not inquiries.reply(number, text):
+        if not inquiries.reply(number, text, actor=command_user()):
             message = f"there is no message {number}; see mturk-hits messages"
             raise InputError(Problem("NUMBER", None, message))
     console.answer(f"message {number}: reply sent", {"answered": number})

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Row, insert, select, update
 
 from mturk.service.clock import Clock
+from mturk.service.rules import audit
 from mturk.service.store.database import Database
 from mturk.service.store.schema import inquiry, message
 
@@ -46,15 +47,18 @@ class Inquiries:
             )
         return True
 
-    def rows(self, *, only_open: bool = False) -> list[Row[Any]]:
+    def rows(self, *, only_open: bool = False, actor: str) -> list[Row[Any]]:
         """Return all messages to the requester, or those without a reply, oldest first."""
         query = select(inquiry).order_by(inquiry.c.number)
         if only_open:
             query = query.where(inquiry.c.answered.is_(None))
-        with self.database.read() as connection:
-            return list(connection.execute(query))
+        with self.database.write() as connection:
+            rows = list(connection.execute(query))
+            n_workers = len({row.worker_id for row in rows})
+            audit.record(connection, self.clock.now(), actor, "messages", "", workers=n_workers)
+        return rows
 
-    def reply(self, number: int, text: str) -> bool:
+    def reply(self, number: int, text: str, *, actor: str) -> bool:
         """Send a reply to the author of a message; return False if there is no such message."""
         now = self.clock.now()
         with self.database.write() as connection:
@@ -66,4 +70,5 @@ class Inquiries:
             connection.execute(
                 update(inquiry).where(inquiry.c.number == number).values(answered=now)
             )
+            audit.record(connection, now, actor, "reply", row.study or "", number=number)
         return True

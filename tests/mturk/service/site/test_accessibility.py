@@ -54,7 +54,7 @@ def tour(live, page):
     """Visit every kind of page as a worker from Austria; yield the name of each."""
     page.goto(live.site + "/work/")
     yield "entry"
-    page.locator("#worker").fill("nobody")
+    page.locator("#worker").fill("no body")
     page.locator("button.main").click()
     yield "entry-wrong"
     page.locator("#worker").fill("AALICE1")

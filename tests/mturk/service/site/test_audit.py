@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from mturk.cli.audit import command_user
 from mturk.service.rules.audit import entries
+from mturk.service.rules.inquiries import Inquiries
 from mturk.service.rules.person import erase
 from mturk.service.store.schema import assignment
 from tests.mturk.service.site.test_participants import (
@@ -25,6 +26,9 @@ def test_withdrawals_releases_and_lists_are_recorded(service, visit):  # noqa: F
     command(service, "release", "AUNKNOWN", "--study", "pilot", code=2)
     command(service, "withdraw", BEN, "--study", "pilot", "--yes")
     command(service, "participants")
+    Inquiries(service.database, service.clock).send(f"APROLIFIC{ANNA.upper()}", "pilot", "A", "B")
+    command(service, "messages")
+    command(service, "reply", "1", "C")
     with service.database.read() as connection:
         rows = entries(connection)
     user = command_user()
@@ -33,6 +37,8 @@ def test_withdrawals_releases_and_lists_are_recorded(service, visit):  # noqa: F
         (user, "release", "pilot", {}),
         (user, "withdraw", "pilot", {"answers": 0}),
         (user, "participants", "", {"workers": 2}),
+        (user, "messages", "", {"workers": 1}),
+        (user, "reply", "pilot", {"number": 1}),
     ]
     assert not [row for row in rows if ANNA.upper() in str(row).upper()]
 

@@ -90,7 +90,7 @@ def test_writing_to_the_researchers_keeps_the_answers_of_the_task(live, browser)
         page.get_by_role("navigation").get_by_role("link", name=words["messages"]).click()
     assert frame.locator("#answers input:checked").count() == 4
 
-    [row] = Inquiries(live.service.database, live.service.clock).rows()
+    [row] = Inquiries(live.service.database, live.service.clock).rows(actor="test")
     assert (row.subject, row.text) == ("<b>The page</b>", "One.\nTwo & three.")
     db = str(live.service.database.url.database)
     main(["reply", str(row.number), "Thank <you>.", "--db", db], standalone_mode=False)

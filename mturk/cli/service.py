@@ -72,7 +72,7 @@ def _origins(urls: Sequence[str]) -> list[str]:
 )
 @option("--studies", "TOML file of studies with recruiting links.", metavar="FILE")
 @option("--retention-days", "Erase workers outside studies after these days without activity.",
-        type=click.IntRange(1), metavar="N")  # fmt: skip
+        type=click.IntRange(1, 36_500), metavar="N")  # fmt: skip
 @option(
     "--balance",
     "Initial simulated balance of a new database, in USD.",

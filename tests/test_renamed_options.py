@@ -18,8 +18,10 @@ ROOT = Path(__file__).parents[1]
 FORMER_NAMES = {
     "bws-agreement": {"--part": "--column"},
     "bws-make-tuples": {"--apart": "--keep-apart", "--together": "--keep-together"},
+    "bws-next": {"--part": "--column"},  # of `judgments_options`
     "bws-reliability": {"--part": "--column"},
     "bws-score": {"--part": "--column", "--model-interval": "--intervals"},
+    "bws-stop": {"--part": "--column"},
     "giccs-csts pairs": {
         "--iou-at-most": "--max-iou",
         "--distance-at-least": "--min-distance",

@@ -9,6 +9,8 @@ from sqlalchemy.exc import DBAPIError
 from bws.problems import InputError
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
+from mturk.service.rules.inquiries import MAX_PER_HOUR, Inquiries
+from mturk.service.rules.participation import SCREENED_OUT, Entry, Participants, StudyRules
 from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.store import database as module
 from mturk.service.store.database import Database
@@ -49,6 +51,39 @@ def test_a_study_from_the_hit_to_the_bonus(api, database, examples):
     assert str(work.progress("AONE").earned) == "1.25"
     balance = api.call("GetAccountBalance", {})
     assert balance == {"AvailableBalance": "9998.50", "OnHoldBalance": "0.00"}
+
+
+def test_twelve_messages_at_once_are_five_and_get_replies(api, database):
+    work, inquiries = WorkerService(database, api.clock), Inquiries(database, api.clock)
+    work.register("AWRITER")
+    with ThreadPoolExecutor(12) as pool:
+        texts = [f"Message {number}" for number in range(12)]
+        sent = list(pool.map(lambda text: inquiries.send("AWRITER", "pilot", "S", text), texts))
+    assert sent.count(True) == MAX_PER_HOUR
+    rows = inquiries.rows(only_open=True, actor="test")
+    assert {row.text for row in rows} == {
+        text for text, done in zip(texts, sent, strict=True) if done
+    }
+    assert inquiries.reply(rows[0].number, "Thank you.", actor="test")
+    assert [(letter.subject, letter.text) for letter in work.messages("AWRITER")] == [
+        ("Re: S", "Thank you.")
+    ]
+    assert len(inquiries.rows(only_open=True, actor="test")) == MAX_PER_HOUR - 1
+
+
+def test_a_participant_who_is_screened_out_leaves_no_answers(api, database):
+    participants = Participants(database, api.clock)
+    for worker_id, outcome in (("AOUT", SCREENED_OUT), ("AIN", None)):
+        entry = Entry(worker_id, "asking", "s1", "x1")
+        participants.enter(
+            entry, f"nonce {worker_id}", "browser", StudyRules(1), answers={"age": "17"}, outcome=outcome
+        )  # fmt: skip
+    rows = participants.rows("asking", actor="test")
+    assert [(row.outcome, row.answers) for row in rows] == [
+        (SCREENED_OUT, None),
+        (None, {"age": "17"}),
+    ]
+    assert participants.outcome("AOUT", "asking", None) == SCREENED_OUT
 
 
 def test_opening_it_again_keeps_the_secret_and_the_balance(database, server):

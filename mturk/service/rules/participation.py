@@ -305,10 +305,10 @@ def _find_participation(
         raise WorkError("Bound", "The id has entered this study from another session.")
     if any(row.outcome == WITHDRAWN for row in bound_rows):
         raise WorkError("Withdrawn", "The participant has withdrawn from this study.")
-    if not rows:
-        _check_admission(connection, entry, rules)
     screened_out = [row for row in bound_rows if row.outcome == SCREENED_OUT]
     continued = screened_out or same_session
+    if not continued and all(row.outcome == SCREENED_OUT for row in rows):  # holds no place
+        _check_admission(connection, entry, rules)
     return int(continued[0].number) if continued else None
 
 

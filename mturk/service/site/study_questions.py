@@ -15,6 +15,7 @@ __all__ = ["Choice", "StudyQuestion", "read_questions"]
 ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
 TYPES = ("choice", "language", "number", "text")
 MAX_ANSWER_CHARACTERS = 500
+CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 NUMBER = re.compile(r"-?\d{1,9}")
 KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum")
 READY_MADE: Mapping[str, Mapping[str, Any]] = {
@@ -75,7 +76,7 @@ class StudyQuestion:
             return NUMBER.fullmatch(answer) is not None
         if self.type in ("choice", "language"):
             return answer in self.options("en")
-        return len(answer) <= MAX_ANSWER_CHARACTERS
+        return len(answer) <= MAX_ANSWER_CHARACTERS and not CONTROL_CHARACTER.search(answer)
 
     def is_accepted(self, answer: str) -> bool:
         """Return whether a valid answer passes the screening.
@@ -120,7 +121,7 @@ def _read_question(table: Any) -> StudyQuestion:
     if kind not in TYPES:
         raise ValueError(f"question {name!r}: type is {kind!r}; expected {', '.join(TYPES)}")
     values["text"] = _read_text(values.get("text"), f"question {name!r}")
-    values["choices"] = tuple(_read_choice(choice, name) for choice in values.get("choices", ()))
+    values["choices"] = _read_choices(values.get("choices", []), name)
     if (kind == "choice") != bool(values["choices"]):
         raise ValueError(f"question {name!r}: choices belong to type choice, and it needs some")
     _check_screening(name, values)
@@ -148,6 +149,18 @@ def _check_screening(name: str, values: Mapping[str, Any]) -> None:
             raise ValueError(f"question {name!r}: {bound} is {number!r}; expected an integer")
         if number is not None and values["type"] != "number":
             raise ValueError(f"question {name!r}: {bound} belongs to type number")
+    low, high = values.get("minimum"), values.get("maximum")
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"question {name!r}: minimum {low} is greater than maximum {high}")
+
+
+def _read_choices(tables: Any, name: str) -> tuple[Choice, ...]:
+    if not isinstance(tables, list):
+        raise ValueError(f"question {name!r}: choices is {tables!r}; expected a list of tables")
+    choices = tuple(_read_choice(table, name) for table in tables)
+    if len({choice.value for choice in choices}) < len(choices):
+        raise ValueError(f"question {name!r}: two choices have the same value; expected each once")
+    return choices
 
 
 def _read_choice(table: Any, name: str) -> Choice:

@@ -242,6 +242,28 @@ def test_another_session_in_the_same_browser_is_no_second_try(service, visit):  
     assert (row.outcome, row.answers) == ("screened_out", None)
 
 
+def test_who_is_released_after_the_screening_needs_a_free_place(service, visit):  # noqa: F811
+    service.publish()
+    study = asking(AGE, participants=1)
+    anna, ben = visit(study), visit(study)
+    for visitor, participant, session, age in ((anna, ANNA, "x1", "17"), (ben, BEN, "x2", "18")):
+        visitor.join(service, participant, session=session)
+        fields = {"consent": "yes", "question-age": age}
+        visitor.submit("/work/start", text="/work/start", **fields)
+    command(service, "release", ANNA, "--study", "pilot")
+    assert visit(study).join(service).status_code == 409
+
+
+def test_answers_cannot_command_a_terminal(service, visit):  # noqa: F811
+    anna = visit(asking({"id": "job", "text": {"en": "What is your job?"}}))
+    anna.join(service)
+    fields = {"consent": "yes", "question-job": "clerk\x1b[2J"}
+    assert anna.submit("/work/start", text="/work/start", **fields).status_code == 422
+    fields["question-job"] = "עובדת 🙂\u200e"
+    anna.submit("/work/start", text="/work/start", **fields)
+    assert listed(service)[0]["question_job"] == "עובדת 🙂\u200e"
+
+
 @pytest.mark.parametrize(
     "answers", [{"age": "17", "dialect": "yes"}, {"age": "30", "dialect": "no"}]
 )
@@ -311,6 +333,13 @@ def test_who_has_finished_in_time_gets_the_completion_code_later(service, visit)
         ('[[a.questions]]\nid = "age"\n[[a.questions]]\nid = "age"', "'age' occurs twice"),
         ('[[a.questions]]\nid = "age"\ntype = "choice"', "choices belong to type choice"),
         ('[[a.questions]]\nid = "first_language"\naccept = ["German"]', "expected ISO 639 codes"),
+        ('[[a.questions]]\nid = "age"\nminimum = 9\nmaximum = 8', "minimum 9 is greater than maximum 8"),
+        ('[[a.questions]]\nid = "x"\ntext = { de = "?" }\nchoices = 3', "choices is 3; expected a list"),
+        (
+            '[[a.questions]]\nid = "x"\ntext = { de = "?" }\ntype = "choice"\n'
+            'choices = [{ value = "y", de = "Ja" }, { value = "y", de = "Nein" }]',
+            "two choices have the same value",
+        ),
         ("minutes = 0", "minutes is 0; expected 1 or more"),
         ('country = "no"', "country is 'no'; expected bool"),
     ],

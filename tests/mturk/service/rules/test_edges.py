@@ -97,7 +97,7 @@ def test_a_price_beyond_every_balance_is_a_lack_of_funds(api):
     assert code(api, "CreateHIT", **dear) == "InsufficientFunds"
 
 
-@pytest.mark.parametrize("worker", ["anna", "A", "", "A1\n", "A" * 65, "🙂"])
+@pytest.mark.parametrize("worker", ["1anna", "an na", "", "A1\n", "A" * 65, "🙂"])
 def test_a_worker_id_has_its_form(api, worker):
     refused = code(api, "CreateWorkerBlock", WorkerId=worker, Reason="r")
     assert refused == "ParameterValidationError"

@@ -79,7 +79,7 @@ NEEDED = [
     ("mturk-hits", "preview {tuples} --dialogues {dialogues} --no-browser", "study"),
     ("mturk-hits", "publish {tuples} --dialogues {dialogues}", "study"),
     *(("mturk-hits", name, "") for name in (
-        "status", "collect -o j.csv", "review", "bonus", "extend", "top-up", "close", "batch", "purge",
+        "status", "collect -o j.csv", "review", "bonus", "next", "extend", "top-up", "close", "batch", "purge",
         "qualify",
     )),
 ]  # fmt: skip

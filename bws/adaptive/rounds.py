@@ -12,6 +12,7 @@ model on questions that were not chosen to be hard (`bws.adaptive.stop`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
 from itertools import combinations
 from math import ceil, comb
 
@@ -54,10 +55,10 @@ def next_round(
     which a fifth (rounded up) are audit tuples. keep_apart: sets of items of which no tuple contains two.
 
     No tuple repeats an earlier one. The positions of an item differ by at most one within the round. Equal
-    judgments, tuples and seeds give equal rounds. Raises ValueError if the groups have too few possible
-    tuples for a choice, if no new tuples are left, or for judgments of other items.
+    judgments, tuples and seeds give equal rounds, in any order of rows. Raises ValueError if the groups have
+    too few possible tuples for a choice, if no new tuples are left, or for judgments of other items.
     """
-    tuples, judgments = as_tuples(tuples), as_judgments(judgments)
+    tuples, judgments = _in_canonical_order(as_tuples(tuples)), as_judgments(judgments)
     if count < 1:
         raise ValueError(f"count is {count}; expected 1 or more")
     check_choice(tuples)
@@ -122,6 +123,20 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
             name: np.concatenate([_column(design, name) for design in rounds])
             for name in FIRST_ROUND
         },
+    )
+
+
+def _in_canonical_order(tuples: Tuples) -> Tuples:
+    """Return the tuples with groups, and items within groups, in the sort order of their ids."""
+    group_order = np.argsort(tuples.groups)
+    rank = np.argsort(group_order)[tuples.group_of_item]
+    order = np.lexsort((np.argsort(np.argsort(tuples.items)), rank))
+    return replace(
+        tuples,
+        items=tuples.items[order],
+        group_of_item=rank[order].astype(np.int32),
+        groups=tuples.groups[group_order],
+        members=np.argsort(order).astype(np.int32)[tuples.members],
     )
 
 

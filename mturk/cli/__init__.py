@@ -29,6 +29,7 @@ COMMANDS = {
     "collect": "mturk.cli.collect:collect",
     "review": "mturk.cli.review:review",
     "bonus": "mturk.cli.review:bonus",
+    "next": "mturk.cli.rounds:next_round",
     "extend": "mturk.cli.review:extend",
     "top-up": "mturk.cli.review:top_up",
     "close": "mturk.cli.review:close",

@@ -48,6 +48,10 @@ class ExpectedTuple:
     """Item ids in the order of the tuple; or the two sentences and the condition."""
     kind: str = DEFAULT_KIND
     """Name of the kind of HIT."""
+    round: str = ""
+    """Number of the round of a study in rounds; otherwise empty."""
+    purpose: str = ""
+    """Purpose of the tuple in its round: warmup, adaptive or audit."""
 
 
 @dataclass(frozen=True, slots=True)

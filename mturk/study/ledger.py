@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from bws.problems import InputError, Problem
-from mturk.study.plan import HitPlan
+from mturk.study.plan import HitPlan, Rounds
 from mturk.study.settings import Settings
 
 __all__ = [
@@ -41,6 +41,7 @@ BUSY_SECONDS = 30.0
 PROGRAMMING_ERRORS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.NotSupportedError)
 """SQLite errors caused by this program, not by the disk or the file."""
 AUDIT_NOTE = "audit"
+ROUNDS_NOTE = "rounds"
 DAMAGED = "is damaged ({}); restore a backup, then publish and collect again"
 CHANGEABLE_SETTINGS = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
@@ -288,8 +289,9 @@ class Ledger:
         return LedgerStudy(values["endpoint"], settings, created, values.get("hit_type_id"))
 
     def start_study(
-        self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float
-    ) -> None:
+        self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float,
+        rounds: Rounds | None = None,
+    ) -> None:  # fmt: skip
         """Record the plan of a study; the call can be repeated, with changes until HITs are sent.
 
         Raises InputError with all differences if the ledger contains another study.
@@ -301,11 +303,14 @@ class Ledger:
                 study = {"endpoint": endpoint, "created": repr(now)}
                 connection.executemany("INSERT INTO study VALUES (?, ?)", study.items())
                 self._insert(plans, settings.assignments)
+                self._add_rounds(rounds or {})
             elif differences := self._differences(endpoint, settings, plans):
                 raise InputError(Problem(self.path, None, text) for text in differences)
             self._set("settings", _settings_to_json(settings))
 
-    def add_hits(self, plans: Sequence[HitPlan], max_assignments: int) -> int:
+    def add_hits(
+        self, plans: Sequence[HitPlan], max_assignments: int, rounds: Rounds | None = None
+    ) -> int:
         """Record further HITs of the study, such as those of a top-up; return the number of new ones.
 
         Numbering continues after the last HIT. HITs with an existing annotation are skipped.
@@ -317,7 +322,13 @@ class Ledger:
             new_plans = [plan for plan in plans if plan.annotation not in annotations]
             numbered = [replace(plan, number=n) for n, plan in enumerate(new_plans, start=last + 1)]
             self._insert(numbered, max_assignments)
+            self._add_rounds(rounds or {})
         return len(numbered)
+
+    def rounds(self) -> Rounds:
+        """Return the rounds of the tuples; empty for a study without rounds."""
+        text = self.get_note(ROUNDS_NOTE)
+        return {name: tuple(values) for name, values in json.loads(text).items()} if text else {}
 
     def hits(self) -> tuple[Hit, ...]:
         """Return all HITs by number."""
@@ -552,6 +563,11 @@ class Ledger:
                 for position, part in enumerate(plan.parts)
             ],
         )
+
+    def _add_rounds(self, rounds: Rounds) -> None:
+        if rounds:
+            text = json.dumps({**self.rounds(), **rounds}, ensure_ascii=False)
+            self._set(f"note {ROUNDS_NOTE}", text)
 
     def _differences(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan]

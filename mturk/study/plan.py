@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bws.problems import InputError, Problem
 from mturk import limits
 from mturk.study.settings import Settings
 
+if TYPE_CHECKING:
+    from bws.records import Tuples
+
 __all__ = [
     "HitPlan",
     "PlannedStudy",
+    "Rounds",
     "describe_hit",
     "has_repeated_group",
     "plan_hits",
     "random_key",
+    "rounds_of",
     "separate_groups",
     "shuffle_parts",
     "study_digest",
 ]  # fmt: skip
 
 P = TypeVar("P", bound="HitPart")
+Rounds = Mapping[str, tuple[str, ...]]
+"""Tuple id -> round, purpose and seed, for the tuples of a study in rounds."""
 
 
 class HitPart(Protocol):
@@ -68,6 +75,7 @@ class PlannedStudy:
     hits: tuple[HitPlan, ...]
     notes: tuple[str, ...]
     """Remarks on the HITs for the requester."""
+    rounds: Rounds = field(default_factory=dict)
 
 
 def study_digest(page_contents: Sequence[Any], settings: Settings, page: Sequence[Any]) -> str:
@@ -131,6 +139,14 @@ def _setting_problems(settings: Settings) -> list[str]:
         *limits.qualification_problems(settings.qualifications()),
     ]
     return [problem for problem in problems if problem]
+
+
+def rounds_of(tuples: Tuples) -> Rounds:
+    """Return the rounds of tuples; empty for tuples without rounds."""
+    if not tuples.columns:
+        return {}
+    values = zip(*(tuples.columns[name] for name in ("round", "purpose", "seed")), strict=True)
+    return dict(zip(tuples.ids.tolist(), values, strict=True))
 
 
 def shuffle_parts(parts: Sequence[P], seed: int) -> list[P]:

@@ -467,3 +467,11 @@ def test_fresh_excludes_options_without_meaning(tmp_path):
     )
     assert result.exit_code == 2
     assert "--fresh cannot be combined with --compat" in result.output
+
+
+def test_a_round_does_not_depend_on_the_order_of_rows():
+    design, judgments, _ = study(20, rounds=1)
+    shuffled = read_tuples(design.to_frame("polars").sample(fraction=1, shuffle=True, seed=1))
+    assert shuffled.items.tolist() != design.items.tolist()
+    rounds = [list(next_round(judgments, one, 10, seed=3).rows()) for one in (design, shuffled)]
+    assert rounds[0] == rounds[1]

@@ -50,12 +50,14 @@ class Items(Tuples):
         """
         from bws.files import read_tuples
         from mturk.kinds.items.plan import plan, plan_notes
-        from mturk.study.plan import PlannedStudy
+        from mturk.study.plan import PlannedStudy, rounds_of
 
         study_settings = settings.settings(language)
         _check_texts(study_settings)
-        plans = plan(read_tuples(file), dialogues, study_settings, file)
-        return PlannedStudy(study_settings, tuple(plans), tuple(plan_notes(plans, study_settings)))
+        tuples = read_tuples(file)
+        plans = plan(tuples, dialogues, study_settings, file)
+        notes = plan_notes(plans, study_settings)
+        return PlannedStudy(study_settings, tuple(plans), tuple(notes), rounds_of(tuples))
 
     def form_remarks(self, fields: Fields, settings: Settings) -> list[str]:
         """Return no remarks: the page has no language check."""

@@ -53,7 +53,7 @@ class Tuples(HitKind):
         from giccs.benchmark.assemble import read_dialogues
         from giccs.benchmark.languages import data_language, required_language
         from mturk.kinds.tuples.plan import plan, plan_notes
-        from mturk.study.plan import PlannedStudy
+        from mturk.study.plan import PlannedStudy, rounds_of
 
         if dialogues is None:
             message = (
@@ -77,7 +77,7 @@ class Tuples(HitKind):
         if tuples.n_repeated:
             repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
             messages.append(f"{repeated}; each costs a full reward")
-        return PlannedStudy(study_settings, tuple(plans), tuple(messages))
+        return PlannedStudy(study_settings, tuple(plans), tuple(messages), rounds_of(tuples))
 
     def columns(self, part_id: str) -> Mapping[str, str]:
         """Return column of the answer in a batch file -> name of the form field."""

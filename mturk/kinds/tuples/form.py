@@ -158,6 +158,9 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
         "seconds": [_seconds(answer.seconds) for answer in parsed_answers],
         "comment": [read_comment(row.fields) for row in rows],
     }
+    if any(row.expected.round for row in rows):
+        columns["round"] = [row.expected.round for row in rows]
+        columns["purpose"] = [row.expected.purpose for row in rows]
     orders = (
         None
         if n_without_order

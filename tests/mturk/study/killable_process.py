@@ -92,7 +92,9 @@ if __name__ == "__main__":
     for name in (
         "bws.files",
         "giccs.benchmark.assemble",
+        "bws.adaptive",
         "mturk.cli.publish",
+        "mturk.cli.rounds",
         "mturk.kinds.tuples.plan",
         "jinja2",
         "mturk.cli.prolific",

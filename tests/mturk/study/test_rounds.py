@@ -1,0 +1,224 @@
+"""Adaptive studies through the service, with simulated workers: rounds, their end, kills, repetition."""
+
+import csv
+import json
+import runpy
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
+
+from bws.adaptive import next_round
+from bws.design import fresh_rounds
+from bws.files import read_judgments, read_tuples, write_tuples
+from mturk.cli import main
+from mturk.kinds import Behaviour
+from mturk.kinds.texts import read_built_in_file
+from mturk.study.ledger import Ledger
+from mturk.study.rounds import study_tuples
+from mturk.study.simulated_workers import simulate_workers
+from mturk.study.valid_answers import read_valid_answers
+
+N_ITEMS = 16
+WORKERS = [f"ASIMULATED{number}" for number in range(1, 9)]
+
+
+class AdaptiveStudy:
+    """A study of words in rounds; `truth` are the simulated true scores."""
+
+    def __init__(self, running, folder, settings="", n_items=N_ITEMS):
+        self.running, self.folder, self.ledger = running, folder, folder / "ledger.db"
+        rng = np.random.default_rng(3)
+        self.truth = {f"word{n:02d}": float(v) for n, v in enumerate(rng.uniform(-1, 1, n_items))}
+        write_tuples(fresh_rounds(list(self.truth), 4, 1, factor=1), folder / "round1.csv")
+        (folder / "texts.toml").write_text(
+            read_built_in_file("mturk.kinds.items", "en", "sentiment"), "utf-8"
+        )
+        (folder / "hits.toml").write_text(
+            'kind = "items"\ntexts = "texts.toml"\nitem_language = "en"\napproval_rate_above = -1\n'
+            f"assignments = 1\ntuples_per_hit = 4\ncountries = []\n{settings}",
+            "utf-8",
+        )
+
+    def run(self, command, *arguments, code=0):
+        words = [command, *arguments, "--ledger", self.ledger, "--json"]
+        result = CliRunner().invoke(main, list(map(str, words)))
+        assert result.exit_code == code, (result.output, result.exception)
+        self.stderr = result.stderr
+        return json.loads(result.stdout) if code == 0 else None
+
+    def publish(self):
+        config = ["--config", self.folder / "hits.toml", "--endpoint", self.running.url]
+        return self.run("publish", self.folder / "round1.csv", *config)
+
+    def next(self, *arguments, code=0):
+        output = ["-o", self.folder / "round.csv"]
+        return self.run("next", *output, *arguments, code=code)
+
+    def work(self, **behaviour):
+        truth = {("", item): score for item, score in self.truth.items()}
+        return simulate_workers(
+            self.running.url, WORKERS, truth, Behaviour(**{"noise": 0.2} | behaviour)
+        )
+
+    def collect(self):
+        self.run("collect", "-o", self.folder / "judgments.csv")
+        return self.folder / "judgments.csv"
+
+
+@pytest.fixture
+def study(running, tmp_path):
+    return AdaptiveStudy(running, tmp_path)
+
+
+def test_round_is_published_once_and_recorded(study):
+    study.publish()
+    study.work()
+    document = study.next("-n", "10")
+    published = document["published"]
+    assert (published["round"], published["tuples"], published["audit"]) == (2, 10, 2)
+    assert (published["hits"], published["cost"]) == (3, "1.08")  # 3 x (0.30 + 0.06)
+    assert not document["stop"]
+    tuples = read_tuples(study.folder / "round.csv")
+    assert set(tuples.columns["round"]) == {"2"}
+    with Ledger.open(study.ledger) as book:
+        rounds = Counter(values[:2] for values in book.rounds().values())
+        assert rounds == {("1", "warmup"): 16, ("2", "adaptive"): 8, ("2", "audit"): 2}
+        assert Counter(study.running.annotations()) == Counter(h.annotation for h in book.hits())
+    study.next(code=2)
+    assert "round 2 has judgments of 0 of 10 tuples" in study.stderr
+    assert len(study.running.annotations()) == 4 + 3
+
+
+def test_judgments_carry_round_and_purpose(study):
+    study.publish()
+    study.work()
+    study.next("-n", "10")
+    study.work()
+    with study.collect().open(encoding="utf-8") as file:
+        rows = Counter((row["round"], row["purpose"]) for row in csv.DictReader(file))
+    assert rows == {("1", "warmup"): 16, ("2", "adaptive"): 8, ("2", "audit"): 2}
+    with pytest.raises(ValueError, match="adaptive"):
+        read_judgments(study.folder / "judgments.csv").check_not_adaptive("counting")
+
+
+def test_round_is_repeated_from_ledger_and_seed(study):
+    """Each round follows from the judgments collected before it, in spite of later ones."""
+    study.publish()
+    study.work()
+    study.next("-n", "10", "--seed", "5")
+    with Ledger.open(study.ledger) as book:
+        tuples, before = study_tuples(book), read_valid_answers(book).judgments
+    study.work()
+    study.collect()
+    first = tuples.ids[tuples.columns["round"] == "1"]
+    with Ledger.open(study.ledger) as book:
+        now = read_valid_answers(book).judgments
+    kept = now.select(np.isin(now.tuples.ids[now.tuple_of], first))
+    published = read_tuples(study.folder / "round.csv")
+    for judgments in (before, kept):
+        again = next_round(judgments, read_tuples(study.folder / "round1.csv"), 10, seed=5)
+        assert list(again.rows()) == list(published.rows())
+        assert (again.columns["purpose"] == published.columns["purpose"]).all()
+
+
+def test_dry_run_publishes_nothing(study):
+    study.publish()
+    study.work()
+    assert study.next("--dry-run")["published"]["done"] is False
+    assert len(study.running.annotations()) == 4
+    with Ledger.open(study.ledger) as book:
+        assert book.rounds().keys() == {part.tuple_id for part in book.parts()}
+
+
+def test_round_without_judgments_is_refused(study):
+    study.publish()
+    study.next(code=2)
+    assert "contains no judgments yet" in study.stderr
+
+
+def test_spending_limit_covers_all_rounds(running, tmp_path):
+    study = AdaptiveStudy(running, tmp_path, settings='spending_limit = "2.00"\n')
+    study.publish()  # 1.44
+    study.work()
+    study.next(code=2)
+    assert "the study with this round costs $2.16 including fees" in study.stderr
+    assert len(running.annotations()) == 4
+
+
+def copy_of(study, number):
+    """Return a copy of the ledger with the key of its pseudonyms."""
+    for suffix in (".key", ""):
+        copy = shutil.copy(f"{study.ledger}{suffix}", study.folder / f"{number}.db{suffix}")
+    return copy
+
+
+def killable_next(study):
+    """Return a function that runs `next` on a ledger, killed at a step, with its status and steps."""
+    module = runpy.run_path(str(Path(__file__).with_name("test_publish_faults.py")))
+    process = module["KillableProcess"](study.running, None, study.folder)
+
+    def run(ledger, seed, kill=0):
+        arguments = ["next", "-n", "8", "--seed", str(seed), "--ledger", str(ledger)]
+        arguments += ["-o", str(study.folder / "killed.csv")]
+        print(
+            json.dumps({"arguments": arguments, "kill": kill}),
+            file=process.process.stdin,
+            flush=True,
+        )
+        return json.loads(process.process.stdout.readline())
+
+    return process, run
+
+
+def test_round_killed_at_any_step_is_published_once(study):
+    study.publish()
+    study.work()
+    study.collect()
+    process, run = killable_next(study)
+    copy = copy_of(study, 0)
+    whole = run(copy, 0)
+    assert whole["status"] == 0
+    assert whole["steps"].count("before CreateHITWithHITType") == 2
+    for kill in range(1, len(whole["steps"]) + 1):
+        copy = copy_of(study, kill)
+        assert run(copy, kill, kill)["status"] == -9, whole["steps"][:kill]
+        again = run(copy, kill)["status"]
+        assert again == 0 or kill > len(whole["steps"]) - 2, whole["steps"][:kill]
+        assert run(copy, kill)["status"] == 2
+        existing = Counter(study.running.annotations())
+        with Ledger.open(copy) as book:
+            rounds = Counter(values[0] for values in book.rounds().values())
+            assert rounds == {"1": 16, "2": 8}, whole["steps"][:kill]
+            assert [existing[hit.annotation] for hit in book.hits()] == [1] * 6
+            assert all(hit.hit_id for hit in book.hits())
+    process.close()
+
+
+@pytest.mark.parametrize(
+    "behaviour", [{"noise": 0.3}, {"disagreement": 0.25}, {"careless": 0.1}], ids=str
+)
+def test_study_stops_and_scores_are_right(study, behaviour):
+    study.publish()
+    for _ in range(40):
+        study.work(**behaviour)
+        document = study.next("-n", "24", "--target", "0.9")
+        if document["stop"]:
+            break
+    assert document["stop"]
+    assert document["published"] is None
+    assert len(document["rounds"]) > 1
+    assert all(gate["passed"] for gate in document["evidence"]["gates"])
+    from bws.adaptive import fit
+
+    with Ledger.open(study.ledger) as book:
+        tuples, judgments = study_tuples(book), read_valid_answers(book).judgments
+    fitted = fit(tuples, judgments)
+    scores = fitted.scores_of(fitted.utility[None])[0]
+    correlation = np.corrcoef(scores, [study.truth[item] for item in tuples.items])[0, 1]
+    assert correlation > 0.895

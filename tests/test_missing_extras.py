@@ -79,8 +79,8 @@ NEEDED = [
     ("mturk-hits", "preview {tuples} --dialogues {dialogues} --no-browser", "study"),
     ("mturk-hits", "publish {tuples} --dialogues {dialogues}", "study"),
     *(("mturk-hits", name, "") for name in (
-        "status", "collect -o j.csv", "review", "bonus", "next", "extend", "top-up", "close", "batch", "purge",
-        "qualify",
+        "status", "collect -o j.csv", "review", "bonus", "next", "extend", "top-up", "close", "batch",
+        "purge", "qualify",
     )),
 ]  # fmt: skip
 """A call that needs an extra, and which one; empty where something else may be wrong first."""

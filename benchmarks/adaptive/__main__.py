@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
     for section in options.only:
         start = time.monotonic()
         table = SECTIONS[section](_run, options.studies)
-        took = f"At most {options.studies} studies per cell, {time.monotonic() - start:.0f} s."
+        took = f"{options.studies} studies per cell, {time.monotonic() - start:.0f} s."
         text = f"{table}\n\n{provenance('make adaptive')} {took}"
         print(f"{section}\n\n{text}\n", flush=True)
         if options.output:

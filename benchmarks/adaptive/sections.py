@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import t
 from tabulate import tabulate
 
-from benchmarks.adaptive.studies import K, Setting, Study, correlation, spearman
+from benchmarks.adaptive.studies import K, Setting, Study, correlation, each_fit_once, spearman
 from bws.adaptive import fit, next_round, stopping
 from bws.adaptive.stop import watched_factor
 from bws.design import extend_tuples, make_tuples
@@ -47,9 +47,9 @@ def _curves(setting: Setting, seed: int) -> tuple[list[float], list[float], list
     results = []
     for way in ("adaptive", "fresh"):
         study = Study(setting, seed)
-        results.append(
-            [spearman(study.fit().utility, study.truth) for _ in getattr(study, way)(ROUNDS, size)]
-        )
+        with each_fit_once():
+            rounds = getattr(study, way)(ROUNDS, size)
+            results.append([spearman(study.fit().utility, study.truth) for _ in rounds])
     study = Study(setting, seed)
     counted = [spearman(scores, study.truth) for _, scores in study.counting(4)]
     return results[0], results[1], counted
@@ -63,8 +63,7 @@ def savings(run: Runner, studies: int) -> str:
     rows = []
     per_item = 1 + 0.5 * np.arange(ROUNDS + 1)
     for setting, over_fresh, over_counting in cells:
-        count = max(studies // (4 if setting.items >= 1000 else 1), 2)
-        curves = run(_curves, [(setting, seed) for seed in range(count)])
+        curves = run(_curves, [(setting, seed) for seed in range(studies)])
         adaptive, fresh, counted = (np.mean([c[i] for c in curves], axis=0) for i in range(3))
         for_counting, for_fresh = np.interp([counted[3], fresh[-1]], adaptive, per_item)
         fresh_for_counting = float(np.interp(counted[3], fresh, per_item))
@@ -72,7 +71,7 @@ def savings(run: Runner, studies: int) -> str:
         worst = float((fresh - adaptive).max())
         reached = saved >= over_fresh and (over_counting is None or saved_counting >= over_counting)
         rows.append(
-            (setting.items, f"{setting.sd:g}", setting.noise, count, f"{counted[3]:.3f}",
+            (setting.items, f"{setting.sd:g}", setting.noise, studies, f"{counted[3]:.3f}",
              f"{fresh_for_counting:.1f}", f"{for_counting:.1f}", f"{saved_counting:.0%}",
              "" if over_counting is None else f"{over_counting:.0%}", f"{fresh[-1]:.3f}", f"{for_fresh:.1f}",
              f"{saved:.0%}", f"{over_fresh:.0%}", f"{worst:+.3f}", _verdict(reached))
@@ -94,19 +93,21 @@ def _stop(
     """Return per target: judgments per item at the end (NaN: never), true and claimed correlation there."""
     study = Study(setting, seed)
     left, ends = dict.fromkeys(targets), {}
-    truth = None
-    for count in study.adaptive(rounds, setting.items // 2):
-        judgments = study.judgments
-        evidence = stopping(judgments, judgments.tuples, min(left), seed=seed)
-        truth = study.true_scores() if truth is None else truth
-        true = correlation(study.fit().scores(), truth)
-        low, passed = evidence.gates[0].figure, all(gate.passed for gate in evidence.gates[1:])
-        for target in [target for target in left if passed and low >= target]:
-            ends[target] = (count / setting.items, true, evidence.claimed)
-            del left[target]
-        if not left:
-            break
-    at_budget = (float("nan"), true, evidence.claimed)
+
+    def truth_and_claim() -> tuple[float, float]:
+        return correlation(study.fit().scores(), study.true_scores()), evidence.claimed
+
+    with each_fit_once():
+        for count in study.adaptive(rounds, setting.items // 2):
+            judgments = study.judgments
+            evidence = stopping(judgments, judgments.tuples, min(left), seed=seed)
+            low, passed = evidence.gates[0].figure, all(gate.passed for gate in evidence.gates[1:])
+            for target in [target for target in left if passed and low >= target]:
+                ends[target] = (count / setting.items, *truth_and_claim())
+                del left[target]
+            if not left:
+                break
+        at_budget = (float("nan"), *truth_and_claim())
     return [ends.get(target, at_budget) for target in targets]
 
 
@@ -117,8 +118,7 @@ def stops(run: Runner, studies: int) -> str:
     cells += [Setting(300, noise=noise) for noise in NOISES] + [Setting(100, sd=1.5)]
     rows = []
     for setting in cells:
-        count = max(studies // (2 if setting.items >= 300 else 1), 2)
-        ended = run(_stop, [(setting, targets, 26, seed) for seed in range(count)])
+        ended = run(_stop, [(setting, targets, 26, seed) for seed in range(studies)])
         for index, target in enumerate(targets):
             values = np.array([study[index] for study in ended])
             stopped = ~np.isnan(values[:, 0])
@@ -131,7 +131,7 @@ def stops(run: Runner, studies: int) -> str:
                 else ("", "")
             )
             rows.append(
-                (setting.items, f"{setting.sd:g}", setting.noise, count, target, f"{stopped.mean():.0%}",
+                (setting.items, f"{setting.sd:g}", setting.noise, studies, target, f"{stopped.mean():.0%}",
                  *ends, f"{missed:.1%}", _verdict(missed <= 0.05 + 2 * error))
             )  # fmt: skip
     header = (

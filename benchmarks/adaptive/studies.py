@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import ceil
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from bws.adaptive import Fit, fit, join_rounds, next_round
+from bws.adaptive import Fit, join_rounds, next_round, rounds, stop
+from bws.adaptive.model import fit
 from bws.design import fresh_rounds, make_tuples
 from bws.records import Floats, Judgments, Tuples
 
-__all__ = ["Setting", "Study", "correlation", "spearman"]
+__all__ = ["Setting", "Study", "correlation", "each_fit_once", "spearman"]
 
 K = 4
 N_ANNOTATORS = 10
@@ -106,29 +110,30 @@ class Study:
     def fit(self) -> Fit:
         """Fit the choice model to all judgments."""
         judgments = self.judgments
-        return fit(judgments.tuples, judgments)
+        return rounds.fit(judgments.tuples, judgments)
 
     def true_scores(self) -> Floats:
         """Return the true scores on the scale of counting."""
         fitted = self.fit()
         return replace(fitted, utility=self.truth).scores()
 
-    def adaptive(self, rounds: int, size: int) -> Iterator[int]:
+    def adaptive(self, n_rounds: int, size: int) -> Iterator[int]:
         """Judge a warm-up of N tuples and further rounds; yield the number of judgments after each."""
         self.judge(fresh_rounds(self.names, K, 1, factor=1, seed=self.seed))
         yield len(self.best)
-        for _ in range(rounds):
+        for _ in range(n_rounds):
             judgments = self.judgments
             self.judge(next_round(judgments, judgments.tuples, size, seed=self.seed))
             yield len(self.best)
 
-    def fresh(self, rounds: int, size: int) -> Iterator[int]:
+    def fresh(self, n_rounds: int, size: int) -> Iterator[int]:
         """Judge a round of N fresh tuples and further rounds; yield the number of judgments after each."""
-        design = fresh_rounds(self.names, K, 1 + rounds, count=self.setting.items, seed=self.seed)
         n = self.setting.items
+        n_designs = 1 + ceil(n_rounds * size / n)
+        design = fresh_rounds(self.names, K, n_designs, count=n, seed=self.seed)
         self.judge(_part(design, 0, n))
         yield n
-        for number in range(rounds):
+        for number in range(n_rounds):
             self.judge(_part(design, n + number * size, n + (number + 1) * size))
             yield len(self.best)
 
@@ -147,6 +152,23 @@ class Study:
                 )
             appearances = number * np.bincount(design.members.ravel(), minlength=self.setting.items)
             yield number * len(design), (counts[0] - counts[1]) / appearances
+
+
+@contextmanager
+def each_fit_once() -> Iterator[None]:
+    """Reuse the fits of one study, whose judgments are told apart by their number.
+
+    The choice of a round, the gates and the audit of later rounds need the same fits.
+    """
+    fits: dict[int, Fit] = {}
+
+    def cached(tuples: Tuples, judgments: Judgments) -> Fit:
+        if len(judgments) not in fits:
+            fits[len(judgments)] = fit(tuples, judgments)
+        return fits[len(judgments)]
+
+    with patch.object(rounds, "fit", cached), patch.object(stop, "fit", cached):
+        yield
 
 
 def _part(design: Tuples, start: int, stop: int) -> Tuples:

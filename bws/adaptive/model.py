@@ -87,7 +87,7 @@ def fit(tuples: Tuples, judgments: Judgments) -> Fit:
         return Fit(np.zeros(n), 0.0, None, group_of, label, appearances, tuples.k)
     posterior = posterior.with_prior(prior)
     utility = maximize(posterior, start).utility
-    hessian = posterior.hessian(utility).tocsr()
+    hessian = posterior.hessian(utility)
     return Fit(utility, prior, hessian, group_of, label, appearances, tuples.k)
 
 

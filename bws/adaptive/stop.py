@@ -47,6 +47,8 @@ MIN_APPEARANCES = 4
 CORRELATION_QUANTILE = 0.05
 GRID = np.linspace(-1, 1, 2001)
 """Candidate means of the confidence sequence, 0.001 apart."""
+AUDIT_BLOCK_SIZE = 1 << 9
+"""Number of audit judgments whose draws are computed together."""
 MAX_BET = 0.5
 """Largest share of the capital that a bet can lose in a step."""
 RHO_SQUARED = 1.25
@@ -275,10 +277,13 @@ def audit_shares(
     ]
     draws = fitted.draw(N_DRAWS // 4, rng)
     expected = np.zeros(len(rows))
-    for draw in draws:
-        _, probability = answer_probabilities(MODEL(k), draw[members].T)
-        expected += (probability * share).sum(axis=0)
-    return share[given, np.arange(len(rows))], expected / len(draws)
+    for start in range(0, len(rows), AUDIT_BLOCK_SIZE):
+        block = slice(start, start + AUDIT_BLOCK_SIZE)
+        merit = np.moveaxis(draws[:, members[block]], -1, 0)  # (K, R, B)
+        _, probability = answer_probabilities(MODEL(k), merit.reshape(k, -1))
+        mean = probability.reshape(len(answers), *merit.shape[1:]).mean(axis=1)
+        expected[block] = (mean * share[:, block]).sum(axis=0)
+    return share[given, np.arange(len(rows))], expected
 
 
 def _answers(k: int) -> Iterator[tuple[int, int]]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -556,6 +557,7 @@ def _flip_path(
         item = partner
 
 
+@cache
 def _pair_columns(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the left and the right column of each of the K(K-1)/2 pairs of columns."""
     left, right = np.triu_indices(k, 1)

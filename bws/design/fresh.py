@@ -127,8 +127,9 @@ def _renewed(
 ) -> Members:
     improved = members.copy()
     pairs = np.unique(pair_keys(earlier, n))
+    has_new_pairs = len(pairs) + pair_keys(members, n).size <= comb(len(np.unique(members)), 2)
     rules = ExchangeRules(forbid_repeats=True, existing_pairs=pairs, forbidden_pairs=forbidden)
-    if exchange(improved, n, rng, rules):
+    if has_new_pairs and exchange(improved, n, rng, rules):
         return improved
     both = np.concatenate([earlier, members])
     movable = np.zeros(both.shape, dtype=bool)

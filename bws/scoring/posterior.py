@@ -92,6 +92,17 @@ class Outcomes:
         distinct, index = np.unique(keys, return_inverse=True)
         return distinct, index.ravel()
 
+    @cached_property
+    def matrix_pattern(self) -> tuple[Integers, Integers, Integers]:
+        """Order of the entries (edges, edges transposed, diagonal) in a CSR matrix, its columns and row
+        starts.
+        """
+        low, high = np.divmod(self.edges[0], self.n_items)
+        diagonal = np.arange(self.n_items)
+        rows, columns = np.concatenate([low, high, diagonal]), np.concatenate([high, low, diagonal])
+        order = np.argsort(rows * self.n_items + columns)
+        return order, columns[order], np.searchsorted(rows[order], np.arange(self.n_items + 1))
+
 
 class Posterior:
     """log p(u | outcomes) up to a constant, for a Gaussian prior with mean 0 on each utility."""
@@ -135,15 +146,16 @@ class Posterior:
 
     def hessian(self, u: Floats) -> Any:
         """Return the sparse (N, N) Hessian of the negative log posterior."""
-        from scipy.sparse import csr_array, diags_array
+        from scipy.sparse import csr_array
 
         edges, edge = self.outcomes.edges
         curvatures = np.bincount(edge, self._pair_curvatures(u).ravel(), len(edges))
         n = self.outcomes.n_items
         low, high = np.divmod(edges, n)
-        upper = csr_array((curvatures, high, np.searchsorted(low, np.arange(n + 1))), shape=(n, n))
-        adjacency = upper + upper.T
-        return diags_array(adjacency.sum(axis=1) + self.precision) - adjacency
+        diagonal = np.bincount(low, curvatures, n) + np.bincount(high, curvatures, n)
+        order, columns, row_starts = self.outcomes.matrix_pattern
+        entries = np.concatenate([-curvatures, -curvatures, diagonal + self.precision])[order]
+        return csr_array((entries, columns, row_starts), shape=(n, n))
 
     def _pair_curvatures(self, u: Floats) -> Floats:
         """Return (P, M) the negated off-diagonal Hessian entries of each outcome's pairs of items.
@@ -287,10 +299,10 @@ def _likelihood_weight(stages: list[Floats]) -> float:
 
 def _log_determinant(hessian: Any, precision: float, label: Integers) -> float:
     """Return log |H| over the judged items."""
-    judged_items = np.flatnonzero(label >= 0)
+    judged_items = label >= 0
     set_of_item = np.unique(label[judged_items], return_inverse=True)[1]
     sizes = np.bincount(set_of_item)
-    submatrix = hessian.tocsr()[judged_items][:, judged_items]
+    submatrix = hessian if judged_items.all() else hessian[judged_items][:, judged_items]
     if sizes.max(initial=0) <= MAX_DENSE_ITEMS:
         return _exact_log_determinant(submatrix.tocoo(), set_of_item, sizes)
     return _lanczos_log_determinant(submatrix, precision, set_of_item, sizes)

@@ -182,10 +182,10 @@ def evaluate(
     """Evaluate a model, or a list of models, on one or several tasks; return the results.
 
     model: a name as in giccs-eval (a hub id, a folder, ``package:minilm``, ``baseline:chance``), a
-    SentenceTransformer, ``(model, tokenizer)`` of transformers or a pipeline with both, an object with a
-    method ``encode(texts)``, or a function, by its required parameters: ``f(texts)`` returns (N, D) vectors
-    of N texts, ``f(left, right)`` N similarities, and ``f(prompts, options)`` the log-likelihoods of the
-    options of each prompt.
+    SentenceTransformer, CrossEncoder or MultiVectorEncoder, ``(model, tokenizer)`` of transformers or a
+    pipeline with both, an object with a method ``encode(texts)``, or a function, by its required parameters:
+    ``f(texts)`` returns (N, D) vectors of N texts, ``f(left, right)`` N similarities, and ``f(prompts,
+    options)`` the log-likelihoods of the options of each prompt.
     data: a benchmark of `giccs.load_benchmark`, or what it reads; for other tasks the name of their data. By
     default, the sample of the task.
     task: one or several of `giccs.tasks.task_names`; by default pairwise-sts and multiple-choice-sts, as far

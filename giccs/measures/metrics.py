@@ -32,6 +32,7 @@ __all__ = [
     "jackknife_interval",
     "leave_out_weights",
     "mean_over_dialogues",
+    "order_metrics",
     "percentile_estimate",
     "quadratic_excess",
     "to_unbounded",
@@ -44,7 +45,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-LOWER_IS_BETTER_METRICS = frozenset(["alignment", "invalid", "mean_rank", "uniformity"])
+LOWER_IS_BETTER_METRICS = frozenset([
+    "alignment", "invalid", "mean_rank", "order_difference", "uniformity",
+])  # fmt: skip
 """Metrics for which lower values are better."""
 SELECTED_KEY = "selected"
 """Key of `Estimate.extra`: the choices made by this score, which is therefore optimistic for new data."""
@@ -156,6 +159,46 @@ def correlations(
         )
         for name, (statistic, count, clusters, remark) in statistics.items()
     }
+
+
+def order_metrics(
+    orders: Floats, score: Floats, dialogue: Ints, *, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
+    """Compare the predictions for both orders of the texts of each item.
+
+    orders: (N, 2) predictions with the target utterance first, and with the candidate first. The other
+    arguments and intervals are those of `correlations`. Returns ``spearman_target_first`` and
+    ``spearman_candidate_first``, Spearman's rho of each order with the scores, and ``order_difference``, the
+    mean of |r_1 - r_2| / N, where r_1 and r_2 are the average ranks of an item's predictions in the two
+    orders: 0 if the order of the texts does not matter, about 1/3 if the two orders are independent.
+
+    >>> orders = np.array([[0.1, 0.1], [0.2, 0.4], [0.3, 0.3], [0.4, 0.2]])
+    >>> metrics = order_metrics(orders, np.array([0.0, 0.1, 0.2, 0.3]), np.array([0, 0, 1, 1]), resamples=2)
+    >>> metrics["spearman_target_first"].value, metrics["order_difference"].value
+    (1.0, 0.25)
+    """
+    settings: Any = {"resamples": resamples, "seed": seed}
+    by_order = {
+        f"spearman_{first}_first": correlations(predictions, score, dialogue, **settings)[
+            "spearman"
+        ]
+        for first, predictions in zip(("target", "candidate"), orders.T, strict=True)
+    }
+    n, n_dialogues = len(score), int(dialogue.max()) + 1 if len(dialogue) else 0
+    if missing := int(np.isnan(orders).any(axis=1).sum()):
+        reason = f"{missing} predictions are NaN"
+        undefined = Estimate(math.nan, math.nan, math.nan, n, reason)
+        return by_order | {"order_difference": undefined}
+    over_all = np.zeros(n, dtype=np.intp)
+    first, second = (_within_dialogue_ranks(predictions, over_all) for predictions in orders.T)
+    differences, items = np.bincount(dialogue, np.abs(first - second) / n), np.bincount(dialogue)
+
+    def mean(weights: Floats) -> Floats:
+        values: Floats = (weights @ differences) / (weights @ items)
+        return values
+
+    difference = jackknife_estimate(mean, n, n_dialogues, bounds=SHARE_BOUNDS, **settings)
+    return by_order | {"order_difference": difference}
 
 
 def mean_over_dialogues(

@@ -3,6 +3,8 @@
 baseline:chance          encoder:FOLDER or encoder:HUB-ID       package:NAME
 causal:FOLDER, causal:HUB-ID or causal:FILE.gguf                seq2seq:FOLDER or seq2seq:HUB-ID
 static:FILE              word vectors
+cross-encoder:FOLDER or cross-encoder:HUB-ID        rerankers and other models of pairs
+late-interaction:FOLDER or late-interaction:HUB-ID  ColBERT, and token vectors of other encoders
 chat:NAME                text generation on an OpenAI-compatible server
 completions:NAME         token likelihoods from such a server
 FOLDER, HUB-ID or FILE.gguf     the kind is derived from the model's configuration; also models of
@@ -52,7 +54,13 @@ KINDS = {
     "completions": Kind(
         "giccs.models.served.completions:open_completions", "NAME", has_weights=False
     ),
+    "cross-encoder": Kind(
+        "giccs.models.cross_encoder:open_cross_encoder", "FOLDER or cross-encoder:HUB-ID"
+    ),
     "encoder": Kind("giccs.models.sentence:open_encoder", "FOLDER or encoder:HUB-ID"),
+    "late-interaction": Kind(
+        "giccs.models.late_interaction:open_late_interaction", "FOLDER or late-interaction:HUB-ID"
+    ),
     "package": Kind("giccs.models.packaged:open_packaged"),
     "python": Kind("giccs.models.objects:open_python", "MODULE:ATTRIBUTE", has_weights=False),
     "seq2seq": Kind("giccs.models.seq2seq:open_seq2seq", "FOLDER or seq2seq:HUB-ID"),

@@ -26,6 +26,7 @@ __all__ = [
     "LikelihoodModel",
     "Model",
     "OptionScore",
+    "OrderedPairModel",
     "PairModel",
     "Prompt",
     "Scored",
@@ -65,6 +66,24 @@ class PairModel(Model, Protocol):
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
         """Return (N,) similarities of N pairs, higher for more similar pairs; NaN if undefined."""
+
+
+@runtime_checkable
+class OrderedPairModel(PairModel, Protocol):
+    """A model whose similarity depends on the order of the two texts."""
+
+    @abstractmethod
+    def order_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return (N, 2) similarities of N pairs, in the orders (left, right) and (right, left)."""
+
+    def pair_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return (N,) similarities: the mean of both orders."""
+        similarities: NDArray[np.float64] = self.order_scores(left, right, progress).mean(axis=1)
+        return similarities
 
 
 @runtime_checkable

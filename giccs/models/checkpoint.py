@@ -13,6 +13,8 @@ __all__ = [
     "DTYPES",
     "WEIGHTS",
     "first_line",
+    "is_causal",
+    "label_count",
     "located",
     "read_json",
     "revision",
@@ -22,6 +24,12 @@ __all__ = [
 
 DTYPES = ("float32", "bfloat16", "float16")
 WEIGHTS = ("*.safetensors", "*.bin")
+PAIR_KINDS = {
+    "CrossEncoder": "cross-encoder",
+    "MultiVectorEncoder": "late-interaction",
+    "ColBERT": "late-interaction",
+}
+"""Class of a model in ``config_sentence_transformers.json`` (``ColBERT``: of PyLate) -> its kind."""
 
 
 def read_json(path: Path) -> Any:
@@ -47,22 +55,59 @@ def located(name: str, revision: str | None, *, offline: bool) -> Path:
 def stated_kind(path: Path) -> str:
     """Return the kind of model stated by a GGUF file or by the configuration in a folder.
 
-    It is ``causal``, ``seq2seq`` (an encoder-decoder for text generation) or else ``encoder``. A folder of
-    sentence-transformers is always an encoder.
+    It is ``causal``, ``seq2seq`` (an encoder-decoder for text generation), ``cross-encoder`` (one saved by
+    sentence-transformers, or a sequence classifier with one label), ``late-interaction`` (a checkpoint of
+    sentence-transformers, PyLate or ColBERT) or else ``encoder``.
     """
     if path.suffix.lower() == ".gguf":
         return "causal"
     config = read_json(path / "config.json")
-    if (path / "modules.json").is_file():
+    has_modules = (path / "modules.json").is_file()
+    library_config = read_json(path / "config_sentence_transformers.json")
+    if kind := _pair_kind(library_config, None if has_modules else config):
+        return kind
+    if has_modules:
         return "encoder"
     if not isinstance(config, dict):
         return "causal" if any(path.glob("*.gguf")) else "encoder"
     names = config.get("architectures") or []
-    if any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names):
+    if is_causal(config):
         return "causal"
     # Causal models with image input are also named "ForConditionalGeneration".
     writes = any(name.endswith(("ForConditionalGeneration", "ForSeq2SeqLM")) for name in names)
     return "seq2seq" if writes and config.get("is_encoder_decoder") else "encoder"
+
+
+def _pair_kind(library_config: Any, config: Any) -> str:
+    """Return the kind of a model of pairs of texts, or an empty string for other models.
+
+    library_config: content of ``config_sentence_transformers.json``, which states the class of the model in
+    recent versions. Earlier cross-encoders state their activation function in ``config.json``.
+    """
+    model_type = library_config.get("model_type") if isinstance(library_config, dict) else None
+    if model_type is not None:
+        return PAIR_KINDS.get(str(model_type), "")
+    if not isinstance(config, dict) or library_config is not None:
+        return ""
+    names = config.get("architectures") or []
+    if "HF_ColBERT" in names:
+        return "late-interaction"
+    is_classifier = any(name.endswith("ForSequenceClassification") for name in names)
+    is_saved = "sentence_transformers" in config or "sbert_ce_default_activation_function" in config
+    return "cross-encoder" if is_classifier and (is_saved or label_count(config) == 1) else ""
+
+
+def is_causal(config: Any) -> bool:
+    """Return whether the configuration states a causal language model."""
+    names = config.get("architectures") or []
+    return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
+
+
+def label_count(config: Any) -> int:
+    """Return the number of labels of a sequence classifier; 2 if the configuration states none, as in
+    transformers."""
+    labels = config.get("id2label")
+    return len(labels) if isinstance(labels, dict) else int(config.get("num_labels", 2))
 
 
 def saved_dtype(config: Any) -> str:

@@ -25,6 +25,7 @@ from giccs.models.abilities import (
     LikelihoodModel,
     Model,
     OptionScore,
+    OrderedPairModel,
     PairModel,
     Prompt,
     Scored,
@@ -34,7 +35,9 @@ from giccs.models.abilities import (
 )
 from giccs.models.causal import CausalModel
 from giccs.models.checkpoint import first_line
+from giccs.models.cross_encoder import SCORE, check_label, pair_order_scores
 from giccs.models.encoding import BatchSize, EncoderInput, cosines, encode_in_batches, encoded
+from giccs.models.late_interaction import SIMILARITY, maxsim_order_scores
 from giccs.models.loading import LIMITS, Loaded, Source
 from giccs.models.seq2seq import Seq2SeqModel
 from giccs.models.vocabulary import separates_pairs
@@ -46,9 +49,9 @@ if TYPE_CHECKING:
 __all__ = ["EXPECTED", "model_of_object", "open_python"]
 
 EXPECTED = (
-    "a name, a SentenceTransformer, a transformers model with its tokenizer (model, tokenizer), an object "
-    "with a method encode(texts), or a function: texts to vectors, (left, right) to similarities, or "
-    "(prompts, options) to log-likelihoods"
+    "a name, a SentenceTransformer, CrossEncoder or MultiVectorEncoder, a transformers model with its "
+    "tokenizer (model, tokenizer), an object with a method encode(texts), or a function: texts to vectors, "
+    "(left, right) to similarities, or (prompts, options) to log-likelihoods"
 )
 
 
@@ -104,6 +107,10 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
         return value
     if _is_instance(value, "sentence_transformers", "SentenceTransformer"):
         return SentenceTransformerObject(name or _weights_name(value[0]), value, options)
+    if _is_instance(value, "sentence_transformers", "CrossEncoder"):
+        return CrossEncoderObject(name or _weights_name(value[0]), value, options)
+    if _is_instance(value, "sentence_transformers", "MultiVectorEncoder"):
+        return LateInteractionObject(name or _weights_name(value[0]), value, options)
     if _is_instance(value, "transformers", "Pipeline"):
         value = value.model, value.tokenizer
     if _is_instance(value, "transformers", "PreTrainedModel"):
@@ -132,7 +139,8 @@ def _type_name(value: Any) -> str:
 
 def _is_instance(value: Any, module: str, class_name: str) -> bool:
     """Return whether a value is an instance of a class, without importing its module."""
-    return module in sys.modules and isinstance(value, getattr(sys.modules[module], class_name))
+    loaded_class = getattr(sys.modules.get(module), class_name, None)
+    return loaded_class is not None and isinstance(value, loaded_class)
 
 
 def _transformer(model: Any, tokenizer: Any, name: str, options: ModelOptions) -> Model:
@@ -232,6 +240,60 @@ class SentenceTransformerObject(EncoderObject, TextPairModel):
     def separates_pairs(self) -> bool:
         """Return whether the tokenizer puts a separator between two texts."""
         return separates_pairs(getattr(self._weights, "tokenizer", None))
+
+
+class _PairModelObject(OrderedPairModel):
+    """A model of pairs of texts of sentence-transformers that is already loaded."""
+
+    name: str
+    _similarity: str
+
+    def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        self.name = name
+        self._model = model
+        self._batch = BatchSize(options.batch_size)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return the settings that determine the similarities."""
+        return {**_identity(self._model), "similarity": self._similarity}
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return versions, device, and the final batch size."""
+        return {**_environment(self._model), "batch_size": self._batch.size}
+
+
+class CrossEncoderObject(_PairModelObject):
+    """A CrossEncoder that is already loaded; see `CrossEncoderModel`."""
+
+    _similarity = SCORE
+
+    def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        check_label(name, model.num_labels)
+        super().__init__(name, model, options)
+
+    @cached_property
+    def identity(self) -> Mapping[str, Any]:
+        """Return the settings that determine the similarities; the activation function has no weights."""
+        return {**super().identity, "activation": repr(self._model.activation_fn)}
+
+    def order_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the (N, 2) scores of N pairs, in the orders (left, right) and (right, left)."""
+        return pair_order_scores(self._model, left, right, self._batch, progress)
+
+
+class LateInteractionObject(_PairModelObject):
+    """A MultiVectorEncoder that is already loaded; see `LateInteractionModel`."""
+
+    _similarity = SIMILARITY
+
+    def order_scores(
+        self, left: Sequence[str], right: Sequence[str], progress: Progress
+    ) -> NDArray[np.float64]:
+        """Return the (N, 2) mean MaxSim of N pairs, from left to right and from right to left."""
+        return maxsim_order_scores(self._model, left, right, self._batch, progress)
 
 
 class _Function:

@@ -50,8 +50,16 @@ def open_encoder(name: str, location: str, options: ModelOptions) -> SentenceMod
     return SentenceModel(name, encoder_folder(name, path, options), options)
 
 
-def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
-    """Return the folder of an encoder; raise InputError if it contains none."""
+def encoder_folder(
+    name: str,
+    folder: Path,
+    options: ModelOptions,
+    known_modules: tuple[str, ...] = ("sentence_transformers.",),
+) -> Path:
+    """Return the folder of an encoder; raise InputError if it contains none.
+
+    known_modules: beginnings of the names of classes in modules.json that are not the model's own code.
+    """
 
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
@@ -65,17 +73,17 @@ def encoder_folder(name: str, folder: Path, options: ModelOptions) -> Path:
     if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
         raise refused(f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
     has_own_code = isinstance(config, dict) and "auto_map" in config
-    if (has_own_code or _foreign_parts(parts)) and not options.trust_remote_code:
+    if (has_own_code or _foreign_parts(parts, known_modules)) and not options.trust_remote_code:
         raise refused("requires its own code; review it, then allow it with --trust-remote-code")
     check_quantised(name, config, options)
     device_map(name, options)
     return folder
 
 
-def _foreign_parts(parts: Any) -> bool:
+def _foreign_parts(parts: Any, known_modules: tuple[str, ...]) -> bool:
     """Return whether modules.json names third-party classes, which older versions import without consent."""
     types = [part.get("type") for part in parts or () if isinstance(part, dict)]
-    return any(not str(module_type).startswith("sentence_transformers.") for module_type in types)
+    return any(not str(module_type).startswith(known_modules) for module_type in types)
 
 
 class SentenceModel(PairModel, TextPairModel, VectorModel):

@@ -12,13 +12,30 @@ from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, history_of, model_of, postprocess_warnings
 
-__all__ = ["CEILING_LABEL", "breakdown_table", "main_table", "pairwise_tables"]
+__all__ = [
+    "CEILING_LABEL",
+    "ORDER_NOTE",
+    "breakdown_table",
+    "main_table",
+    "order_table",
+    "pairwise_tables",
+]
 
 TITLES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",
     "rank_spearman": "ρ within dialogues",
 }
+ORDER_TITLES = {
+    "spearman_target_first": "Spearman ρ, target first",
+    "spearman_candidate_first": "Spearman ρ, candidate first",
+    "order_difference": "rank difference",
+}
+ORDER_NOTE = (
+    "Spearman ρ per order is that of the predictions with one order of the texts; the other tables are about "
+    "the mean of both. The rank difference is the mean difference of an item's ranks in the two orders, "
+    "divided by the number of items: 0 if the order does not matter, about 0.33 if they are independent."
+)
 BREAKDOWN_METRIC = "spearman"
 CEILING_LABEL = "noise ceiling"
 """Label of the ceiling in the column of models."""
@@ -34,6 +51,8 @@ def pairwise_tables(
     tables = [main_table(results, ceiling)]
     if over_annotators:
         tables.append(replace(main_table(over_annotators), title=OVER_ANNOTATORS_TITLE))
+    if orders := order_table(results):
+        tables.append(orders)
     if subsets := breakdown_table(results):
         tables.append(subsets)
     all_results = [*results, *over_annotators]
@@ -42,7 +61,8 @@ def pairwise_tables(
         *(estimate for result in all_results for estimate in _estimates(result)),
     ]
     reasons = dict.fromkeys(_reasons(all_results))
-    notes = [*_ceiling_remarks(ceiling), *reasons, *few_clusters_note(estimates)]
+    order_notes = [ORDER_NOTE] if order_table(results) else []
+    notes = [*_ceiling_remarks(ceiling), *order_notes, *reasons, *few_clusters_note(estimates)]
     return [replace(table, notes=notes) for table in tables]
 
 
@@ -84,6 +104,35 @@ def main_table(
         sources=[*row_sources, *(["/ceiling"] if sources and ceiling else [])],
         reference_rows=1 if ceiling else 0,
     )
+
+
+def order_table(
+    results: Sequence[Result], models: Sequence[str] = (), sources: Sequence[str] = ()
+) -> ResultTable | None:
+    """Return the correlations per order of the texts, best Spearman first; None without such models.
+
+    models, sources: as in `main_table`.
+    """
+    order = sorted(
+        (n for n, result in enumerate(results) if "order_difference" in result.metrics),
+        key=lambda index: _sort_key(results[index]),
+    )
+    rows: list[Sequence[Cell]] = [
+        [
+            models[index] if models else model_of(results[index]),
+            history_of(results[index]),
+            *(results[index].metrics[name] for name in ORDER_TITLES),
+        ]
+        for index in order
+    ]
+    columns = [Column("model", "model"), Column("history", "history")]
+    columns += [
+        Column(name, f"{title} [95 %]", ".3f", source=name) for name, title in ORDER_TITLES.items()
+    ]
+    row_sources = [sources[index] for index in order] if sources else []
+    if not rows:
+        return None
+    return ResultTable(columns, rows, title="Order of the texts", sources=row_sources)
 
 
 def breakdown_table(results: Sequence[Result]) -> ResultTable | None:
@@ -151,7 +200,7 @@ def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
 def _reasons(results: Sequence[Result]) -> list[str]:
     """Return one line per missing number or exclusion in the main table."""
     return [
-        f"{model_of(result)}: {TITLES.get(name, name)}: {other_reasons(estimate)}"
+        f"{model_of(result)}: {(TITLES | ORDER_TITLES).get(name, name)}: {other_reasons(estimate)}"
         for result in results
         for name, estimate in result.metrics.items()
         if other_reasons(estimate)

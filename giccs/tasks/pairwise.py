@@ -11,9 +11,9 @@ import numpy as np
 
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
-from giccs.measures.metrics import Estimate, correlations, interval_signature
+from giccs.measures.metrics import Estimate, correlations, interval_signature, order_metrics
 from giccs.measures.results import Group, TaskOutput
-from giccs.models.abilities import PairModel
+from giccs.models.abilities import OrderedPairModel, PairModel
 from giccs.progress import Progress, silent
 from giccs.tasks import PAIR_SCORES, TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
@@ -27,6 +27,8 @@ HISTORIES = {
     "with": "{turns before the last, a line each}\n{utterance}",
 }
 """Name of a history condition -> texts on either side of a pair."""
+ORDERS = ("prediction_target_first", "prediction_candidate_first")
+"""Columns of predictions per order of the texts, for models whose similarity depends on it."""
 SUBSET_FIELDS = ("n_turns", "source", "domain")
 
 
@@ -35,7 +37,8 @@ class PairwiseSTS:
     """Predictions compared with scores, over all items and by length, source and domain of the dialogue.
 
     ``without`` history is the setting of the paper: the two utterances alone. ``with`` prepends the preceding
-    turns to both.
+    turns to both. The prediction of a model whose similarity depends on the order of the texts
+    (`OrderedPairModel`) is the mean of both orders; `order_metrics` compares them.
     """
 
     history: str = "without"
@@ -65,18 +68,22 @@ class PairwiseSTS:
 
         items = benchmark.items
         pairs = [self.pair_texts(item) for item in items]
-        similarities = model.pair_scores(
-            [target for target, _ in pairs], [candidate for _, candidate in pairs], progress
-        )
+        texts = [target for target, _ in pairs], [candidate for _, candidate in pairs]
+        orders = None
+        if isinstance(model, OrderedPairModel):
+            orders = np.asarray(model.order_scores(*texts, progress), dtype=np.float64)
+            prediction = orders.mean(axis=1)
+        else:
+            prediction = np.asarray(model.pair_scores(*texts, progress), dtype=np.float64)
         log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
-        prediction = np.asarray(similarities, dtype=np.float64)
         groups = tuple(
             Group({attribute: value}, self._metrics(items, prediction, rows))
             for attribute in SUBSET_FIELDS
             for value, rows in subset_rows(items, attribute)
         )
         return TaskOutput(
-            metrics=self._metrics(items, prediction, range(len(items))),
+            metrics=self._metrics(items, prediction, range(len(items)))
+            | ({} if orders is None else self._order_metrics(items, orders)),
             groups=groups,
             environment=benchmark.provenance(),
             predictions=polars.DataFrame(
@@ -85,6 +92,7 @@ class PairwiseSTS:
                     "dialogue_id": [item.dialogue_id for item in items],
                     "prediction": prediction,
                     "score": [item.score for item in items],
+                    **({} if orders is None else dict(zip(ORDERS, orders.T, strict=True))),
                 }
             ),
         )
@@ -98,15 +106,29 @@ class PairwiseSTS:
         self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int]
     ) -> dict[str, Estimate]:
         subset = [items[row] for row in rows]
-        dialogues = {item.dialogue_id: None for item in subset}
-        index = {dialogue_id: position for position, dialogue_id in enumerate(dialogues)}
         return correlations(
             prediction[list(rows)],
             np.array([item.score for item in subset]),
-            np.array([index[item.dialogue_id] for item in subset]),
+            _dialogue_indices(subset),
             resamples=self.resamples,
             seed=self.seed,
         )
+
+    def _order_metrics(self, items: Sequence[Item], orders: np.ndarray) -> dict[str, Estimate]:
+        return order_metrics(
+            orders,
+            np.array([item.score for item in items]),
+            _dialogue_indices(items),
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+
+
+def _dialogue_indices(items: Sequence[Item]) -> np.ndarray:
+    """Return (N,) indices 0 … D-1 of the items' dialogues, in order of first appearance."""
+    dialogues = dict.fromkeys(item.dialogue_id for item in items)
+    index = {dialogue_id: position for position, dialogue_id in enumerate(dialogues)}
+    return np.array([index[item.dialogue_id] for item in items], dtype=np.int64)
 
 
 def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:

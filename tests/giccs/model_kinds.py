@@ -6,7 +6,7 @@ import pytest
 
 from giccs.models import ModelOptions, open_model
 
-from .causal_models import make_model, transformers
+from .causal_models import edit_json, make_model, transformers
 
 
 def open_each_kind(folder, plain_encoder, tiny_gpt):
@@ -17,9 +17,15 @@ def open_each_kind(folder, plain_encoder, tiny_gpt):
     (folder / "model.gguf").write_bytes(b"GGUF")
     t5 = make_model(folder / "t5")
     transformers.T5Config(architectures=["T5ForConditionalGeneration"]).save_pretrained(t5)
+    classifier = make_model(folder / "classifier")
+    edit_json(
+        classifier / "config.json", architectures=["BertForSequenceClassification"], num_labels=1
+    )
     names = {
         "baseline": "baseline:chance",
         "encoder": f"encoder:{plain_encoder}",
+        "cross-encoder": f"{classifier}",
+        "late-interaction": f"late-interaction:{plain_encoder}",
         "static": f"static:{folder / 'words.txt'}",
         "package": "package:minilm",
         "causal": f"causal:{tiny_gpt}",

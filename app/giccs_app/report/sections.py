@@ -261,13 +261,13 @@ def _descending(estimate: Estimate) -> float:
 
 def _pairwise_section(pairs: Sequence[IndexedResult], source: Source) -> Section:
     text = [
-        "Correlation between the cosine of two utterance vectors and the scores, with 95 % intervals over "
-        "dialogues."
+        "Correlation between the model’s similarity of two utterances and the scores, with 95 % intervals "
+        "over dialogues."
     ]
     if "ceiling" in source.document:
         text += _describe_ceiling(source)
     commands = [source.command, *_evaluation_commands(pairs)]
-    tables = [_correlations(pairs, source)]
+    tables = [_correlations(pairs, source), *_orders(pairs, source)]
     by_part = _by_part(pairs, source)
     tables += [by_part] if by_part.rows else []
     figures = [_leaderboard(pairs, source)]
@@ -299,6 +299,15 @@ def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
         notes=few_clusters_note(estimates),
     )
     return source.table(table)
+
+
+def _orders(pairs: Sequence[IndexedResult], source: Source) -> list[Table]:
+    """Return the table of cross-encoders and similar models about the order of the texts, if any."""
+    from giccs.report.pairs import ORDER_NOTE, order_table
+
+    sources = [f"/results/{index}/metrics" for index, _ in pairs]
+    table = order_table([result for _, result in pairs], _display_names(pairs), sources)
+    return [source.table(replace(table, notes=[ORDER_NOTE]))] if table else []
 
 
 def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:

@@ -17,9 +17,12 @@ ABILITIES = {
     if getattr(protocol, "_is_runtime_protocol", False)
 }
 ENCODER = {"PairModel", "VectorModel"}
+PAIRS = {"PairModel", "OrderedPairModel"}
 EXPECTED = {
     "baseline": {"PairModel"},
     "encoder": {*ENCODER, "TextPairModel"},
+    "cross-encoder": PAIRS,
+    "late-interaction": PAIRS,
     "static": ENCODER,
     "package": {*ENCODER, "TextPairModel"},
     "causal": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},

@@ -280,12 +280,19 @@ def check_options(instance: Any) -> None:
 
 
 def click_option(owner: type, name: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
-    """Return the click option of a declared one; names and settings override the declaration."""
+    """Return the click option of a declared one; names and settings override the declaration.
+
+    An option with several values can be repeated; repeated values count once.
+    """
     declared, (types, _) = declarations(owner)[name], _types(owner, name)
     default = next(field.default for field in fields(owner) if field.name == name)
     flag = declared.flag or f"--{name.replace('_', '-')}"
     parameters: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar}
-    if types != (bool,):
+    if ... in types:
+        parameters |= {"multiple": True, "type": declared.click_type(types[0])}
+        parameters |= {"default": default, "show_default": bool(default)}
+        parameters |= {"callback": lambda _, __, values: tuple(dict.fromkeys(values))}
+    elif types != (bool,):
         of_values = [declared.click_type(option_type) for option_type in types]
         parameters["type"] = of_values[0] if len(types) == 1 else tuple(of_values)
         parameters["default"] = declared.none or default

@@ -18,13 +18,12 @@ from bws.records import Judgments
 from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs, run_locally
-from giccs.evaluation.run import open_models, supported_tasks
+from giccs.evaluation.run import OpenedModel, open_each_prompt, supported_tasks
 from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store, data_of, model_of, setting_of
 from giccs.models import ModelOptions
-from giccs.models.abilities import Model
 from giccs.models.objects import model_of_object
 from giccs.progress import Progress, progress_bar, silent
 from giccs.report import report
@@ -209,13 +208,13 @@ def evaluate(
     names = [task] if isinstance(task, str) else list(task or ())
     model_options, task_options = _split_options(names, options)
     opened = _opened(model, name, model_options)
-    tasks = supported_tasks(opened, names, task_options)
+    tasks = supported_tasks([each.model for each in opened], names, task_options)
     data_of_task = {id(each): _data_for(each, data, limit) for each in tasks}
     jobs = distinct_jobs(
-        EvaluationJob(each, opened_task, data_of_task[id(opened_task)], model_options)
+        EvaluationJob(each.model, opened_task, data_of_task[id(opened_task)], each.options)
         for each in opened
         for opened_task in tasks
-        if not opened_task.refuses(each)
+        if not opened_task.refuses(each.model)
     )
     store = Store(folder) if folder is not None else None
     results = run_locally(jobs, store, progress=_progress(progress))
@@ -297,17 +296,26 @@ def _split_options(
     )
 
 
-def _opened(model: Any, name: str, options: ModelOptions) -> list[Model]:
-    """Return the models; raise InputError for every name that cannot be opened."""
+def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
+    """Return the models, once per prompt; raise InputError for every name that cannot be opened."""
     models = model if isinstance(model, list) else [model]
     paths = [os.fspath(value) for value in models if is_path(value)]
     if name and (len(models) != 1 or paths):
         raise ValueError("name is for a single model that is an object")
-    by_path = dict(zip(dict.fromkeys(paths), open_models(paths, options), strict=True))
-    return [
-        by_path[os.fspath(value)] if is_path(value) else model_of_object(value, name, options)
-        for value in models
-    ]
+    by_path: dict[str, list[OpenedModel]] = {}
+    for opened in open_each_prompt(paths, options):
+        by_path.setdefault(opened.model.name, []).append(opened)
+    ordered: list[OpenedModel] = []
+    for value in models:
+        ordered += (
+            by_path[os.fspath(value)]
+            if is_path(value)
+            else [
+                OpenedModel(model_of_object(value, name, with_prompt), with_prompt)
+                for with_prompt in options.each_prompt()
+            ]
+        )
+    return ordered
 
 
 def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data:

@@ -286,14 +286,14 @@ def _plan_jobs(
     from giccs.evaluation.recipe import TRAINING, read_recipe
     from giccs.evaluation.run import open_recipe
     from giccs.evaluation.sweep import read_sweep
-    from giccs.models import open_model
+    from giccs.models import open_base
 
     recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).select(models, tasks)]
     if count := sum(run.task == TRAINING for recipe in recipes for run in recipe.runs):
         console.note(
             f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
         )
-    opener = cache(open_model)  # A model is opened and loaded once.
+    opener = cache(open_base)  # A model is opened and loaded once.
     plan: list[PlannedJobs] = []
     problems: list[Problem] = []
     impossible: list[Problem] = []
@@ -307,7 +307,7 @@ def _plan_jobs(
                         recipe_file,
                         options,
                         task_options,
-                        open_model_with=opener,
+                        opener=opener,
                         unsupported=skipped,
                     ),
                 )
@@ -372,11 +372,11 @@ def _jobs(
     models: Sequence[str], tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
 ) -> list[JobGroup]:
     """Return all models with all tasks."""
-    from giccs.evaluation.run import OpenedModel, open_models, supported_tasks
+    from giccs.evaluation.run import open_each_prompt, supported_tasks
 
-    opened = open_models(models, options)
-    opened_tasks = supported_tasks(opened, tasks, task_options)
-    return [([OpenedModel(model, options) for model in opened], opened_tasks)]
+    opened = open_each_prompt(models, options)
+    opened_tasks = supported_tasks([each.model for each in opened], tasks, task_options)
+    return [(opened, opened_tasks)]
 
 
 class _DataCache:

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from bws.options import declarations, problem_with
+from bws.options import checked_value, declarations, problem_with
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
+from giccs.models import ENCODER_OPTIONS, ModelOptions
 from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names
 
@@ -20,7 +21,9 @@ __all__ = [
     "PublishedNumber",
     "Recipe",
     "Run",
+    "option_problem",
     "read_recipe",
+    "split_options",
 ]
 
 TRAINING = "csts-train"
@@ -53,7 +56,8 @@ class Run:
     """Commit of a hub id; None if the model has none."""
     task: str
     options: Mapping[str, Any]
-    """Fields of `TaskOptions`, or of the `Settings` of a training; others have their defaults."""
+    """Fields of `TaskOptions` and `giccs.models.ENCODER_OPTIONS`, or of the `Settings` of a training; others
+    have their defaults."""
     published: tuple[PublishedNumber, ...]
 
     @property
@@ -66,7 +70,8 @@ class Run:
         if self.task == TRAINING:
             document: Mapping[str, Any] = self.settings.document()
             return document
-        return asdict(TaskOptions(**self.options))
+        of_model, of_task = split_options(self.options)
+        return asdict(TaskOptions(**of_task)) | of_model
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,34 @@ class Recipe:
             if (not models or run.model in models) and (not tasks or run.task in tasks)
         ]
         return replace(self, runs=tuple(runs))
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of the model and of the task, parsed.
+
+    >>> split_options({"history": "both", "prompt": "query"})
+    ({'prompt': ('query',)}, {'history': 'both'})
+    """
+    of_model: dict[str, Any] = {}
+    of_task: dict[str, Any] = {}
+    for name, value in options.items():
+        owner, values = _owner_and_value(name, value)
+        parsed = of_model if owner is ModelOptions else of_task
+        parsed[name] = checked_value(owner, name, values)
+    return of_model, of_task
+
+
+def option_problem(name: str, value: Any) -> str:
+    """Return the problem with an option of an evaluation in a recipe or sweep, or an empty string."""
+    owner, value = _owner_and_value(name, value)
+    return problem_with(owner, name, value)
+
+
+def _owner_and_value(name: str, value: Any) -> tuple[type, Any]:
+    """Return the class of an option and its value; one of several values may be without a list."""
+    owner: type = ModelOptions if name in ENCODER_OPTIONS else TaskOptions
+    is_several = isinstance(getattr(owner(), name, None), tuple)
+    return owner, [value] if is_several and isinstance(value, str) else value
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
@@ -196,7 +229,7 @@ def _parse_run(table: _TomlTable) -> Run:
     table.check_keys("name", "revision", "task", "history", "ask", "published")
     task = table.text("task", required=True, allowed=[*task_names(), TRAINING])
     name, revision = table.text("name", required=True), table.text("revision") or None
-    options = _parse_options(table, _training_settings_class() if task == TRAINING else TaskOptions)
+    options = _parse_options(table, task)
     run = Run(
         name, revision, task, options, tuple(map(_parse_published, table.tables("published")))
     )
@@ -212,10 +245,14 @@ def _training_settings_class() -> Any:
     return import_module(TRAINING_SETTINGS_MODULE).Settings
 
 
-def _parse_options(table: _TomlTable, kind: type) -> dict[str, Any]:
+def _parse_options(table: _TomlTable, task: str) -> dict[str, Any]:
     options = dict(table.table("ask"))
     for key, value in options.items():
-        if problem := problem_with(kind, key, value):
+        if problem := (
+            problem_with(_training_settings_class(), key, value)
+            if task == TRAINING
+            else option_problem(key, value)
+        ):
             table.add_problem("ask:", problem)
     history = table.text("history", allowed=declarations(TaskOptions)["history"].words())
     return options | ({"history": history} if history else {})

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines.local import EvaluationJob, run_locally
-from giccs.evaluation.recipe import TRAINING, Recipe
+from giccs.evaluation.recipe import TRAINING, Recipe, split_options
 from giccs.measures.results import Result, Store
-from giccs.models import ModelOptions, open_model
+from giccs.models import (
+    ModelOptions,
+    UnsupportedOptionError,
+    open_base,
+    open_model,
+)
 from giccs.models.abilities import Model
 from giccs.progress import Progress, silent
 from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, open_tasks
 
 __all__ = [
-    "JobGroup", "OpenedModel", "check_supported", "open_models", "open_recipe", "run", "supported_tasks",
+    "JobGroup", "OpenedModel", "check_supported", "open_each_prompt", "open_models", "open_recipe", "run",
+    "supported_tasks",
 ]  # fmt: skip
 
 
@@ -32,17 +39,31 @@ JobGroup = tuple[Sequence[OpenedModel], Sequence[Task]]
 
 
 def open_models(names: Sequence[str], options: ModelOptions | None = None) -> list[Model]:
-    """Open all models before any runs; raise InputError for every invalid name."""
-    models: list[Model] = []
+    """Open all models before any runs, once per prompt; raise InputError for every invalid name."""
+    return [opened.model for opened in open_each_prompt(names, options)]
+
+
+def open_each_prompt(
+    names: Sequence[str], options: ModelOptions | None = None
+) -> list[OpenedModel]:
+    """Open all models before any runs, once per prompt, with the options of each.
+
+    The prompts of a model share its weights. Raises InputError for every invalid name.
+    """
+    opened: list[OpenedModel] = []
     problems: list[Problem] = []
+    opener = cache(open_base)
     for name in dict.fromkeys(names):
         try:
-            models.append(open_model(name, options))
+            opened += [
+                OpenedModel(open_model(name, with_prompt, opener), with_prompt)
+                for with_prompt in (options or ModelOptions()).each_prompt()
+            ]
         except InputError as error:
             problems += error.problems
     if problems:
-        raise InputError(problems)
-    return models
+        raise InputError(dict.fromkeys(problems))
+    return opened
 
 
 def open_recipe(
@@ -50,31 +71,38 @@ def open_recipe(
     options: ModelOptions,
     task_options: TaskOptions,
     *,
-    open_model_with: Callable[[str, ModelOptions], Model] = open_model,
+    opener: Callable[[str, ModelOptions], Model] = open_base,
     unsupported: list[Problem] | None = None,
 ) -> list[JobGroup]:
     """Open each model of a recipe at its revision, with its tasks, except trainings.
 
-    Raises InputError for every unavailable model and unsupported task; with `unsupported`, unsupported tasks
-    are skipped and added to it.
+    opener: as in `giccs.models.open_model`. Raises InputError for every unavailable model and unsupported
+    task or option; with `unsupported`, unsupported ones are skipped and added to it.
     """
     groups: list[JobGroup] = []
     problems: list[Problem] = []
     for recipe_run in (run for run in recipe.runs if run.task != TRAINING):
+        of_model, of_task = split_options(recipe_run.options)
         try:
-            model_options = replace(options, revision=recipe_run.revision)
-            model = open_model_with(recipe_run.model, model_options)
-            tasks = open_tasks(recipe_run.task, replace(task_options, **recipe_run.options))
+            tasks = open_tasks(recipe_run.task, replace(task_options, **of_task))
+            run_options = replace(options, revision=recipe_run.revision, **of_model)
+            opened = [
+                OpenedModel(open_model(recipe_run.model, with_prompt, opener), with_prompt)
+                for with_prompt in run_options.each_prompt()
+            ]
+        except UnsupportedOptionError as error:
+            (problems if unsupported is None else unsupported).extend(error.problems)
+            continue
         except InputError as error:
             problems += error.problems
             continue
-        new_problems = _unsupported_problems([model], tasks)
+        new_problems = _unsupported_problems([each.model for each in opened], tasks)
         if unsupported is None:
             problems += new_problems
         elif new_problems:
             unsupported += new_problems
             continue
-        groups.append(([OpenedModel(model, model_options)], tasks))
+        groups.append((opened, tasks))
     if problems:
         raise InputError(dict.fromkeys(problems))
     return groups

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from bws.options import declarations, problem_with
+from bws.options import declarations
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_toml
-from giccs.evaluation.recipe import Recipe, Run
+from giccs.evaluation.recipe import Recipe, Run, option_problem
+from giccs.models import ENCODER_OPTIONS
 from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names
 
@@ -27,7 +28,8 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
 
     Keys: ``title``, ``source``, and one or more ``[[grid]]`` with ``models`` (names, or tables of ``name``
     and ``revision``), ``tasks``, ``data`` (as for ``giccs-eval --data``; by default the sample of each task)
-    and ``options``, a table of `TaskOptions` in which lists are further dimensions. Raises InputError with
+    and ``options``, a table of `TaskOptions` and `giccs.models.ENCODER_OPTIONS` in which lists are further
+    dimensions. Raises InputError with
     every problem, by key.
     """
     file = display_name(path)
@@ -106,11 +108,11 @@ def _name_problems(key: str, values: Sequence[Any]) -> Iterator[str]:
 
 
 def _option_problems(name: str, values: Sequence[Any]) -> Iterator[str]:
-    is_declared = name in declarations(TaskOptions)
+    is_declared = name in ENCODER_OPTIONS or name in declarations(TaskOptions)
     if is_declared and not values:
         yield f"options has {name} = []; expected a value or a nonempty list"
     for value in values if is_declared else [None]:
-        if problem := problem_with(TaskOptions, name, value):
+        if problem := option_problem(name, value):
             yield f"options: {problem}"
     if _has_duplicates(values):
         yield f"options has a repeated value for {name}"

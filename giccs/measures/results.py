@@ -38,9 +38,11 @@ __all__ = [
     "history_of",
     "model_of",
     "postprocess_warnings",
+    "prompt_name_of",
     "prompt_of",
     "read_estimates",
     "setting_of",
+    "variant_of",
 ]
 
 log = logging.getLogger(__name__)
@@ -49,6 +51,9 @@ DIGESTED_KEYS = ("model", "task", "metrics", "groups", "signature")
 """Keys included in the digest of a result."""
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """Key of the Parquet file's digest in the JSON file."""
+
+DEFAULT_POOLINGS = ("", "the model's own", "mean", "first and last layer")
+"""Poolings that are not part of a model's name in tables: those without ``--pooling``."""
 
 
 class Signature(TypedDict, total=False):
@@ -67,6 +72,14 @@ class Signature(TypedDict, total=False):
     revision: str
     """Revision of the model: a commit, or a digest of its files."""
     quantised: str
+    pooling: str
+    """Pooling of token vectors."""
+    prompt: Mapping[str, str]
+    """Prompt of an encoder: its name, and the texts before targets and candidates."""
+    dimensions: int
+    """Number of dimensions of truncated vectors."""
+    embeddings: str
+    """Precision of quantised vectors."""
     similarity: str
     """Similarity function for vectors."""
     history: str
@@ -176,9 +189,26 @@ def comparison_key(result: Result) -> tuple[str, str]:
 
 
 def model_of(result: Result) -> str:
-    """Return the name of the model, with the number of bits if its weights were quantised."""
-    bits = str(result.signature.get("quantised", "")).rpartition(", ")[2]
-    return f"{result.model}, {bits}" if bits else result.model
+    """Return the name of the model with its settings other than the defaults, such as ``m, 4 bits``."""
+    prompt = prompt_name_of(result)
+    return f"{variant_of(result)}, prompt {prompt}" if prompt else variant_of(result)
+
+
+def variant_of(result: Result) -> str:
+    """Return the name of the model with its settings, but without its prompt."""
+    signature = result.signature
+    labels = [result.model, str(signature.get("quantised", "")).rpartition(", ")[2]]
+    if (pooling := signature.get("pooling", "")) not in DEFAULT_POOLINGS:
+        labels.append(f"{pooling.partition(',')[0]} pooling")
+    if "dimensions" in signature:
+        labels.append(f"{signature['dimensions']} dimensions")
+    labels.append(str(signature.get("embeddings", "")).partition(",")[0])
+    return ", ".join(filter(None, labels))
+
+
+def prompt_name_of(result: Result) -> str:
+    """Return the name of the prompt of an encoder; empty for models without one."""
+    return str(result.signature.get("prompt", {}).get("name", ""))
 
 
 def data_of(result: Result) -> str:

@@ -17,21 +17,33 @@ The abilities of a model are declared by the protocols of `giccs.models.abilitie
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
 from bws.options import MAX_COUNT, check_options, option
 from bws.problems import InputError, Problem
-from giccs.models.abilities import Model
+from giccs.models.abilities import Model, PromptedModel, VectorModel
 from giccs.models.checkpoint import DTYPES, located, stated_kind
 from giccs.models.devices import refuse_map
+from giccs.models.encoder_prompts import EXPECTED_PROMPT, PROMPT_PATTERN
+from giccs.models.pooling import POOLINGS
 from giccs.models.quantisation import KINDS as QUANTISATIONS
 from giccs.models.quantisation import refuse_quantising
 
-__all__ = ["KINDS", "Kind", "ModelOptions", "kinds", "open_model"]
+__all__ = [
+    "ENCODER_OPTIONS",
+    "KINDS",
+    "Kind",
+    "ModelOptions",
+    "UnsupportedOptionError",
+    "configured",
+    "kinds",
+    "open_base",
+    "open_model",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,31 @@ class ModelOptions:
         "sequential, or a JSON file that maps parts of the model to devices.",
         metavar="MAP|FILE",
     )
+    prompt: tuple[str, ...] = option(
+        (),
+        "Prompt of an encoder: NAME of the model's own, NAME=TEXT, or none; with || between those of the "
+        "target and the candidate. Can be repeated: one result each.  [default: the model's default]",
+        pattern=PROMPT_PATTERN,
+        expects=EXPECTED_PROMPT,
+        metavar="NAME[=TEXT]",
+    )
+    pooling: str | None = option(
+        None,
+        "Vector of a text from those of its tokens: their mean, the first (cls), the last, or the model's "
+        "own pooling.  [default: model; mean if it has none]",
+        choices=POOLINGS,
+    )
+    dimensions: int | None = option(
+        None,
+        "Use the first N dimensions of vectors.  [default: all]",
+        bounds=(1, MAX_COUNT),
+        metavar="N",
+    )
+    embeddings: str = option(
+        "float32",
+        "Precision of vectors: int8, with the range of each dimension over the encoded texts, or binary.",
+        choices=("float32", "int8", "binary"),
+    )
     dtype: str = option(
         "auto", "Data type of the weights; auto uses the saved type.", choices=("auto", *DTYPES)
     )
@@ -128,29 +165,94 @@ class ModelOptions:
     def __post_init__(self) -> None:
         check_options(self)
 
+    def each_prompt(self) -> list[ModelOptions]:
+        """Return the options of one model per prompt.
 
-def open_model(name: str, options: ModelOptions | None = None) -> Model:
+        >>> [options.prompt for options in ModelOptions(prompt=("none", "query")).each_prompt()]
+        [('none',), ('query',)]
+        """
+        return [replace(self, prompt=(prompt,)) for prompt in self.prompt] or [self]
+
+
+ENCODER_OPTIONS = ("prompt", "pooling", "dimensions", "embeddings")
+"""Options of models that determine what is measured, and therefore can be in recipes and sweeps."""
+
+
+class UnsupportedOptionError(InputError):
+    """An option that a model does not support."""
+
+
+def open_model(
+    name: str,
+    options: ModelOptions | None = None,
+    opener: Callable[[str, ModelOptions], Model] | None = None,
+) -> Model:
     """Return the model called `name`, without loading its weights.
 
-    Raises InputError with a remedy if the model is unavailable.
+    opener: a cached `open_base`, so that several prompts, dimensions and steps share the weights of a model.
+    Raises InputError with a remedy if the model is unavailable, UnsupportedOptionError for an option that it
+    does not support, and ValueError for several prompts, see `ModelOptions.each_prompt`.
 
     >>> open_model("baseline:char-ngram").identity["kind"]
     'baseline'
     """
     options = options or ModelOptions()
-    if "+" not in name:
-        return _opened(name, options)
-    from giccs.models.postprocess import wrapped
-    from giccs.models.postprocess.steps import split_steps
+    base, steps = name, list[str]()
+    if "+" in name:
+        from giccs.models.postprocess.steps import split_steps
 
-    base, steps = split_steps(name)
-    model = _opened(base, options)
+        base, steps = split_steps(name)
+    base_options = replace(options, prompt=(), dimensions=None, embeddings="float32")
+    model = (opener or open_base)(base, base_options)
+    if options.pooling and "pooling" not in model.identity:
+        raise _unsupported(name, "--pooling", "supports no other pooling")
+    if not steps:
+        return configured(model, options)
+    from giccs.models.postprocess import wrapped
+
+    model = _prompted(model, options)
     for step in steps:
         model = wrapped(model, step, options.seed)
-    return model
+    return _compressed(model, options)
 
 
-def _opened(name: str, options: ModelOptions) -> Model:
+def configured(model: Model, options: ModelOptions) -> Model:
+    """Return an opened model with the prompt, the dimensions and the precision of the options.
+
+    Raises UnsupportedOptionError for those that it does not support.
+    """
+    return _compressed(_prompted(model, options), options)
+
+
+def _prompted(model: Model, options: ModelOptions) -> Model:
+    if not options.prompt:
+        return model
+    if len(options.prompt) > 1:
+        raise ValueError(f"{len(options.prompt)} prompts; expected one per model")
+    if not isinstance(model, PromptedModel):
+        raise _unsupported(model.name, "--prompt", "supports no prompts")
+    return model.with_prompt(options.prompt[0])
+
+
+def _compressed(model: Model, options: ModelOptions) -> Model:
+    flags = {"--dimensions": options.dimensions, "--embeddings": options.embeddings != "float32"}
+    if not any(flags.values()):
+        return model
+    if not isinstance(model, VectorModel):
+        used = " and ".join(flag for flag, value in flags.items() if value)
+        raise _unsupported(model.name, used, "returns no vectors")
+    from giccs.models.compression import CompressedModel
+
+    return CompressedModel(model, options.dimensions, options.embeddings)
+
+
+def _unsupported(name: str, flag: str, reason: str) -> UnsupportedOptionError:
+    return UnsupportedOptionError(Problem(name, None, f"{reason}; omit {flag}"))
+
+
+def open_base(name: str, options: ModelOptions) -> Model:
+    """Return the model of a name without steps, whose prompt is its default, and whose vectors are
+    complete."""
     kind, colon, location = name.partition(":")
     if not colon or kind not in kinds():
         path = located(name, options.revision, offline=options.offline)

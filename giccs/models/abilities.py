@@ -29,8 +29,10 @@ __all__ = [
     "OrderedPairModel",
     "PairModel",
     "Prompt",
+    "PromptedModel",
     "Scored",
     "ServedModel",
+    "SidedModel",
     "TextPairModel",
     "VectorModel",
     "check_prompts",
@@ -93,6 +95,34 @@ class VectorModel(Model, Protocol):
     @abstractmethod
     def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) vectors of N texts; rows of texts without a vector are NaN."""
+
+
+@runtime_checkable
+class SidedModel(VectorModel, Protocol):
+    """A vector model that may encode the two texts of a pair differently, as with a prompt per side."""
+
+    @abstractmethod
+    def is_symmetric(self) -> bool:
+        """Return whether both sides are encoded alike; if not, `vectors` raises InputError."""
+
+    @abstractmethod
+    def side_vectors(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, in one space."""
+
+
+@runtime_checkable
+class PromptedModel(Model, Protocol):
+    """A model that can put a prompt before each text."""
+
+    @abstractmethod
+    def with_prompt(self, prompt: str) -> Model:
+        """Return this model with another prompt; both share the loaded weights.
+
+        prompt: a value of ``--prompt``, see `giccs.models.encoder_prompts`. Raises InputError for the name
+        of an unknown prompt.
+        """
 
 
 @runtime_checkable

@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.models.abilities import SidedModel, VectorModel
+from giccs.models.encoder_prompts import EncoderPrompt
 from giccs.progress import Progress
 
 __all__ = [
     "BatchSize",
+    "Batches",
     "EncoderInput",
     "cosines",
     "encode_in_batches",
     "encoded",
+    "encoded_sides",
     "in_one_batch",
     "out_of_memory",
+    "row_cosines",
+    "side_vectors",
 ]
 
 FIRST = 16
@@ -110,7 +116,7 @@ def cosines(
     `encode` yields (indices, vectors) per batch of the given distinct texts.
     """
     vectors = encoded([*left, *right], encode, progress)
-    return _row_cosines(vectors[: len(left)], vectors[len(left) :])
+    return row_cosines(vectors[: len(left)], vectors[len(left) :])
 
 
 def encoded(texts: Sequence[EncoderInput], encode: Batches, progress: Progress) -> Matrix:
@@ -124,6 +130,27 @@ def encoded(texts: Sequence[EncoderInput], encode: Batches, progress: Progress) 
     return matrix if len(distinct) == len(texts) else matrix[[row[text] for text in texts]]
 
 
+def encoded_sides(
+    targets: Sequence[EncoderInput],
+    candidates: Sequence[EncoderInput],
+    prompt: EncoderPrompt,
+    encode_after: Callable[[str], Batches],
+    progress: Progress,
+) -> tuple[Matrix, Matrix]:
+    """Return (N, D) vectors of N targets and (M, D) vectors of M candidates after the prompts of each side.
+
+    `encode_after` returns the encoder of texts after a prompt. A text on both sides is encoded once if the
+    prompts are equal.
+    """
+    if prompt.is_symmetric:
+        vectors = encoded([*targets, *candidates], encode_after(prompt.target), progress)
+        return vectors[: len(targets)], vectors[len(targets) :]
+    return (
+        encoded(targets, encode_after(prompt.target), progress),
+        encoded(candidates, encode_after(prompt.candidate), progress),
+    )
+
+
 def _one_by_one(
     batches: Iterator[tuple[list[int], Matrix]],
 ) -> Iterator[tuple[int, Matrix]]:
@@ -131,7 +158,18 @@ def _one_by_one(
         yield from zip(batch_indices, vectors, strict=True)
 
 
-def _row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:
+def side_vectors(
+    model: VectorModel, targets: Sequence[Any], candidates: Sequence[Any], progress: Progress
+) -> tuple[Matrix, Matrix]:
+    """Return (N, D) vectors of N targets and (M, D) vectors of M candidates of any vector model."""
+    if isinstance(model, SidedModel):
+        return model.side_vectors(targets, candidates, progress)
+    vectors = model.vectors([*targets, *candidates], progress)
+    return vectors[: len(targets)], vectors[len(targets) :]
+
+
+def row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:
+    """Return (N,) cosines of the rows of two (N, D) arrays; NaN if a vector is zero or not finite."""
     a64, b64 = a.astype(np.float64), b.astype(np.float64)
     dot = np.einsum("nd,nd->n", a64, b64)
     norms = np.sqrt(np.einsum("nd,nd->n", a64, a64) * np.einsum("nd,nd->n", b64, b64))

@@ -9,9 +9,10 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,9 @@ from giccs.models.abilities import (
     OrderedPairModel,
     PairModel,
     Prompt,
+    PromptedModel,
     Scored,
+    SidedModel,
     TextPairModel,
     VectorModel,
     check_prompts,
@@ -36,7 +39,21 @@ from giccs.models.abilities import (
 from giccs.models.causal import CausalModel
 from giccs.models.checkpoint import first_line
 from giccs.models.cross_encoder import SCORE, check_label, pair_order_scores
-from giccs.models.encoding import BatchSize, EncoderInput, cosines, encode_in_batches, encoded
+from giccs.models.encoder_prompts import (
+    EncoderPrompt,
+    after_prompt,
+    check_symmetric,
+    resolve_prompt,
+)
+from giccs.models.encoding import (
+    Batches,
+    BatchSize,
+    EncoderInput,
+    encode_in_batches,
+    encoded,
+    encoded_sides,
+    row_cosines,
+)
 from giccs.models.late_interaction import SIMILARITY, maxsim_order_scores
 from giccs.models.loading import LIMITS, Loaded, Source
 from giccs.models.seq2seq import Seq2SeqModel
@@ -86,17 +103,28 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
 
     name: its name in results, by default that of the function or of the weights. The results of a function
     are only reused if it has an attribute ``revision``, because its content is unknown. Raises TypeError for
-    an object of another type, and ValueError for options that only apply to models loaded by giccs.
+    an object of another type, ValueError for options that only apply to models loaded by giccs, and
+    InputError for those that this model does not support.
 
     >>> model = model_of_object(lambda left, right: [len(text) for text in right], "length")
     >>> model.pair_scores(["a"], ["four"], lambda work, label, total=None: iter(work)).tolist()
     [4.0]
     """
-    from giccs.models import ModelOptions
+    from giccs.models import ModelOptions, configured
 
     options = options or ModelOptions()
-    if replace(options, batch_size=None, seed=0) != ModelOptions():
-        raise ValueError("only batch_size and seed apply to a model that is already loaded")
+    others = replace(
+        options, batch_size=None, seed=0, prompt=(), dimensions=None, embeddings="float32"
+    )
+    if others != ModelOptions():
+        raise ValueError(
+            "only batch_size and seed apply to a model that is already loaded, and for encoders prompt, "
+            "dimensions and embeddings"
+        )
+    return configured(_model_of_object(value, name, options), options)
+
+
+def _model_of_object(value: Any, name: str, options: ModelOptions) -> Model:
     if isinstance(value, (PairModel, VectorModel, LikelihoodModel, GeneratingModel)):
         required = ("name", "identity", "environment")
         if missing := [attribute for attribute in required if not hasattr(value, attribute)]:
@@ -183,8 +211,8 @@ def _function(function: Callable[..., Any], name: str, options: ModelOptions) ->
     )
 
 
-class EncoderObject(PairModel, VectorModel):
-    """An encoder with the cosine of two vectors as similarity."""
+class EncoderObject(PairModel, SidedModel, PromptedModel):
+    """An encoder with the cosine of two vectors as similarity; a prompt is put before each text."""
 
     name: str
 
@@ -195,33 +223,60 @@ class EncoderObject(PairModel, VectorModel):
         self._encode = encode
         self._weights = weights
         self._batch = BatchSize(options.batch_size)
+        self._prompt = self._resolve("default")
 
     @cached_property
+    def _weights_identity(self) -> Mapping[str, Any]:
+        return _identity(self._weights)
+
+    @property
     def identity(self) -> Mapping[str, Any]:
         """Return the settings that determine the vectors."""
-        return {**_identity(self._weights), "similarity": "cosine"}
+        return {**self._weights_identity, **self._prompt.identity(), "similarity": "cosine"}
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the final batch size."""
         return {**_environment(self._weights), "batch_size": self._batch.size}
 
+    def with_prompt(self, prompt: str) -> EncoderObject:
+        """Return this model with another prompt."""
+        model = copy(self)
+        model._prompt = self._resolve(prompt)
+        return model
+
+    def is_symmetric(self) -> bool:
+        """Return whether targets and candidates have the same prompt."""
+        return self._prompt.is_symmetric
+
     def pair_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
         """Return the cosine of each pair."""
-        return cosines(left, right, self._batches, progress)
+        return row_cosines(*self.side_vectors(left, right, progress))
 
     def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) vectors of N texts; each distinct text is encoded once."""
-        return encoded(texts, self._batches, progress)
+        check_symmetric(self)
+        return encoded(texts, self._batches_of(self._prompt.target), progress)
 
-    def _batches(
-        self, texts: Sequence[EncoderInput]
-    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        yield from encode_in_batches(self._checked_vectors, texts, self._batch)
+    def side_vectors(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, with their prompts."""
+        return encoded_sides(targets, candidates, self._prompt, self._batches_of, progress)
 
-    def _checked_vectors(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
-        vectors = _array(self.name, self._encode(list(texts))).astype(np.float32)
+    def _resolve(self, prompt: str) -> EncoderPrompt:
+        return resolve_prompt(self.name, prompt, {})
+
+    def _batches_of(self, prompt: str) -> Batches:
+        """Return an encoder of texts after a prompt."""
+        return partial(encode_in_batches, partial(self._checked_vectors, prompt), size=self._batch)
+
+    def _encode_after(self, prompt: str, texts: Sequence[EncoderInput]) -> Any:
+        return self._encode([after_prompt(prompt, text) for text in texts])
+
+    def _checked_vectors(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        vectors = _array(self.name, self._encode_after(prompt, texts)).astype(np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             message = f"returned an array of shape {vectors.shape} for {len(texts)} texts; expected"
             raise _refused(self.name, f"{message} ({len(texts)}, D), one vector per text")
@@ -229,17 +284,23 @@ class EncoderObject(PairModel, VectorModel):
 
 
 class SentenceTransformerObject(EncoderObject, TextPairModel):
-    """A SentenceTransformer that is already loaded."""
+    """A SentenceTransformer that is already loaded, with its own prompts."""
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
-        def encode(texts: list[EncoderInput]) -> Any:
-            return model.encode(texts, batch_size=len(texts), show_progress_bar=False)
-
-        super().__init__(name, encode, model, options)
+        super().__init__(name, model.encode, model, options)
 
     def separates_pairs(self) -> bool:
         """Return whether the tokenizer puts a separator between two texts."""
         return separates_pairs(getattr(self._weights, "tokenizer", None))
+
+    def _resolve(self, prompt: str) -> EncoderPrompt:
+        model = self._weights
+        return resolve_prompt(self.name, prompt, model.prompts, model.default_prompt_name)
+
+    def _encode_after(self, prompt: str, texts: Sequence[EncoderInput]) -> Any:
+        return self._weights.encode(
+            list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
+        )
 
 
 class _PairModelObject(OrderedPairModel):

@@ -2,13 +2,17 @@
 
 The paper (section 5.1.1) uses "the mean aggregation of its token embeddings" for every model.
 Sentence-transformers folders specify their pooling, which is the mean for the models of Table 5. Plain
-encoders get mean pooling. Padding is excluded from the mean in both cases.
+encoders get mean pooling. Padding is excluded from the mean in both cases. Another pooling can be requested.
+Prompts are those of the model itself (``prompts`` and ``default_prompt_name`` of
+``config_sentence_transformers.json``), or texts of the user, see `giccs.models.encoder_prompts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +20,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import PairModel, TextPairModel, VectorModel
+from giccs.models.abilities import PairModel, PromptedModel, SidedModel, TextPairModel
 from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, saved_dtype
 from giccs.models.devices import check_device, device_map, devices, must_cover
-from giccs.models.encoding import BatchSize, EncoderInput, cosines, encode_in_batches, encoded
+from giccs.models.encoder_prompts import (
+    EncoderPrompt,
+    after_prompt,
+    check_symmetric,
+    resolve_prompt,
+)
+from giccs.models.encoding import (
+    Batches,
+    BatchSize,
+    EncoderInput,
+    encode_in_batches,
+    encoded,
+    encoded_sides,
+    row_cosines,
+)
 from giccs.models.loading import uninterrupted
+from giccs.models.pooling import MODES, check_pooling, described_pooling, pad_right, pool_with
 from giccs.models.quantisation import (
     check_quantised,
     quantisation,
@@ -77,6 +96,7 @@ def encoder_folder(
         raise refused("requires its own code; review it, then allow it with --trust-remote-code")
     check_quantised(name, config, options)
     device_map(name, options)
+    check_pooling(name, parts, options)
     return folder
 
 
@@ -86,7 +106,18 @@ def _foreign_parts(parts: Any, known_modules: tuple[str, ...]) -> bool:
     return any(not str(module_type).startswith(known_modules) for module_type in types)
 
 
-class SentenceModel(PairModel, TextPairModel, VectorModel):
+@dataclass(frozen=True, eq=False)
+class _LoadedEncoder:
+    """A loaded model, shared by copies with other prompts."""
+
+    model: SentenceTransformer
+    unused_weights: str
+    counter: TokenCounter
+    vocabulary: int
+    """Number of token vectors if the tokenizer may produce other ids; else 0."""
+
+
+class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
     """An encoder with the cosine of two vectors as similarity."""
 
     name: str
@@ -96,19 +127,35 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         self._folder = folder
         self._options = options
         self._batch = BatchSize(options.batch_size)
-        self._unused = ""
+        self._load = cache(self._load_weights)
+        self._prompt = self._resolve("default")
 
     @cached_property
+    def _revision(self) -> str:
+        return revision(self._folder)
+
+    @property
     def identity(self) -> Mapping[str, Any]:
-        """Return the settings that determine the vectors: weights, data type and pooling."""
+        """Return the settings that determine the vectors: weights, data type, pooling and prompt."""
         return {
             "kind": "encoder",
-            "revision": revision(self._folder),
+            "revision": self._revision,
             "dtype": self._dtype,
             **quantised_as(self._options),
-            "pooling": "the model's own" if self._own_pooling else "mean",
+            "pooling": described_pooling(self._parts, self._options),
+            **self._prompt.identity(),
             "similarity": "cosine",
         }
+
+    def with_prompt(self, prompt: str) -> SentenceModel:
+        """Return this model with another prompt; both share the loaded weights."""
+        model = copy(self)
+        model._prompt = self._resolve(prompt)
+        return model
+
+    def is_symmetric(self) -> bool:
+        """Return whether targets and candidates have the same prompt."""
+        return self._prompt.is_symmetric
 
     def separates_pairs(self) -> bool:
         """Return whether the tokenizer puts a separator between two texts, as those of BERT and RoBERTa do.
@@ -141,11 +188,21 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
 
         An input that is itself a pair of texts is encoded as a pair by the tokenizer.
         """
-        return cosines(left, right, self._batches, progress)
+        return row_cosines(*self.side_vectors(left, right, progress))
 
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) vectors of N texts; each distinct text is encoded once."""
-        return encoded(texts, self._batches, progress)
+        check_symmetric(self)
+        return encoded(texts, self._batches_of(self._prompt.target), progress)
+
+    def side_vectors(
+        self,
+        targets: Sequence[EncoderInput],
+        candidates: Sequence[EncoderInput],
+        progress: Progress,
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, with their prompts."""
+        return encoded_sides(targets, candidates, self._prompt, self._batches_of, progress)
 
     def first_last(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) means of all token vectors in the first and the last layer of a transformer.
@@ -153,13 +210,12 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         The first layer is represented by its output, not its input. Special tokens are included, padding is
         not. Raises InputError if the model has no layers.
         """
+        check_symmetric(self)
 
-        def batches(
-            some: Sequence[EncoderInput],
-        ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-            yield from encode_in_batches(self._first_and_last, some, self._batch)
-
-        return encoded(texts, batches, progress)
+        batches = partial(encode_in_batches, self._first_and_last, size=self._batch)
+        return encoded(
+            [after_prompt(self._prompt.target, text) for text in texts], batches, progress
+        )
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the final batch size."""
@@ -171,7 +227,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
             **quantised_with(self._options),
             "device": self._devices,
             "batch_size": self._batch.size,
-            **unused_weights(self._unused),
+            **unused_weights(self._load().unused_weights),
         }
 
     @property
@@ -179,13 +235,14 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         transformer = _transformer(self._model)
         return devices(transformer) if transformer is not self._model else str(transformer.device)
 
-    def _batches(
-        self, texts: Sequence[EncoderInput]
-    ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        yield from encode_in_batches(self._encode, texts, self._batch)
+    def _batches_of(self, prompt: str) -> Batches:
+        """Return an encoder of texts after a prompt."""
+        return partial(encode_in_batches, partial(self._encode, prompt), size=self._batch)
 
-    def _encode(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
-        vectors = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
+    def _encode(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        vectors = self._model.encode(
+            list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
+        )
         return np.asarray(vectors, dtype=np.float32)
 
     def _first_and_last(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
@@ -202,7 +259,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
             max_length=transformer.max_seq_length,
             return_tensors="pt",
         ).to(self._model.device)
-        self._check_tokens(tokens)
+        self._check_tokens(tokens, self._load())
         with torch.inference_mode():
             states = transformer.auto_model(**tokens, output_hidden_states=True).hidden_states
         average = (states[1].float() + states[-1].float()) / 2
@@ -210,9 +267,18 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
         means = (average * mask).sum(dim=1) / mask.sum(dim=1)
         return np.asarray(means.cpu().numpy(), dtype=np.float32)
 
-    @property
-    def _own_pooling(self) -> bool:
-        return (self._folder / "modules.json").is_file()
+    @cached_property
+    def _parts(self) -> Any:
+        """Content of modules.json; None for a plain encoder."""
+        return read_json(self._folder / "modules.json")
+
+    def _resolve(self, prompt: str) -> EncoderPrompt:
+        """Return the texts of a prompt; raise InputError for an unknown name."""
+        path = self._folder / "config_sentence_transformers.json"
+        config = (read_json(path) if self._parts is not None else None) or {}
+        return resolve_prompt(
+            self.name, prompt, config.get("prompts") or {}, config.get("default_prompt_name")
+        )
 
     @cached_property
     def _dtype(self) -> str:
@@ -221,8 +287,11 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
             return self._options.dtype
         return saved_dtype(read_json(self._folder / "config.json"))
 
-    @cached_property
+    @property
     def _model(self) -> SentenceTransformer:
+        return self._load().model
+
+    def _load_weights(self) -> _LoadedEncoder:
         _need_frameworks(self.name)
         with uninterrupted():
             import torch
@@ -252,7 +321,7 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
                     model_kwargs=arguments,
                 )
             # A single module computes vectors itself, with its pooler if it has one.
-            self._unused = check_weights(reports, POOLER if len(model) > 1 else ())
+            unused = check_weights(reports, POOLER if len(model) > 1 else ())
             check_tokenizer(getattr(model, "tokenizer", None))
             if isinstance(spread, dict):
                 must_cover(_transformer(model), spread)
@@ -262,26 +331,26 @@ class SentenceModel(PairModel, TextPairModel, VectorModel):
             message = f"cannot be loaded: {first_line(error)}"
             raise InputError(Problem(self.name, None, message)) from error
         settle(self.name, model, self._options)
-        self._watch_tokens(model)
-        _let_pad(model)
-        if not self._own_pooling:
+        pad_right(model)
+        if self._options.pooling in MODES:
+            pool_with(self.name, model, self._options.pooling)
+        elif self._parts is None:
             _take_mean(model)
-        return model
+        counter = TokenCounter(getattr(model, "tokenizer", None))
+        encoder = _LoadedEncoder(model, unused, counter, _vocabulary(model))
+        model[0].register_forward_pre_hook(
+            lambda module, args: self._check_tokens(args[0], encoder)
+        )
+        return encoder
 
-    def _watch_tokens(self, model: Any) -> None:
-        """Validate and count the tokens of each batch before they enter the model."""
-        self._counter = TokenCounter(getattr(model, "tokenizer", None))
-        self._vocabulary = _vocabulary(model)
-        model[0].register_forward_pre_hook(lambda module, args: self._check_tokens(args[0]))
-
-    def _check_tokens(self, features: Mapping[str, Any]) -> None:
+    def _check_tokens(self, features: Mapping[str, Any], encoder: _LoadedEncoder) -> None:
         """Count the tokens of a batch; raise InputError for ids without a vector in the model."""
-        self._counter.batch(features)
+        encoder.counter.batch(features)
         ids = features.get("input_ids")
-        if ids is not None and self._vocabulary and int(ids.max()) >= self._vocabulary:
+        if ids is not None and encoder.vocabulary and int(ids.max()) >= encoder.vocabulary:
             message = (
                 f"its tokenizer produces token {int(ids.max())}, but the vocabulary has "
-                f"{self._vocabulary} entries; the tokenizer may be that of another model"
+                f"{encoder.vocabulary} entries; the tokenizer may be that of another model"
             )
             raise InputError(Problem(self.name, None, message))
 
@@ -306,14 +375,6 @@ def _take_mean(model: Any) -> None:
     size = getattr(model, "get_embedding_dimension", None) or getattr(model, old_name)
     if len(model) > 1:
         model[1] = type(model[1])(size(), "mean")
-
-
-def _let_pad(model: Any) -> None:
-    """Set a padding token for tokenizers without one, such as those of GPT-2 and Llama; it is masked."""
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if getattr(tokenizer, "pad_token", "") is None:
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
-        tokenizer.padding_side = "right"  # So that no position changes.
 
 
 def _need_frameworks(name: str) -> None:

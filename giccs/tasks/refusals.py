@@ -11,6 +11,7 @@ from giccs.models.abilities import (
     GeneratingModel,
     LikelihoodModel,
     PairModel,
+    SidedModel,
     VectorModel,
 )
 
@@ -46,6 +47,8 @@ def missing_ability_reason(model: Any, ability: type, task: str) -> str:
     'returns no vectors; uniformity requires an encoder: encoder:FOLDER, package:minilm or static:FILE'
     """
     if isinstance(model, ability):
+        if ability is VectorModel and isinstance(model, SidedModel) and not model.is_symmetric():
+            return f"has a prompt for each side of a pair; {task} requires one prompt for all texts"
         return ""
     problem, kind, examples = ABILITY_HINTS[ability]
     problem = model.description() if isinstance(model, DescribedModel) else problem

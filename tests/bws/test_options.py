@@ -148,3 +148,16 @@ def test_the_help_is_that_of_the_declaration():
         "--shown / --no-shown",
     ):
         assert line in said
+
+
+@click.command()
+@click_options(Declared, "codes")
+def command_with_codes(codes):
+    click.echo(codes)
+
+
+def test_an_option_with_several_values_is_repeated():
+    call = lambda *arguments: CliRunner().invoke(command_with_codes, arguments)  # noqa: E731
+    assert eval(call("--codes", "DE", "--codes", "AT", "--codes", "DE").stdout) == ("DE", "AT")
+    assert eval(call().stdout) == ()
+    assert "'de' is invalid; expected codes such as" in call("--codes", "de").stderr

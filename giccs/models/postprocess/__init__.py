@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import Model, PairModel, TextPairModel, VectorModel
+from giccs.models.abilities import Model, PairModel, SidedModel, TextPairModel, VectorModel
+from giccs.models.encoder_prompts import check_symmetric
 from giccs.models.encoding import EncoderInput, cosines, encoded, in_one_batch
 from giccs.models.postprocess.steps import Step, parse_step
 from giccs.models.postprocess.transforms import LINEAR, fit_flow, moments
@@ -76,6 +77,8 @@ def wrapped(model: Model, step: str, seed: int = 0) -> VectorModel:
     """
     parsed = parse_step(step)
     name = f"{model.name}+{parsed}"
+    if isinstance(model, SidedModel):
+        check_symmetric(model)
     if not isinstance(model, VectorModel):
         message = "returns no vectors; steps require an encoder or word vectors"
         raise InputError(Problem(name, None, message))

@@ -215,3 +215,41 @@ def test_a_sweep_that_leaves_everything_out_is_no_success(tmp_path):
     code, out, said = called("--sweep", path, "-o", tmp_path / "r")
     assert (code, out) == (2, "")
     assert "baseline:chance: returns no likelihoods" in said
+
+
+def test_a_sweep_over_settings_of_encoders(tmp_path, plain_encoder, monkeypatch):
+    from giccs.models.sentence import SentenceModel
+
+    loads = []
+    load = SentenceModel._load_weights
+    monkeypatch.setattr(SentenceModel, "_load_weights", lambda self: loads.append(1) or load(self))
+    path = sweep_file(
+        tmp_path,
+        f"""
+        [[grid]]
+        models = ["{plain_encoder}", "baseline:chance"]
+        tasks = ["pairwise-sts"]
+        [grid.options]
+        prompt = ["none", "e5=query: "]
+        dimensions = [8, 16]
+        """,
+    )
+    code, said, noted = called("--sweep", path, "--limit", 2, "--json", "-o", tmp_path / "r")
+    assert code == 0, noted
+    signatures = [result["signature"] for result in json.loads(said)["results"]]
+    assert [(one.get("prompt", {}).get("name"), one["dimensions"]) for one in signatures] == [
+        (None, 8),
+        (None, 16),
+        ("e5", 8),
+        ("e5", 16),
+    ]
+    assert loads == [1]
+    assert "skipped: baseline:chance: supports no prompts; omit --prompt" in noted
+    path.write_text(path.read_text().replace("[8, 16]", '[0, "8"]').replace('"none"', '"a||b||c"'))
+    with pytest.raises(InputError) as caught:
+        read_sweep(path)
+    assert [problem.message.partition(";")[0] for problem in caught.value.problems] == [
+        "grid 1: options: prompt is ['a||b||c']",
+        "grid 1: options: dimensions is 0",
+        "grid 1: options: dimensions is '8'",
+    ]

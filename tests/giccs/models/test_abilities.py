@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from giccs.models import KINDS, abilities, open_model
+from giccs.models import KINDS, ModelOptions, abilities, open_model
 from giccs.models.objects import model_of_object
 from giccs.models.postprocess import wrapped
 
@@ -17,14 +17,15 @@ ABILITIES = {
     if getattr(protocol, "_is_runtime_protocol", False)
 }
 ENCODER = {"PairModel", "VectorModel"}
+PROMPTED_ENCODER = {*ENCODER, "TextPairModel", "SidedModel", "PromptedModel"}
 PAIRS = {"PairModel", "OrderedPairModel"}
 EXPECTED = {
     "baseline": {"PairModel"},
-    "encoder": {*ENCODER, "TextPairModel"},
+    "encoder": PROMPTED_ENCODER,
     "cross-encoder": PAIRS,
     "late-interaction": PAIRS,
     "static": ENCODER,
-    "package": {*ENCODER, "TextPairModel"},
+    "package": PROMPTED_ENCODER,
     "causal": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},
     "gguf": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},
     "completions": {"LikelihoodModel", "ServedModel"},
@@ -33,6 +34,7 @@ EXPECTED = {
     "chat": {"GeneratingModel", "ServedModel"},
     "overlap": {"PairModel"},
     "trained": {"DescribedModel"},
+    "dimensions": {*ENCODER, "TextPairModel", "SidedModel"},
     "first-last": {*ENCODER, "TextPairModel"},
     "whitening": {*ENCODER, "TextPairModel"},
 }
@@ -45,6 +47,7 @@ def models(tmp_path_factory, plain_encoder, tiny_gpt):
         "overlap": open_model("baseline:char-ngram"),
         "python": model_of_object(lambda left, right: [0.0] * len(left), "none"),
         "trained": open_trained(tmp_path_factory.mktemp("trained")),
+        "dimensions": open_model(str(plain_encoder), ModelOptions(dimensions=8)),
         "first-last": open_model(f"{plain_encoder}+first-last"),
         "whitening": open_model(f"{plain_encoder}+whitening:2"),
     }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bws.problems import InputError
     from giccs.benchmark import Benchmark
     from giccs.benchmark import read_benchmark as load_benchmark
+    from giccs.evaluation.training_evaluator import PairwiseSTSEvaluator
     from giccs.interface import Comparison, Results, compare, evaluate, noise_ceiling
     from giccs.tasks import register_task
 
@@ -26,6 +27,7 @@ __all__ = [
     "Benchmark",
     "Comparison",
     "InputError",
+    "PairwiseSTSEvaluator",
     "Results",
     "__version__",
     "compare",
@@ -39,6 +41,7 @@ _EXPORTS = {
     "Benchmark": "giccs.benchmark:Benchmark",
     "Comparison": "giccs.interface:Comparison",
     "InputError": "bws.problems:InputError",
+    "PairwiseSTSEvaluator": "giccs.evaluation.training_evaluator:PairwiseSTSEvaluator",
     "Results": "giccs.interface:Results",
     "compare": "giccs.interface:compare",
     "evaluate": "giccs.interface:evaluate",

@@ -1,0 +1,162 @@
+"""The task of inspect_ai, run by inspect_ai, has the numbers of giccs-eval.
+
+The model is inspect_ai's own stand-in, which answers by a rule instead of a server.
+"""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+
+import numpy as np
+import pytest
+
+pytest.importorskip("inspect_ai")
+from inspect_ai import eval as run_inspect
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+import giccs
+from giccs.evaluation.interop.inspect_tasks import chosen_letter, multiple_choice_sts
+
+OPTION = re.compile(r"^([A-Z])\. (.*)$", re.MULTILINE)
+TEXTS = ["A table for two?", "No.", "B", "A table for two, please."]
+
+
+def longest(prompt):
+    """Return the letter of the longest option in a prompt."""
+    return max(OPTION.findall(prompt), key=lambda option: len(option[1]))[0]
+
+
+def model_with(answer):
+    """Return a model of inspect_ai; the usage is stated because counting tokens needs a download."""
+
+    def output(messages, tools, tool_choice, config):
+        result = ModelOutput.from_content("mockllm/model", answer(messages))
+        result.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+        return result
+
+    return get_model("mockllm/model", custom_outputs=output, memoize=False)
+
+
+def run(answer, folder, **arguments):
+    (log,) = run_inspect(
+        multiple_choice_sts(**arguments),
+        model=model_with(answer),
+        log_dir=str(folder),
+        display="none",
+    )
+    assert log.status == "success", log.error
+    return log
+
+
+def metrics_of(log):
+    return {name: one.value for name, one in log.results.scores[0].metrics.items()}
+
+
+@pytest.mark.parametrize("history", ["with", "without"])
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_accuracy_is_that_of_giccs(tmp_path, history, seed):
+    log = run(lambda messages: longest(messages[-1].text), tmp_path, history=history, seed=seed)
+
+    def likelihoods(prompts, options):
+        rows = zip(prompts, options, strict=True)
+        return [
+            [0.0 if letter.strip() == longest(prompt) else -1.0 for letter in letters]
+            for prompt, letters in rows
+        ]
+
+    (result,) = giccs.evaluate(
+        likelihoods,
+        "giccs-sample",
+        "multiple-choice-sts",
+        history=history,
+        seed=seed,
+        answer="letter",
+    )
+    accuracy = result.metrics["accuracy"]
+    assert 0 < accuracy.value < 1
+    assert metrics_of(log) == pytest.approx(
+        {"accuracy": accuracy.value, "stderr": accuracy.extra["stderr"], "no_letter": 0.0}
+    )
+    chosen = result.predictions.filter(result.predictions["chosen"])
+    theirs = {sample.id: sample for sample in log.samples}
+    for row in chosen.iter_rows(named=True):
+        sample = theirs[row["dialogue_id"]]
+        score = sample.scores["letter_of_most_similar"]
+        assert (score.answer, score.value) == (row["letter"], float(row["gold"]))
+        assert score.metadata["score"] == row["score"]
+        assert sample.input == row["prompt"]
+
+
+def test_answers_without_a_letter_are_wrong_and_counted(tmp_path):
+    log = run(lambda messages: "Das kann ich nicht beurteilen.", tmp_path)
+    assert metrics_of(log) == {"accuracy": 0.0, "stderr": 0.0, "no_letter": 1.0}
+
+
+def test_the_instruction_is_in_the_language_of_the_prompt(tmp_path):
+    seen = []
+
+    def answer(messages):
+        seen.append(messages[0].text)
+        return "A"
+
+    run(answer, tmp_path)
+    run(answer, tmp_path, template="figure2-en-1")
+    assert sorted(set(seen)) == [
+        "Answer with the letter of the chosen utterance only.",
+        "Antworten Sie nur mit dem Buchstaben der gewählten Äußerung.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "letter"),
+    [
+        ("B", "B"), (" b. ", "B"), ("**C**", "C"), ("(A)", "A"), ("Antwort: D", "D"), ("answer:\nB", "B"),
+        ("B. No.", "B"), ("A) A table for two?", "A"), ("No.", "B"), ("A table for two?", "A"),
+        ("", ""), ("E", ""), ("A table", ""), ("B. A table for two?", "B"), ("A or B", ""),
+        ("A. Something else", ""), ("I", ""), ("Nein", ""),
+    ],
+)  # fmt: skip
+def test_answers_are_read_strictly(answer, letter):
+    assert chosen_letter(answer, TEXTS) == letter
+
+
+def test_equal_utterances_are_not_chosen_by_their_text():
+    assert chosen_letter("Ja", ["Ja", "Nein", "Ja"]) == ""
+
+
+def test_it_is_found_by_its_name(tmp_path):
+    """In another folder: inspect_ai does not recognise packages in the current one as installed."""
+    points = entry_points(group="inspect_ai")
+    if "giccs" not in points.names:
+        pytest.skip("the installed giccs has no entry point yet; install it again")
+    script = tmp_path / "run.py"
+    script.write_text(
+        "from inspect_ai import eval\n"
+        "from inspect_ai.model import ModelOutput, ModelUsage, get_model\n"
+        "def output(*arguments):\n"
+        "    result = ModelOutput.from_content('mockllm/model', 'A')\n"
+        "    result.usage = ModelUsage()\n"
+        "    return result\n"
+        "model = get_model('mockllm/model', custom_outputs=output)\n"
+        "(log,) = eval('giccs/multiple_choice_sts', model=model, limit=4, display='none')\n"
+        "print(log.status, len(log.samples))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == "success 4\n", done.stderr
+
+
+def test_unknown_histories_are_refused():
+    with pytest.raises(ValueError, match="history is 'past'; expected with or without"):
+        multiple_choice_sts(history="past")
+
+
+def test_stderr_is_that_of_the_paper():
+    """sqrt(p(1-p)/(n-1)), as in `giccs.measures.comparison.share`."""
+    from inspect_ai.scorer import SampleScore, Score, stderr
+
+    values = [1.0] * 4 + [0.0] * 26
+    scores = [SampleScore(score=Score(value=value)) for value in values]
+    assert stderr()(scores) == pytest.approx(np.sqrt(4 / 30 * 26 / 30 / 29))

@@ -18,6 +18,22 @@ else:  # how long an example takes says nothing on a busy machine
     settings.load_profile("untimed")
 
 
+def pytest_collection_modifyitems(items):
+    """Skip tests with the marker ``cuda`` without a CUDA device."""
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    if marked and (reason := _missing_cuda()):
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _missing_cuda():
+    try:
+        import torch
+    except ImportError:
+        return "torch is not installed"
+    return "" if torch.cuda.is_available() else "no CUDA device"
+
+
 @pytest.fixture(autouse=True)
 def _wide_terminal(monkeypatch):
     """Show each row of a table on one line."""

@@ -67,6 +67,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click_options(Settings, "objective", "pooling", "transform", "operation", "condition", "sentences")
 @click_option(Settings, "texts", "--answers", "answers", type=str, default=None, metavar="FILE")
 @click_options(Settings, "learning_rate", "weight_decay", "warmup", "epochs", "select", "batch")
+@click_options(Settings, "margin", "max_length", "frozen_layers", "mixed_precision")
 @click.option(
     "--seed", "seeds", type=SEED, multiple=True, default=[42], show_default=True,
     help="Seed of a training. Can be repeated for mean and standard deviation.",

@@ -18,7 +18,7 @@ from giccs.models.weights import POOLER, check_weights, loading_report
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["TokenIds", "Tokens", "base_folder", "load_encoder", "load_tokens"]
+__all__ = ["TokenIds", "Tokens", "base_folder", "freeze", "load_encoder", "load_tokens"]
 
 NEEDED = ("torch", "transformers", "accelerate")
 PACKAGED = "package:minilm"
@@ -199,3 +199,32 @@ def load_encoder(name: str, folder: Path) -> nn.Module:
         raise InputError(Problem(name, None, message)) from error
     encoder: nn.Module = model
     return encoder
+
+
+def freeze(encoder: nn.Module, n_layers: int) -> None:
+    """Exclude the embeddings and the first layers of an encoder from training; 0 layers change nothing.
+
+    Raises ValueError if the encoder has fewer layers, or if its layers are not found.
+    """
+    from torch import nn
+
+    if not n_layers:
+        return
+    config: Any = encoder.config
+    count = config.num_hidden_layers
+    if n_layers > count:
+        raise ValueError(f"frozen layers: {n_layers}; expected at most its {count}")
+    layers = next(
+        (
+            module
+            for module in encoder.modules()
+            if isinstance(module, nn.ModuleList) and len(module) == count
+        ),
+        None,
+    )
+    if layers is None:  # For example ALBERT, whose layers share their weights.
+        raise ValueError(f"frozen layers: {n_layers}; expected 0, its layers are not separate")
+    base: Any = encoder
+    embeddings = getattr(base, "embeddings", None) or base.get_input_embeddings()
+    for module in (embeddings, *layers[:n_layers]):
+        module.requires_grad_(False)

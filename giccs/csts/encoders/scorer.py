@@ -78,16 +78,16 @@ class Scorer(nn.Module):
         hidden = self.encoder(
             input_ids=input_ids, attention_mask=attention_mask, **types
         ).last_hidden_state
-        vectors = self._pooled(hidden, attention_mask)
+        vectors = self._pooled(_widened(hidden), attention_mask)
         if self.head is not None:
             numbers: Tensor = self.head(self._transformed(vectors))
-            return numbers.squeeze(-1)
+            return _widened(numbers.squeeze(-1))
         first, second, *condition = vectors.chunk(PARTS[self.encoding])
         first, second = self._transformed(first), self._transformed(second)
         if self.condition is not None:
             about = self.condition(condition[0])
             first, second = self._joined(first, about), self._joined(second, about)
-        return nn.functional.cosine_similarity(first, second, dim=-1)
+        return nn.functional.cosine_similarity(_widened(first), _widened(second), dim=-1)
 
     def _pooled(self, hidden: Tensor, mask: Tensor) -> Tensor:
         if self.pooling == "cls":
@@ -104,6 +104,11 @@ class Scorer(nn.Module):
             return sentence * condition
         combined: Tensor = self.joined(torch.cat([sentence, condition], dim=-1))
         return combined
+
+
+def _widened(values: Tensor) -> Tensor:
+    """Return values of mixed precision in float32: half precision is too coarse for sums and cosines."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _has_types(encoder: nn.Module) -> bool:

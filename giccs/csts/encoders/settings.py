@@ -115,6 +115,19 @@ class Settings:
         "Maximum number of tokens; the model's own maximum if that is smaller.",
         bounds=(SHORTEST, 1_000_000),
     )
+    frozen_layers: int = option(
+        0,
+        "Do not train the first N layers of the encoder and, if N > 0, its embeddings.",
+        bounds=(0, 10_000),
+        metavar="N",
+    )
+    mixed_precision: str = option(
+        "no",
+        "Compute the passes of the encoder in this format while training, with weights in float32; fp16 "
+        "scales the gradients and requires a GPU. Evaluation is in float32.",
+        choices=("no", "bf16", "fp16"),
+    )
+    """Format of autocast, as for ``accelerate launch``, whose own option of this name has no effect here."""
     train_rows: int | None = option(
         None,
         "Train on about N rows, in complete sentence pairs sampled by the seed.",
@@ -170,6 +183,8 @@ class Settings:
             *self._changed("weight_decay", "epochs", "batch", "warmup"),
             "best epoch" if self.select == "best" else "",
             *(self._changed("margin") if self.has_quad else []),
+            *self._changed("max_length", "frozen_layers"),
+            self.mixed_precision if self.mixed_precision != "no" else "",
             f"{self.train_rows} rows" if self.train_rows else "",
         ]
 

@@ -34,7 +34,7 @@ from transformers import (
 
 from bws.problems import InputError, Problem
 from giccs.csts.data import Instance
-from giccs.csts.encoders.base import Tokens, base_folder, load_encoder, load_tokens
+from giccs.csts.encoders.base import Tokens, base_folder, freeze, load_encoder, load_tokens
 from giccs.csts.encoders.inputs import Batches, Units, model_inputs, units
 from giccs.csts.encoders.scorer import Scorer
 from giccs.csts.encoders.settings import Machine, Settings, is_first, processes
@@ -153,14 +153,17 @@ def fit(
     """Train with the single seed of `settings` in `folder`, resuming from the last complete checkpoint.
 
     The model of the last epoch is kept, or that of the best one (`Settings.select`). Raises InputError if
-    there are no training rows or the encoder is unavailable.
+    there are no training rows, if the encoder is unavailable or has too few layers to freeze, or if the
+    device does not support the precision.
     """
     start = time.perf_counter()
+    _check_precision(settings, machine)
     (seed,) = settings.seeds
     base = base_folder(settings.model, settings.revision)
     tokens = load_tokens(settings.model, base, settings.max_length)
     set_seed(seed)  # Layers added here start with random weights.
     scorer = Scorer(load_encoder(settings.model, base), settings)
+    _freeze(scorer, settings)
     training_rows = sample_rows(splits.train, settings.train_rows, seed)
     together = units(training_rows, settings.objective)
     if not together:
@@ -195,6 +198,43 @@ def fit(
     )
 
 
+def _check_precision(settings: Settings, machine: Machine) -> None:
+    """Raise InputError if the device of a training does not support its mixed precision."""
+    name = settings.mixed_precision
+    on_cpu = machine.device == "cpu" or torch.accelerator.current_accelerator() is None
+    reason = ""
+    if on_cpu and name == "fp16":
+        reason = "requires a GPU; on a CPU, use bf16 or no"
+    elif name == "bf16" and not (_cpu_has_bf16() if on_cpu else _gpu_has_bf16()):
+        reason = (
+            "is not supported by this CPU; use no"
+            if on_cpu
+            else "is not supported by this GPU; use fp16"
+        )
+    if reason:
+        raise InputError(Problem(settings.model, None, f"mixed precision {name} {reason}"))
+
+
+def _cpu_has_bf16() -> bool:
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def _gpu_has_bf16() -> bool:
+    is_cuda = torch.cuda.is_available()
+    return not is_cuda or torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def _freeze(scorer: Scorer, settings: Settings) -> None:
+    try:
+        freeze(scorer.encoder, settings.frozen_layers)
+        if not any(weights.requires_grad for weights in scorer.parameters()):
+            raise ValueError(
+                f"frozen layers: {settings.frozen_layers}; no weights are left to train"
+            )
+    except ValueError as error:
+        raise InputError(Problem(settings.model, None, str(error))) from None
+
+
 class _Trainer(Trainer):
     """The Trainer with the losses of this module; an evaluation returns scores and labels without loss."""
 
@@ -213,7 +253,9 @@ class _Trainer(Trainer):
     ) -> tuple[None, Tensor, Tensor]:
         inputs = self._prepare_inputs(inputs)
         with torch.no_grad():
-            return None, _scores(model, inputs).float(), inputs["labels"]
+            # In float32, as a saved model scores: the forward method of `model` includes autocast.
+            scores = Scorer.forward(self.accelerator.unwrap_model(model), **model_inputs(inputs))
+            return None, scores.float(), inputs["labels"]
 
 
 def _scores(model: Any, inputs: Mapping[str, Tensor]) -> Tensor:
@@ -315,7 +357,11 @@ def _arguments(
         disable_tqdm=True,
         report_to="none",
         log_level="error",
+        bf16=settings.mixed_precision == "bf16",
+        fp16=settings.mixed_precision == "fp16",
     )
+    # `accelerate launch --mixed_precision` would change the training, but not its signature.
+    arguments.mixed_precision = settings.mixed_precision
     if arguments.n_gpu > 1:
         # With several GPUs and no launcher, DataParallel would split batches between the passes of a row.
         arguments._n_gpu = 1

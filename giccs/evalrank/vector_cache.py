@@ -75,18 +75,20 @@ def _load(path: Path, n: int) -> Floats | None:
             path, allow_pickle=False
         ) as archive:  # reading the arrays verifies the checksums
             vectors: Floats = archive["vectors"]
-            tokens, unknown = map(int, archive["tokens"])
+            counts = [*map(int, archive["tokens"])]
     except Exception:  # missing, or any error caused by a damaged file, which is replaced
         return None
     if vectors.ndim != 2 or len(vectors) != n or vectors.dtype != np.float32:
         return None
-    count_tokens(tokens, unknown)
+    count_tokens(*counts)
     return vectors
 
 
 def _save(vectors: Floats, counts: TokenCounts, path: Path) -> None:
     def save(temporary: str) -> None:
         with open(temporary, "wb") as file:
-            np.savez(file, vectors=vectors, tokens=np.array([counts.tokens, counts.unknown]))
+            np.savez(
+                file, vectors=vectors, tokens=np.array([counts.tokens, counts.unknown, counts.full])
+            )
 
     write_with(path, save)

@@ -336,7 +336,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
             pool_with(self.name, model, self._options.pooling)
         elif self._parts is None:
             _take_mean(model)
-        counter = TokenCounter(getattr(model, "tokenizer", None))
+        counter = TokenCounter(getattr(model, "tokenizer", None), model.max_seq_length)
         encoder = _LoadedEncoder(model, unused, counter, _vocabulary(model))
         model[0].register_forward_pre_hook(
             lambda module, args: self._check_tokens(args[0], encoder)

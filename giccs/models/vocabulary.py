@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,25 +33,37 @@ class TokenCounts:
 
     tokens: int = 0
     unknown: int = 0
+    full: int = 0
+    """Number of inputs of an encoder with its maximum number of tokens; the end of longer ones is removed."""
 
     def document(self) -> dict[str, Any]:
-        """Return the entry for a result's environment."""
-        return {"tokens": asdict(self)} if self.tokens else {}
+        """Return the entry for a result's environment; ``full`` only if it is not 0."""
+        counts = {name: count for name, count in asdict(self).items() if count or name != "full"}
+        return {"tokens": counts} if self.tokens else {}
 
     def warning(self) -> str:
-        """Return a warning, or an empty string if at most `MAX_UNKNOWN` of the tokens are unknown.
+        """Return a warning of more unknown tokens than `MAX_UNKNOWN` or of full inputs, or an empty string.
 
         >>> TokenCounts(200, 25).warning()
         '12.5 % of the tokens (25 of 200) are unknown to the model; does it support this language?'
         >>> TokenCounts(200, 10).warning()
         ''
+        >>> TokenCounts(200, 0, 3).warning()
+        '3 inputs have the maximum number of tokens of the model, which removes the end of longer ones'
         """
-        if self.unknown <= MAX_UNKNOWN * self.tokens:
-            return ""
-        return (
-            f"{100 * self.unknown / self.tokens:.1f} % of the tokens ({self.unknown} of {self.tokens}) "
-            "are unknown to the model; does it support this language?"
-        )
+        warnings = []
+        if self.unknown > MAX_UNKNOWN * self.tokens:
+            share = f"{100 * self.unknown / self.tokens:.1f} % of the tokens"
+            warnings.append(
+                f"{share} ({self.unknown} of {self.tokens}) are unknown to the model; does it support this "
+                "language?"
+            )
+        if self.full:
+            inputs = "1 input has" if self.full == 1 else f"{self.full} inputs have"
+            warnings.append(
+                f"{inputs} the maximum number of tokens of the model, which removes the end of longer ones"
+            )
+        return " ".join(warnings)
 
 
 _current: ContextVar[TokenCounts | None] = ContextVar("_current", default=None)
@@ -65,14 +78,15 @@ def counted_tokens() -> Iterator[TokenCounts]:
         yield counts
     finally:
         _current.reset(token)
-        count_tokens(counts.tokens, counts.unknown)
+        count_tokens(counts.tokens, counts.unknown, counts.full)
 
 
-def count_tokens(tokens: int, unknown: int) -> None:
+def count_tokens(tokens: int, unknown: int, full: int = 0) -> None:
     """Add to the counts of the active blocks of `counted_tokens`, if any."""
     if (counts := _current.get()) is not None:
         counts.tokens += tokens
         counts.unknown += unknown
+        counts.full += full
 
 
 def check_tokenizer(tokenizer: Any) -> None:
@@ -98,9 +112,13 @@ class TokenCounter:
     counted as special.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, limit: int | None = None) -> None:
         """Create a counter for a tokenizer of transformers, or of the library tokenizers, as in static
-        embeddings."""
+        embeddings.
+
+        limit: number of tokens to which inputs are truncated.
+        """
+        self._limit = limit or math.inf
         special = set(getattr(tokenizer, "all_special_ids", ()))
         frame = {getattr(tokenizer, f"{name}_token_id", None) for name in FRAME}
         unknown = _unknown_id(tokenizer)
@@ -121,9 +139,12 @@ class TokenCounter:
             return
         special = torch.tensor(sorted(self._special), dtype=ids.dtype, device=ids.device)
         is_content = ~torch.isin(ids, special)
+        full = 0
         if "attention_mask" in features:
-            is_content &= features["attention_mask"].bool()
-        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()))
+            is_token = features["attention_mask"].bool()
+            is_content &= is_token
+            full = int((is_token.sum(dim=-1) >= self._limit).sum())
+        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()), full)
 
 
 def _unknown_id(tokenizer: Any) -> int | None:

@@ -19,6 +19,7 @@ from giccs.evaluation.task_results import evaluate_task  # noqa: E402
 from giccs.models import ModelOptions, open_model  # noqa: E402
 from giccs.models.checkpoint import stated_kind  # noqa: E402
 from giccs.models.late_interaction import mean_maxsim  # noqa: E402
+from giccs.models.vocabulary import counted_tokens  # noqa: E402
 from giccs.progress import silent  # noqa: E402
 from giccs.report import report  # noqa: E402
 from giccs.tasks.pairwise import PairwiseSTS  # noqa: E402
@@ -365,3 +366,17 @@ def test_the_orders_are_compared(folders, benchmark_file):
     assert f"{difference.value:.3f} [{difference.low:.3f}, {difference.high:.3f}]" in text
     other = evaluate_task(PairwiseSTS(resamples=2), open_model("baseline:char-ngram"), benchmark)
     assert "Order of the texts" not in report([other], "markdown")
+
+
+@pytest.mark.parametrize("kind", ["plain", "classifier", "multi", "colbert"])
+def test_truncated_inputs_are_counted(folders, kind):
+    """A letter is a token; there are 2 special tokens, one more between texts and one for documents."""
+    model = open_model(str(folders[kind]))
+    limit = 180 if kind == "colbert" else 256
+    special = {"classifier": 3, "colbert": 3}.get(kind, 2)
+    texts = ["a " * n for n in (limit - special - 2, limit - special, limit)]
+    for text, full in zip(texts, (0, 1, 1), strict=True):
+        right = "" if kind == "classifier" else "b"
+        with counted_tokens() as counts:
+            model.pair_scores([text], [right], silent)
+        assert counts.full == full * (2 if kind == "classifier" else 1)

@@ -175,6 +175,7 @@ def evaluate(
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
     from giccs.report import report as tables
+    from giccs.report.setting_effects import with_needed_predictions
 
     if address and engine != "ray":
         raise click.UsageError("--address requires --engine ray")
@@ -206,7 +207,7 @@ def evaluate(
     finally:  # Finished results are stored and shown even if others failed.
         finished = [results[index] for index in sorted(results)]
         if finished and not console.as_json:
-            click.echo(tables(finished, "table", ceiling))
+            click.echo(tables(with_needed_predictions(finished, store), "table", ceiling))
     if console.as_json:
         document: dict[str, Any] = {"results": [result.document() for result in finished]}
         if submissions:

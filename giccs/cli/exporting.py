@@ -79,7 +79,7 @@ def export_lm_eval(
 
     benchmark, provenance = _read(console, data, limit, config, language)
     options = TaskOptions(
-        history, seed, template=template, language=provenance.language, answer=answer
+        history=history, seed=seed, template=template, language=provenance.language, answer=answer
     )
     (task,) = open_tasks(options)
     console.warn(task.warnings_for(benchmark))

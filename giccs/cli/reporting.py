@@ -124,6 +124,7 @@ def report(
     from giccs.measures.ceiling import cached_ceiling
     from giccs.measures.results import Store
     from giccs.report import report as tables
+    from giccs.report.setting_effects import effects_document, with_needed_predictions
     from giccs.tasks import result_kind
 
     if data and not (judgments or recipe):
@@ -164,6 +165,8 @@ def report(
         document["over_annotators"] = [
             _over_annotators_document(metrics) for metrics in over_annotators
         ]
+    results = with_needed_predictions(results, store)
+    document |= effects_document(results)
     renamed, over_annotators = (_renamed(each, names) for each in (results, over_annotators))
     with arguments():
         text = tables(renamed, style, ceiling, over_annotators).rstrip("\n")

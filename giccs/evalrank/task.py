@@ -10,13 +10,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.problems import InputError, Problem
 from giccs.evalrank.approximate import EXACT_UP_TO, approximate_ranks
 from giccs.evalrank.data import read_sentences, read_words
 from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import CANDIDATE_BLOCK_SIZE, QUERY_BLOCK_SIZE, Ranks, compute_ranks
 from giccs.evalrank.records import Level, RankingData
 from giccs.evalrank.reference import reference_ranks
-from giccs.evalrank.spaces import TIE, Similarity
+from giccs.evalrank.spaces import SIMILARITIES, TIE, Similarity
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.metrics import interval_signature
 from giccs.measures.results import TaskOutput
@@ -129,6 +130,9 @@ class EvalRank:
 
 def _make_task_kind(level: Level) -> TaskKind:
     def open_tasks(options: TaskOptions) -> list[EvalRank]:
+        if options.similarity not in SIMILARITIES:
+            message = f"unsupported by evalrank-{level}; expected {', '.join(SIMILARITIES)}"
+            raise InputError(Problem(f"similarity {options.similarity}", None, message))
         similarity = cast(Similarity, options.similarity)
         return [EvalRank(level, similarity, options.reference, options.seed)]
 

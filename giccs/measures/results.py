@@ -84,6 +84,8 @@ class Signature(TypedDict, total=False):
     """Similarity function for vectors."""
     history: str
     """``with``, ``without`` or ``both``, for tasks on dialogues."""
+    history_encoding: str
+    """How the history is added to the texts of encoders, if other than joined turns."""
     setting: str
     """Short description of the task options, for other tasks."""
     asked: Mapping[str, Any]
@@ -203,6 +205,8 @@ def variant_of(result: Result) -> str:
     if "dimensions" in signature:
         labels.append(f"{signature['dimensions']} dimensions")
     labels.append(str(signature.get("embeddings", "")).partition(",")[0])
+    if "setting" not in signature and signature.get("similarity") in ("dot", "l2"):
+        labels.append(signature["similarity"])
     return ", ".join(filter(None, labels))
 
 
@@ -217,8 +221,10 @@ def data_of(result: Result) -> str:
 
 
 def history_of(result: Result) -> str:
-    """Return the history condition."""
-    return str(result.signature.get("history", ""))
+    """Return the history condition, with its encoding if it is not the default: ``with (speakers)``."""
+    history = str(result.signature.get("history", ""))
+    encoding = result.signature.get("history_encoding")
+    return f"{history} ({encoding})" if encoding else history
 
 
 def setting_of(result: Result) -> str:

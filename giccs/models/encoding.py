@@ -24,6 +24,8 @@ __all__ = [
     "in_one_batch",
     "out_of_memory",
     "row_cosines",
+    "row_distances",
+    "row_dots",
     "side_vectors",
 ]
 
@@ -175,6 +177,18 @@ def row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:
     norms = np.sqrt(np.einsum("nd,nd->n", a64, a64) * np.einsum("nd,nd->n", b64, b64))
     usable = np.isfinite(norms) & (norms > 0)
     return np.where(usable, dot / np.where(usable, norms, 1.0), np.nan)
+
+
+def row_dots(a: Matrix, b: Matrix) -> NDArray[np.float64]:
+    """Return (N,) dot products of the rows of two (N, D) arrays; NaN if a vector has NaN."""
+    dots: NDArray[np.float64] = np.einsum("nd,nd->n", a.astype(np.float64), b.astype(np.float64))
+    return dots
+
+
+def row_distances(a: Matrix, b: Matrix) -> NDArray[np.float64]:
+    """Return (N,) Euclidean distances of the rows of two (N, D) arrays, negated: higher is more similar."""
+    distances: NDArray[np.float64] = np.linalg.norm(a.astype(np.float64) - b, axis=1)
+    return -distances
 
 
 def in_one_batch(vectors: Callable[[Sequence[str]], Matrix]) -> Batches:

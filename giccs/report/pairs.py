@@ -11,6 +11,7 @@ from bws.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, history_of, model_of, postprocess_warnings
+from giccs.report.setting_effects import history_table, prompt_table
 
 __all__ = [
     "CEILING_LABEL",
@@ -53,6 +54,8 @@ def pairwise_tables(
         tables.append(replace(main_table(over_annotators), title=OVER_ANNOTATORS_TITLE))
     if orders := order_table(results):
         tables.append(orders)
+    effects = [history_table(results), prompt_table(results)]
+    tables += filter(None, effects)
     if subsets := breakdown_table(results):
         tables.append(subsets)
     all_results = [*results, *over_annotators]
@@ -62,7 +65,10 @@ def pairwise_tables(
     ]
     reasons = dict.fromkeys(_reasons(all_results))
     order_notes = [ORDER_NOTE] if order_table(results) else []
-    notes = [*_ceiling_remarks(ceiling), *order_notes, *reasons, *few_clusters_note(estimates)]
+    effect_notes = [note for table in effects if table for note in table.notes]
+    notes = [
+        *_ceiling_remarks(ceiling), *order_notes, *effect_notes, *reasons, *few_clusters_note(estimates),
+    ]  # fmt: skip
     return [replace(table, notes=notes) for table in tables]
 
 
@@ -161,9 +167,10 @@ def _sort_key(result: Result) -> tuple[float, str, str]:
 
 
 def _column_title(result: Result) -> str:
-    return (
-        model_of(result) if history_of(result) != "with" else f"{model_of(result)} (with history)"
-    )
+    if result.signature.get("history") != "with":
+        return model_of(result)
+    encoding = result.signature.get("history_encoding")
+    return f"{model_of(result)} (with history{f', {encoding}' if encoding else ''})"
 
 
 def _part_estimate(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | None:

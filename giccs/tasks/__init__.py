@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHOICES",
     "DEFAULT_TASKS",
+    "HISTORY_ENCODINGS",
     "METRICS",
     "PAIR_SCORES",
     "TASKS",
@@ -50,6 +51,8 @@ TASKS = {
 """Name of a task -> ``module:name`` of its `TaskKind`; imported on demand."""
 DEFAULT_TASKS = ("pairwise-sts", "multiple-choice-sts")
 """Default tasks: those of the benchmark of dialogues."""
+HISTORY_ENCODINGS = ("joined", "speakers", "instruction", "mean")
+"""How the history of a dialogue is added to the texts of encoders, see `giccs.tasks.pairwise`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,13 @@ class TaskOptions:
         0,
         "Seed of random scores, intervals, order of options and sampled examples.",
         bounds=(0, MAX_SEED),
+    )
+    history_encoding: tuple[str, ...] = option(
+        (),
+        "pairwise-sts: how the history is added to both utterances: turns joined, joined with their "
+        "speakers, after an instruction, or mean of the vectors of turns. Can be repeated: one result each, "
+        "and one without history unless --history with.  [default: joined]",
+        choices=HISTORY_ENCODINGS,
     )
     template: str | None = option(
         None,
@@ -113,9 +123,9 @@ class TaskOptions:
     )
     similarity: str = option(
         "cos",
-        "evalrank-*, word-similarity, sentence-similarity: similarity of vectors; cos-centred is for "
-        "evalrank-*.",
-        choices=("cos", "cos-centred", "l2"),
+        "Similarity of vectors: cosine, dot product or Euclidean distance; dot is for pairwise-sts, "
+        "cos-centred for evalrank-*.",
+        choices=("cos", "cos-centred", "dot", "l2"),
     )
     reference: bool = option(
         False,

@@ -20,7 +20,7 @@ from giccs.evaluation.interop.metadata import (
     read_provenance,
     task_name,
 )
-from giccs.measures.results import Result
+from giccs.measures.results import Result, history_of, model_of
 from giccs.tasks.pairwise import PairwiseSTS
 
 __all__ = ["export_task", "write_results"]
@@ -160,9 +160,13 @@ def write_results(
     paths = []
     pairs = [result for result in results if result.task == "pairwise-sts"]
     for result, code in zip(pairs, _language_codes(pairs, language), strict=True):
-        name = task_name(str(result.environment["data"]), "pairwise", result.signature["history"])
+        history = history_of(result).replace(" (", "_").rstrip(")")
+        name = task_name(str(result.environment["data"]), "pairwise", history)
         revision = str(result.signature.get("revision", "no_revision_available"))
-        folders = (result.model.replace("/", "__").replace(" ", "_"), revision.replace(":", "-"))
+        folders = (
+            model_of(result).replace("/", "__").replace(" ", "_"),
+            revision.replace(":", "-"),
+        )
         path = Path(folder, "results", *map(path_component, (*folders, f"{name}.json")))
         path.parent.mkdir(parents=True, exist_ok=True)
         document = json_ready(_result_document(result, name, code))

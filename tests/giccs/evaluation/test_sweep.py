@@ -70,7 +70,7 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         [[grid]]
         models = ["m", { name = "m" }]
         tasks = ["csts"]
-        options = { seed = [-1, 4, 4], split = "dev", similarity = "dot" }
+        options = { seed = [-1, 4, 4], split = "dev", similarity = "dots" }
         """,
     )
     with pytest.raises(InputError) as caught:
@@ -97,7 +97,7 @@ def test_everything_wrong_is_told_with_its_key(tmp_path):
         "grid 3: options: seed is -1; expected an integer from 0 to 4294967295",
         "grid 3: options has a repeated value for seed",
         "grid 3: options: split is 'dev'; expected one of train, validation, test",
-        "grid 3: options: similarity is 'dot'; expected one of cos, cos-centred, l2",
+        "grid 3: options: similarity is 'dots'; expected one of cos, cos-centred, dot, l2",
     ]
     for message, begin in zip(said, begins, strict=True):
         assert message.startswith(begin)

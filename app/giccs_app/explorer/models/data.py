@@ -45,7 +45,6 @@ __all__ = [
     "names",
     "numbers_of",
     "option_likelihoods",
-    "pairs_of_histories",
     "ranks",
     "read_predictions",
     "read_prompts",
@@ -57,8 +56,6 @@ __all__ = [
 METRICS = ("spearman", "pearson", "rank_spearman")
 NEARER = ("first", "second", "same")
 ROUNDING = 1e-12
-HISTORY_FIELDS = ("history", "template")
-"""Fields of a pairwise signature that depend on the history condition."""
 MEASURES: Mapping[str, pl.Expr] = {
     "accuracy": pl.col("logprob"),
     "accuracy_tokens": pl.col("logprob") / pl.col("tokens"),
@@ -108,17 +105,23 @@ def key(result: Result) -> str:
 def names(results: Sequence[Result]) -> dict[str, str]:
     """Return the display name of each result by its key: the model and, if needed, distinguishing fields.
 
-    The history is not part of the name. Results of the same model and history are distinguished by their
-    settings, or by the signature fields in which they differ: ``all-minilm (dtype bfloat16)``.
+    The history is not part of the name, except for its encoding. Results of the same model and history are
+    distinguished by their settings, or by the signature fields in which they differ: ``all-minilm (dtype
+    bfloat16)``.
     """
     groups: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
         groups.setdefault((result.task, result.model, history_of(result)), []).append(result)
     return {
-        key(result): f"{result.model}{_distinction(result, group)}"
+        key(result): f"{result.model}{_encoding(result)}{_distinction(result, group)}"
         for group in groups.values()
         for result in group
     }
+
+
+def _encoding(result: Result) -> str:
+    encoding = result.signature.get("history_encoding")
+    return f" (history: {encoding})" if encoding else ""
 
 
 def _distinction(result: Result, twins: Sequence[Result]) -> str:
@@ -229,17 +232,6 @@ def subset_metrics(results: Sequence[Result], metric: str, division: str) -> pl.
         if set(group.by) == {division} and metric in group.metrics
     ]
     return pl.DataFrame(rows, schema={"part": pl.String, "history": pl.String, **NUMBERS})
-
-
-def pairs_of_histories(results: Sequence[Result]) -> list[tuple[Result, Result]]:
-    """Return pairs of results (with history, without history) that are otherwise equal."""
-    pairs: dict[str, dict[str, Result]] = {}
-    for result in results:
-        common_fields = {
-            field: value for field, value in result.signature.items() if field not in HISTORY_FIELDS
-        }
-        pairs.setdefault(digest(common_fields), {})[history_of(result)] = result
-    return [(pair["with"], pair["without"]) for pair in pairs.values() if len(pair) == 2]
 
 
 def side_by_side(

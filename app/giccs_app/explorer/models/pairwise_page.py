@@ -13,6 +13,7 @@ from bws.problems import InputError
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
+from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import number_column, show_chart, show_table
@@ -92,7 +93,7 @@ def show_subsets(study: Study, results: list[Result]) -> None:
     by = links.segmented(
         "by", say("models.by"), divisions, format_option=lambda name: say(f"models.by_{name}")
     )
-    pair = next((p for p in frames.pairs_of_histories(ordered) if result in p), (result,))
+    pair = next((p for p in history_pairs(ordered) if result in p), (result,))
     frame = frames.subset_metrics(pair, metric, by)
     name = f"{metric} by {by} {key(result)}"
     title = {"part": say(f"models.by_{by}")}
@@ -102,7 +103,7 @@ def show_subsets(study: Study, results: list[Result]) -> None:
 
 def show_histories(study: Study, results: list[Result]) -> None:
     """Show the effect of the history on each model that has results with and without it."""
-    pairs = frames.pairs_of_histories(best_first(results))
+    pairs = history_pairs(best_first(results))
     if not pairs:
         st.info(say("models.no_pairs"))
         return

@@ -10,7 +10,7 @@ import polars as pl
 import streamlit as st
 
 from bws.problems import InputError
-from giccs.measures.results import Result, history_of
+from giccs.measures.results import Result
 from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
@@ -99,7 +99,11 @@ def choose(parameter: str, label: str, results: Sequence[Result], index: int = 0
 
     def describe(result_key: str) -> str:
         is_pairwise = result_kind(by_key[result_key].task).tables == "pairs"
-        history = f" · {history_name(history_of(by_key[result_key]))}" if is_pairwise else ""
+        history = (
+            f" · {history_name(str(by_key[result_key].signature.get('history', '')))}"
+            if is_pairwise
+            else ""
+        )
         return f"{result_names[result_key]}{history}"
 
     return by_key[

@@ -7,6 +7,7 @@ import polars as pl
 
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
+from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer.models import data as frames
 
 
@@ -56,7 +57,7 @@ def test_parts_are_the_groups_by_that_division_alone():
 def test_histories_are_paired_where_all_else_is_the_same():
     with_it, without = result("a", "with"), result("a", "without")
     other, alone = result("b", "with", seed=1), result("b", "without", seed=2)
-    assert frames.pairs_of_histories([without, other, with_it, alone]) == [(with_it, without)]
+    assert history_pairs([without, other, with_it, alone]) == [(with_it, without)]
     change = {"spearman": Estimate(0.25, 0.1, 0.4, 10)}
     (row,) = frames.side_by_side([(with_it, without)], "spearman", [change]).rows(named=True)
     assert (row["model"], row["with"], row["without"], row["value"]) == ("a", 0.5, 0.5, 0.25)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import fields
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,6 +33,7 @@ from giccs.tasks import (
 
 if TYPE_CHECKING:
     from giccs.evaluation.engines.local import EvaluationJob
+    from giccs.evaluation.recipe import Run
     from giccs.evaluation.run import JobGroup
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
@@ -188,8 +190,7 @@ def evaluate(
     model_options = ModelOptions(seed=seed, **_select_options(ModelOptions, options))
     library = _DataCache(console, limit)
     asks = _asks(
-        _plan_jobs(console, recipe, sweep, models, tasks, model_options, task_options),
-        data,
+        _plan_jobs(console, recipe, sweep, data, models, tasks, model_options, task_options),
         library,
     )
     ceiling = _ceiling(console, store, asks, judgments, merge_variants)
@@ -276,6 +277,7 @@ def _plan_jobs(
     console: Console,
     recipe: str | None,
     sweep: str | None,
+    data: str | None,
     models: Sequence[str],
     tasks: Sequence[str],
     options: ModelOptions,
@@ -283,38 +285,30 @@ def _plan_jobs(
 ) -> list[PlannedJobs]:
     """Return the jobs of the call, of its recipe, or of the recipes of its sweep."""
     if not recipe and not sweep:
-        return [("", _jobs(models, tasks, options, task_options))]
-    from giccs.evaluation.recipe import TRAINING, read_recipe
+        return [(data or "", _jobs(models, tasks, options, task_options))]
+    from giccs.evaluation.recipe import data_in, read_recipe
     from giccs.evaluation.run import open_recipe
     from giccs.evaluation.sweep import read_sweep
     from giccs.models import open_base
 
     recipes = read_sweep(sweep) if sweep else [read_recipe(str(recipe)).select(models, tasks)]
-    if count := sum(run.task == TRAINING for recipe in recipes for run in recipe.runs):
-        console.note(
-            f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
-        )
+    _note_other_runs(console, recipe, [run for recipe_file in recipes for run in recipe_file.runs])
     opener = cache(open_base)  # A model is opened and loaded once.
     plan: list[PlannedJobs] = []
     problems: list[Problem] = []
     impossible: list[Problem] = []
     for recipe_file in recipes:
-        skipped = impossible if sweep else None
-        try:
-            plan.append(
-                (
-                    recipe_file.data,
-                    open_recipe(
-                        recipe_file,
-                        options,
-                        task_options,
-                        opener=opener,
-                        unsupported=skipped,
-                    ),
-                )
-            )
-        except InputError as error:
-            problems += error.problems
+        skipped = impossible if sweep or recipe_file.skip_missing else None
+        for folder, part in recipe_file.by_folder().items():
+            data_name = data_in(data or recipe_file.data, folder)
+            if recipe_file.skip_missing and not Path(data_name).exists():
+                impossible.append(Problem(data_name, None, "no such file or folder"))
+                continue
+            try:
+                jobs = open_recipe(part, options, task_options, opener=opener, unsupported=skipped)
+                plan.append((data_name, jobs))
+            except InputError as error:
+                problems += error.problems
     if problems:
         raise InputError(dict.fromkeys(problems))
     if impossible and not any(jobs for _, jobs in plan):
@@ -324,14 +318,26 @@ def _plan_jobs(
     return plan
 
 
-def _asks(
-    plan: Sequence[PlannedJobs], data: str | None, library: _DataCache
-) -> list[EvaluationJob]:
+def _note_other_runs(console: Console, recipe: str | None, runs: Sequence[Run]) -> None:
+    """Report the runs of a recipe that are executed by other commands, or not at all."""
+    from giccs.evaluation.recipe import ACROSS_MODELS, TRAINING
+
+    if count := sum(run.task == TRAINING for run in runs):
+        console.note(
+            f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
+        )
+    if any(run.task == ACROSS_MODELS for run in runs):
+        console.note(f"numbers over models: giccs-report RESULTS_FOLDER --against {recipe}")
+    for name, reason in dict.fromkeys((run.model, run.skip) for run in runs if run.skip):
+        console.note(f"skipped: {name}: {reason}")
+
+
+def _asks(plan: Sequence[PlannedJobs], library: _DataCache) -> list[EvaluationJob]:
     """Return the jobs of each model, if supported."""
     from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 
     tasks_with_data = [
-        (opened, task, library.read_for(task, data or data_name))
+        (opened, task, library.read_for(task, data_name))
         for data_name, jobs in plan
         for opened, tasks in jobs
         for task in tasks

@@ -17,10 +17,12 @@ from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names
 
 __all__ = [
+    "ACROSS_MODELS",
     "TRAINING",
     "PublishedNumber",
     "Recipe",
     "Run",
+    "data_in",
     "option_problem",
     "read_recipe",
     "split_options",
@@ -28,6 +30,8 @@ __all__ = [
 
 TRAINING = "csts-train"
 """The task executed by `giccs-csts train`; all others are executed by `giccs-eval`."""
+ACROSS_MODELS = "evalrank-correlate"
+"""The task of numbers over models; `giccs-report --against` computes them from the results of a folder."""
 TRAINING_SETTINGS_MODULE = "giccs.csts.encoders.settings"
 """Module of the ``Settings`` of trainings, imported on demand."""
 
@@ -59,6 +63,10 @@ class Run:
     """Fields of `TaskOptions` and `giccs.models.ENCODER_OPTIONS`, or of the `Settings` of a training; others
     have their defaults."""
     published: tuple[PublishedNumber, ...]
+    folder: str = ""
+    """Subfolder of the recipe's data; empty for the data itself."""
+    skip: str = ""
+    """Why giccs cannot evaluate the model; its published numbers are listed without results."""
 
     @property
     def settings(self) -> Any:
@@ -85,6 +93,16 @@ class Recipe:
     data: str
     """The benchmark, as for ``giccs-eval --data``."""
     runs: tuple[Run, ...]
+    skip_missing: bool = False
+    """Whether to skip missing models and folders, with a note, if others remain."""
+
+    def by_folder(self) -> dict[str, Recipe]:
+        """Return the runs that giccs-eval executes, by subfolder of the data."""
+        runs: dict[str, list[Run]] = {}
+        for run in self.runs:
+            if not run.skip and run.task not in (TRAINING, ACROSS_MODELS):
+                runs.setdefault(run.folder, []).append(run)
+        return {folder: replace(self, runs=tuple(part)) for folder, part in runs.items()}
 
     def select(self, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> Recipe:
         """Return the runs of some models or tasks, or all if none are named.
@@ -110,6 +128,15 @@ class Recipe:
             if (not models or run.model in models) and (not tasks or run.task in tasks)
         ]
         return replace(self, runs=tuple(runs))
+
+
+def data_in(data: str, folder: str) -> str:
+    """Return the name of a subfolder of data, or of the data itself for an empty subfolder.
+
+    >>> data_in("evalrank/", "sent_evalrank"), data_in("giccs-sample", "")
+    ('evalrank/sent_evalrank', 'giccs-sample')
+    """
+    return os.path.join(data, folder) if folder else data
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -143,10 +170,12 @@ def _owner_and_value(name: str, value: Any) -> tuple[type, Any]:
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
     """Read a recipe (TOML); raise InputError with every problem, by key.
 
-    Keys: ``title``, ``source``, ``data``, and for each ``[[model]]`` ``name``, ``revision``, ``task``,
-    ``history``, ``ask``, a table of `TaskOptions` (or of the `Settings` of a training), and ``published``, a
-    list of ``{metric, value, by, stderr, n}``. Required are ``data``, ``name`` and ``task`` of each model,
-    and ``metric`` and ``value`` of each number. Unknown keys are errors.
+    Keys: ``title``, ``source``, ``data``, ``skip_missing``, ``[folders]`` (task -> subfolder of the data, or
+    a list of them), and for each ``[[model]]`` ``name``, ``revision``, ``task``, ``history``, ``ask``, a
+    table of `TaskOptions` (or of the `Settings` of a training), ``folder``, ``skip``, and ``published``, a
+    list of ``{metric, value, by, stderr, n}``. ``name`` and ``task`` can be lists, for every combination,
+    without published numbers. Required are ``data``, ``name`` and ``task`` of each model, and ``metric`` and
+    ``value`` of each number. Unknown keys are errors.
     """
     file = display_name(path)
     document = read_toml(locate(path))
@@ -183,6 +212,14 @@ class _TomlTable:
             return ""
         return value
 
+    def texts(self, key: str, *, allowed: Sequence[str] = ()) -> list[str]:
+        """Return the texts of a required list, or a single text."""
+        value = self.values.get(key)
+        if not isinstance(value, list) or not value:
+            return [self.text(key, required=True, allowed=allowed)]
+        parts = [replace(self, values={key: part}) for part in value]
+        return [part.text(key, required=True, allowed=allowed) for part in parts]
+
     def number(self, key: str, *, required: bool = False) -> float | None:
         value = self.values.get(key)
         if value is None and not required:
@@ -217,28 +254,47 @@ class _TomlTable:
 
 
 def _parse_recipe(file: str, table: _TomlTable) -> Recipe:
-    table.check_keys("title", "source", "data", "model")
-    runs = tuple(map(_parse_run, table.tables("model")))
+    table.check_keys("title", "source", "data", "skip_missing", "folders", "model")
+    folders = _parse_folders(table)
+    runs = tuple(run for part in table.tables("model") for run in _parse_runs(part, folders))
     if not runs and not table.problems:
         table.add_problem("model", "is missing; expected at least one [[model]]")
     data = table.text("data", required=True)
-    return Recipe(file, table.text("title"), table.text("source"), data, runs)
+    skip_missing = table.values.get("skip_missing", False)
+    if not isinstance(skip_missing, bool):
+        table.add_problem("skip_missing", f"is {skip_missing!r}; expected true or false")
+    return Recipe(file, table.text("title"), table.text("source"), data, runs, bool(skip_missing))
 
 
-def _parse_run(table: _TomlTable) -> Run:
-    table.check_keys("name", "revision", "task", "history", "ask", "published")
-    task = table.text("task", required=True, allowed=[*task_names(), TRAINING])
-    name, revision = table.text("name", required=True), table.text("revision") or None
-    options = _parse_options(table, task)
-    run = Run(
-        name, revision, task, options, tuple(map(_parse_published, table.tables("published")))
-    )
-    if task == TRAINING and not table.problems:
+def _parse_folders(table: _TomlTable) -> dict[str, list[str]]:
+    """Return the subfolders of the data, by task."""
+    part = _TomlTable(table.table("folders"), "folders: ", table.problems)
+    part.check_keys(*task_names())
+    return {task: part.texts(task) for task in part.values}
+
+
+def _parse_runs(table: _TomlTable, folders: Mapping[str, Sequence[str]]) -> Iterator[Run]:
+    """Yield a run per name, task and subfolder of the task."""
+    table.check_keys("name", "revision", "task", "folder", "history", "ask", "skip", "published")
+    tasks = table.texts("task", allowed=[*task_names(), TRAINING, ACROSS_MODELS])
+    names, revision, skip = table.texts("name"), table.text("revision"), table.text("skip")
+    options = _parse_options(table, tasks[0])
+    published = tuple(map(_parse_published, table.tables("published")))
+    folder = table.text("folder")
+    runs = [
+        Run(name, revision or None, task, options, published, run_folder, skip)
+        for name in names
+        for task in tasks
+        for run_folder in ([folder] if folder else folders.get(task, [""]))
+    ]
+    if published and len(runs) > 1:
+        table.add_problem("published", f"is for one run; the lists make {len(runs)}")
+    if tasks[0] == TRAINING and not table.problems:
         try:
-            _ = run.settings
+            _ = runs[0].settings
         except ValueError as error:
             table.add_problem("ask", f"is invalid: {error}")
-    return run
+    yield from runs
 
 
 def _training_settings_class() -> Any:

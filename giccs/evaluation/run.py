@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines.local import EvaluationJob, run_locally
-from giccs.evaluation.recipe import TRAINING, Recipe, split_options
+from giccs.evaluation.recipe import Recipe, split_options
 from giccs.measures.results import Result, Store
 from giccs.models import (
     ModelOptions,
@@ -74,14 +74,15 @@ def open_recipe(
     opener: Callable[[str, ModelOptions], Model] = open_base,
     unsupported: list[Problem] | None = None,
 ) -> list[JobGroup]:
-    """Open each model of a recipe at its revision, with its tasks, except trainings.
+    """Open each model of a recipe at its revision, with its tasks, except those of other commands.
 
     opener: as in `giccs.models.open_model`. Raises InputError for every unavailable model and unsupported
-    task or option; with `unsupported`, unsupported ones are skipped and added to it.
+    task or option; with `unsupported`, unsupported ones are skipped and added to it, and with
+    `Recipe.skip_missing` also unavailable models.
     """
     groups: list[JobGroup] = []
     problems: list[Problem] = []
-    for recipe_run in (run for run in recipe.runs if run.task != TRAINING):
+    for recipe_run in (run for part in recipe.by_folder().values() for run in part.runs):
         of_model, of_task = split_options(recipe_run.options)
         try:
             tasks = open_tasks(recipe_run.task, replace(task_options, **of_task))
@@ -94,7 +95,8 @@ def open_recipe(
             (problems if unsupported is None else unsupported).extend(error.problems)
             continue
         except InputError as error:
-            problems += error.problems
+            skipped = unsupported if recipe.skip_missing else None
+            (problems if skipped is None else skipped).extend(error.problems)
             continue
         new_problems = _unsupported_problems([each.model for each in opened], tasks)
         if unsupported is None:

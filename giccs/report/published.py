@@ -4,14 +4,16 @@ interval."""
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 from bws.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
 from bws.textio import csv_text
 from giccs.benchmark import SAMPLE
-from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
+from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
 from giccs.measures.formatting import (
     SELECTED_REMARK,
     few_clusters_note,
@@ -33,6 +35,8 @@ __all__ = [
     "with_names",
 ]
 
+ACROSS_MODELS_MODULE = "giccs.evalrank.across_models"
+"""Module of ``results_across_models``, imported on demand."""
 COMPARED_VERDICTS = ("inside", "outside", "no interval")
 HEADERS = ["model", "task", "subset", "metric", "published", "ours [95 %]", "difference", "verdict"]
 COLUMNS = [
@@ -184,16 +188,19 @@ def compare_with_published(
 
     A result corresponds to a run of the same model, task and options, as far as the run states them. Data
     match if their names are equal; a revision (``owner/name@revision``) may differ. `local_name`: another
-    name of the recipe's data in results, such as the folder of a copy.
+    name of the recipe's data in results, such as the folder of a copy. Numbers over models are computed from
+    the results on the recipe's data.
     """
-    names = {_repository(recipe.data), local_name}
+    roots = [_repository(recipe.data), *([local_name] if local_name else [])]
+    results = [*results, *_across_models(results, recipe, roots)]
     lines: list[ComparedNumber] = []
     used: set[int] = set()
     for run in recipe.runs:
+        names = {os.path.normpath(data_in(root, run.folder)) for root in roots}
         run_results = [result for result in results if _belongs(result, run)]
         used |= set(map(id, run_results)) if run.published else set()
         for result in run_results:
-            same_data = not names.isdisjoint({data_of(result), _repository(data_of(result))})
+            same_data = not names.isdisjoint(_data_names(result))
             lines += [
                 ComparedNumber(run, published, result, same_data) for published in run.published
             ]
@@ -202,6 +209,26 @@ def compare_with_published(
     return PublishedComparison(
         recipe, tuple(lines), tuple(result for result in results if id(result) not in used)
     )
+
+
+def _data_names(result: Result) -> set[str]:
+    """Return the name of the data, with and without its revision and split."""
+    return {os.path.normpath(name) for name in (data_of(result), _repository(data_of(result)))}
+
+
+def _across_models(
+    results: Sequence[Result], recipe: Recipe, roots: Sequence[str]
+) -> Sequence[Result]:
+    """Return the numbers over models that a recipe needs, as results of groups of models."""
+    if all(run.task != ACROSS_MODELS for run in recipe.runs):
+        return []
+    folders = {run.folder for run in recipe.runs}
+    names = {os.path.normpath(data_in(root, folder)) for root in roots for folder in folders}
+    on_data = [result for result in results if not names.isdisjoint(_data_names(result))]
+    across: Sequence[Result] = import_module(ACROSS_MODELS_MODULE).results_across_models(
+        on_data, recipe.data
+    )
+    return across
 
 
 def _belongs(result: Result, run: Run) -> bool:

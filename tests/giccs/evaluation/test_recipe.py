@@ -8,7 +8,7 @@ import pytest
 
 from bws.problems import InputError
 from giccs.csts.encoders.settings import Settings, why_impossible
-from giccs.evaluation.recipe import TRAINING, read_recipe
+from giccs.evaluation.recipe import ACROSS_MODELS, TRAINING, read_recipe
 from giccs.evaluation.run import open_recipe
 from giccs.measures.comparison import wilson
 from giccs.models import ModelOptions
@@ -145,8 +145,8 @@ def test_every_fault_is_told_with_its_key(tmp_path):
     with pytest.raises(InputError) as caught:
         read_recipe(path)
     assert [problem.message for problem in caught.value.problems] == [
-        "titel is unknown; expected one of title, source, data, model",
-        f"model 1: task is 'sing'; expected one of {', '.join([*TASKS, TRAINING])}",
+        "titel is unknown; expected one of title, source, data, skip_missing, folders, model",
+        f"model 1: task is 'sing'; expected one of {', '.join([*TASKS, TRAINING, ACROSS_MODELS])}",
         "model 1: name is missing; expected text",
         "model 1: ask: shots is 'two'; expected an integer from 0 to 1000",
         f"model 1: ask: unknown option colour; expected one of {', '.join(TaskOptions.__slots__)}",

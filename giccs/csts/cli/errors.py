@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -121,8 +121,11 @@ def errors(
     beside a baseline that calls every label an error. The suspicious instances are then those of the whole
     file for this K.
 
-    --json: evaluation (null without --truth), k, distribution, suspicious (one object per instance),
-    clusters, left_out, signature.
+    Also printed are the correlations of the answers' similarities and of the original labels with the
+    reannotated ones, as in section 4.1.
+
+    --json: evaluation, truth_correlations (both null without --truth), k, distribution, suspicious (one
+    object per instance), clusters, left_out, signature.
     """
     _check_call(ks, distribution, truth, figure)
     distribution_name = distribution or ("reannotated" if truth else "original")
@@ -135,6 +138,7 @@ def errors(
         vectors = encode(model, joined.pairs, display_name(answers), console.progress)
     try:
         evaluation = _evaluated(console, joined, vectors, ks, by_cluster, seed) if truth else None
+        to_truth = _truth_correlations(joined, vectors, seed) if truth else None
         k = (
             evaluation.outcomes[distribution_name].k
             if evaluation
@@ -153,12 +157,16 @@ def errors(
         "instances": len(joined.pairs),
         "left_out": {"invalid_condition": joined.invalid, "truth_without_answers": joined.unused},
         "evaluation": evaluation.document() if evaluation else None,
+        "truth_correlations": to_truth
+        and {name: estimate.document() for name, estimate in to_truth.items()},
         "clusters": [_cluster_document(cluster) for cluster in findings.clusters],
         "suspicious": [_suspect_document(suspect) for suspect in findings.suspects],
         "signature": _signature(answers, truth, model, by_cluster, seed),
     }
     text = (
-        _text(findings, evaluation, k, distribution_name, document) if not console.as_json else ""
+        _text(findings, evaluation, to_truth, k, distribution_name, document)
+        if not console.as_json
+        else ""
     )
     console.answer(text, document)
 
@@ -231,6 +239,22 @@ def _evaluated(
     return evaluation
 
 
+def _truth_correlations(joined: Truths, vectors: Vectors, seed: int) -> Mapping[str, Estimate]:
+    import numpy as np
+
+    from giccs.csts.errors.evaluation import truth_correlations
+
+    rows = joined.known_rows
+    labels = np.array([joined.pairs[row].label for row in rows], dtype=np.intp)
+    uids = [joined.pairs[row].uid.rpartition(":")[2] for row in rows]
+    # The uids of L-CSTS are indices of rows, of which 2i and 2i + 1 share their sentences.
+    sentence_pairs = [int(uid) // 2 if uid.isdecimal() else uid for uid in uids]
+    _, pair = np.unique(np.array(sentence_pairs, dtype=str), return_inverse=True)
+    return truth_correlations(
+        vectors.rows(rows), labels, joined.truth[rows], pair.astype(np.intp), seed=seed
+    )
+
+
 def _single(ks: tuple[int, ...] | None, distribution: str, vectors: Vectors) -> int:
     """Return the requested K, or else the paper's best, limited by the number of distinct pairs."""
     from giccs.csts.errors.detection import distinct
@@ -257,11 +281,13 @@ def _write(
 
 
 def _text(
-    findings: Findings, evaluation: Evaluation | None, k: int, distribution: str, document: Any
-) -> str:
+    findings: Findings, evaluation: Evaluation | None, to_truth: Mapping[str, Estimate] | None,
+    k: int, distribution: str, document: Any,
+) -> str:  # fmt: skip
     settings_text = f"{distribution} distribution, K = {k}, seed {document['signature']['seed']}"
     n, suspects = len(findings.rank_labels), findings.suspects
     parts = [_measured(evaluation)] if evaluation else []
+    parts += [_correlations_text(to_truth)] if to_truth else []
     parts.append(f"{len(suspects)} of {n} labels are suspicious ({settings_text}).")
     if suspects:
         parts.append(_suspects_table(findings))
@@ -309,6 +335,22 @@ def _measured(evaluation: Evaluation) -> str:
             *few_clusters_note([evaluation.error_rate, *evaluation.all_errors.values()]),
         ]
     )
+
+
+def _correlations_text(to_truth: Mapping[str, Estimate]) -> str:
+    from giccs.csts.errors.evaluation import PUBLISHED_CORRELATIONS
+
+    rows = [
+        (title, interval(to_truth[name]), published)
+        for name, title, published in (
+            ("answers", "similarity of answers", f"{PUBLISHED_CORRELATIONS['answers']:.3f}"),
+            ("labels", "original label", f"{PUBLISHED_CORRELATIONS['labels']:.3f}"),
+            ("difference", "difference", ""),
+        )
+    ]
+    titles = ("with reannotated labels", "Spearman ρ [95 %]", "L-CSTS 4.1")
+    notes = few_clusters_note(to_truth.values())
+    return "\n".join([tabulated(rows, titles, "table"), *(["", *notes] if notes else [])])
 
 
 def _cells(estimates: Any) -> tuple[str, str, str, str]:

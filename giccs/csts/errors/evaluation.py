@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +37,8 @@ from giccs.csts.errors.detection import (
     similarities,
     topics,
 )
-from giccs.measures.metrics import Estimate, percentile_estimate, weighted_spearman
+from giccs.measures.comparison import paired_correlations
+from giccs.measures.metrics import Estimate, correlations, percentile_estimate, weighted_spearman
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -45,16 +46,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PAPER_KS",
+    "PUBLISHED_CORRELATIONS",
     "Evaluation",
     "all_called_errors",
     "evaluate",
     "f1_over_k",
     "halves",
     "measured",
+    "truth_correlations",
 ]
 
 PAPER_KS = tuple(range(1, 21))
 """Table 2: "selected in the range of 1-20"."""
+PUBLISHED_CORRELATIONS = {"answers": 0.5544, "labels": 0.4922}
+"""L-CSTS, 4.1: `truth_correlations` of the answers of GPT-3.5, encoded by text-embedding-ada-002."""
 FEWEST = 4
 """Minimum number of reannotated instances for two halves of more than one."""
 
@@ -315,6 +320,32 @@ def _counts(label: Ints, ranked: Ints, truth: Ints) -> Ints:
     """Return (125,) counts of the cells."""
     cells = np.ravel_multi_index((label - 1, ranked - 1, truth - 1), (5, 5, 5))
     return np.bincount(cells, minlength=len(LABEL))
+
+
+def truth_correlations(
+    vectors: Vectors, label: Ints, truth: Ints, pair: Ints, *, resamples: int = 1000, seed: int = 0
+) -> dict[str, Estimate]:
+    """Return Spearman's correlations with the reannotated labels (L-CSTS, 4.1, correlation analysis).
+
+    ``answers`` is that of the cosine of the two answers, ``labels`` that of the original labels, and
+    ``difference`` the first minus the second. vectors, label, truth: N instances; pair: (N,) sentence pairs 0
+    … P-1. Intervals are jackknife intervals over sentence pairs. NaN with a reason for constant values.
+    """
+    cosines = similarities(vectors.first, vectors.second).astype(np.float64)
+    columns = {"answers": cosines, "labels": label.astype(np.float64)}
+    score = truth.astype(np.float64)
+    options: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    estimates = {
+        name: correlations(values, score, pair, **options)["spearman"]
+        for name, values in columns.items()
+    }
+    estimates["difference"] = paired_correlations(*columns.values(), score, pair, **options)[
+        "spearman"
+    ]
+    return {
+        name: replace(estimate, reason=estimate.reason.replace("dialogue", "sentence pair"))
+        for name, estimate in estimates.items()
+    }
 
 
 def all_called_errors(

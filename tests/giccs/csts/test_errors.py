@@ -4,14 +4,17 @@ import csv
 import io
 import json
 import math
+import os
 import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import spearmanr
 
 from bws.problems import InputError
 from giccs.csts.cli.errors import errors
@@ -28,8 +31,16 @@ from giccs.csts.errors.detection import (
     suspects_csv,
     topics,
 )
-from giccs.csts.errors.evaluation import all_called_errors, evaluate, halves, measured
+from giccs.csts.errors.evaluation import (
+    PUBLISHED_CORRELATIONS,
+    all_called_errors,
+    evaluate,
+    halves,
+    measured,
+    truth_correlations,
+)
 
+ROOT = Path(__file__).parents[3]
 DIMENSIONS = 48
 TOPICS = 5
 SHARES = (0.36, 0.10, 0.12, 0.10, 0.32)
@@ -548,6 +559,45 @@ def test_command_with_truth_measures_draws_and_writes(files, static_encoder, tmp
     assert figure.read_text("utf-8").startswith("<svg")
     assert again["left_out"] == {"invalid_condition": 1, "truth_without_answers": 1}
     assert again["signature"]["n_init"] == 10
+    to_truth = again["truth_correlations"]
+    # the same answer has the cosine 1, and a label is right in half of the cases
+    assert to_truth["answers"]["value"] > to_truth["labels"]["value"] + 0.2
+    assert to_truth["difference"]["low"] > 0
+    assert to_truth["labels"]["n"] == 119
+    (row,) = (line for line in done.stdout.splitlines() if line.startswith("original label"))
+    assert f"{to_truth['labels']['value']:.3f}" in row
+    assert row.endswith("0.492")
+
+
+def test_correlations_with_the_truth_are_those_of_scipy():
+    vectors, label, truth, _ = planted(3, n=200)
+    pair = np.arange(200) // 2
+    result = truth_correlations(vectors, label, truth, pair)
+    cosines = similarities(vectors.first, vectors.second)
+    expected = {
+        "answers": spearmanr(cosines, truth).statistic,
+        "labels": spearmanr(label, truth).statistic,
+    }
+    for name, value in expected.items():
+        assert result[name].value == pytest.approx(value)
+        assert result[name].low < value < result[name].high
+    assert result["difference"].value == pytest.approx(expected["answers"] - expected["labels"])
+    constant = truth_correlations(vectors, np.full(200, 3), truth, pair, resamples=0)
+    assert math.isnan(constant["labels"].value)
+    assert constant["labels"].reason
+    assert math.isnan(constant["difference"].value)
+
+
+def test_the_published_correlations_stand_in_the_paper():
+    paper = Path(os.environ.get("GICCS_SHARED", ROOT.parent / "shared"), "papers", "l-csts.txt")
+    if not paper.is_file():
+        pytest.skip(f"{paper} is missing; set GICCS_SHARED")
+    answers, labels = (f"{100 * value:.2f}" for value in PUBLISHED_CORRELATIONS.values())
+    text = " ".join(paper.read_text("utf-8").split())
+    assert (
+        f"similarities and reannotated labels ({answers}), and between the original labels" in text
+    )
+    assert f"labels and reannotated labels ({labels})" in text
 
 
 def test_long_answers_are_clipped_in_tables_only(static_encoder, tmp_path):

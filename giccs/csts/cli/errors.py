@@ -157,8 +157,7 @@ def errors(
         "instances": len(joined.pairs),
         "left_out": {"invalid_condition": joined.invalid, "truth_without_answers": joined.unused},
         "evaluation": evaluation.document() if evaluation else None,
-        "truth_correlations": to_truth
-        and {name: estimate.document() for name, estimate in to_truth.items()},
+        "truth_correlations": _documents(to_truth) if to_truth else None,
         "clusters": [_cluster_document(cluster) for cluster in findings.clusters],
         "suspicious": [_suspect_document(suspect) for suspect in findings.suspects],
         "signature": _signature(answers, truth, model, by_cluster, seed),
@@ -237,6 +236,10 @@ def _evaluated(
         left = ", ".join(map(str, evaluation.ks_left_out))
         console.note(f"K = {left} skipped: the training half has fewer distinct answer pairs")
     return evaluation
+
+
+def _documents(estimates: Mapping[str, Estimate]) -> dict[str, Any]:
+    return {name: estimate.document() for name, estimate in estimates.items()}
 
 
 def _truth_correlations(joined: Truths, vectors: Vectors, seed: int) -> Mapping[str, Estimate]:

@@ -332,16 +332,13 @@ def truth_correlations(
     … P-1. Intervals are jackknife intervals over sentence pairs. NaN with a reason for constant values.
     """
     cosines = similarities(vectors.first, vectors.second).astype(np.float64)
-    columns = {"answers": cosines, "labels": label.astype(np.float64)}
-    score = truth.astype(np.float64)
+    labels, score = label.astype(np.float64), truth.astype(np.float64)
     options: dict[str, Any] = {"resamples": resamples, "seed": seed}
     estimates = {
-        name: correlations(values, score, pair, **options)["spearman"]
-        for name, values in columns.items()
+        "answers": correlations(cosines, score, pair, **options)["spearman"],
+        "labels": correlations(labels, score, pair, **options)["spearman"],
+        "difference": paired_correlations(cosines, labels, score, pair, **options)["spearman"],
     }
-    estimates["difference"] = paired_correlations(*columns.values(), score, pair, **options)[
-        "spearman"
-    ]
     return {
         name: replace(estimate, reason=estimate.reason.replace("dialogue", "sentence pair"))
         for name, estimate in estimates.items()

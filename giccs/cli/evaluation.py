@@ -167,8 +167,9 @@ def evaluate(
     """Evaluate language models on conversational STS, conditional STS and ranking.
 
     MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
-    static, chat, completions, package, baseline (baseline:chance, baseline:char-ngram, package:minilm,
-    package:use-multilingual, package:smollm2), or python:MODULE:ATTRIBUTE, an object or a function.
+    static, chat, completions, embeddings, package, baseline (baseline:chance, baseline:char-ngram,
+    package:minilm, package:use-multilingual, package:smollm2), or python:MODULE:ATTRIBUTE, an object or a
+    function.
     NAME+STEP transforms the vectors of a model: whitening[:K], abtt[:K], pcr[:K], flow, first-last, words.
     Encoders compare pairs of utterances. Causal models answer multiple-choice questions, with and without the
     dialogue's history. A model trained by giccs-csts train is a folder for --task csts, with the inputs of
@@ -181,6 +182,8 @@ def evaluate(
 
     if address and engine != "ray":
         raise click.UsageError("--address requires --engine ray")
+    if options["budget"] is not None and engine != "local":
+        raise click.UsageError("--budget requires --engine local")
     check_merges_judgments(merge_variants, judgments)
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:

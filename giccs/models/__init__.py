@@ -7,6 +7,7 @@ cross-encoder:FOLDER or cross-encoder:HUB-ID        rerankers and other models o
 late-interaction:FOLDER or late-interaction:HUB-ID  ColBERT, and token vectors of other encoders
 chat:NAME                text generation on an OpenAI-compatible server
 completions:NAME         token likelihoods from such a server
+embeddings:NAME          vectors from such a server
 FOLDER, HUB-ID or FILE.gguf     the kind is derived from the model's configuration; also models of
                                 giccs-csts train, for the task csts
 python:MODULE:ATTRIBUTE  an object or a function, see `giccs.models.objects`
@@ -18,20 +19,21 @@ The abilities of a model are declared by the protocols of `giccs.models.abilitie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
 from bws.options import MAX_COUNT, check_options, option
 from bws.problems import InputError, Problem
-from giccs.models.abilities import Model, PromptedModel, VectorModel
+from giccs.models.abilities import Model, PromptedModel, ResizableModel, VectorModel
 from giccs.models.checkpoint import DTYPES, located, stated_kind
 from giccs.models.devices import refuse_map
 from giccs.models.encoder_prompts import EXPECTED_PROMPT, PROMPT_PATTERN
 from giccs.models.pooling import POOLINGS
 from giccs.models.quantisation import KINDS as QUANTISATIONS
 from giccs.models.quantisation import refuse_quantising
+from giccs.models.served.budget import Spending
 
 __all__ = [
     "ENCODER_OPTIONS",
@@ -69,6 +71,7 @@ KINDS = {
     "cross-encoder": Kind(
         "giccs.models.cross_encoder:open_cross_encoder", "FOLDER or cross-encoder:HUB-ID"
     ),
+    "embeddings": Kind("giccs.models.served.embeddings:open_embeddings", "NAME", has_weights=False),
     "encoder": Kind("giccs.models.sentence:open_encoder", "FOLDER or encoder:HUB-ID"),
     "late-interaction": Kind(
         "giccs.models.late_interaction:open_late_interaction", "FOLDER or late-interaction:HUB-ID"
@@ -148,7 +151,8 @@ class ModelOptions:
     trust_remote_code: bool = option(False, "Allow the execution of code in the model repository.")
     base_url: str | None = option(
         None,
-        "Server of chat:NAME and completions:NAME.  [default: OPENAI_BASE_URL, or OpenAI's own]",
+        "Server of chat:NAME, completions:NAME and embeddings:NAME.  [default: OPENAI_BASE_URL, or OpenAI's "
+        "own]",
         metavar="URL",
     )
     price: tuple[float, float] | None = option(
@@ -157,10 +161,19 @@ class ModelOptions:
         bounds=(0, 1e6),
         metavar="IN OUT",
     )
+    budget: float | None = option(
+        None,
+        "Maximum cost in US dollars of the requests of this call, which ends before it would be exceeded; "
+        "requires a known price.",
+        bounds=(0, 1e9),
+        metavar="USD",
+    )
     concurrency: int = option(
         8, "Maximum number of concurrent requests to a server.", bounds=(1, 1000), metavar="N"
     )
     seed: int = 0
+    spending: Spending = field(default_factory=Spending, compare=False, repr=False)
+    """Cost of the requests of all models with these options, or with copies of them."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -235,6 +248,9 @@ def _prompted(model: Model, options: ModelOptions) -> Model:
 
 
 def _compressed(model: Model, options: ModelOptions) -> Model:
+    if options.dimensions is not None and isinstance(model, ResizableModel):
+        model = model.with_dimensions(options.dimensions)
+        options = replace(options, dimensions=None)
     flags = {"--dimensions": options.dimensions, "--embeddings": options.embeddings != "float32"}
     if not any(flags.values()):
         return model

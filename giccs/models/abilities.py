@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bws.problems import InputError, Problem
@@ -23,6 +23,7 @@ __all__ = [
     "DescribedModel",
     "EncodableModel",
     "GeneratingModel",
+    "LetterModel",
     "LikelihoodModel",
     "Model",
     "OptionScore",
@@ -30,6 +31,9 @@ __all__ = [
     "PairModel",
     "Prompt",
     "PromptedModel",
+    "ResizableModel",
+    "RespondingModel",
+    "Response",
     "Scored",
     "ServedModel",
     "SidedModel",
@@ -126,6 +130,15 @@ class PromptedModel(Model, Protocol):
 
 
 @runtime_checkable
+class ResizableModel(VectorModel, Protocol):
+    """A vector model that computes vectors of fewer dimensions itself."""
+
+    @abstractmethod
+    def with_dimensions(self, dimensions: int) -> Model:
+        """Return this model with vectors of that many dimensions."""
+
+
+@runtime_checkable
 class TextPairModel(Model, Protocol):
     """A model that may encode a pair of texts as one input."""
 
@@ -154,6 +167,34 @@ class GeneratingModel(Model, Protocol):
     @abstractmethod
     def generate(self, prompts: Sequence[str], max_tokens: int, progress: Progress) -> list[str]:
         """Return the greedy continuation of each prompt, of at most `max_tokens` tokens."""
+
+
+@runtime_checkable
+class RespondingModel(Model, Protocol):
+    """A model that generates answers and states how they ended."""
+
+    @abstractmethod
+    def respond(
+        self, prompts: Sequence[str], max_tokens: int, progress: Progress
+    ) -> list[Response]:
+        """Return the answer to each prompt, of at most `max_tokens` tokens including its reasoning."""
+
+    @abstractmethod
+    def response_settings(self) -> Mapping[str, Any]:
+        """Return the settings of `respond` that are not part of `identity`."""
+
+
+@runtime_checkable
+class LetterModel(RespondingModel, Protocol):
+    """A model that may return the likelihoods of the letters with which an answer begins."""
+
+    @abstractmethod
+    def has_letters(self) -> bool:
+        """Return whether it does; a test request may be needed."""
+
+    @abstractmethod
+    def letter_responses(self, prompts: Sequence[str], progress: Progress) -> list[Response]:
+        """Return the answer of one token to each prompt, with the likelihoods of letters."""
 
 
 @runtime_checkable
@@ -191,6 +232,20 @@ class EncodableModel(Model, Protocol):
     @abstractmethod
     def encoder_name(self) -> str:
         """Return that name, or an empty string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer of a model to a prompt."""
+
+    text: str
+    """Possibly with its reasoning in tags, as in ``<think>...</think>B``."""
+    end: str = "stop"
+    """``stop``; ``length`` if the limit of tokens was reached; ``refusal`` if the server states one."""
+    reasoning: str = ""
+    """Reasoning that the server returns separately."""
+    letters: Mapping[str, float] = field(default_factory=dict)
+    """ln p of the letters among the most likely first tokens, if requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ def open_each_kind(folder, plain_encoder, tiny_gpt):
         "causal": f"causal:{tiny_gpt}",
         "gguf": f"causal:{folder / 'model.gguf'}",
         "completions": "completions:tiny",
+        "embeddings": "embeddings:tiny",
         "seq2seq": f"seq2seq:{t5}",
         "chat": "chat:tiny",
     }

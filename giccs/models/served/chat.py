@@ -6,16 +6,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from giccs.models.abilities import GeneratingModel, ServedModel
-from giccs.models.served.requests import Asker, open_server
+from giccs.models.abilities import GeneratingModel, LetterModel, Response, ServedModel
+from giccs.models.served.requests import Asker, largest_input, open_server
 from giccs.models.served.server import OFFICIAL, Server
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
     from giccs.models.served.client import Limits
+    from giccs.models.served.responses import Support
 
 __all__ = ["ChatModel", "open_chat"]
 
@@ -59,6 +61,11 @@ class ChatRequest:
         text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
+    @property
+    def largest_usage(self) -> tuple[int, int]:
+        """Upper bounds of input and output tokens."""
+        return largest_input(self.prompt), self.max_tokens
+
     def send(self, client: Any) -> Any:
         """Return the raw response of OpenAI's client."""
         return client.chat.completions.with_raw_response.create(**self.body)
@@ -90,7 +97,7 @@ def open_chat(name: str, location: str, options: ModelOptions) -> ChatModel:
     return ChatModel(name, location, open_server(name, location, options), options)
 
 
-class ChatModel(GeneratingModel, ServedModel):
+class ChatModel(GeneratingModel, LetterModel, ServedModel):
     """A model behind a server, with stored answers, so that no request is paid for twice."""
 
     name: str
@@ -135,12 +142,61 @@ class ChatModel(GeneratingModel, ServedModel):
         answers = self._asker.answers([*enumerate(requests, start=1)], progress, "asking")
         return [answers[request.key].text for request in requests]
 
+    def respond(
+        self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
+    ) -> list[Response]:
+        """Return the model's answer to each prompt, as `generate`, with its end and its reasoning.
+
+        The temperature is 0 if the server accepts it.
+        """
+        return self._responses(prompts, max_tokens, progress, letters=False)
+
+    def response_settings(self) -> Mapping[str, Any]:
+        """Return the temperature, which is None if the server rejects it."""
+        return {} if self._support.temperature else {"temperature": None}
+
+    def has_letters(self) -> bool:
+        """Return whether the server returns log-probabilities of letters, by a test request."""
+        return self._support.letters
+
+    def letter_responses(
+        self, prompts: Sequence[str], progress: Progress = silent
+    ) -> list[Response]:
+        """Return the answer of one token to each prompt, with the likelihoods of letters."""
+        return self._responses(prompts, 1, progress, letters=True)
+
+    def _responses(
+        self, prompts: Sequence[str], max_tokens: int, progress: Progress, *, letters: bool
+    ) -> list[Response]:
+        from giccs.models.served.responses import ResponseRequest, read_response
+
+        has_temperature = self._support.temperature
+        requests = [
+            ResponseRequest(
+                *(self._server.base_url, self._model, prompt, max_tokens, self._seed),
+                letters=letters,
+                has_temperature=has_temperature,
+            )
+            for prompt in prompts
+        ]
+        self._asker.forget()
+        answers = self._asker.answers([*enumerate(requests, start=1)], progress, "asking")
+        return [read_response(answers[request.key].text) for request in requests]
+
+    @cached_property
+    def _support(self) -> Support:
+        from giccs.models.served.responses import ProbeRequest, read_support
+
+        probe = ProbeRequest(self._server.base_url, self._model, self._seed)
+        answers = self._asker.answers([(1, probe)], silent, "testing")
+        return read_support(answers[probe.key].text)
+
     def environment(self) -> Mapping[str, Any]:
-        """Return the client, and model and usage of the last call of `generate`."""
+        """Return the client, and model and usage of the last call."""
         return self._asker.environment()
 
     def usage(self) -> str:
-        """Return the usage of the last call of `generate` as one line."""
+        """Return the usage of the last call as one line."""
         return str(self._asker.usage)
 
     def _request(self, prompt: str, max_tokens: int) -> ChatRequest:

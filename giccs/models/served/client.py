@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from threading import Event
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,14 +20,16 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
+from giccs.models.served.budget import Account, BudgetError
 from giccs.models.served.cache import Answer
 from giccs.models.served.requests import Request
 from giccs.models.served.server import Server, Usage
 
-__all__ = ["Failure", "Limits", "TooLong", "Wire"]
+__all__ = ["Failure", "Limits", "Rejected", "TooLong", "Wire"]
 
 MAX_MESSAGE_LENGTH = 300
 """Maximum number of characters of a server's message in an error."""
+NOTHING = Decimal(0)
 LENGTH = re.compile(
     r"context[ _-]?(length|window|size)|max(imum)?[ _-](model[ _-])?len|max_(input|total|new)_tokens"
     r"|too[ _](long|large)|too many (input )?tokens",
@@ -42,7 +45,11 @@ class Failure(openai.OpenAIError):
     """A fatal error with its message, passed through by the client."""
 
 
-class TooLong(Failure):
+class Rejected(Failure):
+    """The server rejects the content of the request."""
+
+
+class TooLong(Rejected):
     """The prompt is too long for the server."""
 
 
@@ -62,8 +69,10 @@ class Limits:
 class Wire:
     """Connection to a server, usable by several threads, until `close`."""
 
-    def __init__(self, server: Server, threads: int, limits: Limits, stop: Event) -> None:
-        self._server, self._limits, self._stop = server, limits, stop
+    def __init__(
+        self, server: Server, threads: int, limits: Limits, stop: Event, account: Account
+    ) -> None:
+        self._server, self._limits, self._stop, self._account = server, limits, stop, account
         self._http = httpx2.Client(
             timeout=limits.seconds,
             follow_redirects=False,
@@ -88,6 +97,13 @@ class Wire:
 
     def answer(self, request: Request, usage: Usage) -> Answer:
         """Return the model's answer; raise Failure with the problem if all attempts failed."""
+        self._account.highest_price = usage.price_of(*request.largest_usage)
+        try:
+            return self._answer(request, usage)
+        finally:
+            self._account.end()
+
+    def _answer(self, request: Request, usage: Usage) -> Answer:
         tries = 0
         while True:
             response = self._send(request, tries)
@@ -95,7 +111,8 @@ class Wire:
             document = _read(response.http_response.content)
             text, fault = "", "not with a JSON object"
             if isinstance(document, dict):
-                usage.add(document.get("usage"))
+                generates = request.largest_usage[1] > 0
+                self._account.end(usage.add(document.get("usage"), generates=generates))
                 text, fault = _answer(request, document)
             if not fault:
                 model = document.get("model")
@@ -112,8 +129,7 @@ class Wire:
         try:
             return request.send(client)
         except openai.APIStatusError as error:
-            kind = TooLong if _is_too_long(error) else Failure
-            raise kind(self._refusal(error, tries + _tries(error))) from None
+            raise _kind(error)(self._refusal(error, tries + _tries(error))) from None
         except openai.APITimeoutError as error:
             within = f"no answer within {self._limits.seconds:g} seconds"
             raise Failure(f"{within}{_after(tries + _tries(error))}") from None
@@ -153,8 +169,14 @@ class Wire:
     def _may_begin(self, request: httpx2.Request) -> None:
         if self._stop.is_set():
             raise Failure("not sent: another request had failed")
+        try:
+            self._account.begin()
+        except BudgetError as error:
+            raise Failure(f"the budget is used up: {error}") from None
 
     def _bound(self, response: httpx2.Response) -> None:
+        if not response.is_success:
+            self._account.end(NOTHING)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise Failure("the server compresses its answers although this was disabled")
         response.stream = _Bounded(response.stream, response.request, self._limits)
@@ -189,10 +211,12 @@ def _after(tries: int) -> str:
     return f", {tries} times" if tries > 1 else ""
 
 
-def _is_too_long(error: openai.APIStatusError) -> bool:
-    """Return whether a request was rejected for its length, with a status used for this by servers."""
+def _kind(error: openai.APIStatusError) -> type[Failure]:
+    """Return whether a request was rejected for its content or its length, by statuses used for this."""
+    if error.status_code not in (400, 413, 422):
+        return Failure
     message = f"{error.code or ''} {_message(error.body)}"
-    return error.status_code in (400, 413, 422) and LENGTH.search(message) is not None
+    return TooLong if LENGTH.search(message) else Rejected
 
 
 def _answer(request: Request, document: dict[str, Any]) -> tuple[str, str]:

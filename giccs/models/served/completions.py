@@ -49,7 +49,7 @@ from giccs.models.abilities import (
 from giccs.models.causal.tokens import shared
 from giccs.models.generation import TOLERANCE
 from giccs.models.served.cache import Answer
-from giccs.models.served.requests import Asker, open_server
+from giccs.models.served.requests import Asker, largest_input, open_server
 from giccs.models.served.server import Server
 from giccs.progress import Progress, silent
 
@@ -205,6 +205,11 @@ class CompletionsRequest:
         parts = {"base_url": self.base_url, **self.body}
         text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def largest_usage(self) -> tuple[int, int]:
+        """Upper bounds of input and output tokens."""
+        return largest_input(self.text), 1
 
     def send(self, client: Any) -> Any:
         """Return the raw response of OpenAI's client."""

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from bws.problems import InputError, Problem
 
-__all__ = ["OFFICIAL", "Price", "Server", "Usage", "find_price", "find_server"]
+__all__ = ["OFFICIAL", "Price", "Server", "Usage", "find_price", "find_server", "format_cost"]
 
 OFFICIAL = "https://api.openai.com/v1"
 MILLION = 1_000_000
@@ -157,17 +157,32 @@ class Usage:
         self.requests = self.cached = self.sent = self.untold = 0
         self.prompt_tokens = self.completion_tokens = 0
 
-    def add(self, usage: Any) -> None:
-        """Add the usage reported for a request; missing numbers are counted as unknown."""
+    def add(self, usage: Any, *, generates: bool = True) -> Decimal | None:
+        """Add the usage reported for a request, and return its price; None if a number is unknown.
+
+        Missing numbers are counted as unknown; that of output tokens only if the request generates tokens.
+        """
         usage = usage if isinstance(usage, dict) else {}
         read, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if completion is None and not generates:
+            completion = 0
         with self._lock:
             self.sent += 1
-            if _is_count(read) and _is_count(completion):
-                self.prompt_tokens += read
-                self.completion_tokens += completion
-            else:
+            if not (_is_count(read) and _is_count(completion)):
                 self.untold += 1
+                return None
+            self.prompt_tokens += read
+            self.completion_tokens += completion
+        return self.price_of(read, completion)
+
+    def add_cached(self, n: int) -> None:
+        """Count answers that were stored by another process."""
+        with self._lock:
+            self.cached += n
+
+    def price_of(self, prompt_tokens: int, completion_tokens: int) -> Decimal:
+        """Return the price of tokens in US dollars; 0 without a known price."""
+        return self._price.of(prompt_tokens, completion_tokens) if self._price else Decimal(0)
 
     @property
     def cost(self) -> Decimal | None:
@@ -198,7 +213,7 @@ class Usage:
         elif self.cost is None:
             parts.append("no known price")
         else:
-            parts.append(f"{_format_cost(self.cost)} USD")
+            parts.append(f"{format_cost(self.cost)} USD")
         return "; ".join(parts)
 
 
@@ -206,10 +221,10 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
-def _format_cost(cost: Decimal) -> str:
+def format_cost(cost: Decimal) -> str:
     """Return an amount with two decimals; below one with up to six.
 
-    >>> _format_cost(Decimal("0.02725")), _format_cost(Decimal("0.000123")), _format_cost(Decimal(0))
+    >>> format_cost(Decimal("0.02725")), format_cost(Decimal("0.000123")), format_cost(Decimal(0))
     ('0.03', '0.000123', '0.00')
     """
     return f"{cost:.2f}" if cost >= CENT or not cost else f"{cost:.6f}"

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -18,7 +17,20 @@ from giccs.models.served.cache import Answer, Cache
 from giccs.models.served.chat import FILE, ChatModel
 from giccs.models.served.server import Price, Usage, find_price, find_server
 
-from ..listening import Listening
+from ..hostile import (
+    Hostile,
+    broken,
+    closed,
+    cut,
+    dripping,
+    half,
+    list_of_nothing,
+    packed,
+    page,
+    rate_limited,
+    send,
+    stalled,
+)  # fmt: skip
 
 openai = pytest.importorskip("openai")
 
@@ -37,18 +49,6 @@ def surroundings(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
 
 
-# What a server may do. Each function is given the handler, which has read the request.
-
-
-def send(handler, content, status=200, kind="application/json", **headers):
-    content = content if isinstance(content, bytes) else json.dumps(content).encode()
-    handler.send_response(status)
-    for name, value in {"Content-Type": kind, "Content-Length": len(content), **headers}.items():
-        handler.send_header(name.replace("_", "-"), str(value))
-    handler.end_headers()
-    handler.wfile.write(content)
-
-
 def document(text, **message):
     choice = {"index": 0, "finish_reason": "stop"}
     choice["message"] = {"role": "assistant", "content": text, **message}
@@ -59,41 +59,6 @@ def fine(handler):
     send(handler, document(f"Antwort auf {handler.body['messages'][0]['content']}"))
 
 
-def rate_limited(handler):
-    send(handler, {"error": {"message": "slow down"}}, 429, Retry_After="0.01")
-
-
-def broken(handler):
-    send(handler, {"error": {"message": "Ausfall"}}, 500, retry_after_ms=1)
-
-
-def closed(handler):
-    handler.close_connection = True
-
-
-def cut(handler):
-    """Fewer bytes than were announced."""
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", "5000")
-    handler.end_headers()
-    handler.wfile.write(b'{"choices": [{"mess')
-    handler.close_connection = True
-
-
-def half(handler):
-    """As many bytes as were announced, but half a document."""
-    send(handler, json.dumps(document("Ja")).encode()[:40])
-
-
-def page(handler):
-    send(handler, b"<html>Bitte melden Sie sich an.</html>", kind="text/html")
-
-
-def list_of_nothing(handler):
-    send(handler, [])
-
-
 def no_choices(handler):
     send(handler, {"choices": [], "usage": USAGE})
 
@@ -102,57 +67,13 @@ def no_text(handler):
     send(handler, document(None))
 
 
-def stalled(handler):
-    handler.server.released.wait()
-
-
-def dripping(handler):
-    """A byte at a time, without end: none is late, but the answer never comes."""
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.end_headers()
-    while not handler.server.released.wait(0.01):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
-
-
 def huge(handler):
     send(handler, b" " * 200_000 + json.dumps(document("Ja")).encode())
 
 
-def packed(handler):
-    send(handler, b"\x1f\x8b\x08\x00", Content_Encoding="gzip")
-
-
-class Hostile(Listening):
-    """Does what stands in `script`, one request after the other, and then is `fine`."""
-
-    def __init__(self):
-        super().__init__(Handler)
-        self.always = fine
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        self.body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with self.server.lock:
-            self.server.seen.append((self.path, self.headers, self.body))
-            act = self.server.script.pop(0) if self.server.script else self.server.always
-        act(self)
-
-    def do_GET(self):
-        self.server.seen.append((self.path, self.headers, None))
-        send(self, {})
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def hostile():
-    with Hostile().serving() as server:
+    with Hostile(fine).serving() as server:
         yield server
 
 
@@ -220,7 +141,7 @@ def test_an_answer_without_end_is_not_read(hostile):
 
 def test_no_redirection_is_followed(hostile, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with Hostile() as other:  # it serves nobody; who calls is seen at its door
+    with Hostile(fine) as other:  # it serves nobody; who calls is seen at its door
         place = f"http://localhost:{other.server_port}/v1/chat/completions"
         for status in (301, 302, 307, 308):
             hostile.always = lambda handler, status=status: send(
@@ -524,7 +445,7 @@ for n in range(25):
 def test_a_damaged_cache_is_told_before_anything_is_paid_for(hostile, tmp_path):
     model = chat(hostile)
     model.generate(PROMPTS, 5)
-    (file,) = (tmp_path / "cache").iterdir()
+    (file,) = (tmp_path / "cache").glob("*.sqlite")
     assert file.name == FILE
     file.write_bytes(b"no database" * 500)
     message = failure(model)

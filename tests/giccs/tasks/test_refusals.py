@@ -22,6 +22,7 @@ ABILITIES = {
     "causal": {"weighs", "writes"},
     "gguf": {"weighs", "writes"},
     "completions": {"weighs"},
+    "embeddings": {"compares", "embeds"},
     "seq2seq": {"writes"},
     "chat": {"writes"},
 }

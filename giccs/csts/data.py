@@ -31,7 +31,8 @@ from typing import Any
 from bws.files.schema import NAME, LocatedRecord, Schema, Unique, choice
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem, suggestion
-from bws.textio import csv_text, write_atomic
+from bws.textio import csv_text, display_name, write_atomic
+from giccs.csts import sts_benchmark
 
 __all__ = [
     "INVALID",
@@ -48,6 +49,7 @@ __all__ = [
     "read_csts",
     "read_relabelled",
     "relabel_rows",
+    "split_file",
     "write_csts",
 ]
 
@@ -91,8 +93,9 @@ class Instance:
     sentence1: str
     sentence2: str
     condition: str
-    label: int | None
-    """1 to 5; -1 (`INVALID`) for a condition invalid in a reannotation; None if unlabelled."""
+    label: float | None
+    """An integer from 1 to 5; -1 (`INVALID`) for a condition invalid in a reannotation; None if unlabelled. A
+    float from 1 to 5 in the STS Benchmark."""
     pair: int
     """Index of the sentence pair, from 0 in the order of the file."""
 
@@ -106,6 +109,13 @@ class Dataset:
     instances: tuple[Instance, ...]
     warnings: tuple[Problem, ...] = ()
     """Problems that do not make the data unusable."""
+    scale: tuple[float, float] = (1.0, 5.0)
+    """Scale on which annotators gave the labels; 0 to 5 in the STS Benchmark."""
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether any row has a condition; the STS Benchmark has none."""
+        return any(instance.condition for instance in self.instances)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -138,7 +148,8 @@ def read_csts(
     """Read a C-STS file, a folder of them, or csts-sample; raise InputError with every problem.
 
     split: one of `SPLITS`, the file to read from a folder. None reads all existing splits as one data set,
-    with uids that begin with the split (``validation:17``). relabelled: -1 is an invalid condition, not a
+    with uids that begin with the split (``validation:17``). The files of the STS Benchmark are read as rows
+    without a condition (see `giccs.csts.sts_benchmark`). relabelled: -1 is an invalid condition, not a
     hidden label.
 
     Rows without a partner, pairs with equal conditions and empty conditions are usable: they are warnings
@@ -223,10 +234,11 @@ class _FileContents:
     flaws: list[Problem] = field(default_factory=list)
     """Violations of the design of the data set that do not prevent its use."""
     warnings: list[Problem] = field(default_factory=list)
+    scale: tuple[float, float] = (1.0, 5.0)
 
     def dataset(self, data: str | os.PathLike[str]) -> Dataset:
         rows = tuple(row.record for row in self.rows)
-        return Dataset(os.fspath(data), rows, _in_order(self.warnings))
+        return Dataset(os.fspath(data), rows, _in_order(self.warnings), self.scale)
 
 
 def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> _FileContents:
@@ -245,23 +257,48 @@ def _read(data: str | os.PathLike[str], split: str | None, relabelled: bool) -> 
     return contents
 
 
+def split_file(folder: Path, split: str) -> Path | None:
+    """Return the file of a split in a folder, or None."""
+    names = (f"csts_{split}.csv", f"csts_{split}.csv.gz", sts_benchmark.FILES[split])
+    return next((path for name in names if (path := folder / name).is_file()), None)
+
+
 def _files(folder: Path, split: str | None) -> list[tuple[str, Path]]:
     splits = [split] if split else SPLITS
-    paths = {
-        name: path
-        for name in splits
-        for ending in (".csv.gz", ".csv")  # the last existing file
-        if (path := folder / f"csts_{name}{ending}").is_file()
-    }
+    paths = {name: path for name in splits if (path := split_file(folder, name))}
     if not paths:
         names = ", ".join(f"csts_{name}.csv" for name in splits)
         raise InputError(Problem(str(folder), None, f"contains none of {names} (or .csv.gz)"))
     return list(paths.items())
 
 
+def _read_sts_benchmark(
+    contents: _FileContents, path: str | os.PathLike[str], prefix: str
+) -> None:  # fmt: skip
+    file = display_name(path)
+    contents.scale = sts_benchmark.SCALE
+    rated_rows, problems = sts_benchmark.read_rated_rows(path)
+    contents.problems += problems
+    if not rated_rows and not problems:
+        contents.problems.append(Problem(file, None, "no rows; expected sentence pairs"))
+    first_pair = 1 + max((row.record.pair for row in contents.rows), default=-1)
+    pair_of: dict[tuple[str, str], int] = {}
+    rows = []
+    for index, (line, score, sentence1, sentence2) in enumerate(rated_rows):
+        pair = pair_of.setdefault((sentence1, sentence2), first_pair + len(pair_of))
+        label = sts_benchmark.label_of(score)
+        instance = Instance(f"{prefix}{index}", sentence1, sentence2, "", label, pair)
+        rows.append(LocatedRecord(instance, Location(file, line)))
+    contents.problems += unusable(rows)
+    contents.rows += rows
+
+
 def _read_file(
     contents: _FileContents, path: str | os.PathLike[str], prefix: str, relabelled: bool
 ) -> None:  # fmt: skip
+    if Path(path).name in sts_benchmark.FILES.values():
+        _read_sts_benchmark(contents, path, prefix)
+        return
     table = read_table(path, separator=",")
     uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
     unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
@@ -342,7 +379,7 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _is_scored(instance: Instance) -> bool:
-    return instance.label in LABELS
+    return instance.label is not None and instance.label != INVALID
 
 
 def _is_pair(rows: Sequence[Instance]) -> bool:
@@ -393,7 +430,7 @@ def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
 
 def duplicates(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
     """Return problems of rows that repeat the texts and the label of an earlier row."""
-    first: dict[tuple[int, str, int | None], LocatedRecord[Instance]] = {}
+    first: dict[tuple[int, str, float | None], LocatedRecord[Instance]] = {}
     return [
         row.location.problem(f"repeats line {earlier.location.line} exactly, with the same label")
         for row in rows

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.csts.data import LABELS, Dataset, Instance, pairs
+from giccs.csts.data import INVALID, Dataset, Instance, pairs
 from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
@@ -67,7 +67,9 @@ def csts_metrics(
     >>> metrics["pair_accuracy"].extra["ties"]
     1
     """
-    labelled_rows = [row for row, instance in enumerate(instances) if instance.label in LABELS]
+    labelled_rows = [
+        row for row, instance in enumerate(instances) if instance.label not in (None, INVALID)
+    ]
     labelled = [instances[row] for row in labelled_rows]
     predicted = np.asarray(prediction, dtype=np.float64)[labelled_rows]
     _, pair = np.unique([instance.pair for instance in labelled], return_inverse=True)

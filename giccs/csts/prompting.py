@@ -40,9 +40,10 @@ from numpy.typing import NDArray
 
 from bws.options import problem_with
 from bws.problems import InputError, Problem
-from giccs.csts.data import LABELS, SAMPLE, Dataset, Instance, pairs
+from giccs.csts.data import SAMPLE, Dataset, Instance, pairs
 from giccs.csts.measures import csts_metrics, hidden_metrics
 from giccs.csts.prompts import Text, text
+from giccs.csts.sts_benchmark import SCALE, score_of
 from giccs.csts.task_data import Reading, TaskData
 from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import Estimate, Floats, interval_signature
@@ -75,6 +76,8 @@ log = logging.getLogger(__name__)
 
 INSTRUCTIONS = {"none": None, "short": "short-1", "long": "long-1"}
 """Instruction of a prompt -> name of its text."""
+STS = "sts-"
+"""Prefix of the texts for data without conditions."""
 MAX_TOKENS = 20
 Bools = NDArray[np.bool_]
 
@@ -110,25 +113,34 @@ class Examples:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        n_pairs = self.shots // 2 + SPARE
-        if len(self._pairs) < n_pairs:
+        if len(self._groups) < self._needed:
+            kind = "sentence pairs of two labelled rows" if self._has_pairs else "labelled rows"
             message = (
-                f"has {len(self._pairs)} sentence pairs of two labelled rows; {self.shots} "
-                f"examples require at least {n_pairs}"
+                f"has {len(self._groups)} {kind}; {self.shots} "
+                f"examples require at least {self._needed}"
             )
             raise InputError(Problem(self.dataset.name, None, message))
 
     def of(self, instance: Instance) -> list[Instance]:
         """Return the examples of a row; the row with the higher label comes first in each sentence pair."""
         draw = random.Random(f"examples {self.seed} {instance.uid}")  # noqa: S311 - drawn again by its seed, no secret
-        sampled_pairs = draw.sample(self._pairs, self.shots // 2 + SPARE)
-        other_pairs = [
-            pair for pair in sampled_pairs if _sentences(pair[0]) != _sentences(instance)
-        ]
-        return [row for pair in other_pairs[: self.shots // 2] for row in pair]
+        sampled = draw.sample(self._groups, self._needed)
+        others = [rows for rows in sampled if _sentences(rows[0]) != _sentences(instance)]
+        return [row for rows in others for row in rows][: self.shots]
+
+    @property
+    def _has_pairs(self) -> bool:
+        return self.dataset.has_conditions
+
+    @property
+    def _needed(self) -> int:
+        return self.shots // (2 if self._has_pairs else 1) + SPARE
 
     @cached_property
-    def _pairs(self) -> Sequence[tuple[Instance, Instance]]:
+    def _groups(self) -> Sequence[tuple[Instance, ...]]:
+        """Return the rows that are shown together: both of a sentence pair, or one without conditions."""
+        if not self._has_pairs:
+            return [(row,) for row in self.dataset.instances if row.label is not None]
         return [pair for pair in pairs(self.dataset) if pair[0].label is not None]
 
 
@@ -194,6 +206,7 @@ class Prompting:
     def parameters(self, model: Any, data: TaskData) -> dict[str, Any]:
         """Return the settings that determine the metrics besides model, data and version."""
         instruction, query = self._texts(data)
+        low, high = data.dataset.scale
         return {
             "setting": self.setting,
             "data": data.dataset.fingerprint,
@@ -210,7 +223,11 @@ class Prompting:
             },
             "max_tokens": self.max_tokens,
             "parser": PARSING_VERSION,
-            "replacement": {"of": "invalid answers", "by": "U[1, 5]", "seed": self.seed},
+            "replacement": {
+                "of": "invalid answers",
+                "by": f"U[{low:g}, {high:g}]",
+                "seed": self.seed,
+            },
             "interval": interval_signature("sentence pair", self.resamples, self.seed),
             **data.hidden_labels(),
         }
@@ -236,14 +253,14 @@ class Prompting:
         numbers = [first_number(answer) for answer in answers]
         value = np.array(
             [
-                self._replacement(instance) if number is None else number
+                self._replacement(instance, data.dataset.scale) if number is None else number
                 for instance, number in zip(data.instances, numbers, strict=True)
             ]
         )
         valid = np.array([number is not None for number in numbers])
         return TaskOutput(
             metrics=self._measured(value, data)
-            | {"invalid": self._invalid(value, valid, answers, data.instances)},
+            | {"invalid": self._invalid(value, valid, answers, data)},
             predictions=_table(data, rendered_prompts, answers, value, valid),
         )
 
@@ -266,7 +283,8 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         def parts(instance: Instance) -> list[str]:
             examples = shot_examples.of(instance) if shot_examples else []
             example_texts = [
-                f"{query.fill(**_fields(example))} {_label_text(example)}" for example in examples
+                f"{query.fill(**_fields(example))} {_label_text(example, data.dataset.scale)}"
+                for example in examples
             ]
             return [*before, *example_texts, query.fill(**_fields(instance, data))]
 
@@ -277,25 +295,28 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         if data.answers is not None:
             return text("answers-short-1"), text("answers-query-1")
         name = INSTRUCTIONS[self.instruction]
-        return text(name) if name else None, text("query-1")
+        of_data = "" if data.dataset.has_conditions else STS
+        return text(f"{of_data}{name}") if name else None, text(f"{of_data}query-1")
 
-    def _replacement(self, instance: Instance) -> float:
+    def _replacement(self, instance: Instance, scale: tuple[float, float]) -> float:
         draw = random.Random(f"invalid {self.seed} {instance.uid}")  # noqa: S311 - drawn again by its seed, no secret
-        return draw.uniform(LABELS[0], LABELS[-1])
+        return draw.uniform(*scale)
 
     def _invalid(
-        self, value: Floats, valid: Bools, answers: Sequence[str], instances: Sequence[Instance]
+        self, value: Floats, valid: Bools, answers: Sequence[str], data: TaskData
     ) -> Estimate:
         """Return the share of invalid answers, with counts of unusual valid answers.
 
-        ``outside``: numbers outside 1 to 5; ``after_words``: numbers that do not begin their answer.
+        ``outside``: numbers outside the scale of the labels, 1 to 5; ``after_words``: numbers that do not
+        begin their answer.
         """
-        outside = int((valid & ((value < LABELS[0]) | (value > LABELS[-1]))).sum())
+        low, high = data.dataset.scale
+        outside = int((valid & ((value < low) | (value > high))).sum())
         reasons = {
             "answers contain no number and are replaced by random scores": int((~valid).sum()),
-            "answers are outside 1 to 5": outside,
+            f"answers are outside {low:g} to {high:g}": outside,
         }
-        share = self._share(~valid, instances)
+        share = self._share(~valid, data.instances)
         remarks = [f"{count} of {share.n} {reason}" for reason, count in reasons.items() if count]
         return replace(
             share,
@@ -341,9 +362,10 @@ def _fields(instance: Instance, data: TaskData | None = None) -> dict[str, str]:
     return {**fields, "condition": instance.condition}
 
 
-def _label_text(instance: Instance) -> str:
-    """Return the label in the format of Figure 5: 4.0."""
-    return f"{instance.label or 0:.1f}"
+def _label_text(instance: Instance, scale: tuple[float, float]) -> str:
+    """Return the label on the scale of the annotators, in the format of Figure 5: 4.0."""
+    label = instance.label or 0
+    return str(score_of(label)) if scale == SCALE else f"{label:.1f}"
 
 
 def _table(

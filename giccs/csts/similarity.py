@@ -121,6 +121,10 @@ class ConditionalSimilarity:
         """
         import polars
 
+        is_trained = isinstance(model, TrainedModel)
+        has_condition = model.settings["condition"] if is_trained else self.condition
+        if has_condition and not data.dataset.has_conditions:
+            raise InputError(Problem(data.name, None, "has no conditions; use --no-condition"))
         rows = data.instances
         prediction = np.asarray(self._predictions(model, data, progress), dtype=np.float64)
         log.debug("%d rows answered; measuring, %d resamples", len(rows), self.resamples)

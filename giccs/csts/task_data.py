@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
@@ -115,7 +116,7 @@ class TaskData:
         """Return the signature entry for hidden labels; empty if labels are known."""
         return {"hidden_labels": True} if self.hidden else {}
 
-    def label_columns(self) -> dict[str, list[int | None]]:
+    def label_columns(self) -> dict[str, Any]:
         """Return the columns of a prediction table: ``label``, and ``index`` if labels are hidden."""
         labels = {"label": [instance.label for instance in self.instances]}
         if self.indices is None:

@@ -13,7 +13,14 @@ from giccs_app.cli import main
 from mturk.study.settings_file import read_settings
 
 ROOT = Path(__file__).parents[2]
-RECIPES = ["c-sts-paper", "c-sts-sweep", "evalrank-paper", "giccs-paper", "l-csts-paper"]
+RECIPES = [
+    "c-sts-paper",
+    "c-sts-stsb-paper",
+    "c-sts-sweep",
+    "evalrank-paper",
+    "giccs-paper",
+    "l-csts-paper",
+]
 
 
 def data(*arguments):

@@ -119,7 +119,7 @@ def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _spearman(before: Mapping[str, int | None], rows: Sequence[Instance]) -> Estimate:
+def _spearman(before: Mapping[str, float | None], rows: Sequence[Instance]) -> Estimate:
     """Return rho between first and second labels, with an interval over sentence pairs."""
     first, second = (
         np.array(labels, dtype=np.float64)

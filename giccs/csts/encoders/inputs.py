@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
-from giccs.csts.data import LABELS, Instance
+from giccs.csts.data import INVALID, Instance
 from giccs.csts.encoders.base import TokenIds, Tokens
 from giccs.csts.encoders.settings import Settings
 from giccs.csts.measures import paired
@@ -60,7 +60,7 @@ class Encoded:
 
     passes: tuple[TokenIds, ...]
     """One per pass through the encoder."""
-    label: int
+    label: float
 
 
 class Units(TorchDataset[tuple[Encoded, ...]]):
@@ -93,7 +93,7 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
                 self._counter.ids(encoded.ids)
                 cache[tuple(parts)] = encoded
             passes.append(cache[tuple(parts)])
-        label = instance.label if instance.label in LABELS else 0
+        label = 0 if instance.label in (None, INVALID) else instance.label
         return Encoded(tuple(passes), label or 0)
 
 

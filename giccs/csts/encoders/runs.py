@@ -127,6 +127,9 @@ def _task(
     settings = settings.canonical()
     if fault := why_impossible(settings):
         raise InputError(Problem(settings.model, None, fault))
+    if settings.condition and not splits.has_conditions:
+        message = "has no conditions; use --no-condition (condition = false)"
+        raise InputError(Problem(splits.name, None, message))
     if settings.texts != splits.texts:
         raise ValueError(
             f"texts is {settings.texts!r}, but the data was read with {splits.texts!r}"
@@ -336,7 +339,8 @@ class _Task:
                 **({INDEX: index} if self.splits.hidden else {}),
             }
 
-        schema = {"label": polars.Int64, INDEX: polars.Int64}
+        is_float = any(isinstance(row.label, float) for row in self.splits.train)
+        schema = {"label": polars.Float64 if is_float else polars.Int64, INDEX: polars.Int64}
         return polars.concat(
             polars.DataFrame(columns(split, scores), schema_overrides=schema)
             for split, scores in predictions.items()

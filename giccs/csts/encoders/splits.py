@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bws.problems import InputError, Problem
-from giccs.csts.data import SAMPLE, SPLITS, Dataset, Instance
+from giccs.csts.data import SAMPLE, SPLITS, Dataset, Instance, split_file
 from giccs.csts.task_data import TaskData, in_splits, read_row_answers, read_task_data
 
 __all__ = ["Splits", "read_splits", "sample_rows"]
@@ -44,6 +44,11 @@ class Splits:
     def reported(self) -> str:
         """The split of the reported metrics: ``test``, or ``validation`` if test has no labels."""
         return "test" if self.test else "validation"
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether any training row has a condition."""
+        return Dataset("", self.train).has_conditions
 
     @property
     def measured(self) -> tuple[str, ...]:
@@ -135,9 +140,7 @@ def sample_rows(rows: Rows, number: int | None, seed: int) -> Rows:
 
 
 def _is_there(data: str, split: str) -> bool:
-    return data == SAMPLE or any(
-        Path(data, f"csts_{split}{ending}").is_file() for ending in (".csv", ".csv.gz")
-    )
+    return data == SAMPLE or split_file(Path(data), split) is not None
 
 
 def _read(

@@ -7,6 +7,9 @@
 ``answers-short-1``   instruction of L-CSTS Figure 9: ``short-1`` about answers
 ``answers-query-1``   its question: ``query-1`` about answers
 ``question-1``        L-CSTS Figure 7, with its "Your should"
+``sts-short-1``       ``short-1`` without the condition, scores from 0 to 5 (STS Benchmark, Table 12)
+``sts-long-1``        ``long-1`` with the scale of the STS Benchmark (Cer et al. 2017, Table 1)
+``sts-query-1``       ``query-1`` without the condition
 ====================  =====================================================================================
 
 The line breaks in the figures of C-STS are inconsistent: of the two examples of Figure 5, one has its
@@ -14,7 +17,7 @@ condition on a separate line, the other on that of sentence 2. Here, an instruct
 question are one line each, as in the authors' program (github.com/princeton-nlp/c-sts). That program has no
 space before a label for T5 and two after each "Sentence 1:" for GPT; here there is always one space, as
 printed. L-CSTS adopts that prompt, so Figure 9 has the form of ``query-1``; the lines of Figure 7 are
-unchanged.
+unchanged. C-STS prints no prompts for the STS Benchmark; those of ``sts-`` follow from its figures.
 
 Released files never change: a new wording is a new file with a new number.
 """
@@ -28,7 +31,17 @@ from importlib import resources
 
 __all__ = ["NAMES", "Text", "text"]
 
-NAMES = ("short-1", "long-1", "query-1", "answers-short-1", "answers-query-1", "question-1")
+NAMES = (
+    "short-1",
+    "long-1",
+    "query-1",
+    "answers-short-1",
+    "answers-query-1",
+    "question-1",
+    "sts-short-1",
+    "sts-long-1",
+    "sts-query-1",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,9 @@ def test_texts_that_have_shipped_are_never_changed():
         "answers-short-1": "fe885d7f9cd5",
         "answers-query-1": "e6c8c2a8dfd0",
         "question-1": "62c98b1a7d1e",
+        "sts-short-1": "2c6de1d1f24b",
+        "sts-long-1": "f3be64234081",
+        "sts-query-1": "6209e5e41b41",
     }
 
 

@@ -131,7 +131,7 @@ def test_a_recipe_goes_with_no_sweep_and_needs_trainings(place, monkeypatch):
     assert "does not contain other" in done.output
 
 
-@pytest.mark.parametrize("name", ["c-sts-paper", "l-csts-paper"])
+@pytest.mark.parametrize("name", ["c-sts-paper", "c-sts-stsb-paper", "l-csts-paper"])
 def test_recipes_of_papers_keep_the_last_epoch(name):
     runs = read_recipe(name).runs
     trainings = [run for run in runs if run.task == TRAINING]

@@ -107,7 +107,7 @@ def test_the_recipe_of_l_csts_holds_its_tables_4_and_5():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["c-sts-paper.toml", "l-csts-paper.toml"])
+@pytest.mark.parametrize("name", ["c-sts-paper.toml", "c-sts-stsb-paper.toml", "l-csts-paper.toml"])
 def test_every_training_of_a_recipe_can_be(name):
     runs = [run for run in read_recipe(RECIPES / name).runs if run.task == TRAINING]
     assert [why_impossible(Settings(run.model, **run.options)) for run in runs] == [""] * len(runs)

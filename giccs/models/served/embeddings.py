@@ -44,6 +44,8 @@ BATCH_TEXTS = 64
 """Number of texts per request without a specified batch size; a batch that is rejected is halved."""
 BATCH_BYTES = 100_000
 """Maximum size of the texts of a request; OpenAI accepts 300,000 tokens."""
+VECTOR_BYTES = 2**18
+"""Maximum size of a vector in an answer: 8,192 numbers of 32 characters."""
 
 Vectors = NDArray[np.float32]
 
@@ -153,6 +155,11 @@ class Batches:
     """Sends several texts in one request."""
 
     max_texts: int
+
+    @property
+    def largest_answer(self) -> int:
+        """Maximum size of the answer to a batch in bytes; a larger one is paid for, but not read."""
+        return self.max_texts * VECTOR_BYTES
 
     def batches(
         self, requests: Sequence[EmbeddingsRequest]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 from importlib.util import find_spec
 from queue import Empty, SimpleQueue
@@ -68,6 +69,11 @@ Numbered = Mapping[Request, int]
 class Batching(Protocol):
     """Sends several requests as one, whose answer has one line per request."""
 
+    @property
+    def largest_answer(self) -> int:
+        """Maximum size of the answer to a batch in bytes; 0 for that of a single request."""
+        ...
+
     def batches(self, requests: Sequence[Any]) -> Iterable[Sequence[Any]]:
         """Return the requests in batches that the server accepts."""
         ...
@@ -79,6 +85,8 @@ class Batching(Protocol):
 
 class OneByOne:
     """Sends each request alone."""
+
+    largest_answer = 0
 
     def batches(self, requests: Sequence[Request]) -> Iterable[Sequence[Request]]:
         """Return a batch per request."""
@@ -212,7 +220,9 @@ class Asker:
         from giccs.models.served.client import Limits, Wire
 
         stop = Event()
-        wire = Wire(self._server, self._threads, self._limits or Limits(), stop, self._account)
+        limits = self._limits or Limits()
+        limits = replace(limits, largest=max(limits.largest, self._batching.largest_answer))
+        wire = Wire(self._server, self._threads, limits, stop, self._account)
         sender = _Sender(wire, cache, self.usage, self._batching, requests, too_long)
         claims = Claims((cache_folder() / self._file).with_suffix(".lock"))
         left = sorted(requests, key=requests.__getitem__)

@@ -237,6 +237,18 @@ def test_long_texts_make_small_batches(hostile):
     assert [len(seen[2]["input"]) for seen in hostile.seen] == [2, 2, 2]
 
 
+def test_the_answer_to_a_large_batch_is_read(hostile):
+    """It is paid for; 240 vectors of 4,096 numbers with 18 characters and a comma are more than 16 MiB."""
+    numbers = [1 / 7] * 4096
+    texts = [f"Text {n}" for n in range(240)]
+    hostile.always = lambda handler: answer(
+        handler, [{"index": n, "embedding": numbers} for n in range(len(texts))]
+    )
+    vectors = embeddings(hostile, None, batch_size=len(texts)).vectors(texts)
+    assert vectors.shape == (240, 4096)
+    assert hostile.paid == Counter(texts)
+
+
 def test_a_batch_that_is_too_large_for_the_server_is_halved(hostile):
     def small(handler):
         if len(handler.body["input"]) > 3:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bws.components import components
-from bws.design import make_tuples
-from bws.records import Floats
+from bws.design import fresh_rounds, make_tuples
+from bws.records import Floats, Judgments
 from bws.scoring import score
 from bws.simulation import Model, simulate
 from bws.split_half import Correlation, reliability
@@ -68,6 +68,7 @@ def power(
     model: Model = "gumbel",
     disagreement: float = 0.0,
     careless: float = 0.0,
+    fresh: bool = False,
     repeats: int = 10,
     seed: int = 0,
 ) -> Power:
@@ -78,8 +79,12 @@ def power(
     by counting. `disagreement` and `careless` are options of `simulate`: individual tastes and random
     judgments. Split-half reliability is that of `bws.reliability`, split by annotation. The halves share
     tuples and annotators, so it is higher than the reliability of the `scores`. With one annotator both are
-    NaN. The noise is the main unknown: choose it such that the simulated reliability matches that of a pilot
-    study.
+    NaN.
+
+    fresh: each annotator judges tuples of their own, the rounds of `fresh_rounds`, which are scored by the
+    best–worst logit on counting's scale. Split-half reliability is then split by tuple, and the reliability
+    of the `scores` NaN, because no tuple has two judgments. The noise is the main unknown: choose it such
+    that the simulated reliability matches that of a pilot study.
 
     Raises ValueError for arguments out of range.
 
@@ -88,10 +93,17 @@ def power(
     (100, 400)
     >>> result.truth_pearson.mean > result.pearson.mean > 0.8
     True
+    >>> fresh = power(50, 4, annotators=4, fresh=True, seed=1)  # as many judgments
+    >>> fresh.annotations, fresh.truth_pearson.mean > result.truth_pearson.mean
+    (400, True)
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}; expected at least 1")
-    tuples = make_tuples([f"i{n}" for n in range(n_items)], k, factor=factor, seed=seed)
+    items = [f"i{n}" for n in range(n_items)]
+    if fresh:
+        tuples = fresh_rounds(items, k, annotators, factor=factor, seed=seed)
+    else:
+        tuples = make_tuples(items, k, factor=factor, seed=seed)
     truth = np.linspace(-1, 1, n_items)[[int(item[1:]) for item in tuples.items]]
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(2**31, size=repeats).tolist()
     results = []
@@ -106,10 +118,18 @@ def power(
             careless=careless,
             seed=trial_seed,
         )
+        if fresh:
+            judgments = _own_rounds(judgments)
+            scores = score(judgments, "best-worst-logit", scale="counting").score
+        else:
+            scores = score(judgments).score
         split_half = reliability(
-            judgments, split="annotation", trials=N_TRIALS, seed=trial_seed
+            judgments,
+            split="tuple" if fresh else "annotation",
+            trials=N_TRIALS,
+            seed=trial_seed,
         ).groups[0]
-        truth_correlations = _correlations(score(judgments).score, truth)
+        truth_correlations = _correlations(scores, truth)
         results.append(
             [
                 split_half.pearson.mean,
@@ -119,7 +139,13 @@ def power(
             ]
         )
     columns = [Correlation(column) for column in np.array(results).T]
-    return Power(len(tuples), len(tuples) * annotators, *columns)
+    return Power(len(tuples), len(judgments), *columns)
+
+
+def _own_rounds(judgments: Judgments) -> Judgments:
+    """Return the judgments of each annotator in the round of the same number."""
+    round_of = judgments.tuples.columns["round"].astype(np.int64) - 1
+    return judgments.select(round_of[judgments.tuple_of] == judgments.annotator_of)
 
 
 def _correlations(scores: Floats, truth: Floats) -> tuple[float, float]:

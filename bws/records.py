@@ -172,9 +172,14 @@ class Judgments(HasFrame):
 
         return data_frame(judgment_columns(self), library or self.frame_library)
 
+    @cached_property
+    def is_adaptive(self) -> bool:
+        """Whether tuples were chosen from earlier judgments (column ``purpose``)."""
+        return "purpose" in self.columns and bool((self.columns["purpose"] == "adaptive").any())
+
     def check_not_adaptive(self, what: str) -> None:
-        """Raise ValueError if tuples were chosen from earlier judgments (column ``purpose``)."""
-        if (self.columns.get("purpose", np.empty(0, dtype=object)) == "adaptive").any():
+        """Raise ValueError if tuples were chosen from earlier judgments."""
+        if self.is_adaptive:
             raise ValueError(
                 f"{what} is biased on adaptive tuples (column purpose), in which items meet opponents of "
                 "about equal merit; use method best-worst-logit with scale counting for scores, and "

@@ -259,15 +259,10 @@ def real(run: Runner, studies: int) -> str:
     if not path.exists():
         return f"Not measured: {path.name} of SemRel 2024 is missing."
     judgments = read_judgments(path)
-    differences = np.concatenate([_predictions(judgments, seed) for seed in range(20)])
-    by_split = differences.reshape(20, -1).mean(axis=1)
-    mean = float(by_split.mean())
+    per_tuple = np.nanmean([_predictions(judgments, seed) for seed in range(20)], axis=0)
+    mean, n = float(per_tuple.mean()), len(per_tuple)
     rng = np.random.default_rng(0)
-    per_tuple = differences.reshape(20, -1)
-    resampled = [
-        per_tuple[:, rng.integers(per_tuple.shape[1], size=per_tuple.shape[1])].mean()
-        for _ in range(2000)
-    ]
+    resampled = per_tuple[rng.integers(n, size=(2000, n))].mean(axis=1)
     low, high = np.quantile(resampled, [0.025, 0.975])
     rows = [
         ("rightly ordered pairs, model minus counting", f"{mean:+.2%}", f"[{low:+.2%}, {high:+.2%}]",
@@ -279,7 +274,7 @@ def real(run: Runner, studies: int) -> str:
 
 
 def _predictions(judgments: Any, seed: int) -> Any:
-    """Return the difference in rightly ordered pairs, model minus counting, per held-out tuple."""
+    """Return (T,) differences in rightly ordered pairs, model minus counting; NaN for training tuples."""
     tuples = judgments.tuples
     order = np.random.default_rng(seed).permutation(len(tuples))
     is_training = np.zeros(len(tuples), dtype=bool)
@@ -299,7 +294,7 @@ def _predictions(judgments: Any, seed: int) -> Any:
     difference = shares[0] - shares[1]
     count = np.bincount(judgments.tuple_of, minlength=len(tuples))
     mean = np.bincount(judgments.tuple_of, difference, len(tuples)) / count
-    return mean[order[len(tuples) // 2 :]] / 2  # (sign + 1) / 2: shares of right pairs
+    return np.where(is_training, np.nan, mean / 2)  # (sign + 1) / 2: shares of right pairs
 
 
 SECTIONS: dict[str, Callable[[Runner, int], str]] = {

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.adaptive.model import MODEL, Fit, fit
+from bws.adaptive.rounds import FIRST_ROUND
 from bws.files import as_judgments, as_tuples
 from bws.frames import Source, Tabular
 from bws.records import Floats, Judgments, Tuples
@@ -102,6 +103,15 @@ class Stopping(Tabular):
         failed = ", ".join(gate.name for gate in self.gates if not gate.passed)
         return f"continue: not yet passed: {failed}"
 
+    @property
+    def summary(self) -> str:
+        """Rounds, judgments and audit accuracy as a sentence."""
+        rounds = f"{self.rounds} round{'s' if self.rounds != 1 else ''}"
+        audit = f"{self.n_audit} of audit tuples"
+        if self.n_audit:
+            audit += f" ({self.audit_accuracy:.1%} of their pairs ordered rightly)"
+        return f"{rounds}, {self.judgments} judgments, {audit}; target {self.target:g}"
+
     def document(self) -> dict[str, Any]:
         """Return the evidence as plain dicts."""
         return {
@@ -138,21 +148,29 @@ class Stopping(Tabular):
             (gate.name, "yes" if gate.passed else "no", gate.figure, gate.sentence)
             for gate in self.gates
         ]
-        return ResultTable(columns, rows, [self.verdict], "End of the study", "undefined")
+        return ResultTable(
+            columns, rows, [self.summary, self.verdict], "End of the study", "undefined"
+        )
 
 
 def stopping(
-    judgments: Judgments | Source, tuples: Tuples | Source, target: float = 0.95, *, seed: int = 0
+    judgments: Judgments | Source,
+    tuples: Tuples | Source | None = None,
+    target: float = 0.95,
+    *,
+    seed: int = 0,
 ) -> Stopping:
     """Decide from the judgments of all rounds whether a study can end.
 
     target: required correlation with the true scores, in (0, 1). tuples: those of all rounds, with the
-    columns ``round`` and ``purpose``. Raises ValueError for a target out of range, and for judgments of
-    items or tuples that are not in `tuples`.
+    columns ``round`` and ``purpose``; by default the judged tuples, with these columns of the judgments.
+    Raises ValueError for a target out of range, for judgments of items or tuples that are not in `tuples`,
+    and for a column ``round`` that is no number.
     """
     if not 0 < target < 1:
         raise ValueError(f"target is {target}; expected a correlation between 0 and 1")
-    tuples, judgments = as_tuples(tuples), as_judgments(judgments)
+    judgments = as_judgments(judgments)
+    tuples = _judged_tuples(judgments) if tuples is None else as_tuples(tuples)
     rng = np.random.Generator(np.random.PCG64(seed))
     round_of, is_audit = _rounds_of(judgments, tuples)
     fitted = fit(tuples, judgments)
@@ -173,6 +191,18 @@ def stopping(
         prior=fitted.prior, claimed=claimed, gates=gates, audit=(mean, *interval),
         audit_accuracy=accuracy, n_audit=len(observed), model_fits=fits,
     )  # fmt: skip
+
+
+def _judged_tuples(judgments: Judgments) -> Tuples:
+    """Return the tuples of the judgments with their rounds; tuples without rounds are round 1."""
+    columns = {}
+    for name, default in FIRST_ROUND.items():
+        columns[name] = np.full(len(judgments.tuples), default, dtype=object)
+        columns[name][judgments.tuple_of] = judgments.columns.get(name, default)
+    for text in columns["round"]:
+        if not text.isdecimal():
+            raise ValueError(f"column round of the judgments contains {text!r}; expected a number")
+    return replace(judgments.tuples, columns=columns)
 
 
 def watched_items(judgments: Judgments | Source) -> ResultTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["next_round", "stop"]
 
-tuples_option = option(
-    "--tuples designs", "Tuples of an earlier round; repeat the option for further rounds.",
-    multiple=True, required=True, metavar="TUPLES",
-)  # fmt: skip
+tuples_option = partial(option, "--tuples designs", multiple=True, metavar="TUPLES")
+"""Option of both commands; the tuples of a study are needed to choose further ones."""
+EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further rounds."
 
 
 @command(
@@ -41,7 +41,7 @@ tuples_option = option(
     """,
 )
 @judgments_options
-@tuples_option
+@tuples_option(EARLIER_TUPLES, required=True)
 @option(
     "-n count", "Tuples of the round; a fifth of them are random audit tuples.",
     type=click.IntRange(1, MAX_COUNT), required=True, metavar="N",
@@ -91,11 +91,11 @@ def next_round(
     "bws-stop",
     example="""
     bws-stop judgments.csv --tuples round1.csv --tuples round2.csv --target 0.95
-    bws-stop judgments.csv --tuples rounds.csv --items watched.csv
+    bws-stop judgments.csv --items watched.csv
     """,
 )
 @judgments_options
-@tuples_option
+@tuples_option(f"{EARLIER_TUPLES}  [default: the judged tuples, by the columns round and purpose]")
 @option(
     "--target",
     "Required correlation of the scores with the true scores.",
@@ -132,7 +132,7 @@ def stop(
 
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
-        tuples = _rounds(designs)
+        tuples = _rounds(designs) if designs else None
         evidence = stopping(data, tuples, **options)
         if watched is not None:
             write_atomic(watched, watched_items(data).csv())

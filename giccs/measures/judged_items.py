@@ -176,7 +176,11 @@ def _scoring_method(
         message = f"{count} items are not judged ({item_ids}); {expected}"
         raise InputError(Problem(judgments.source or "judgments", None, message))
     differing = []
-    for method, scale in SCORES:
+    methods = [
+        (method, scale) for method, scale in SCORES
+        if not judgments.is_adaptive or METHODS[method].stages is not None
+    ]  # fmt: skip
+    for method, scale in methods:
         computed_scores = score(judgments, method, scale=scale).score[original_index]
         differs = (
             np.abs(
@@ -188,11 +192,11 @@ def _scoring_method(
         if not differs.any():
             return method, scale
         differing.append(differs)
-    tried = ", ".join(f"{method} ({scale})" for method, scale in SCORES[1:])
+    tried = ", ".join(f"{method} ({scale})" for method, scale in methods[1:])
     message = (
-        f"{differing[0].sum()} of {len(benchmark_scores)} items have another score than that of counting "
-        f"({_list_item_ids(benchmark, differing[0])}), and the choice models with --scale do not "
-        f"reproduce all scores either: {tried}; {expected}"
+        f"{differing[0].sum()} of {len(benchmark_scores)} items have another score than that of "
+        f"{methods[0][0]} ({_list_item_ids(benchmark, differing[0])}), and the choice models with --scale do "
+        f"not reproduce all scores either: {tried}; {expected}"
     )
     raise InputError(Problem(judgments.source or "judgments", None, message))
 

@@ -47,7 +47,8 @@ def status(console: Console, ledger: str, watch: float | None, trials: int) -> N
     """Show the progress of a study and the quality of its answers so far.
 
     Shows judgments per tuple, pace and expected end, split-half reliability, and the agreement of each
-    annotator with the others. New assignments are collected first. For sentence pairs, answers are counted.
+    annotator with the others; for an adaptive study, the three gates of its end for the target 0.95. New
+    assignments are collected first. For sentence pairs, answers are counted.
     """
     if watch is not None and console.as_json:
         raise click.UsageError(

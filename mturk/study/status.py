@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from bws.adaptive import Stopping, stopping
 from bws.annotators import AnnotatorReport, annotator_report
 from bws.split_half import Reliability, reliability
 from mturk.kinds import get_kind
@@ -67,7 +68,9 @@ class Status:
     """Tuple id -> number of valid judgments."""
     pace: Pace
     reliability: Reliability | None
-    """None with too few judgments, see `reasons`."""
+    """None with too few judgments and for adaptive studies, see `reasons`."""
+    stopping: Stopping | None
+    """Evidence for the end of an adaptive study; None for other studies."""
     annotators: AnnotatorReport | None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Reasons for missing statistics."""
@@ -104,6 +107,7 @@ class Status:
                 "per_hour": self.pace.per_hour, "end": self.pace.end, "reason": self.pace.reason
             },
             "reliability": reliability_document["groups"][0] if reliability_document else None,
+            "stopping": self.stopping.document() if self.stopping else None,
             "annotators": self.annotators.document() if self.annotators else None,
             "reasons": dict(self.reasons),
             "notes": list(self.notes),
@@ -158,6 +162,8 @@ class Status:
         return f"{summary}\n{table}" if total else f"no {parts}"
 
     def _reliability_text(self) -> str:
+        if self.stopping is not None:
+            return f"End of the study\n{self.stopping.result_table()}"
         if self.reliability is None:
             return f"reliability  {self.reasons['reliability']}"
         return f"Split-half reliability\n{self.reliability.table()}"
@@ -178,6 +184,7 @@ def study_status(
     assignments = ledger.assignments()
     counts = _counts(hits, assignments)
     report, reasons = _reliability(valid_answers, trials)
+    judgments = valid_answers.judgments
     return Status(
         hits=_hit_states(ledger, hits),
         counts=counts,
@@ -187,7 +194,8 @@ def study_status(
             [assignment.submit_time or 0.0 for assignment in assignments], counts, now
         ),
         reliability=report,
-        annotators=annotator_report(valid_answers.judgments) if valid_answers.judgments else None,
+        stopping=stopping(judgments) if judgments and judgments.is_adaptive else None,
+        annotators=annotator_report(judgments) if judgments else None,
         reasons=reasons,
         notes=valid_answers.notes(),
         kind=valid_answers.kind,
@@ -201,6 +209,8 @@ def _reliability(
     if judgments is None:
         note = get_kind(valid_answers.kind).no_judgments_note
         return None, {"reliability": note, "annotators": note}
+    if judgments.is_adaptive:
+        return None, {"reliability": "not available: tuples were chosen from earlier judgments"}
     result = reliability(judgments, trials=trials, split="annotation")
     overall = result.groups[0]
     if math.isnan(overall.pearson.mean):

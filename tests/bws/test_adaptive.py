@@ -458,6 +458,7 @@ def test_the_commands_make_a_study_of_two_rounds(tmp_path):
     text = run(stop, judged, "--tuples", one, "--tuples", two).output
     assert "coverage" in text
     assert "continue" in text or "stop" in text
+    assert run(stop, judged).output == text
 
 
 def test_fresh_excludes_options_without_meaning(tmp_path):
@@ -475,3 +476,15 @@ def test_a_round_does_not_depend_on_the_order_of_rows():
     assert shuffled.items.tolist() != design.items.tolist()
     rounds = [list(next_round(judgments, one, 10, seed=3).rows()) for one in (design, shuffled)]
     assert rounds[0] == rounds[1]
+
+
+def test_evidence_of_judgments_is_that_with_their_tuples(three_rounds):
+    design, judgments, _ = three_rounds
+    assert stopping(judgments).document() == stopping(judgments, design).document()
+    without_rounds = replace(judgments, columns={}, tuples=replace(design, columns={}))
+    evidence = stopping(without_rounds)
+    assert (evidence.rounds, evidence.n_audit) == (1, 0)
+    rounds = judgments.columns["round"].copy()
+    rounds[0] = "first"
+    with pytest.raises(ValueError, match="column round of the judgments contains 'first'"):
+        stopping(replace(judgments, columns={**judgments.columns, "round": rounds}))

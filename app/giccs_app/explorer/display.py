@@ -37,6 +37,8 @@ __all__ = [
 
 MAX_ROWS_SHOWN = 500
 """Maximum number of rows sent to the browser; downloads contain all rows."""
+MAX_TEXT_LENGTH = 80
+"""Number of characters above which a cell of a table of results is cut, and repeated below the table."""
 LOCALES: Mapping[str, Mapping[str, Any]] = {
     "en": {},
     "de": {
@@ -93,8 +95,10 @@ def show_result(table: ResultTable, name: str) -> None:
         for key, kind in table_frame.schema.items()
     }
     show_table(table_frame, name, frame, column_config=config)
-    for note in table.notes:
-        st.caption(literal(note))
+    cells = (cell for row in table.rows for cell in row)
+    long_texts = [cell for cell in cells if isinstance(cell, str) and len(cell) > MAX_TEXT_LENGTH]
+    for text in (*long_texts, *table.notes):
+        st.caption(literal(text))
 
 
 def number_column(title: str, format: str | None = None, **settings: Any) -> object:  # noqa: A002

@@ -121,7 +121,7 @@ def load(
     problems += source_judgments.left_out
     if source_judgments.variants:
         problems.append(Problem(source_judgments.source, None, source_judgments.variants.message()))
-    scores = score(source_judgments, scale="unit", interval="model")
+    scores = _scores(source_judgments)
     items = _with_scores(study, scores, _disagreement(source_judgments))
     return replace(
         study,
@@ -131,6 +131,14 @@ def load(
         interval_notes=tuple(scores.notes),
         key=key,
     )
+
+
+def _scores(judgments: Judgments) -> Scores:
+    """Return the scores in [0, 1]: counting with intervals, or the choice model for an adaptive study."""
+    if not judgments.is_adaptive:
+        return score(judgments, scale="unit", interval="model")
+    scores = score(judgments, "best-worst-logit", scale="counting")
+    return replace(scores, score=(scores.score + 1) / 2)
 
 
 def items_of(benchmark: Benchmark) -> pl.DataFrame:

@@ -62,7 +62,9 @@ def sections(inputs: Inputs) -> Iterator[Section]:
         yield _study_section(inputs)
     dialogues, scores = _benchmark_sections(inputs)
     yield dialogues
-    if inputs.judgments is not None:
+    if inputs.judgments is not None and inputs.judgments.is_adaptive:
+        yield _stopping_section(inputs, inputs.judgments)
+    elif inputs.judgments is not None:
         yield _agreement_section(inputs, inputs.judgments)
         reliability, reliability_source = _reliability_section(inputs, inputs.judgments)
         yield reliability
@@ -154,6 +156,23 @@ def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section,
     ]
     tables = [source.table(result.result_table())]
     return Section("reliability", "Reliability", text, [source.command], tables=tables), source
+
+
+def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
+    """Return the evidence for the end of an adaptive study.
+
+    It replaces agreement and reliability, which are biased on tuples that were chosen to be hard.
+    """
+    from bws.adaptive import stopping
+
+    result = stopping(judgments)
+    source = Source(f"bws-stop {inputs.judgments_file} --json", result.document())
+    text = [
+        "The study was adaptive: each round of tuples was chosen from the judgments so far, and a fifth of "
+        "its tuples were random audit tuples. It can end if all three gates are passed."
+    ]
+    tables = [source.table(result.result_table())]
+    return Section("adaptive", "Adaptive study", text, [source.command], tables=tables)
 
 
 def _command(name: str, inputs: Inputs) -> str:

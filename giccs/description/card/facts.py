@@ -30,6 +30,18 @@ COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ"}
 DATA, JUDGMENTS = "benchmark.jsonl", "judgments.csv"
 """Files that the card explains how to create from the published ones; the commands read them."""
 STATS = f"giccs-stats {DATA}"
+COUNTING_SCORE = (
+    "The score of an utterance is (times best − times worst) / appearances, mapped from [-1, 1] to [0, 1] "
+    "(counting, Orme 2009; `bws-score --scale unit`)."
+)
+MODEL_SCORE = (
+    "The score of an utterance is {quantity} under the choice model {method} (`bws-score --method {method} "
+    "--scale {scale}`)."
+)
+QUANTITIES = {
+    "counting": "its expected counting score, mapped from [-1, 1] to [0, 1],",
+    "unit": "its utility, mapped to [0, 1],",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +91,28 @@ def facts_of_scores(benchmark: Benchmark) -> Section:
     return _section("Distribution of the scores", STATS, distribution_table(bins))
 
 
-def how_judged(judgments: Judgments) -> str:
-    """Return a sentence with the numbers of judgments, tuples and annotators."""
+def how_judged(judgments: Judgments, benchmark: Benchmark) -> str:
+    """Return the numbers of judgments, tuples and annotators, and the definition of the scores.
+
+    Raises InputError if the scores were not computed from the judgments.
+    """
     import numpy as np
 
+    from giccs.measures.judged_items import judged_items
+
+    judged = judged_items(judgments, benchmark)
+    score = COUNTING_SCORE
+    if judged.method != "counting":
+        quantity = QUANTITIES[judged.scale]
+        score = MODEL_SCORE.format(quantity=quantity, method=judged.method, scale=judged.scale)
     tuples = len(np.unique(judgments.tuple_of))
     people = len(judgments.annotators)
     judgment_text = (
         f"{len(judgments)} best-worst judgments of {tuples} tuples of {judgments.tuples.k} utterances, by "
-        f"{people} annotators. The score of an utterance is (times best − times worst) / appearances, "
-        "mapped from [-1, 1] to [0, 1] (counting, Orme 2009; `bws-score --scale unit`)."
+        f"{people} annotators. {score}"
     )
+    if judgments.is_adaptive:
+        judgment_text += " The study was adaptive: tuples were chosen from earlier judgments."
     if not any(judgments.tuples.groups):
         return judgment_text
     return (
@@ -101,14 +124,18 @@ def how_judged(judgments: Judgments) -> str:
 def facts_of_judgments(benchmark: Benchmark, judgments: Judgments) -> Iterator[Section]:
     """Yield agreement (paper Table 1), reliability (Table 3) and the noise ceiling.
 
-    Raises InputError if the scores were not computed from the judgments.
+    For an adaptive study, the evidence of its end replaces agreement and reliability, which are biased on
+    tuples that were chosen to be hard. Raises InputError if the scores were not computed from the judgments.
     """
     from giccs.measures.ceiling import noise_ceiling
 
     ceiling = noise_ceiling(judgments, benchmark)
     by = _parts(benchmark, judgments)
-    yield _agreement(judgments, by)
-    yield _reliability(judgments, by)
+    if judgments.is_adaptive:
+        yield _stopping(judgments)
+    else:
+        yield _agreement(judgments, by)
+        yield _reliability(judgments, by)
     yield _ceiling(ceiling)
 
 
@@ -145,6 +172,13 @@ def _reliability(judgments: Judgments, by: By | None) -> Section:
 
     table = reliability(judgments, by=by).result_table()
     return _section("Reliability of the scores", _command("bws-reliability", by), table)
+
+
+def _stopping(judgments: Judgments) -> Section:
+    from bws.adaptive import stopping
+
+    table = stopping(judgments).result_table()
+    return _section("End of the adaptive study", f"bws-stop {JUDGMENTS}", table)
 
 
 def _ceiling(ceilings: Mapping[str, Estimate]) -> Section:

@@ -67,7 +67,7 @@ def card_of(
         simulated=_simulated(benchmark, judgments, stated),
         tables=tuple(tables),
         sections=tuple(sections),
-        how_judged="" if judgments is None else how_judged(judgments),
+        how_judged="" if judgments is None else how_judged(judgments, benchmark),
         fingerprint=benchmark.fingerprint,
         version=version("giccs"),
     )

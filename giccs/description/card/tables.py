@@ -46,8 +46,12 @@ JUDGMENT_COLUMNS = {
     "best": "the utterance judged most similar to the last turn",
     "worst": "the utterance judged least similar",
     "annotator": "pseudonym of the annotator",
+    "round": "round of the tuple in a study in rounds",
+    "purpose": "purpose of the tuple in its round: warmup, adaptive (chosen from earlier judgments) or audit",
     "shown": "the utterances in display order, separated by semicolons",
 }
+ROUNDS = ("round", "purpose")
+"""Columns of studies in rounds."""
 SOFT_TARGET_COLUMNS = {
     "tuple_id": "id of the judged tuple",
     "group": "dialogue of the tuple",
@@ -130,7 +134,8 @@ def _value(item: Item, name: str) -> object:
 
 
 def judgments_table(judgments: Judgments) -> PublishedTable:
-    """Return a table of judgments: tuple_id, group, item1 … itemK, best, worst, annotator, shown if known.
+    """Return a table of judgments: tuple_id, group, item1 … itemK, best, worst, annotator, and round, purpose
+    and shown if known.
 
     Further columns (comments, assignment ids, times) are omitted, because they may identify persons. Raises
     InputError if annotator ids identify persons.
@@ -151,6 +156,7 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
         "worst": tuples.items[judgments.worst_item],
         "annotator": np.append(judgments.annotators, "")[judgments.annotator_of],  # -1: none
     }
+    columns |= {name: judgments.columns[name] for name in ROUNDS if name in judgments.columns}
     if judgments.shown is not None:
         order = tuples.items[np.take_along_axis(members, judgments.shown.astype(np.intp), axis=1)]
         columns["shown"] = np.array([";".join(row) for row in order], dtype=object)

@@ -107,6 +107,22 @@ def test_judgments_carry_round_and_purpose(study):
         read_judgments(study.folder / "judgments.csv").check_not_adaptive("counting")
 
 
+def test_status_has_the_gates_instead_of_reliability(study):
+    study.publish()
+    study.work()
+    assert study.run("status")["stopping"] is None
+    study.next("-n", "10")
+    study.work()
+    status = study.run("status")
+    assert status["reliability"] is None
+    assert "chosen from earlier judgments" in status["reasons"]["reliability"]
+    gates = {gate["name"]: gate["passed"] for gate in status["stopping"]["gates"]}
+    assert gates.keys() == {"posterior", "audit", "coverage"}
+    text = CliRunner().invoke(main, ["status", "--ledger", str(study.ledger)]).stdout
+    assert "End of the study" in text
+    assert "continue: not yet passed" in text
+
+
 def test_round_is_repeated_from_ledger_and_seed(study):
     """Each round follows from the judgments collected before it, in spite of later ones."""
     study.publish()

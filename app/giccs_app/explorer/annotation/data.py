@@ -92,10 +92,16 @@ def compute_figures(judgments: Judgments) -> AnnotationFigures:
 
 
 def consistency(judgments: Judgments) -> dict[str, ResultTable]:
-    """Return ``reliability`` over 100 random splits and ``agreement`` with intervals."""
+    """Return ``reliability`` over 100 random splits and ``agreement`` with intervals.
+
+    For an adaptive study, ``stopping`` has the evidence of its end instead.
+    """
+    from bws.adaptive import stopping
     from bws.chance_agreement import agreement
     from bws.split_half import reliability
 
+    if judgments.is_adaptive:
+        return {"stopping": stopping(judgments).result_table()}
     return {
         "reliability": reliability(judgments, split="annotation").result_table(),
         "agreement": agreement(judgments, intervals=True).result_table(),

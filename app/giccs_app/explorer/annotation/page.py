@@ -298,8 +298,9 @@ def _show_positions(figures: AnnotationFigures, titles: Mapping[str, str]) -> No
 def _show_consistency(progress: AnnotationProgress) -> None:
     judgments = progress.judgments
     assert judgments is not None
-    st.subheader(say("annotation.reliability"), anchor=False)
-    st.markdown(say("annotation.reliability_said"))
+    kind = "stopping" if judgments.is_adaptive else "reliability"
+    st.subheader(say(f"annotation.{kind}"), anchor=False)
+    st.markdown(say(f"annotation.{kind}_said"))
     if len(judgments) > MAX_JUDGMENTS_AT_ONCE and not links.toggle(
         "consistency", say("annotation.compute")
     ):

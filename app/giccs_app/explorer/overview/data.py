@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from bws.adaptive import stopping
 from bws.chance_agreement import agreement
 from bws.metadata import By
 from bws.records import Judgments
@@ -67,11 +68,14 @@ def judged_tuples(study: Study) -> tuple[Judgments | None, By]:
 def consistency(study: Study, trials: int = 100, seed: int = 0) -> dict[str, ResultTable]:
     """Return ``reliability`` and ``agreement``, overall and by source and turns (GiCCS, Tables 3 and 1).
 
-    Empty if there are no judgments of the benchmark items.
+    For an adaptive study, ``stopping`` has the evidence of its end instead. Empty if there are no judgments
+    of the benchmark items.
     """
     judgments, by = judged_tuples(study)
     if judgments is None:
         return {}
+    if judgments.is_adaptive:
+        return {"stopping": stopping(judgments).result_table()}
     split_half = reliability(judgments, split="annotation", trials=trials, seed=seed, by=by)
     return {
         "reliability": split_half.result_table(),

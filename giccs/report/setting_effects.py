@@ -27,6 +27,7 @@ from giccs.measures.results import (
 )
 
 __all__ = [
+    "EFFECT_TABLES",
     "effects_document",
     "history_pairs",
     "history_table",
@@ -76,10 +77,15 @@ def history_table(results: Sequence[Result]) -> ResultTable | None:
     columns = [
         Column("model", "model"),
         Column("history", "history"),
-        Column("without", "ρ without", ".3f"),
-        Column("with", "ρ with", ".3f"),
-        Column("difference", "difference [95 %]", "+.3f"),
-        Column("within_difference", "ρ within dialogues, difference [95 %]", "+.3f"),
+        Column("without", "ρ without", ".3f", source="without"),
+        Column("with", "ρ with", ".3f", source="with"),
+        Column("difference", "difference [95 %]", "+.3f", source="difference"),
+        Column(
+            "within_difference",
+            "ρ within dialogues, difference [95 %]",
+            "+.3f",
+            source="within_difference",
+        ),
     ]
     return ResultTable(columns, rows, notes, title="Effect of the history") if rows else None
 
@@ -137,8 +143,11 @@ def prompt_table(results: Sequence[Result]) -> ResultTable | None:
         Column("model", "model"),
         Column("history", "history"),
         Column("prompts", "prompts"),
-        *(Column(name, f"{name} ρ", ".3f") for name in ("minimum", "median", "maximum")),
-        Column("range", "maximum - minimum [95 %]", ".3f"),
+        *(
+            Column(name, f"{name} ρ", ".3f", source=name)
+            for name in ("minimum", "median", "maximum")
+        ),
+        Column("range", "maximum - minimum [95 %]", ".3f", source="range"),
         Column("lowest", "lowest"),
         Column("highest", "highest"),
         Column("ranks", "ranks"),
@@ -215,6 +224,10 @@ def paired_difference(first: Result, second: Result) -> Mapping[str, Estimate]:
     return paired_correlations(first_values, second_values, score, dialogue)
 
 
+EFFECT_TABLES = {"history_effects": history_table, "prompts": prompt_table}
+"""Key of the rows of a table in JSON -> the table of the results of one task and data set."""
+
+
 def effects_document(results: Sequence[Result]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of both tables per task and data set, for JSON; empty without such results."""
     groups: dict[tuple[str, str], list[Result]] = {}
@@ -223,9 +236,10 @@ def effects_document(results: Sequence[Result]) -> dict[str, list[dict[str, Any]
             groups.setdefault(comparison_key(result), []).append(result)
     document: dict[str, list[dict[str, Any]]] = {}
     for group in groups.values():
-        for name, table in (("history_effects", history_table), ("prompts", prompt_table)):
+        for name, table in EFFECT_TABLES.items():
             if effects := table(group):
-                labels = {"task": group[0].task, "data": data_of(group[0])}
+                task, content = comparison_key(group[0])
+                labels = {"task": task, "data": data_of(group[0]), "content": content}
                 document.setdefault(name, []).extend(
                     labels | _row_document(effects, row) for row in effects.rows
                 )

@@ -230,8 +230,11 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
 
 def _source_of_results(inputs: Inputs) -> Source:
     """Return the output of giccs-report: all results and, with judgments, the noise ceiling."""
+    from giccs.report.setting_effects import effects_document
+
     command = f"giccs-report {inputs.results_folder} --json"
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
+    document |= effects_document(_with_predictions(inputs, inputs.results))
     if inputs.judgments is None or not _pairwise_results(inputs):
         return Source(command, document)
     from giccs.measures.ceiling import cached_ceiling
@@ -256,7 +259,8 @@ def _pairwise_results(inputs: Inputs) -> list[IndexedResult]:
 def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
     """Yield sections for pairwise results on this benchmark and multiple-choice results on any."""
     if pairs := _pairwise_results(inputs):
-        yield _pairwise_section(sorted(pairs, key=_correlation_key), source)
+        effects = _effects(inputs, [result for _, result in pairs], source)
+        yield _pairwise_section(sorted(pairs, key=_correlation_key), source, effects)
     indexed = enumerate(inputs.results)
     if choices := [
         indexed_result
@@ -278,7 +282,9 @@ def _descending(estimate: Estimate) -> float:
     return math.inf if math.isnan(estimate.value) else -estimate.value
 
 
-def _pairwise_section(pairs: Sequence[IndexedResult], source: Source) -> Section:
+def _pairwise_section(
+    pairs: Sequence[IndexedResult], source: Source, effects: Sequence[Table]
+) -> Section:
     text = [
         "Correlation between the model’s similarity of two utterances and the scores, with 95 % intervals "
         "over dialogues."
@@ -286,7 +292,7 @@ def _pairwise_section(pairs: Sequence[IndexedResult], source: Source) -> Section
     if "ceiling" in source.document:
         text += _describe_ceiling(source)
     commands = [source.command, *_evaluation_commands(pairs)]
-    tables = [_correlations(pairs, source), *_orders(pairs, source)]
+    tables = [_correlations(pairs, source), *_orders(pairs, source), *effects]
     by_part = _by_part(pairs, source)
     tables += [by_part] if by_part.rows else []
     figures = [_leaderboard(pairs, source)]
@@ -327,6 +333,35 @@ def _orders(pairs: Sequence[IndexedResult], source: Source) -> list[Table]:
     sources = [f"/results/{index}/metrics" for index, _ in pairs]
     table = order_table([result for _, result in pairs], _display_names(pairs), sources)
     return [source.table(replace(table, notes=[ORDER_NOTE]))] if table else []
+
+
+def _effects(inputs: Inputs, results: Sequence[Result], source: Source) -> list[Table]:
+    """Return the tables of what history and prompts change in the results on this benchmark."""
+    from giccs.measures.results import comparison_key
+    from giccs.report.setting_effects import EFFECT_TABLES
+
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in _with_predictions(inputs, results):
+        groups.setdefault(comparison_key(result), []).append(result)
+    return [
+        source.table(replace(table, sources=_sources(source, name, key)))
+        for key, group in groups.items()
+        for name, table_of in EFFECT_TABLES.items()
+        if (table := table_of(group))
+    ]
+
+
+def _sources(source: Source, name: str, key: tuple[str, str]) -> list[str]:
+    """Return the JSON Pointers of the rows of a table of effects, of one task and data set."""
+    rows = enumerate(source.document[name])
+    return [f"/{name}/{n}" for n, row in rows if (row["task"], row["content"]) == key]
+
+
+def _with_predictions(inputs: Inputs, results: Sequence[Result]) -> list[Result]:
+    from giccs.measures.results import Store
+    from giccs.report.setting_effects import with_needed_predictions
+
+    return with_needed_predictions(results, Store(inputs.path(inputs.results_folder)))
 
 
 def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:

@@ -145,7 +145,7 @@ def _format_field(value: object) -> str:
     """
     if isinstance(value, Mapping):
         return str(value.get("name", ", ".join(f"{name} {value}" for name, value in value.items())))
-    return str(value)
+    return "none" if value is None else str(value)
 
 
 def metric_of(result: Result, metric: str) -> Estimate:

@@ -39,11 +39,14 @@ asked = [
     Instance("loglikelihood", {}, (prompt, option), n)
     for prompt, options in questions for n, option in enumerate(options)
 ]
-model.loglikelihood(asked[:5], disable_tqdm=True)
+model.loglikelihood(asked, disable_tqdm=True)
+# The search for the batch size is not measured.
+model.batch_size_per_gpu = model.batch_sizes.get(0) or model._detect_batch_size()
 start = time.perf_counter()
 found = model.loglikelihood(asked, disable_tqdm=True)
 seconds = time.perf_counter() - start
-json.dump({"seconds": seconds, "scores": [score for score, _ in found]}, open(answer, "w"))
+scores = [score for score, _ in found]
+json.dump({"seconds": seconds, "scores": scores, "batch": model.batch_size}, open(answer, "w"))
 """
 
 
@@ -209,7 +212,8 @@ def multiple_choice(
             )
             return
         theirs = of_harness(peer, folder, questions, device, dtype)
-    report.line("lm-evaluation-harness, automatic batch", theirs["seconds"], tokens, flops)
+    more = f"  batch size {theirs['batch']}, found by memory"
+    report.line("lm-evaluation-harness", theirs["seconds"], tokens, flops, more)
     ours = [option.logprob for options in found.options for option in options]
     far = max(abs(a - b) for a, b in zip(ours, theirs["scores"], strict=True))
     print(

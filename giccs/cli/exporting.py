@@ -67,7 +67,7 @@ def export_lm_eval(
     language: str | None,
     folder: str,
     template: str | None,
-    answer: str,
+    answer: str | None,
     seed: int,
 ) -> None:
     """Export the multiple-choice questions as a task of lm-evaluation-harness.

@@ -129,15 +129,17 @@ def within_dialogue_pairs(
 def accuracy_pairs(
     correct: Floats, score: Floats, dialogue: Ints, target: float
 ) -> list[PairDifference]:
-    """Compare accuracies by the exact McNemar test.
+    """Compare accuracies by the exact McNemar test, or by the paired t-test for means of several answers.
 
-    correct: (M, D), 1 for a correct answer and 0 for another. The interval is that of `paired_shares`; score
-    and dialogue are ignored.
+    correct: (M, D), 1 for a correct answer and 0 for another, or the share of correct answers to a question.
+    The interval is that of `paired_shares`, or of the t-test; score and dialogue are ignored.
     """
     n_pairs = math.comb(len(correct), 2)
     return _adjusted(
         [
             _mcnemar_tested(first, second, correct, target, n_pairs)
+            if np.isin(correct[[first, second]], (0, 1)).all()
+            else _means_tested(first, second, correct, target, n_pairs)
             for first, second in combinations(range(len(correct)), 2)
         ]
     )
@@ -181,6 +183,17 @@ def _untested_reason(pair: PairDifference, stderr: float) -> str:
     if stderr <= STDERR_TOLERANCE:
         return "the difference is the same in every dialogue: no standard error, no test"
     return ""
+
+
+def _means_tested(
+    first: int, second: int, values: Floats, target: float, n_pairs: int
+) -> PairDifference:
+    """Compare the means of one value per dialogue."""
+    difference = values[first] - values[second]
+    n = len(difference)
+    pair = PairDifference(first, second, float(np.mean(difference)), n)
+    stderr = float(np.std(difference, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    return _t_tested(pair, stderr, target, n_pairs)
 
 
 def _mcnemar_tested(

@@ -94,6 +94,8 @@ class Signature(TypedDict, total=False):
     """Settings of a training, with their names in recipes."""
     template: Any
     answer: str
+    choice: str
+    """Method of choice of generated answers: ``logprobs`` or ``generation``; absent for likelihoods."""
     permutations: int
     chat_template: bool
     interval: Any
@@ -248,6 +250,7 @@ def prompt_of(result: Result) -> str:
         return ""
     labels = [str(signature["template"]["name"])]
     labels += ["letter"] if signature["answer"] == "letter" else []
+    labels += [str(signature["choice"])] if "choice" in signature else []
     labels += ["chat"] if signature["chat_template"] else []
     labels += [f"{signature['permutations']} orders"] if signature["permutations"] > 1 else []
     return ", ".join(labels)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from giccs.models.abilities import Response
 from giccs.models.devices import input_device
 from giccs.models.encoding import out_of_memory
 from giccs.progress import Progress
@@ -19,7 +20,7 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["TOLERANCE", "Greedy", "answered", "must_fit"]
+__all__ = ["TOLERANCE", "Greedy", "must_fit", "responses"]
 
 Ids = tuple[int, ...]
 
@@ -152,15 +153,16 @@ class Greedy:
         return read + padding if self._reads_first else padding + read
 
 
-def answered(
+def responses(
     greedy: Greedy, tokenizer: Any, prompts: Sequence[Ids], max_tokens: int, progress: Progress
-) -> list[str]:
-    """Return the answers to prompts as text, in their order; equal prompts are processed once."""
+) -> list[Response]:
+    """Return the answers to prompts, in their order; equal prompts are processed once."""
     distinct = list(dict.fromkeys(prompts))
     work = progress(greedy.run(distinct, max_tokens), "answering", len(distinct))
     answers = {
-        distinct[index]: tokenizer.decode(
-            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        distinct[index]: Response(
+            tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False),
+            "length" if len(ids) == max_tokens else "stop",
         )
         for index, ids in work
     }

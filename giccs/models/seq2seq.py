@@ -14,7 +14,7 @@ from bws.problems import InputError, Problem
 from giccs.models.abilities import GeneratingModel
 from giccs.models.checkpoint import located, stated_kind
 from giccs.models.devices import devices
-from giccs.models.generation import Greedy, answered, must_fit
+from giccs.models.generation import Greedy, must_fit, responses
 from giccs.models.loading import LIMITS, Loaded, Source, checked_config, load
 from giccs.models.quantisation import precision, quantised_as, quantised_with
 from giccs.models.weights import unused_weights
@@ -98,9 +98,10 @@ class Seq2SeqModel(GeneratingModel):
         for prompt in ids:
             loaded.counter.ids(prompt)
         try:
-            return answered(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
+            answers = responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
         except ValueError as error:
             raise InputError(Problem(self.name, None, str(error))) from error
+        return [answer.text for answer in answers]
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the maximum number of prompts in a batch."""

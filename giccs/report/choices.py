@@ -20,7 +20,11 @@ TITLES = {
     "accuracy_bytes": "per byte",
     "accuracy_pmi": "PMI",
     "rank_spearman": "ρ within dialogues [95 %]",
+    "invalid": "no option [95 %]",
+    "consistency": "same choice in two orders [95 %]",
 }
+PLAIN = ("rank_spearman", "invalid", "consistency")
+"""Metrics that are printed with their interval, without standard error."""
 
 
 def choice_tables(results: Sequence[Result]) -> list[ResultTable]:
@@ -62,7 +66,10 @@ def choice_table(results: Sequence[Result]) -> ResultTable:
         for history, metrics in _histories(result)
     ]
     labels = [Column(name, name) for name in ("model", "prompt", "history")]
-    metrics = [Column(name, TITLES[name], ".3f", best="max") for name in names]
+    metrics = [
+        Column(name, TITLES[name], ".3f", best="min" if name == "invalid" else "max")
+        for name in names
+    ]
     return ResultTable([*labels, *metrics, Column("questions", "questions")], rows)
 
 
@@ -167,7 +174,8 @@ def _result_sentences(result: Result) -> Iterator[str]:
     for history, metrics in _histories(result):
         yield f"{history} history: {'; '.join(_accuracy_remarks(metrics['accuracy']))}."
     yield _difference_sentence(result.metrics["accuracy_difference"])
-    yield _rank_difference_sentence(result.metrics["rank_spearman_difference"])
+    if "rank_spearman_difference" in result.metrics:
+        yield _rank_difference_sentence(result.metrics["rank_spearman_difference"])
     if remark := other_reasons(result.metrics["accuracy"]):
         yield f"{remark}."
 
@@ -181,16 +189,21 @@ def _accuracy_remarks(accuracy: Estimate) -> Iterator[str]:
         )
     letters = ", ".join(f"{letter} {count}" for letter, count in accuracy.extra["chosen"].items())
     yield f"letters chosen: {letters}"
+    if not math.isnan(bias := accuracy.extra.get("position_bias", math.nan)):
+        p = accuracy.extra["position_p"]
+        test = "untested" if math.isnan(p) else f"p = {p:.3f}"
+        yield f"position bias: {bias:.3f} ({test})"
     if "same_choice" in accuracy.extra:
-        same, single = accuracy.extra["same_choice"], accuracy.extra["single_order"]
-        yield f"same choice in all orders: {same} of {accuracy.n}"
-        yield f"accuracy of a single order: {single:.3f}"
+        yield f"same choice in all orders: {accuracy.extra['same_choice']} of {accuracy.n}"
+    if "single_order" in accuracy.extra:
+        yield f"accuracy of a single order: {accuracy.extra['single_order']:.3f}"
     if accuracy.reason:
         yield accuracy.reason
 
 
 def _difference_sentence(difference: Estimate) -> str:
-    p = difference.extra["p"]
+    p, is_t_test = difference.extra["p"], difference.extra.get("test") == "t"
+    test, only = ("paired t-test", "in more orders") if is_t_test else ("exact McNemar", "only")
     more = "more" if difference.value > 0 else "fewer"
     verdict = (
         f"the model answers {more} questions correctly with history"
@@ -198,8 +211,8 @@ def _difference_sentence(difference: Estimate) -> str:
         else "no significant difference between with and without history"
     )
     return (
-        f"correct only with history: {difference.extra['only_with']}, only without: "
-        f"{difference.extra['only_without']} (exact McNemar p = {p:.3f}): {verdict}."
+        f"correct {only} with history: {difference.extra['only_with']}, {only} without: "
+        f"{difference.extra['only_without']} ({test} p = {p:.3f}): {verdict}."
     )
 
 
@@ -215,7 +228,7 @@ def _rank_difference_sentence(difference: Estimate) -> str:
 
 
 def _choice_cell(name: str, estimate: Estimate | None) -> Cell:
-    if estimate is None or name == "rank_spearman" or math.isnan(estimate.value):
+    if estimate is None or name in PLAIN or math.isnan(estimate.value):
         return estimate
     text = plus_minus(estimate)
     return NumberText(f"{text} {limits(estimate)}" if name == "accuracy" else text, estimate.value)

@@ -340,14 +340,15 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
     """Yield one row per history.
 
     The chosen option has the highest mean log-likelihood over the orders; ties are resolved in display order,
-    as in the metrics.
+    as in the metrics. For generated answers, the value is the share of orders with a correct choice.
     """
     import polars as pl
 
     assert result.predictions is not None
+    is_generated = "outcome" in result.predictions
     options = result.predictions.group_by(
         ["history", "dialogue_id", "utterance_id"], maintain_order=True
-    ).agg(pl.col("logprob").mean(), pl.col("gold", "score").first())
+    ).agg(pl.mean("logprob", "chosen"), pl.col("gold", "score").first())
     for group in result.groups:
         if set(group.by) != {"history"}:
             continue
@@ -355,7 +356,12 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
         questions = history_options.sort("dialogue_id", maintain_order=True).partition_by(
             "dialogue_id"
         )
-        correct = [q["gold"][int(np.argmax(q["logprob"].to_numpy()))] for q in questions]
+        correct = [
+            q.filter("gold")["chosen"].sum()
+            if is_generated
+            else q["gold"][int(np.argmax(q["logprob"].to_numpy()))]
+            for q in questions
+        ]
         yield _Row(
             result,
             str(group.by["history"]),

@@ -83,13 +83,25 @@ class TaskOptions:
         metavar="NAME|FILE",
     )
     language: str | None = option(None, LANGUAGE_HELP, parse=language_tag, metavar="TAG")
-    answer: str = option(
-        "sentence",
-        "Continuation of the prompt: the sentence or its letter.",
+    answer: str | None = option(
+        None,
+        "Answer to a question: the sentence or its letter.  [default: sentence; letter if it is generated]",
         choices=("sentence", "letter"),
     )
     permutations: int = option(
         1, "Average over N cyclic orders of the options.", bounds=(1, 26), metavar="N"
+    )
+    choose_by: str | None = option(
+        None,
+        "Choice of an option: by the likelihood of each answer, the log-probabilities of letters in the "
+        "answer of a chat server, or a generated answer.  [default: the first that the model supports]",
+        choices=("likelihood", "logprobs", "generation"),
+    )
+    max_tokens: int = option(
+        1024,
+        "Maximum number of tokens of a generated answer, with its reasoning.",
+        bounds=(1, 1_000_000),
+        metavar="N",
     )
     chat_template: bool = option(False, "Use the model's chat template.")
     split: str = option(

@@ -1,7 +1,8 @@
 """Multiple-choice STS (paper section 5.1.2, Table 6): choice of an utterance by a causal model.
 
 The prompt contains a dialogue and its five utterances. The model's answer is the utterance with the highest
-likelihood, and the gold option is the one judged most similar to the last turn.
+likelihood, or that of a generated answer, and the gold option is the one judged most similar to the last
+turn.
 """
 
 from __future__ import annotations
@@ -19,10 +20,18 @@ from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.languages import base_language, language_tag, required_language
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, TaskOutput
-from giccs.models.abilities import LikelihoodModel
+from giccs.models.abilities import LetterModel, LikelihoodModel, RespondingModel, Response
 from giccs.progress import Progress, silent
 from giccs.prompts import LETTERS, Template, default_template, open_template
 from giccs.tasks import CHOICES, TaskKind, TaskOptions
+from giccs.tasks.answer_parsing import PARSER_VERSION, instruction_for, outcome_of
+from giccs.tasks.generated_choices import (
+    Choice,
+    ConditionChoices,
+    QuestionChoices,
+    choice_differences,
+    choice_metrics,
+)
 from giccs.tasks.pairwise import SUBSET_FIELDS, subset_rows
 from giccs.tasks.questions import (
     HISTORIES,
@@ -51,6 +60,13 @@ log = logging.getLogger(__name__)
 NO_DIALOGUE = "none"
 Key = tuple[str, int, int]
 """History, question, order."""
+Condition = ConditionScores | ConditionChoices
+ABILITIES: Mapping[str, type] = {
+    "likelihood": LikelihoodModel,
+    "logprobs": LetterModel,
+    "generation": RespondingModel,
+}
+"""Method of choice -> ability of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +83,30 @@ class ScoredQuestion:
 class MultipleChoice:
     """Accuracy with and without the dialogue's history, and their difference.
 
-    `permutations`: number of cyclic orders of the options over which likelihoods are averaged. `answer`:
-    continuation of the prompt, the ``sentence`` or its ``letter``. `template`: prompt template, by default
-    that of the benchmark's language; `language` is the language of items that state none.
+    `permutations`: number of cyclic orders of the options over which likelihoods, or accuracies of generated
+    answers, are averaged. `answer`: continuation of the prompt, the ``sentence`` or its ``letter``; by
+    default the sentence, or the letter of generated answers. `template`: prompt template, by default that of
+    the benchmark's language; `language` is the language of items that state none. `choose_by`:
+    ``likelihood``, ``logprobs`` (of letters) or ``generation``, by default the first that the model supports.
+    `max_tokens`: maximum length of a generated answer with its reasoning.
     """
 
     template: Template | None = None
     histories: tuple[str, ...] = HISTORIES
-    answer: str = "sentence"
+    answer: str | None = None
     permutations: int = 1
     chat_template: bool = False
     seed: int = 0
     resamples: int = 1000
     language: str | None = None
+    choose_by: str | None = None
+    max_tokens: int = 1024
     name: str = field(default="multiple-choice-sts", init=False)
     default_data: ClassVar[str] = SAMPLE
     read: ClassVar = staticmethod(read_benchmark)
 
     def __post_init__(self) -> None:
-        for name in ("answer", "permutations"):
+        for name in ("answer", "permutations", "choose_by", "max_tokens"):
             if problem := problem_with(TaskOptions, name, getattr(self, name)):
                 raise ValueError(problem)
         if not self.histories or set(self.histories) - set(HISTORIES):
@@ -98,9 +119,39 @@ class MultipleChoice:
 
     def refuses(self, model: Any) -> str:
         """Return why the model is unsuitable, with a remedy, or an empty string."""
-        return missing_ability_reason(model, LikelihoodModel, self.name) or no_chat_template_reason(
-            model, chat_template=self.chat_template
-        )
+        if self.choose_by is None and isinstance(model, RespondingModel):
+            reason = ""
+        else:
+            reason = missing_ability_reason(
+                model, ABILITIES[self.choose_by or "likelihood"], self.name
+            )
+        if self.choose_by == "logprobs" and self.answer == "sentence":
+            reason = reason or "--choose-by logprobs is for letters; omit --answer sentence"
+        return reason or no_chat_template_reason(model, chat_template=self.chat_template)
+
+    def choice_method(self, model: Any) -> str:
+        """Return the method of choice, ``likelihood``, ``logprobs`` or ``generation``.
+
+        The server of a chat model may get a test request. Raises InputError if it does not return the
+        requested log-probabilities.
+        """
+        if self.choose_by in ("likelihood", "generation"):
+            return str(self.choose_by)
+        if self.choose_by is None and isinstance(model, LikelihoodModel):
+            return "likelihood"
+        may_use_letters = isinstance(model, LetterModel) and self.answer != "sentence"
+        if may_use_letters and model.has_letters():
+            return "logprobs"
+        if self.choose_by == "logprobs":
+            message = (
+                "the server returns no log-probabilities of letters; use --choose-by generation"
+            )
+            raise InputError(Problem(model.name, None, message))
+        return "generation"
+
+    def answer_kind(self, method: str) -> str:
+        """Return ``sentence`` or ``letter``, by default depending on the method of choice."""
+        return self.answer or ("sentence" if method == "likelihood" else "letter")
 
     def template_for(self, benchmark: Benchmark) -> Template:
         """Return the prompt template: the given one, or that of the benchmark's language.
@@ -135,22 +186,39 @@ class MultipleChoice:
     def parameters(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return the settings that determine the metrics besides model, data and version."""
         template = self.template_for(benchmark)
+        method = self.choice_method(model)
         return {
             "history": "both" if len(self.histories) > 1 else self.histories[0],
             "template": {"name": template.name, "sha256": template.digest},
-            "answer": self.answer,
+            "answer": self.answer_kind(method),
             "permutations": self.permutations,
             "chat_template": self.chat_template,
+            **self._generation_parameters(model, method, template),
             "option_order": {"seed": self.seed},
             "interval": interval_signature("dialogue", self.resamples, self.seed),
         }
 
-    def measure(
-        self, model: CausalModel, benchmark: Benchmark, progress: Progress = silent
-    ) -> TaskOutput:
-        """Score every question in every order, with and without history, and compute the metrics."""
+    def _generation_parameters(self, model: Any, method: str, template: Template) -> dict[str, Any]:
+        if method == "likelihood":
+            return {}
+        return {
+            "choice": method,
+            "instruction": instruction_for(self.answer_kind(method), template.language),
+            **(
+                {"max_tokens": self.max_tokens, "parser": PARSER_VERSION}
+                if method == "generation"
+                else {}
+            ),
+            **model.response_settings(),
+        }
+
+    def measure(self, model: Any, benchmark: Benchmark, progress: Progress = silent) -> TaskOutput:
+        """Ask every question in every order, with and without history, and compute the metrics."""
         questions, n_excluded = self.questions_for(benchmark)
         log.debug("%d questions, %d dialogues skipped", len(questions), n_excluded)
+        method = self.choice_method(model)
+        if method != "likelihood":
+            return self._measure_choices(model, benchmark, questions, n_excluded, method, progress)
         scored = self._score_questions(model, self.template_for(benchmark), questions, progress)
         log.debug("%d prompts scored; measuring, %d resamples", len(scored), self.resamples)
         conditions = {
@@ -172,7 +240,7 @@ class MultipleChoice:
 
         Letters have equal lengths, and the numbers of tokens may be unknown.
         """
-        names = [*MEASURES] if self.answer == "sentence" else ["accuracy", "accuracy_pmi"]
+        names = [*MEASURES] if self.answer != "letter" else ["accuracy", "accuracy_pmi"]
         if any(score.tokens is None for question in scored.values() for score in question.scores):
             names = [name for name in names if name != "accuracy_tokens"]
         return names
@@ -203,7 +271,7 @@ class MultipleChoice:
         from giccs.models.abilities import Prompt
 
         chat = model.render_chat if self.chat_template else None
-        renderer = QuestionRenderer(template, self.answer, chat)
+        renderer = QuestionRenderer(template, self.answer_kind("likelihood"), chat)
         prompts = {
             (history, index, order): renderer.render(question, order, history)
             for history in (*self.histories, NO_DIALOGUE)
@@ -237,23 +305,93 @@ class MultipleChoice:
         scores = tuple(question_scores(index, question) for index, question in enumerate(questions))
         return ConditionScores(scores, self.resamples, self.seed)
 
+    def _measure_choices(
+        self,
+        model: Any,
+        benchmark: Benchmark,
+        questions: Sequence[Question],
+        n_excluded: int,
+        method: str,
+        progress: Progress,
+    ) -> TaskOutput:
+        """Generate an answer to every question in every order, and compute the metrics."""
+        template = self.template_for(benchmark)
+        if not template.lists_options:
+            message = (
+                "has no options, which generated answers require; expected a line with {option}"
+            )
+            raise InputError(Problem(template.name, None, message))
+        kind = self.answer_kind(method)
+        renderer = QuestionRenderer(template, kind)
+        instruction = instruction_for(kind, template.language)
+        prompts = {
+            (
+                history,
+                index,
+                order,
+            ): f"{instruction}\n\n{renderer.render(question, order, history).prompt}"
+            for history in self.histories
+            for index, question in enumerate(questions)
+            for order in self._orders(question)
+        }
+        if self.chat_template:
+            prompts = {key: model.render_chat(prompt) for key, prompt in prompts.items()}
+        texts = [*prompts.values()]
+        responses = (
+            model.letter_responses(texts, progress)
+            if method == "logprobs"
+            else model.respond(texts, self.max_tokens, progress)
+        )
+        choices = {
+            key: _choice(questions[key[1]], key[2], prompt, response, method)
+            for (key, prompt), response in zip(prompts.items(), responses, strict=True)
+        }
+        conditions = {
+            history: ConditionChoices(
+                tuple(
+                    QuestionChoices(
+                        question,
+                        tuple(choices[history, index, order] for order in self._orders(question)),
+                    )
+                    for index, question in enumerate(questions)
+                ),
+                self.resamples,
+                self.seed,
+            )
+            for history in self.histories
+        }
+        return TaskOutput(
+            metrics=_add_exclusion_remark(
+                _metrics(conditions, (), range(len(questions))), n_excluded
+            ),
+            groups=tuple(_groups(questions, conditions, ())),
+            environment=benchmark.provenance(),
+            predictions=_choices_table(questions, choices, kind),
+        )
+
     def _orders(self, question: Question) -> range:
         return range(min(self.permutations, len(question.options)))
 
 
 def _metrics(
-    conditions: Mapping[str, ConditionScores], accuracies: Sequence[str], rows: Sequence[int]
+    conditions: Mapping[str, Condition], accuracies: Sequence[str], rows: Sequence[int]
 ) -> dict[str, Estimate]:
     if len(conditions) == 1:
         (condition,) = conditions.values()
         return condition.metrics(accuracies, rows)
-    pair = conditions["with"], conditions["without"]
-    return average_metrics(*pair, accuracies, rows) | history_differences(*pair, accuracies, rows)
+    first, second = conditions["with"], conditions["without"]
+    if isinstance(first, ConditionChoices) and isinstance(second, ConditionChoices):
+        return choice_metrics([first, second], rows) | choice_differences(first, second, rows)
+    assert isinstance(first, ConditionScores)
+    assert isinstance(second, ConditionScores)
+    return average_metrics(first, second, accuracies, rows) | history_differences(
+        first, second, accuracies, rows
+    )
 
 
 def _groups(
     questions: Sequence[Question],
-    conditions: Mapping[str, ConditionScores],
+    conditions: Mapping[str, Condition],
     accuracies: Sequence[str],
 ) -> Iterator[Group]:
     subsets = [
@@ -281,13 +419,24 @@ def open_tasks(options: TaskOptions) -> list[MultipleChoice]:
             options.chat_template,
             options.seed,
             language=language_tag(options.language) if options.language else None,
+            choose_by=options.choose_by,
+            max_tokens=options.max_tokens,
         )
     ]
 
 
 TASK = TaskKind(
     open_tasks,
-    option_names=("history", "template", "language", "answer", "permutations", "chat_template"),
+    option_names=(
+        "history",
+        "template",
+        "language",
+        "answer",
+        "permutations",
+        "chat_template",
+        "choose_by",
+        "max_tokens",
+    ),
     results=CHOICES,
 )
 
@@ -369,3 +518,64 @@ def _prediction_rows(
             "prompt_alone": without_dialogue.prompt,
             "logprob_alone": without_dialogue.scores[position].logprob,
         }
+
+
+def _choice(question: Question, order: int, prompt: str, response: Response, method: str) -> Choice:
+    """Return the choice in a response: the most likely letter, or that of the text."""
+    utterances = [
+        question.options[index].utterance.strip() for index in question.option_indices(order)
+    ]
+    if method == "generation":
+        return Choice(prompt, response, *outcome_of(response, utterances))
+    letters = {
+        letter: response.letters[letter]
+        for letter in LETTERS[: len(utterances)]
+        if letter in response.letters
+    }
+    best = [letter for letter in letters if letters[letter] == max(letters.values())]
+    is_unique = len(best) == 1
+    return Choice(
+        prompt, response, best[0] if is_unique else "", "answered" if is_unique else "unparsable"
+    )
+
+
+def _choices_table(
+    questions: Sequence[Question], choices: Mapping[Key, Choice], kind: str
+) -> polars.DataFrame:
+    """Return a table with one row per option: prompt, response and whether the option was chosen."""
+    import polars
+
+    rows = [
+        {
+            "dialogue_id": questions[index].dialogue_id,
+            "utterance_id": item.utterance_id,
+            "history": history,
+            "order": order,
+            "letter": LETTERS[position],
+            "prompt": choice.prompt,
+            "answer": LETTERS[position] if kind == "letter" else item.utterance.strip(),
+            "logprob": choice.response.letters.get(LETTERS[position]),
+            "tokens": None,
+            "bytes": None,
+            "chosen": choice.letter == LETTERS[position],
+            "gold": bool(questions[index].gold[option]),
+            "score": item.score,
+            "prompt_alone": None,
+            "logprob_alone": None,
+            "response": choice.response.text,
+            "reasoning": choice.response.reasoning,
+            "end": choice.response.end,
+            "outcome": choice.outcome,
+        }
+        for (history, index, order), choice in choices.items()
+        for position, option in enumerate(questions[index].option_indices(order))
+        for item in [questions[index].options[option]]
+    ]
+    types: dict[str, Any] = {
+        "logprob": polars.Float64,
+        "tokens": polars.Int64,
+        "bytes": polars.Int64,
+        "prompt_alone": polars.String,
+        "logprob_alone": polars.Float64,
+    }
+    return polars.DataFrame(rows, schema_overrides=types)

@@ -9,8 +9,10 @@ from giccs.models.abilities import (
     DescribedModel,
     EncodableModel,
     GeneratingModel,
+    LetterModel,
     LikelihoodModel,
     PairModel,
+    RespondingModel,
     SidedModel,
     VectorModel,
 )
@@ -25,6 +27,16 @@ ABILITY_HINTS: dict[type, tuple[str, str, str]] = {
         "returns no likelihoods",
         "a causal language model",
         "causal:FOLDER, or completions:NAME on a server",
+    ),
+    RespondingModel: (
+        "does not generate answers",
+        "a text generation model",
+        "causal:FOLDER or chat:NAME",
+    ),
+    LetterModel: (
+        "returns no log-probabilities of letters",
+        "a chat model on a server",
+        "chat:NAME",
     ),
     GeneratingModel: (
         "does not generate text",

@@ -93,7 +93,7 @@ def export_task(
     target = Path(folder)
     provenance = provenance or read_provenance(benchmark)
     questions = task.questions_for(benchmark)[0]
-    renderer = QuestionRenderer(task.template_for(benchmark), task.answer)
+    renderer = QuestionRenderer(task.template_for(benchmark), task.answer_kind("likelihood"))
     names = {
         history: task_name(benchmark.name, "multiple_choice", history)
         for history in ("with", "without")

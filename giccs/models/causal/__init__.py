@@ -22,13 +22,15 @@ from giccs.models.abilities import (
     LikelihoodModel,
     OptionScore,
     Prompt,
+    RespondingModel,
+    Response,
     Scored,
     check_prompts,
 )
 from giccs.models.causal.scoring import Scorer
 from giccs.models.causal.tokens import Boundary, TokenQuestion, grow
 from giccs.models.devices import devices
-from giccs.models.generation import Greedy, answered, must_fit
+from giccs.models.generation import Greedy, must_fit, responses
 from giccs.models.loading import Loaded, Source, find_causal, load
 from giccs.models.quantisation import precision, quantised_as, quantised_with
 from giccs.models.weights import unused_weights
@@ -51,7 +53,9 @@ def open_causal(name: str, location: str = "", options: ModelOptions | None = No
     return CausalModel(name, find_causal(name, location or name, options), options)
 
 
-class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, LikelihoodModel):
+class CausalModel(
+    ChatTemplateModel, EncodableModel, GeneratingModel, LikelihoodModel, RespondingModel
+):
     """A causal language model, loaded on first use."""
 
     name: str
@@ -104,6 +108,16 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
     def generate(
         self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
     ) -> list[str]:
+        """Return the text of `respond`."""
+        return [answer.text for answer in self.respond(prompts, max_tokens, progress)]
+
+    def response_settings(self) -> Mapping[str, Any]:
+        """Return no settings: answers are greedy."""
+        return {}
+
+    def respond(
+        self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
+    ) -> list[Response]:
         """Return the greedy continuation of each prompt, of at most `max_tokens` tokens.
 
         Raises InputError for every prompt that is too long for the model; prompts are never truncated.
@@ -117,7 +131,7 @@ class CausalModel(ChatTemplateModel, EncodableModel, GeneratingModel, Likelihood
         after = max_tokens - 1  # The last token is never read.
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=after)
         try:
-            return answered(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
+            return responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
         except ValueError as error:
             raise self._refused(str(error)) from error
 

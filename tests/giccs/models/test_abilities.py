@@ -19,6 +19,13 @@ ABILITIES = {
 ENCODER = {"PairModel", "VectorModel"}
 PROMPTED_ENCODER = {*ENCODER, "TextPairModel", "SidedModel", "PromptedModel"}
 PAIRS = {"PairModel", "OrderedPairModel"}
+CAUSAL = {
+    "ChatTemplateModel",
+    "EncodableModel",
+    "GeneratingModel",
+    "LikelihoodModel",
+    "RespondingModel",
+}
 EXPECTED = {
     "baseline": {"PairModel"},
     "encoder": PROMPTED_ENCODER,
@@ -26,8 +33,8 @@ EXPECTED = {
     "late-interaction": PAIRS,
     "static": ENCODER,
     "package": PROMPTED_ENCODER,
-    "causal": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},
-    "gguf": {"ChatTemplateModel", "EncodableModel", "GeneratingModel", "LikelihoodModel"},
+    "causal": CAUSAL,
+    "gguf": CAUSAL,
     "completions": {"LikelihoodModel", "ServedModel"},
     "python": {"PairModel"},
     "seq2seq": {"GeneratingModel"},

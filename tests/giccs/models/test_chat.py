@@ -12,10 +12,15 @@ from decimal import Decimal
 import pytest
 
 from bws.problems import InputError
+from giccs.benchmark import Benchmark
+from giccs.benchmark.items import Item, Turn
+from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model
 from giccs.models.served.cache import Answer, Cache
 from giccs.models.served.chat import FILE, ChatModel
 from giccs.models.served.server import Price, Usage, find_price, find_server
+from giccs.prompts import Template
+from giccs.tasks.multiple_choice import MultipleChoice
 
 from ..hostile import (
     Hostile,
@@ -510,6 +515,45 @@ def served(tmp_path_factory):
     yield folder, said[-1].split("running on ")[1].split()[0], process
     process.kill()
     process.wait()
+
+
+def test_multiple_choice_by_a_real_server_and_by_its_model_here_is_the_same(served):
+    folder, address, _ = served
+    texts = {"a": 0.1, "b": 0.5, "c": 0.9}
+    benchmark = Benchmark(
+        "short",
+        tuple(
+            Item(
+                f"{d}{text}",
+                d,
+                "",
+                "",
+                (Turn("", f"Frage {d}?"),),
+                f"{d}{text}",
+                f"Ja, {text}.",
+                score,
+            )
+            for d in "xyz"
+            for text, score in texts.items()
+        ),
+    )
+    template = Template("short", "{turn}\n{letter}. {option}", "en")  # The model reads 256 tokens.
+    results = []
+    for name, with_template in ((f"chat:{folder}", False), (f"causal:{folder}", True)):
+        model = open_model(name, ModelOptions(base_url=f"{address}/v1"))
+        task = MultipleChoice(
+            template,
+            choose_by="generation",
+            histories=("without",),
+            max_tokens=3,
+            chat_template=with_template,
+        )
+        results.append(evaluate_task(task, model, benchmark))
+    first, second = (result.predictions for result in results)
+    for column in ("response", "end", "outcome", "chosen", "gold"):
+        assert first[column].to_list() == second[column].to_list()
+    assert results[0].metrics["invalid"].value == results[1].metrics["invalid"].value
+    assert results[0].signature["choice"] == "generation"
 
 
 def test_a_real_server_answers_as_its_model_does_here(served):

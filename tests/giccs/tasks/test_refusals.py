@@ -19,16 +19,16 @@ ABILITIES = {
     "encoder": {"compares", "embeds"},
     "static": {"compares", "embeds"},
     "package": {"compares", "embeds"},
-    "causal": {"weighs", "writes"},
-    "gguf": {"weighs", "writes"},
-    "completions": {"weighs"},
+    "causal": {"chooses", "writes"},
+    "gguf": {"chooses", "writes"},
+    "completions": {"chooses"},
     "embeddings": {"compares", "embeds"},
     "seq2seq": {"writes"},
-    "chat": {"writes"},
+    "chat": {"chooses", "writes"},
 }
 NEEDS = {
     "pairwise-sts": "compares",
-    "multiple-choice-sts": "weighs",
+    "multiple-choice-sts": "chooses",
     "csts": "compares",
     "csts-prompt": "writes",
     "evalrank-sentence": "embeds",
@@ -122,13 +122,14 @@ def test_answering_is_for_those_that_write(models):
     }
 
 
-def test_a_model_that_can_do_none_of_the_usual_tasks_is_refused_by_the_command(tmp_path):
+def test_a_model_that_can_do_none_of_the_usual_tasks_is_refused_by_the_command(models, tmp_path):
     """With no --task, a model does what it can; doing nothing is not silent."""
     pytest.importorskip("openai")
-    call = ["baseline:chance", "chat:tiny", "--base-url", "http://127.0.0.1:9/v1", "--limit", "2"]
+    name = models["seq2seq"].name
+    call = ["baseline:chance", name, "--limit", "2"]
     done = CliRunner().invoke(evaluate, [*call, "-o", str(tmp_path / "results")])
     assert done.exit_code == 2
-    assert "chat:tiny: does not compare texts; pairwise-sts requires an encoder" in done.stderr
-    assert "chat:tiny: returns no likelihoods; multiple-choice-sts requires a causal" in done.stderr
+    assert f"{name}: does not compare texts; pairwise-sts requires an encoder" in done.stderr
+    assert f"{name}: returns no likelihoods; multiple-choice-sts requires a causal" in done.stderr
     assert "baseline:chance" not in done.stderr
     assert not (tmp_path / "results").exists()

@@ -56,8 +56,13 @@ __all__ = [
 METRICS = ("spearman", "pearson", "rank_spearman")
 NEARER = ("first", "second", "same")
 ROUNDING = 1e-12
+GENERATED = pl.when(pl.col("chosen").any().over("history", "dialogue_id", "order")).then(
+    pl.col("chosen").cast(pl.Float64)
+)
+"""1 for the choice of a generated answer and 0 for other options; null if the answer chooses none."""
+LIKELIHOOD = pl.when(pl.col("bytes").is_null()).then(GENERATED).otherwise(pl.col("logprob"))
 MEASURES: Mapping[str, pl.Expr] = {
-    "accuracy": pl.col("logprob"),
+    "accuracy": LIKELIHOOD,
     "accuracy_tokens": pl.col("logprob") / pl.col("tokens"),
     "accuracy_bytes": pl.col("logprob") / pl.col("bytes"),
     "accuracy_pmi": pl.col("logprob") - pl.col("logprob_alone"),

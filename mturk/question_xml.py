@@ -15,6 +15,7 @@ __all__ = [
     "HTMLQuestion",
     "Question",
     "QuestionForm",
+    "expected_seconds",
     "forbidden_in_xml",
     "local_name",
     "normalise_url",
@@ -32,6 +33,7 @@ ABOVE_PLANE_0 = re.compile("[\U00010000-\U0010ffff]")
 HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.(?!-)[a-z0-9_-]{1,63})*\.?")
 NOT_IN_URL = re.compile(r"[\s;\\\x00-\x1f\x7f]")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+EXPECTED_SECONDS = re.compile(r'<meta name="giccs-expected-seconds" content="([1-9]\d{0,7})">')
 DEFAULT_PORTS = {"http": 80, "https": 443}
 URL_SAFE = "%/:=&?~#+!$,'@()*[]-._"
 """Characters that are kept in the path, query and fragment of an address."""
@@ -114,6 +116,16 @@ def read_question(question_xml: str) -> Question:
         f"the root element is {root.tag}; expected HTMLQuestion, ExternalQuestion or QuestionForm, "
         f"each in its namespace, such as {HTML_QUESTION}"
     )
+
+
+def expected_seconds(question_xml: str) -> int | None:
+    """Return the expected time of an assignment that a page states; None if it states none.
+
+    >>> expected_seconds(write_html_question('<meta name="giccs-expected-seconds" content="90">'))
+    90
+    """
+    match = EXPECTED_SECONDS.search(question_xml)
+    return int(match[1]) if match else None
 
 
 def selection_questions(question: Question) -> frozenset[str]:

@@ -235,7 +235,8 @@ def _publish(
     _warn_about_duplicates(console, adoption)
     cost = unpublished_cost(ledger)
     _check_balance(client, cost)
-    if not service.loopback and cost and not yes:
+    is_unpaid = ledger.study().settings.volunteers and not service.amazon
+    if not service.loopback and cost and not yes and not is_unpaid:
         _confirm(len(unpublished_hits(ledger)), cost, service)
     try:
         n_created = create_hits(

@@ -39,7 +39,8 @@ def render_page(
     """Render ``page.html`` of a kind as HTML, with every text escaped once.
 
     expected_tuples: tuples embedded in the page, see `mturk.answers.expected_tuples_in_page`. values: further
-    template variables besides texts, direction, consent, comment_field, tuples_script and tuples_json.
+    template variables besides texts, direction, consent, comment_field, expected_seconds, tuples_script and
+    tuples_json.
     """
     texts = page_texts(package, settings.language, settings.texts)
     html: str = (
@@ -49,6 +50,7 @@ def render_page(
             texts=texts,
             direction=text_direction(texts["language"]),
             consent=settings.consent,
+            expected_seconds=settings.expected_seconds,
             comment_field=answers.COMMENT if settings.comment_box else "",
             tuples_script=answers.TUPLES_SCRIPT,
             tuples_json=script_json([_row(expected) for expected in expected_tuples]),

@@ -40,8 +40,8 @@ class CostEstimate:
 
     @property
     def below_minimum(self) -> bool:
-        """Whether workers with the expected time per HIT earn less than the minimum wage."""
-        return self.hourly < self.minimum
+        """Whether paid workers with the expected time per HIT earn less than the minimum wage."""
+        return bool(self.reward) and self.hourly < self.minimum
 
     @property
     def reward_for_minimum(self) -> Decimal:
@@ -90,10 +90,16 @@ def format_estimate(price: CostEstimate, *, imaginary: bool) -> str:
     total         $3.60  (simulated: your own service transfers no money)
     hourly wage   $18.00 = 15.48 EUR at 0.86 EUR per dollar and 60 s per assignment
     minimum wage  13.90 EUR
+
+    Studies of volunteers on a service of one's own have no cost.
     """
     no_fee = "  (simulated: your own service charges none)" if imaginary else ""
     no_money = "  (simulated: your own service transfers no money)" if imaginary else ""
     unit = price.currency
+    if not price.reward and imaginary:
+        time = f"time          {price.expected_seconds} s per assignment"
+        counts = [f"HITs          {price.hits}", f"assignments   {price.assignments}"]
+        return "\n".join([*counts, "pay           none: volunteers", time])
     return "\n".join(
         [
             f"HITs          {price.hits}",

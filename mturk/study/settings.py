@@ -43,12 +43,6 @@ def _dollars(value: Any) -> Decimal:
     return round_to_cents(Decimal(value))
 
 
-def _reward(value: Any) -> Decimal:
-    if not (reward := _dollars(value)):
-        raise ValueError
-    return reward
-
-
 def _rate(value: Any) -> Decimal:
     try:
         number = Decimal(value) if isinstance(value, str) else Decimal(0)
@@ -117,8 +111,12 @@ class Settings:
     reward: Decimal = option(
         Decimal("0.30"),
         "US dollars per assignment, as a text with two decimals.",
-        parse=_reward,
+        parse=_dollars,
         expects='dollars of at least 0.01 as a text, such as "0.25"',
+    )
+    volunteers: bool = option(
+        False,
+        "Workers are not paid: the reward is 0.00 then, and all countries and approval rates may take part.",
     )
     assignments: int = option(
         5,

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ FOLLOW_LANGUAGE = (
     "countries",
 )
 """Settings whose defaults depend on the language of the study."""
+VOLUNTEER_SETTINGS: Mapping[str, Any] = {
+    "reward": Decimal("0.00"),
+    "countries": (),
+    "approval_rate_above": -1,
+}
+"""Defaults of studies with ``volunteers = true``."""
 
 
 def default_settings(
@@ -121,7 +128,8 @@ class SettingsFile:
             defaults = default_settings(self.kind, tag, page_language=page, texts=texts)
         except ValueError as error:
             raise self._error("language" if page else "dialogue_language", str(error)) from None
-        settings = replace(defaults, **self.values)
+        preset = VOLUNTEER_SETTINGS if self.values.get("volunteers") else {}
+        settings = replace(defaults, **{**preset, **self.values})
         if messages := _combination_problems(settings):
             raise InputError(
                 Problem(self.name, self.lines.get(k), text) for k, text in messages.items()
@@ -188,7 +196,15 @@ def _setting_names(kind: str) -> dict[str, str]:
 
 def _combination_problems(settings: Settings) -> dict[str, str]:
     problems = limits.qualification_problems(settings.qualifications())
-    return {"countries": "; ".join(problems)} if problems else {}
+    messages = {"countries": "; ".join(problems)} if problems else {}
+    if settings.volunteers and settings.reward:
+        messages["reward"] = (
+            f"reward is '{settings.reward}' with volunteers = true; expected '0.00'"
+        )
+    if not settings.volunteers and not settings.reward:
+        expected = 'dollars of at least 0.01 as a text, such as "0.25", or volunteers = true'
+        messages["reward"] = f"reward is '0.00'; expected {expected}"
+    return messages
 
 
 def default_toml(kind: str = DEFAULT_KIND, language: str | None = None) -> str:

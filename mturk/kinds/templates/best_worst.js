@@ -6,7 +6,6 @@
   const check = form.querySelector("[data-role=check]");
 
   parts.forEach(shuffle);
-  let lastAnswer = performance.now();
   form.addEventListener("change", changed);
   form.addEventListener("submit", send);
 
@@ -17,8 +16,7 @@
       questions: Array.from(section.querySelectorAll("fieldset")),
       problem: section.querySelector(".problem"),
       shown: section.querySelector("[data-role=shown]"),
-      seconds: section.querySelector("[data-role=seconds]"),
-      milliseconds: 0
+      seconds: section.querySelector("[data-role=seconds]")
     };
   }
 
@@ -72,9 +70,7 @@
       if (check && check.contains(event.target)) checkWord();
       return;
     }
-    part.milliseconds += performance.now() - lastAnswer;
-    lastAnswer = performance.now();
-    part.seconds.value = (part.milliseconds / 1000).toFixed(1);
+    addTime(part.seconds);
     show(part.problem, isSame(part) ? form.dataset.same : "");
   }
 
@@ -85,7 +81,7 @@
       return;
     }
     event.preventDefault();
-    if (invalid.length) invalid[0].focus();
+    if (invalid.length) focusProblem(invalid[0], invalid[0].closest(".part").querySelector(".problem"));
   }
 
   // Show the problem and return the radio button to focus, or null.

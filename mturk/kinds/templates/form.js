@@ -29,3 +29,21 @@
   function show(element, text) {
     if (element.textContent !== text) element.textContent = text;
   }
+
+  // Add the time since the last answer to a field of seconds, which may be that of a restored draft.
+  const milliseconds = new Map();
+  let lastAnswer = performance.now();
+  function addTime(field) {
+    const before = milliseconds.has(field) ? milliseconds.get(field) : 1000 * Number(field.value);
+    milliseconds.set(field, before + performance.now() - lastAnswer);
+    lastAnswer = performance.now();
+    field.value = (milliseconds.get(field) / 1000).toFixed(1);
+  }
+
+  // Show where something is missing: focus the field, on a touch screen the message, which has no keyboard.
+  function focusProblem(field, message) {
+    const isTouch = matchMedia("(pointer: coarse)").matches && message && message.textContent;
+    if (isTouch) message.tabIndex = -1;
+    (isTouch ? message : field).focus({ preventScroll: true });
+    (isTouch ? message : field).scrollIntoView({ block: "center" });
+  }

@@ -1,10 +1,8 @@
   // Shared by the pages of sentence pairs. Each page defines fault(section) and remark(section), which return
   // {text, field} or null, and adapt(section), which is called after every change.
   const sections = Array.from(form.querySelectorAll("[data-role=part]"));
-  const milliseconds = new Map();
   const accepted = new Set(); // remarks that were shown at an earlier submission
 
-  let lastAnswer = performance.now();
   sections.forEach(adapt); // the browser may restore old answers
   form.addEventListener("input", changed);
   form.addEventListener("change", changed);
@@ -14,9 +12,7 @@
   function changed(event) {
     const section = sections.find(function (section) { return section.contains(event.target); });
     if (!section) return;
-    milliseconds.set(section, (milliseconds.get(section) || 0) + performance.now() - lastAnswer);
-    lastAnswer = performance.now();
-    section.querySelector("[data-role=seconds]").value = (milliseconds.get(section) / 1000).toFixed(1);
+    addTime(section.querySelector("[data-role=seconds]"));
     adapt(section);
     if (event.type === "change") remark(section);
     if (!fault(section)) show(section.querySelector(".problem"), "");
@@ -37,5 +33,14 @@
     }
     event.preventDefault();
     remarks.forEach(function (item) { accepted.add(item.text + "\n" + item.field.value); });
-    if (faults.length || remarks.length) (faults[0] || remarks[0]).field.focus();
+    const problem = faults[0] || remarks[0];
+    if (problem) focusProblem(problem.field, messageOf(problem));
+  }
+
+  // Return the element with the message of a fault or remark.
+  function messageOf(problem) {
+    const section = problem.field.closest("[data-role=part]");
+    return Array.from(section.querySelectorAll("[aria-live], .problem")).find(function (element) {
+      return element.textContent.includes(problem.text);
+    });
   }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -41,6 +41,8 @@ class Entry:
     """STUDY_ID of the panel."""
     panel_session: str = ""
     """SESSION_ID of the panel."""
+    is_chosen: bool = field(default=False, kw_only=True)
+    """Whether the participant has chosen the id, which therefore proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,22 @@ class Participants:
     def is_known(self, entry: Entry, browser: str, rules: StudyRules) -> bool:
         """Return whether the participant has entered this study before.
 
-        Raises WorkError: Bound if the proof of the first entry is missing, Excluded or StudyFull.
+        Raises WorkError: Bound if the proof of the first entry is missing, Taken if a chosen id is that of
+        somebody else, Spelling, Excluded or StudyFull.
         """
         with self.database.read() as connection:
+            _check_spelling(connection, entry.worker)
             return _find_participation(connection, entry, browser, rules) is not None
+
+    def is_known_everywhere(self, worker_id: str, study: str, browser: str) -> bool:
+        """Return whether this browser has also entered all other studies of the worker."""
+        others = select(participation.c.study, participation.c.browser).where(
+            participation.c.worker_id == worker_id, participation.c.study != study
+        )
+        with self.database.read() as connection:
+            rows = connection.execute(others).all()
+        own = {row.study for row in rows if row.browser == _digest(browser)}
+        return own == {row.study for row in rows}
 
     def has_consented(self, entry: Entry, wordings: Collection[Consent]) -> bool:
         """Return whether the worker's last consent in the study is to one of the wordings."""
@@ -298,6 +312,8 @@ def _find_participation(
         .where(_is_participation(entry.worker, entry.study))
         .order_by(participation.c.number)
     ).all()
+    if entry.is_chosen and not rows and _is_of_another(connection, entry.worker, browser):
+        raise WorkError("Taken", "The id is that of a known worker.")
     bound_rows = [row for row in rows if row.released is None]
     same_session = [row for row in bound_rows if row.panel_session == entry.panel_session]
     has_proof = bool(entry.panel_session and same_session)
@@ -310,6 +326,17 @@ def _find_participation(
     if not continued and all(row.outcome == SCREENED_OUT for row in rows):  # holds no place
         _check_admission(connection, entry, rules)
     return int(continued[0].number) if continued else None
+
+
+def _is_of_another(connection: Connection, worker_id: str, browser: str) -> bool:
+    """Return whether a worker is known, but not from this browser."""
+    is_known = select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
+    same_browser = select(participation.c.number).where(
+        participation.c.worker_id == worker_id, participation.c.browser == _digest(browser)
+    )
+    return (
+        connection.scalar(is_known) is not None and connection.scalar(same_browser.limit(1)) is None
+    )
 
 
 def _check_admission(connection: Connection, entry: Entry, rules: StudyRules) -> None:

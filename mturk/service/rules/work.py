@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
 
 from mturk.answers import to_xml
+from mturk.question_xml import expected_seconds
 from mturk.service.clock import Clock
 from mturk.service.rules import lifecycle, qualification_requests
 from mturk.service.rules.eligibility import (
@@ -26,9 +27,11 @@ from mturk.service.store.schema import (
     counts_towards_maximum,
     hit,
     hit_type,
+    inquiry,
     message,
     worker,
 )
+from mturk.service.store.schema import participation as participation_table
 
 __all__ = [
     "Message",
@@ -56,6 +59,7 @@ WorkCode = Literal[
     "StudyFull",
     "Withdrawn",
     "Spelling",
+    "Taken",
 ]
 NEXT_HIT_POOL_SIZE = 20
 """Number of HITs from which a worker's next one is chosen, so that the order differs between workers."""
@@ -108,6 +112,8 @@ class OpenAssignment:
     question: str
     reward: Decimal
     status: str
+    study: str | None
+    """Study in which the assignment was accepted; None outside studies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,15 @@ class WorkerService:
                 if not unmet_requirements(row.qualifications, qualifications, "see")
             ]
 
+    def expected_seconds(self, hit_ids: Collection[str]) -> dict[str, int]:
+        """Return HIT id -> expected time, for HITs whose pages state it."""
+        query = select(hit.c.hit_id, hit.c.question).where(hit.c.hit_id.in_(hit_ids))
+        with self.database.read() as connection:
+            seconds = {
+                row.hit_id: expected_seconds(row.question) for row in connection.execute(query)
+            }
+        return {hit_id: value for hit_id, value in seconds.items() if value is not None}
+
     def next_hit(self, worker_id: str, group_id: str) -> str | None:
         """Return the id of a HIT of the group that the worker can accept, or None."""
         self._apply_due_changes_if_stale()
@@ -211,7 +226,7 @@ class WorkerService:
         now = self.clock.now()
         with self.database.write() as connection:
             lifecycle.apply_due_changes(connection, now)
-            open_id = _open_assignment_id(connection, worker_id, hit_id, group_id)
+            open_id = _open_assignment_id(connection, worker_id, hit_id, group_id, participation)
             if open_id:
                 return _load_assignment(connection, open_id)
             hit_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)
@@ -226,13 +241,16 @@ class WorkerService:
         with self.database.read() as connection:
             return _load_assignment(connection, assignment_id)
 
-    def open_assignments(self, worker_id: str) -> list[OpenAssignment]:
-        """Return the worker's accepted assignments that are not yet submitted, oldest first."""
+    def open_assignments(self, worker_id: str, study: str | None = None) -> list[OpenAssignment]:
+        """Return the worker's accepted assignments that are not yet submitted, oldest first.
+
+        `study`: only assignments of this study; the same in `history` and `progress`.
+        """
         self._apply_due_changes_if_stale()
         with self.database.read() as connection:
             ids = connection.scalars(
                 select(assignment.c.assignment_id)
-                .where(assignment.c.worker_id == worker_id, assignment.c.status == "Accepted")
+                .where(_is_work_of(worker_id, study), assignment.c.status == "Accepted")
                 .order_by(assignment.c.number)
             ).all()
             return [_load_assignment(connection, assignment_id) for assignment_id in ids]
@@ -268,7 +286,9 @@ class WorkerService:
             elif row.status not in ("Returned", "Abandoned"):
                 raise WorkError("Closed", "The assignment was submitted and cannot be returned.")
 
-    def history(self, worker_id: str, limit: int = 100) -> list[SubmittedAssignment]:
+    def history(
+        self, worker_id: str, study: str | None = None, *, limit: int = 100
+    ) -> list[SubmittedAssignment]:
         """Return the worker's submitted assignments, newest first."""
         self._apply_due_changes_if_stale()
         with self.database.read() as connection:
@@ -276,7 +296,7 @@ class WorkerService:
                 select(assignment, hit_type.c.title)
                 .join(hit, hit.c.hit_id == assignment.c.hit_id)
                 .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
-                .where(assignment.c.worker_id == worker_id, assignment.c.submitted.is_not(None))
+                .where(_is_work_of(worker_id, study), assignment.c.submitted.is_not(None))
                 .order_by(assignment.c.submitted.desc())
                 .limit(limit)
             ).all()
@@ -286,17 +306,19 @@ class WorkerService:
             for row in rows
         ]  # fmt: skip
 
-    def progress(self, worker_id: str) -> WorkerProgress:
+    def progress(self, worker_id: str, study: str | None = None) -> WorkerProgress:
         """Return the worker's counts and earnings."""
         self._apply_due_changes_if_stale()
         with self.database.read() as connection:
             rows = connection.execute(
                 select(assignment.c.status, func.count(), func.sum(assignment.c.reward))
-                .where(assignment.c.worker_id == worker_id)
+                .where(_is_work_of(worker_id, study))
                 .group_by(assignment.c.status)
             ).all()
             bonus_cents = connection.scalar(
-                select(func.sum(bonus.c.amount)).where(bonus.c.worker_id == worker_id)
+                select(func.sum(bonus.c.amount))
+                .join(assignment, assignment.c.assignment_id == bonus.c.assignment_id)
+                .where(_is_work_of(worker_id, study))
             )
         counts = {status: (count, reward) for status, count, reward in rows}
         approved, earned = counts.get("Approved", (0, 0))
@@ -323,14 +345,22 @@ class WorkerService:
         with self.database.read() as connection:
             return qualification_requests.list_requestable(connection, worker_id)
 
-    def messages(self, worker_id: str) -> list[Message]:
-        """Return the requester's messages to the worker, newest first."""
+    def messages(self, worker_id: str, study: str | None = None) -> list[Message]:
+        """Return the requester's messages to the worker, newest first; with `study` only replies in it."""
+        query = select(message.c.subject, message.c.text, message.c.at).where(
+            message.c.worker_id == worker_id
+        )
+        if (
+            study is not None
+        ):  # a reply has the time at which the message of the worker was answered
+            query = query.where(
+                exists().where(
+                    inquiry.c.worker_id == worker_id, inquiry.c.study == study,
+                    inquiry.c.answered == message.c.at,
+                )
+            )  # fmt: skip
         with self.database.read() as connection:
-            rows = connection.execute(
-                select(message.c.subject, message.c.text, message.c.at)
-                .where(message.c.worker_id == worker_id)
-                .order_by(message.c.number.desc())
-            ).all()
+            rows = connection.execute(query.order_by(message.c.number.desc())).all()
         return [Message(*row) for row in rows]
 
     def apply_due_changes(self) -> None:
@@ -365,6 +395,17 @@ def register_worker(
 
 def _dollars(cents: int) -> Decimal:
     return Decimal(cents) / 100
+
+
+def _is_work_of(worker_id: str, study: Any) -> Any:
+    """Return the SQL condition for assignments of a worker; in a study unless `study` is None."""
+    is_of_worker = assignment.c.worker_id == worker_id
+    if study is None:
+        return is_of_worker
+    in_study = select(participation_table.c.number).where(
+        participation_table.c.worker_id == worker_id, participation_table.c.study == study
+    )
+    return and_(is_of_worker, assignment.c.participation.in_(in_study))
 
 
 def _is_available_to(worker_id: str, now: float) -> Any:
@@ -450,12 +491,19 @@ def _check_allowed(connection: Connection, worker_id: str, kind: Row[Any], actio
 
 
 def _open_assignment_id(
-    connection: Connection, worker_id: str, hit_id: str | None, group_id: str | None
-) -> str | None:
-    """Return the id of the worker's open assignment of the HIT or, without a HIT, of the group."""
+    connection: Connection, worker_id: str, hit_id: str | None, group_id: str | None,
+    number: int | None,
+) -> str | None:  # fmt: skip
+    """Return the id of the worker's open assignment of the HIT or, without a HIT, of the group.
+
+    `number` is that of a participation; then only assignments of its study count.
+    """
     query = select(assignment.c.assignment_id).where(
         assignment.c.worker_id == worker_id, assignment.c.status == "Accepted"
     )
+    if number is not None:
+        study = select(participation_table.c.study).where(participation_table.c.number == number)
+        query = query.where(_is_work_of(worker_id, study.scalar_subquery()))
     if hit_id is not None:
         query = query.where(assignment.c.hit_id == hit_id)
     else:
@@ -511,14 +559,21 @@ def _own_assignment_row(connection: Connection, assignment_id: str, worker_id: s
 
 def _load_assignment(connection: Connection, assignment_id: str) -> OpenAssignment:
     row = connection.execute(
-        select(assignment, hit.c.hit_type_id, hit.c.question, hit_type.c.title)
+        select(
+            assignment,
+            hit.c.hit_type_id,
+            hit.c.question,
+            hit_type.c.title,
+            participation_table.c.study,
+        )
         .join(hit, hit.c.hit_id == assignment.c.hit_id)
         .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
+        .outerjoin(participation_table, participation_table.c.number == assignment.c.participation)
         .where(assignment.c.assignment_id == assignment_id)
     ).first()
     if row is None:
         raise WorkError("Unknown", "There is no such assignment.")
     return OpenAssignment(
         row.assignment_id, row.hit_id, row.hit_type_id, row.worker_id, row.accepted, row.deadline,
-        row.title, row.question, _dollars(row.reward), row.status,
+        row.title, row.question, _dollars(row.reward), row.status, row.study,
     )  # fmt: skip

@@ -78,6 +78,7 @@ def _routes(site: Site) -> list[Route | Mount]:
         get("/enter", entry.enter),
         post("/work/enter", entry.enter_openly),
         get("/join/{token}", entry.join),
+        post("/join/{token}", entry.join),
         get("/work/start", entry.start),
         post("/work/start", entry.complete_start),
         post("/work/leave", entry.sign_out),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,8 +10,10 @@ from starlette.responses import Response
 
 from mturk.limits import WORKER_ID
 from mturk.service.rules.participation import SCREENED_OUT, Entry, StudyRules
+from mturk.service.rules.work import WorkError
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
+    RECRUITED_PREFIX,
     LinkError,
     panel_id,
     read_study_token,
@@ -26,6 +29,9 @@ __all__ = [
     "complete_start", "confirm_withdrawal", "ended_page", "enter", "enter_openly", "enter_page", "join",
     "sign_out", "start", "withdraw",
 ]  # fmt: skip
+
+ID_CODES = ("Bound", "Taken", "Spelling")
+"""Codes of WorkError for an id of somebody else."""
 
 
 def enter_page(visit: Visit) -> Response:
@@ -61,12 +67,33 @@ def join(visit: Visit) -> Response:
     _check_not_revoked(visit, token)
     if name not in visit.site.studies:
         raise LinkError("the study is not available")
-    parameters = visit.site.studies[name].panel_parameters(
-        visit.request.query_params, visit.site.site_url
-    )
+    study = visit.site.studies[name]
+    if study.volunteers and "PROLIFIC_PID" not in visit.request.query_params:
+        return _join_as_volunteer(visit, study)
+    parameters = study.panel_parameters(visit.request.query_params, visit.site.site_url)
     worker = recruited_worker(parameters.get("PROLIFIC_PID", ""))
     panel_ids = [panel_id(parameters, key) for key in ("STUDY_ID", "SESSION_ID")]
     return _start_entry(visit, Entry(worker, name, *panel_ids))
+
+
+def _join_as_volunteer(visit: Visit, study: PanelStudy) -> Response:
+    """Ask volunteers for an id of their choice; an id that is in use needs the browser of its first entry."""
+    if visit.session.worker is not None and visit.session.study == study.name:
+        return visit.redirect("/work/next")
+    if visit.request.method == "GET":
+        return visit.page("join.html", joined_study=study, entered="", problem="")
+    worker = visit.field("worker").strip()
+    if not WORKER_ID.fullmatch(worker) or worker.upper().startswith(RECRUITED_PREFIX):
+        problem = "join.bad"
+    else:
+        try:
+            return _start_entry(visit, Entry(worker, study.name, is_chosen=True))
+        except WorkError as error:
+            if error.code not in ID_CODES:
+                raise
+            visit.change_session(pending=None)
+            problem = "join.taken"
+    return visit.page("join.html", status=422, joined_study=study, entered=worker, problem=problem)
 
 
 def _check_not_revoked(visit: Visit, token: str) -> None:
@@ -99,8 +126,9 @@ def complete_start(visit: Visit) -> Response:
         return visit.redirect("/work/")
     requested = _requested_fields(visit, entry)
     if "consent" in requested and visit.field("decline") == "yes":
+        response = ended_page(visit, visit.site.studies[entry.study or ""], "no_consent")
         visit.change_session(pending=None)
-        return ended_page(visit, visit.site.studies[entry.study or ""], "no_consent")
+        return response
     missing = [name for name in requested if not _is_answered(visit, entry, name)]
     if missing:
         return _start_page(visit, entry, requested, missing)
@@ -111,7 +139,7 @@ def ended_page(visit: Visit, study: PanelStudy, outcome: str) -> Response:
     """Show how a participation ended, with the code of the outcome if there is one."""
     code = study.code(outcome)
     address = study.completion_url(outcome) if code else ""
-    return visit.page("ended.html", outcome=outcome, code=code, address=address)
+    return visit.page("ended.html", outcome=outcome, code=code, address=address, ended_study=study)
 
 
 def withdraw(visit: Visit) -> Response:
@@ -220,11 +248,24 @@ def _start_page(
         "start.html", status=422 if missing else 200, requested=requested, missing=missing, entry=entry,
         countries=countries(visit.language), chosen=visit.field("country"),
         consented=visit.field("consent") == "yes", entered_study=study,
+        minutes=_expected_minutes(visit, entry, study) if requested else None,
         paragraphs=study.paragraphs(visit.language) if study else [],
         information=visit.t(study.information_key if study else "start.information"),
         questions=[question for question in questions if question.field_name in requested],
         given={question.field_name: visit.field(question.field_name) for question in questions},
     )  # fmt: skip
+
+
+def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> int | None:
+    """Return the expected time of a study with a fixed number of HITs whose pages state theirs."""
+    if study is None or study.hits is None:
+        return None
+    offers = visit.site.work.offers(entry.worker, limit=1000)
+    hit_ids = [one.sample_hit_id for one in offers if study.group_id in (None, one.group_id)]
+    seconds = visit.site.work.expected_seconds(hit_ids)
+    if not seconds or len(seconds) < len(hit_ids):
+        return None
+    return math.ceil(study.hits * max(seconds.values()) / 60)
 
 
 def sign_out(visit: Visit) -> Response:

@@ -50,7 +50,10 @@ def page_headers(*frames: str) -> dict[str, str]:
     """Return the headers of a page of the site; `frames` are the sources it may embed."""
     policy = BASE_POLICY | {"frame-ancestors": "'none'"}
     if frames:
-        policy["frame-src"] = " ".join(frames)
+        policy |= {
+            "frame-src": " ".join(frames),
+            "connect-src": "'self'",
+        }  # the page sends the answer
     return COMMON_HEADERS | {
         "Content-Security-Policy": _policy(policy),
         "Cache-Control": "no-store",

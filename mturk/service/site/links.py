@@ -12,6 +12,7 @@ from itsdangerous import BadSignature, URLSafeSerializer
 
 __all__ = [
     "NOT_AVAILABLE",
+    "RECRUITED_PREFIX",
     "LinkError",
     "QuestionView",
     "check_link",

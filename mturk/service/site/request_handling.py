@@ -103,7 +103,7 @@ async def _multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
 log = logging.getLogger("mturk.site")
 STATUS_BY_CODE = {
     "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410, "Bound": 403,
-    "Excluded": 403, "Withdrawn": 410, "Spelling": 403,
+    "Excluded": 403, "Withdrawn": 410, "Spelling": 403, "Taken": 403,
 }  # fmt: skip
 """HTTP status per code of WorkError; 409 for all others."""
 Fields = Sequence[tuple[str, str]]

@@ -37,18 +37,21 @@ SETTING_TYPES: Mapping[str, type] = {
     "minutes": int,
     "retention_days": int,
     "country": bool,
+    "volunteers": bool,
     "questions": list,
 }
+VOLUNTEER_SETTINGS: Mapping[str, Any] = {"return_url": "", "country": False}
+"""Settings of a study of volunteers unless it states others."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelStudy:
-    """A study that participants of a panel join by a recruiting link."""
+    """A study that participants of a panel, or volunteers, join by a recruiting link."""
 
     name: str
     """Name in the link's token: 1 to 64 letters, digits, ``.``, ``_`` or ``-``."""
     completion_code: str
-    """Code shown at the end of the study only."""
+    """Code shown at the end of the study only; volunteers need none."""
     title: str = ""
     group_id: str | None = None
     """HIT group (HITGroupId) of the study; None: all HITs available to the worker."""
@@ -86,13 +89,19 @@ class PanelStudy:
     """Whether participants are asked for their country; otherwise they meet no requirement of a location."""
     questions: Sequence[StudyQuestion] = ()
     """Questions after the consent."""
+    volunteers: bool = False
+    """Whether people take part without pay and without a panel, under ids that they choose themselves."""
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
             raise ValueError(
                 f"study name {self.name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'"
             )
-        if not self.completion_code.strip():
+        if self.volunteers and self.prolific_keys:
+            raise ValueError(
+                f"study {self.name!r}: volunteers have no signatures; expected no prolific_keys"
+            )
+        if not self.volunteers and not self.completion_code.strip():
             raise ValueError(f"study {self.name!r} has no completion code")
         if self.hits is not None and self.hits < 1:
             raise ValueError(f"study {self.name!r}: hits is {self.hits}; expected 1 or more")
@@ -142,6 +151,8 @@ class PanelStudy:
     @property
     def information_key(self) -> str:
         """Key of the text that says what is stored."""
+        if self.volunteers and not self.country:
+            return "start.information.volunteers"
         return "start.information" if self.country else "start.information.no_country"
 
     def consent(self, language: str) -> Consent:
@@ -191,4 +202,6 @@ def _parse_study(name: str, table: Any) -> PanelStudy:
         questions = read_questions(table.get("questions", ()))
     except ValueError as error:
         raise ValueError(f"study {name!r}: {error}") from None
-    return PanelStudy(name, **{"completion_code": "", **table, "questions": questions})
+    preset = VOLUNTEER_SETTINGS if table.get("volunteers") else {}
+    values = {"completion_code": "", **preset, **table, "questions": questions}
+    return PanelStudy(name, **values)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from starlette.responses import Response
 
+from mturk.question_xml import expected_seconds
 from mturk.service.rules.participation import SCREENED_OUT
-from mturk.service.rules.work import OpenAssignment, WorkError
+from mturk.service.rules.work import Offer, OpenAssignment, WorkError
 from mturk.service.site.entry import ended_page, enter_page
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
@@ -39,8 +42,9 @@ def home(visit: Visit) -> Response:
     offers = sorted(work.offers(visit.worker), key=lambda offer: not offer.eligible)
     return visit.page(
         "work.html",
-        open_assignments=work.open_assignments(visit.worker),
+        open_assignments=work.open_assignments(visit.worker, visit.session.study),
         offers=offers,
+        seconds=_expected_seconds(visit, [offer.sample_hit_id for offer in offers]),
         now=visit.site.now(),
     )
 
@@ -52,7 +56,15 @@ def preview(visit: Visit) -> Response:
     offers = visit.site.work.offers(visit.worker, limit=1000)
     offer = next((offer for offer in offers if offer.sample_hit_id == hit_id), None)
     frame = question_frame(visit, question, hit_id, NOT_AVAILABLE)
-    return visit.page("preview.html", offer=offer, hit_id=hit_id, frame=frame, frames=frame.sources)
+    return visit.page(
+        "preview.html", offer=offer, hit_id=hit_id, seconds=expected_seconds(question), frame=frame,
+        frames=frame.sources,
+    )  # fmt: skip
+
+
+def _expected_seconds(visit: Visit, hit_ids: Sequence[str]) -> defaultdict[str, int | None]:
+    """Return HIT id -> expected time of the page; None if the page states none."""
+    return defaultdict(lambda: None, visit.site.work.expected_seconds(hit_ids))
 
 
 def accept(visit: Visit) -> Response:
@@ -76,14 +88,14 @@ def next_task(visit: Visit) -> Response:
     outcome = _outcome(visit, visit.study)
     if outcome == SCREENED_OUT:
         return ended_page(visit, visit.study, outcome)
-    for assignment in work.open_assignments(visit.worker):
+    for assignment in work.open_assignments(visit.worker, visit.session.study):
         return visit.redirect(f"/work/assignment/{assignment.assignment_id}")
     if outcome == "timed_out":
         return ended_page(visit, visit.study, outcome)
-    for group_id in [] if _has_done_enough(visit) else _available_groups(visit):
+    for offer in [] if _has_done_enough(visit) else _offers_of_study(visit):
         try:
             accepted = work.accept(
-                visit.worker, None, group_id, participation=visit.session.participation
+                visit.worker, None, offer.group_id, participation=visit.session.participation
             )
         except WorkError as error:
             if error.code not in UNAVAILABLE_CODES:
@@ -103,15 +115,11 @@ def _outcome(visit: Visit, study: PanelStudy) -> str | None:
     return visit.site.participants.outcome(visit.worker, study.name, seconds)
 
 
-def _available_groups(visit: Visit) -> list[str]:
-    """Return the HIT groups of the visitor's study with available work."""
+def _offers_of_study(visit: Visit) -> list[Offer]:
+    """Return the HITs of the visitor's study that the visitor can accept."""
     study_group = visit.study.group_id if visit.study else None
     offers = visit.site.work.offers(visit.worker, limit=1000)
-    return [
-        offer.group_id
-        for offer in offers
-        if offer.eligible and study_group in (None, offer.group_id)
-    ]
+    return [offer for offer in offers if offer.eligible and study_group in (None, offer.group_id)]
 
 
 def _has_done_enough(visit: Visit) -> bool:
@@ -140,15 +148,30 @@ def show_assignment(visit: Visit) -> Response:
         return _leave_assignment(visit, assignment)
     frame = question_frame(visit, assignment.question, assignment.hit_id, assignment.assignment_id)
     due = datetime.fromtimestamp(assignment.deadline, UTC)
+    position, total = _position(visit)
     return visit.page(
         "assignment.html", assignment=assignment, frame=frame, frames=frame.sources, due=due,
-        now=visit.site.now(),
+        now=visit.site.now(), seconds=expected_seconds(assignment.question), position=position, total=total,
     )  # fmt: skip
+
+
+def _position(visit: Visit) -> tuple[int | None, int | None]:
+    """Return the number of the participant's task and that of all tasks of the study; None if unknown."""
+    if visit.study is None:
+        return None, None
+    position = _submitted_in_study(visit) + 1
+    if visit.study.hits is not None:
+        return position, max(position, visit.study.hits)
+    offers = _offers_of_study(visit)
+    if any(offer.has_more for offer in offers):
+        return position, None
+    return position, position + sum(offer.hits_available for offer in offers)
 
 
 def return_assignment(visit: Visit) -> Response:
     """Return an assignment, so that others can accept the HIT."""
-    visit.site.work.return_assignment(visit.field("assignment"), visit.worker)
+    assignment = _own_assignment(visit, visit.field("assignment"))
+    visit.site.work.return_assignment(assignment.assignment_id, visit.worker)
     return visit.redirect("/work/returned" if visit.study else "/work/", "working.returned")
 
 
@@ -181,8 +204,9 @@ def _leave_assignment(visit: Visit, assignment: OpenAssignment) -> Response:
 
 
 def _own_assignment(visit: Visit, assignment_id: str) -> OpenAssignment:
-    """Return the worker's assignment; other workers' assignments are reported as not found."""
+    """Return the worker's assignment; others, also of other studies, are reported as not found."""
     assignment = visit.site.work.assignment(assignment_id)
-    if assignment.worker_id != visit.worker:
-        raise RefusedError(404, "error.NotYours", "another worker's assignment")
+    is_own = assignment.worker_id == visit.worker
+    if not is_own or visit.session.study not in (None, assignment.study):
+        raise RefusedError(404, "error.NotYours", "an assignment of another worker or study")
     return assignment

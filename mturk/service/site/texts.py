@@ -99,6 +99,43 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Your ID, your answers and their times are stored. You may stop at any time without giving a "
         "reason; please return any task that you have started.",
     ),
+    "start.information.volunteers": (
+        "Gespeichert werden Ihr Name in der Studie, Ihre Antworten und deren Zeitpunkte. Sie können "
+        "jederzeit ohne Angabe von Gründen aufhören.",
+        "Your name in the study, your answers and their times are stored. You may stop at any time without "
+        "giving a reason.",
+    ),
+    "start.confirm.volunteers": ("Sie nehmen als {worker} teil.", "You take part as {worker}."),
+    "join.title": ("Willkommen", "Welcome"),
+    "join.text": (
+        "Wählen Sie einen Namen, unter dem Sie teilnehmen. Es muss nicht Ihr eigener sein. Mit demselben "
+        "Namen und in diesem Browser können Sie später weitermachen.",
+        "Choose a name under which you take part. It need not be your own. With the same name and in this "
+        "browser you can continue later.",
+    ),
+    "join.name": ("Name in der Studie", "Name in the study"),
+    "join.name.hint": (
+        "Ein Buchstabe (a–z), gefolgt von Buchstaben und Ziffern, zum Beispiel anna1.",
+        "A letter (a–z), followed by letters and digits, for example anna1.",
+    ),
+    "join.bad": (
+        "Dieser Name ist ungültig. Er muss mit einem Buchstaben (a–z) beginnen, gefolgt von höchstens 63 "
+        "Buchstaben, Ziffern, Punkten, Unter- oder Bindestrichen.",
+        "This name is not valid. It must start with a letter (a–z), followed by at most 63 letters, digits, "
+        "dots, underscores or hyphens.",
+    ),
+    "join.taken": (
+        "Dieser Name ist schon vergeben. Bitte wählen Sie einen anderen; wenn es Ihrer ist, öffnen Sie den "
+        "Link im selben Browser wie beim ersten Mal.",
+        "This name is already taken. Please choose another one; if it is yours, open the link in the same "
+        "browser as the first time.",
+    ),
+    "start.expected": (
+        "Die Studie besteht aus {n} Aufgabe und dauert etwa {time}.|Die Studie besteht aus {n} Aufgaben und "
+        "dauert etwa {time}.",
+        "The study consists of {n} task and takes about {time}.|The study consists of {n} tasks and takes "
+        "about {time}.",
+    ),
     "start.decline": ("Ich bin nicht einverstanden", "I do not agree"),
     "start.optional": ("(freiwillig)", "(optional)"),
     "start.question.bad": ("Bitte beantworten Sie diese Frage.", "Please answer this question."),
@@ -123,7 +160,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "work.reward": ("Vergütung", "Reward"),
     "work.count": ("Verfügbar", "Available"),
     "work.tasks": ("{n} Aufgabe|{n} Aufgaben", "{n} task|{n} tasks"),
-    "work.time": ("Bearbeitungszeit", "Time allowed"),
+    "work.hourly": ("{amount} pro Stunde", "{amount} per hour"),
+    "work.expected": ("Dauer", "Duration"),
+    "work.about": ("etwa {time}", "about {time}"),
+    "work.time": ("Zeitlimit", "Time limit"),
     "work.keywords": ("Stichwörter", "Keywords"),
     "work.unmet": ("Nicht erfüllte Voraussetzungen:", "Unmet requirements:"),
     "work.preview": ("Ansehen", "Preview"),
@@ -144,11 +184,23 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "question.frame": ("Frage: {title}", "Question: {title}"),
     # working
     "working.left": ("Verbleibende Zeit", "Time left"),
+    "working.position": ("Aufgabe {n}", "Task {n}"),
+    "working.position.of": ("Aufgabe {n} von {total}", "Task {n} of {total}"),
     "working.until": ("bis {time} Uhr (UTC)", "until {time} (UTC)"),
     "working.return": ("Zurückgeben", "Return"),
     "working.return.hint": (
         "Eine zurückgegebene Aufgabe wird an andere vergeben; Ihre Antworten darin gehen verloren.",
         "A returned task is given to somebody else; your answers in it are lost.",
+    ),
+    "working.return.volunteers": ("Hier aufhören", "Stop here"),
+    "working.return.hint.volunteers": (
+        "Sie können später über denselben Link weitermachen. Ihre Antworten in dieser Aufgabe gehen "
+        "verloren.",
+        "You can continue later by the same link. Your answers in this task are lost.",
+    ),
+    "working.returned.volunteers": (
+        "Die Aufgabe ist abgebrochen. Was Sie vorher abgesendet haben, ist gespeichert.",
+        "The task is stopped. What you submitted before is stored.",
     ),
     "working.automatic": (
         "Anschließend automatisch die nächste Aufgabe annehmen",
@@ -169,6 +221,20 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "working.returned": ("Die Aufgabe wurde zurückgegeben.", "The task has been returned."),
     "working.returned.title": ("Wie geht es weiter?", "What next?"),
     "working.next": ("Nächste Aufgabe", "Next task"),
+    "sending.now": ("Ihre Antwort wird gesendet …", "Your answer is being sent …"),
+    "sending.offline": (
+        "Keine Verbindung. Ihre Antwort bleibt auf dieser Seite und wird gesendet, sobald die Verbindung "
+        "wieder besteht. Bitte lassen Sie die Seite geöffnet.",
+        "No connection. Your answer stays on this page and is sent as soon as the connection returns. "
+        "Please keep the page open.",
+    ),
+    "sending.busy": (
+        "Der Server kann Ihre Antwort gerade nicht annehmen. Sie bleibt auf dieser Seite und wird gleich "
+        "noch einmal gesendet. Bitte lassen Sie die Seite geöffnet.",
+        "The server cannot receive your answer at the moment. It stays on this page and is sent again "
+        "shortly. Please keep the page open.",
+    ),
+    "sending.retry": ("Jetzt noch einmal versuchen", "Try again now"),
     "working.received": (
         "Vielen Dank, Ihre Antwort ist eingegangen.",
         "Thank you, your answer has been received.",
@@ -271,6 +337,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Sie haben diese Studie abgeschlossen. Ihr Abschlusscode lautet:",
         "You have completed this study. Your completion code is:",
     ),
+    "finished.no_code": (
+        "Sie haben diese Studie abgeschlossen; Ihre Antworten sind gespeichert. Sie können dieses Fenster "
+        "schließen.",
+        "You have completed this study; your answers are stored. You can close this window.",
+    ),
     "finished.back": ("Zurück zu Prolific und abschließen", "Return to Prolific and complete"),
     "finished.back.other": ("Zurück und abschließen", "Return and complete"),
     "finished.nothing.title": ("Keine Aufgaben mehr", "No tasks left"),
@@ -282,6 +353,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "need not do anything else. Please give up your place on the platform you came from (on "
         "Prolific: “Return submission”).",
     ),
+    "finished.nothing.volunteers": (
+        "Zurzeit gibt es in dieser Studie keine Aufgabe für Sie. Bitte schauen Sie später wieder vorbei.",
+        "There is no task for you in this study at the moment. Please come back later.",
+    ),
     # other ends of a study
     "ended.code": ("Ihr Code lautet:", "Your code is:"),
     "ended.back.prolific": ("Zurück zu Prolific", "Return to Prolific"),
@@ -291,6 +366,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "„Return submission“).",
         "Please give up your place on the platform you came from (on Prolific: “Return submission”).",
     ),
+    "ended.no_code.volunteers": ("Sie können dieses Fenster schließen.", "You can close this window."),
     "ended.no_consent.title": ("Sie nehmen nicht teil", "You are not taking part"),
     "ended.no_consent": (
         "Ohne Ihr Einverständnis wurde nichts über Sie gespeichert.",
@@ -315,6 +391,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Your answers in this study were deleted, and you are signed out. Tasks that you submitted are paid "
         "as announced; after that, your ID is no longer needed either.",
     ),
+    "ended.withdrawn.volunteers": (
+        "Ihre Antworten in dieser Studie wurden gelöscht, und Sie sind abgemeldet.",
+        "Your answers in this study were deleted, and you are signed out.",
+    ),
     "withdraw.title": ("Teilnahme widerrufen", "Withdraw from the study"),
     "withdraw.deleted": (
         "Wenn Sie Ihre Teilnahme widerrufen, werden alle Ihre Antworten in dieser Studie gelöscht, auch die "
@@ -326,6 +406,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Erhalten bleiben Zeitpunkte und Beträge von Zahlungen sowie zusammengefasste Ergebnisse, die schon "
         "veröffentlicht sind.",
         "The times and amounts of payments are kept, and aggregated results that are already published.",
+    ),
+    "withdraw.kept.volunteers": (
+        "Erhalten bleiben die Zeitpunkte Ihrer Teilnahme sowie zusammengefasste Ergebnisse, die schon "
+        "veröffentlicht sind.",
+        "The times of your participation are kept, and aggregated results that are already published.",
     ),
     "withdraw.paid": (
         "Aufgaben, die Sie schon abgesendet haben, werden trotzdem bezahlt.",
@@ -464,6 +549,17 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Bitte geben Sie Ihren Platz auf der Plattform frei, über die Sie gekommen sind.",
         "You took part in a related study and cannot take part in this one. Please give up your place on "
         "the platform you came from.",
+    ),
+    "error.Excluded.volunteers": (
+        "Sie haben bereits an einer verwandten Studie teilgenommen und können an dieser nicht teilnehmen.",
+        "You took part in a related study and cannot take part in this one.",
+    ),
+    "error.StudyFull.volunteers": (
+        "Diese Studie hat bereits alle Teilnehmenden.", "This study already has all its participants.",
+    ),
+    "error.Taken": (
+        "Diese Kennung ist schon vergeben. Bitte wählen Sie eine andere.",
+        "This ID is already taken. Please choose another one.",
     ),
     "error.Spelling": (
         "Diese Kennung gibt es schon in anderer Groß- und Kleinschreibung. Bitte wenden Sie sich an die "

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from mturk.money import hourly_wage
 from mturk.service.monitoring.requests import request_id
 from mturk.service.rules.inquiries import Inquiries
 from mturk.service.rules.participation import Participants
@@ -90,6 +91,13 @@ class Visit:
         return self.site.studies.get(self.session.study or "")
 
     @property
+    def volunteers(self) -> bool:
+        """Whether the visitor takes part, or is about to take part, in a study of volunteers."""
+        pending = self.session.pending
+        study = self.site.studies.get((pending.study if pending else self.session.study) or "")
+        return study is not None and study.volunteers
+
+    @property
     def address(self) -> str:
         """Address of the client."""
         return self.request.client.host if self.request.client else "unknown"
@@ -103,8 +111,10 @@ class Visit:
         return _storable(self.request.path_params[name])
 
     def t(self, key: str, **values: object) -> str:
-        """Return a text in the visitor's language."""
-        return texts.text(self.language, key, **values)
+        """Return a text in the visitor's language; volunteers get their own wording if there is one."""
+        own_key = f"{key}.volunteers"
+        is_own = self.volunteers and own_key in texts.TEXTS
+        return texts.text(self.language, own_key if is_own else key, **values)
 
     def sign_out(self) -> None:
         """Replace the session by a new one with the language and the browser's key."""
@@ -128,11 +138,13 @@ class Visit:
             "t": self.t,
             "money": functools.partial(texts.money, self.language),
             "number": functools.partial(texts.number, self.language),
+            "hourly": hourly_wage,
             "duration": functools.partial(texts.duration, self.language),
             "describe_requirement": functools.partial(describe_requirement, language=self.language),
             "language": self.language,
             "session": self.session,
             "study": self.study,
+            "volunteers": self.volunteers,
             "csrf": csrf_token(self.session, self.site.secret),
             "open_entry": self.site.open_entry,
             "here": self.request.url.path if self.request.method == "GET" else "/work/",

@@ -27,9 +27,11 @@ NOTICES = {"Granted": "qualifications.granted", "Pending": "qualifications.pendi
 
 def history(visit: Visit) -> Response:
     """Show the worker's submissions, their status and the earnings."""
-    work = visit.site.work
+    work, study = visit.site.work, visit.session.study
     return visit.page(
-        "history.html", done=work.history(visit.worker), progress=work.progress(visit.worker)
+        "history.html",
+        done=work.history(visit.worker, study),
+        progress=work.progress(visit.worker, study),
     )
 
 
@@ -64,16 +66,30 @@ def _messages_page(
     return visit.page(
         "messages.html",
         status=422 if problems else 200,
-        messages=visit.site.work.messages(visit.worker),
+        messages=visit.site.work.messages(visit.worker, _confined_study(visit)),
         problems=problems,
         typed={"subject": subject, "text": text},
         limits={"subject": MAX_SUBJECT_CHARACTERS, "text": MAX_TEXT_CHARACTERS},
     )
 
 
+def _confined_study(visit: Visit) -> str | None:
+    """Return the study to which the session is confined: its entry proves nothing about work elsewhere."""
+    study, participants = visit.session.study, visit.site.participants
+    if study is None or participants.is_known_everywhere(
+        visit.worker, study, visit.session.browser
+    ):
+        return None
+    return study
+
+
 def qualifications(visit: Visit) -> Response:
     """List the qualifications that the worker can request or has."""
-    return visit.page("qualifications.html", requestable=visit.site.work.requestable(visit.worker))
+    return visit.page("qualifications.html", requestable=_requestable(visit))
+
+
+def _requestable(visit: Visit) -> list[RequestableQualification]:
+    return [] if _confined_study(visit) else visit.site.work.requestable(visit.worker)
 
 
 def test(visit: Visit) -> Response:
@@ -98,8 +114,7 @@ def request_qualification(visit: Visit) -> Response:
 
 
 def _requested_qualification(visit: Visit) -> RequestableQualification:
-    requestable = visit.site.work.requestable(visit.worker)
-    for qualification in requestable:
+    for qualification in _requestable(visit):
         if qualification.qualification_type_id == visit.path_parameter("type_id"):
             return qualification
     raise RefusedError(404, "error.not_found", "no such qualification type")

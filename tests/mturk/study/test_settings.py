@@ -45,6 +45,15 @@ def test_defaults_pay_minimum_wage():
     assert settings.hourly_wage() >= settings.minimum_wage
 
 
+def test_volunteers_need_no_reward_country_or_approval_rate(tmp_path):
+    settings = read_settings(written(tmp_path, "volunteers = true"), "de")
+    assert settings.reward == 0
+    assert settings.qualifications() == []
+    assert read_settings(written(tmp_path, ""), "de").qualifications()
+    own = read_settings(written(tmp_path, 'volunteers = true\ncountries = ["AT"]'), "de")
+    assert own.countries == ("AT",)
+
+
 def test_values_are_read(tmp_path):
     text = 'reward = "1"\ncountries = ["DE", "AT"]\nlanguage = "en"\nconsent = """\nZeile 1\nZeile 2\n"""'
     settings = read_settings(written(tmp_path, text), "de")
@@ -62,6 +71,7 @@ def test_values_are_read(tmp_path):
             'reward is 0.25; expected dollars of at least 0.01 as a text, such as "0.25"',
         ),
         ('reward = "0,25"', "reward is '0,25'"),
+        ('reward = "0.25"\nvolunteers = true', "reward is '0.25' with volunteers = true"),
         ('reward = "0.00"', "reward is '0.00'; expected dollars of at least 0.01"),
         ('title = ""', "title: Title has 0 characters; expected 1 to 128"),
         (f'title = "{"x" * 129}"', "title: Title has 129 characters"),

@@ -13,5 +13,7 @@
     back.hidden = false;
     back.addEventListener("click", () => history.back());
   }
-  document.querySelector("h1").focus();
+  const heading = document.querySelector("h1");
+  heading.focus();
+  if (parent !== window) parent.postMessage({ mturk: "reveal", top: 0, bottom: heading.offsetHeight }, site);
 })();

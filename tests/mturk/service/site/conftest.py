@@ -187,6 +187,7 @@ def live(tmp_path):
                     [{"id": "age", "minimum": 18}, {"id": "first_language"}, dialect]
                 ),
             ),
+            PanelStudy("open", "", title="Listening", volunteers=True, country=False, return_url=""),
         )  # fmt: skip
         serve(stack, sockets[0], build_site(
             work, secret, frame_url=frame, site_url=site, open_entry=True, studies=studies))  # fmt: skip

@@ -133,6 +133,7 @@ def study(live, page):
     yield "finished"
     page.goto(live.site + "/work/withdraw")
     yield "withdraw"
+    yield from volunteer(live, page)
     page.goto(live.study_link("asking", "6f3c1a2b4d5e6f708192a3b4"))
     page.locator("[name=consent]").check()
     page.locator("#question-age").fill("12")
@@ -143,6 +144,32 @@ def study(live, page):
     page.locator("[name=decline]").click()
     page.locator(".code").wait_for()
     yield "ended"
+
+
+def volunteer(live, page):
+    page.goto(live.study_link("open", "").partition("?")[0])
+    page.locator("#worker").fill("no body")
+    page.locator("button.main").click()
+    page.locator("#worker-wrong").wait_for()
+    yield "volunteer-name"
+    page.locator("#worker").fill("anna")
+    page.locator("button.main").click()
+    page.wait_for_url("**/work/start")
+    yield "volunteer-start"
+    page.locator("[name=consent]").check()
+    page.locator("button.main").click()
+    page.wait_for_url("**/work/assignment/*")
+    page.frame_locator("#question").locator("form").wait_for()
+    yield "volunteer-assignment"
+    page.context.set_offline(True)
+    page.frame_locator("#question").locator("form").evaluate(
+        "form => HTMLFormElement.prototype.submit.call(form)"
+    )
+    page.locator("#sending button").wait_for()
+    yield "offline"
+    page.context.set_offline(False)
+    page.goto(live.site + "/work/history")
+    yield "volunteer-history"
 
 
 def violations(frame):
@@ -173,5 +200,25 @@ def test_no_page_keeps_people_out(live, open_page, german_question, locale, sche
             frame.wait_for_load_state()
             if result := violations(frame):
                 wrong[f"{name}, document {number}"] = result
-    assert len(seen) == 21
+    assert len(seen) == 26
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
+
+
+SIDEWAYS = """() => [document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    ...Array.from(document.querySelectorAll("main *"), element => element.closest(".scroll, .hidden") ? 0
+        : element.getBoundingClientRect().right - document.documentElement.clientWidth)]
+    .reduce((one, other) => Math.max(one, other))"""
+
+
+@pytest.mark.parametrize("locale", ["de-DE", "en-GB"])
+def test_no_page_scrolls_sideways_on_a_small_phone(live, open_page, german_question, locale):
+    """Widths in CSS pixels; 320 is also that of a page of 1280 pixels at a zoom of 400 % (WCAG 1.4.10)."""
+    fill(live.service, german_question)
+    page = open_page(locale=locale, viewport={"width": 320, "height": 568})
+    wide = {}
+    for name in tour(live, page):
+        for number, frame in enumerate(page.frames):
+            frame.wait_for_load_state()
+            if (excess := frame.evaluate(SIDEWAYS)) > 0.5:
+                wide[f"{name}, document {number}"] = excess
+    assert wide == {}

@@ -120,6 +120,47 @@ def test_the_country_of_a_participant_is_not_shown_to_strangers(service, visit):
     assert " selected" not in visit(STUDY, other).join(service, study="other", session="y").text
 
 
+def test_an_id_of_another_study_shows_and_changes_nothing_there(service, visit):
+    """Ids of a panel prove nothing in a study that the participant has not entered yet."""
+    one, two = PanelStudy("one", "C1"), PanelStudy("two", "C2")
+    for _ in range(3):
+        service.publish(title="Secret title")
+    victim, stranger = visit(one, two), visit(one, two)
+    page = victim.finish(victim.begin(service, study="one"))
+    letter = {"csrf": victim.token("/work/messages"), "subject": "Hello", "text": "My name"}
+    victim.post("/work/messages", data=letter)
+    service.write("APROLIFIC" + ANNA.upper(), "Bonus", "For your good work")
+    command(service, "reply", "1", "Dear Anna")
+    assert stranger.begin(service, study="two", session="guess").url.path.startswith(
+        "/work/assignment/"
+    )
+    assert "Secret title" not in stranger.get("/work/history").text
+    messages = stranger.get("/work/messages").text
+    assert "Dear Anna" not in messages
+    assert "good work" not in messages
+    path = page.url.path
+    assert stranger.get(path).status_code == 404
+    fields = {"assignment": path.rpartition("/")[2], "csrf": stranger.token("/work/history")}
+    for address in ("/work/return", "/work/continue"):
+        assert stranger.post(address, data=fields).status_code == 404
+    assert victim.get(path).status_code == 200
+    assert "Secret title" in victim.get("/work/history").text
+    assert "Dear Anna" in victim.get("/work/messages").text
+
+
+def test_an_id_of_another_study_requests_no_qualification(service, visit):
+    one, two = PanelStudy("one", "C1"), PanelStudy("two", "C2")
+    service.publish(places=9)
+    type_id = service.qualify("Listening", automatic=True)
+    victim, stranger = visit(one, two), visit(one, two)
+    victim.begin(service, study="one")
+    assert "Listening" in victim.get("/work/qualifications").text
+    stranger.begin(service, study="two", session="guess")
+    assert "Listening" not in stranger.get("/work/qualifications").text
+    token = stranger.token("/work/history")
+    assert stranger.post(f"/work/qualification/{type_id}", data={"csrf": token}).status_code == 404
+
+
 def test_a_quota_counts_participants_and_not_entries(service, visit):
     service.publish(places=9)
     study = PanelStudy("pilot", "C0DE", participants=2)

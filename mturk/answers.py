@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Container, Mapping, Sequence
@@ -10,7 +11,14 @@ from typing import Any
 
 from mturk.kinds import ExpectedTuple, Fields
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
-from mturk.question_xml import HTMLQuestion, forbidden_in_xml, local_name, parse_xml, read_question
+from mturk.question_xml import (
+    CACHED_QUESTIONS,
+    HTMLQuestion,
+    forbidden_in_xml,
+    local_name,
+    parse_xml,
+    read_question,
+)
 
 __all__ = [
     "COMMENT",
@@ -50,6 +58,7 @@ def expected_tuples(question_xml: str) -> tuple[ExpectedTuple, ...]:
     return expected_tuples_in_page(question.html) if isinstance(question, HTMLQuestion) else ()
 
 
+@functools.lru_cache(maxsize=CACHED_QUESTIONS)
 def expected_tuples_in_page(html: str) -> tuple[ExpectedTuple, ...]:
     """Return the tuples of a page; empty if the page was not created by this package."""
     begin = html.rfind("<script", 0, max(0, html.find(f'id="{TUPLES_SCRIPT}"')))

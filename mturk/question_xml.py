@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
@@ -35,6 +36,8 @@ NOT_IN_URL = re.compile(r"[\s;\\\x00-\x1f\x7f]")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 EXPECTED_SECONDS = re.compile(r'<meta name="giccs-expected-seconds" content="([1-9]\d{0,7})">')
 DEFAULT_PORTS = {"http": 80, "https": 443}
+CACHED_QUESTIONS = 128
+"""Number of parsed questions that are kept, some 60 kB each."""
 URL_SAFE = "%/:=&?~#+!$,'@()*[]-._"
 """Characters that are kept in the path, query and fragment of an address."""
 
@@ -98,8 +101,12 @@ def forbidden_in_xml(text: str) -> list[str]:
     return FORBIDDEN.findall(text)
 
 
+@functools.lru_cache(maxsize=CACHED_QUESTIONS)
 def read_question(question_xml: str) -> Question:
     """Parse question XML; ValueError if it is invalid.
+
+    The last questions are cached, because several requests per assignment read the same one; do not change
+    the element tree of a form.
 
     All published dates of a schema are accepted. Document type definitions are refused.
     """

@@ -1,25 +1,30 @@
-"""HTTP connections with a time limit for each request, so that idle connections do not add up."""
+"""HTTP connections with limits on time and size of a request, so that idle connections do not add up."""
 
 from __future__ import annotations
 
 import asyncio
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["REQUEST_SECONDS", "TimedProtocol"]
+__all__ = ["MAX_HEAD_BYTES", "REQUEST_SECONDS", "LimitedProtocol"]
 
 REQUEST_SECONDS = 30.0
 """Time within which a client must send a request: from connecting, or its first byte, to its end."""
+MAX_HEAD_BYTES = 64 * 1024
+"""Maximum size of an incomplete request line with headers."""
 
 
-class TimedProtocol(H11Protocol):
-    """A connection that is closed unless each request arrives in time.
+class LimitedProtocol(HttpToolsProtocol):
+    """A connection that is closed unless each request arrives in time, with headers of limited size.
 
     uvicorn limits the time between requests, but not that before the first one or within one.
     """
 
     _deadline: asyncio.TimerHandle | None = None
+    _is_partial = False
+    """Whether a request has begun to arrive."""
+    _n_head_bytes = 0
+    """Bytes received of the current request line and headers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
@@ -28,11 +33,28 @@ class TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Stop waiting once a request is complete; begin with the first byte of the next."""
+        self._n_head_bytes += len(data)
         super().data_received(data)
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._stop_waiting()
-        elif self._deadline is None:
+        if self._n_head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("Request header too large.")
+        elif self._is_partial and self._deadline is None:
             self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+
+    def on_message_begin(self) -> None:
+        """Note that a request has begun."""
+        self._is_partial = True
+        super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        """Bytes of the body are limited by its reader."""
+        self._n_head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Stop waiting."""
+        self._is_partial, self._n_head_bytes = False, 0
+        self._stop_waiting()
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""

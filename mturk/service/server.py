@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from bws.problems import InputError, Problem
@@ -58,6 +59,8 @@ Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 ALL_ADDRESSES = ("0.0.0.0", "::", "[::]")  # noqa: S104 - names of hosts that need public addresses
 LAST_PORT = 65_535
+REQUEST_THREADS = 16
+"""Threads for requests; with more, they wait longer for one another than the requests for a thread."""
 MAX_MALLOC_ARENAS = 2
 M_ARENA_MAX = -8
 """Value in glibc's malloc.h."""
@@ -143,13 +146,14 @@ def build_apps(
     routes = [
         Route("/", api.__call__, methods=["POST"]),
         Route(HEALTH_PATH, Health(database).__call__),
-        Mount("/", site),
+        *site.routes,
     ]
     # Without keys, protect against DNS rebinding: other host names are rejected.
     guard = [] if options.keys else [_trusted_hosts(options.host)]
     app = Starlette(
         routes=routes,
         middleware=guard,
+        exception_handlers=site.exception_handlers,
         lifespan=_periodic_lifespan(work, _retention(work, options)),
     )
     return _observe(app, "page", options, metrics), _observe(frames, "frame", options, metrics)
@@ -240,7 +244,8 @@ def serve(
             metrics_socket = stack.enter_context(_listen(host, port, "--metrics"))
             listeners.append((_metrics_app(database, metrics, host), metrics_socket))
             addresses = replace(addresses, metrics=f"{_origin(host, metrics_socket)}/metrics")
-        asyncio.run(_run(listeners, lambda stop: ready(addresses, stop)))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_run(listeners, lambda stop: ready(addresses, stop)))
 
 
 def _metrics(database: Database) -> Metrics:
@@ -310,12 +315,21 @@ def _origin(host: str, listening: socket.socket) -> str:
     return f"http://{address}:{listening.getsockname()[1]}"
 
 
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return the factory of uvloop, a faster event loop, where it exists; None for that of Python."""
+    try:
+        import uvloop
+    except ImportError:  # not available for Windows
+        return None
+    return uvloop.new_event_loop
+
+
 async def _run(
     listeners: Sequence[tuple[ASGIApp, socket.socket]], ready: Callable[[Stop], None]
 ) -> None:
     import uvicorn
 
-    from mturk.service.connections import TimedProtocol
+    from mturk.service.connections import LimitedProtocol
 
     class Server(uvicorn.Server):
         """A uvicorn server that leaves signal handling to `_run`."""
@@ -327,7 +341,7 @@ async def _run(
     servers = [
         Server(
             uvicorn.Config(
-                app, http=TimedProtocol, log_config=None, log_level="warning", access_log=False,
+                app, http=LimitedProtocol, log_config=None, log_level="warning", access_log=False,
                 server_header=False, proxy_headers=False, timeout_graceful_shutdown=10,
                 limit_concurrency=2000,
             )
@@ -335,6 +349,7 @@ async def _run(
         for app, _ in listeners
     ]  # fmt: skip
     loop = asyncio.get_running_loop()
+    to_thread.current_default_thread_limiter().total_tokens = REQUEST_THREADS
 
     def stop() -> None:
         for server in servers:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from mturk.limits import LOCALE
 from mturk.service.store.schema import assignment, block, qualification, qualification_type, worker
@@ -65,6 +65,21 @@ COMPARATOR_PHRASES = {
     "NotIn": "none of",
 }
 
+# Statements are built once: building one takes SQLAlchemy longer than executing it.
+LOCATION = select(worker.c.country, worker.c.subdivision).where(
+    worker.c.worker_id == bindparam("worker_id")
+)
+GRANTED = select(qualification.c.qualification_type_id, qualification.c.value).where(
+    qualification.c.worker_id == bindparam("worker_id"), qualification.c.status == "Granted"
+)
+TYPE_NAMES = select(qualification_type.c.qualification_type_id, qualification_type.c.name)
+STATUS_COUNTS = (
+    select(assignment.c.status, func.count())
+    .where(assignment.c.worker_id == bindparam("worker_id"))
+    .group_by(assignment.c.status)
+)
+BLOCK = select(block.c.number).where(block.c.worker_id == bindparam("worker_id"))
+
 
 @dataclass(frozen=True, slots=True)
 class WorkerQualifications:
@@ -80,21 +95,15 @@ class WorkerQualifications:
 
 def worker_qualifications(connection: Connection, worker_id: str) -> WorkerQualifications:
     """Return a worker's qualifications, including the system types."""
-    location = connection.execute(
-        select(worker.c.country, worker.c.subdivision).where(worker.c.worker_id == worker_id)
-    ).first()
-    granted = connection.execute(
-        select(qualification.c.qualification_type_id, qualification.c.value).where(
-            qualification.c.worker_id == worker_id, qualification.c.status == "Granted"
-        )
-    ).all()
-    names = connection.execute(
-        select(qualification_type.c.qualification_type_id, qualification_type.c.name)
-    ).all()
+    parameters = {"worker_id": worker_id}
+    location = connection.execute(LOCATION, parameters).first()
+    granted = connection.execute(GRANTED, parameters).all()
+    names = connection.execute(TYPE_NAMES).all()
+    counts = {row[0]: row[1] for row in connection.execute(STATUS_COUNTS, parameters)}
     country, subdivision = location if location else (None, None)
     values = {row.qualification_type_id: row.value for row in granted}
     return WorkerQualifications(
-        _system_values(_status_counts(connection, worker_id)) | values,
+        _system_values(counts) | values,
         {row.qualification_type_id: row.name for row in names},
         country,
         subdivision,
@@ -103,8 +112,7 @@ def worker_qualifications(connection: Connection, worker_id: str) -> WorkerQuali
 
 def is_blocked(connection: Connection, worker_id: str) -> bool:
     """Return whether the requester has blocked the worker."""
-    block_number = connection.scalar(select(block.c.number).where(block.c.worker_id == worker_id))
-    return block_number is not None
+    return connection.scalar(BLOCK, {"worker_id": worker_id}) is not None
 
 
 def unmet_requirements(
@@ -145,15 +153,6 @@ def _is_locale_met(requirement: Mapping[str, Any], worker: WorkerQualifications)
     )
     return {"EqualTo": is_inside, "In": is_inside, "NotEqualTo": not is_inside, "NotIn": not is_inside,
             "Exists": True}.get(comparator, False)  # fmt: skip
-
-
-def _status_counts(connection: Connection, worker_id: str) -> Mapping[str, int]:
-    rows = connection.execute(
-        select(assignment.c.status, func.count())
-        .where(assignment.c.worker_id == worker_id)
-        .group_by(assignment.c.status)
-    ).all()
-    return {row[0]: row[1] for row in rows}
 
 
 def _system_values(counts: Mapping[str, int]) -> dict[str, int]:

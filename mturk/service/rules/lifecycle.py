@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, exists, insert, select, update
 
 from mturk.service.errors import does_not_exist, wrong_state
 from mturk.service.rules import escrow
@@ -33,10 +33,35 @@ __all__ = [
     "submit",
 ]
 
+# Statements are built once: building one takes SQLAlchemy longer than executing it.
+HIT_BY_ID = select(hit).where(hit.c.hit_id == bindparam("hit_id"))
+ASSIGNMENT_BY_ID = select(assignment).where(
+    assignment.c.assignment_id == bindparam("assignment_id")
+)
+HIT_STATE = [column for column in hit.c if column.name not in ("question", "annotation")]
+COUNTS = ("pending", "submitted", "completed", "committed", "held")
+CHANGE_COUNTS = (
+    update(hit)
+    .where(hit.c.hit_id == bindparam("id"))
+    .values({name: hit.c[name] + bindparam(f"{name}_change", type_=hit.c[name].type) for name in COUNTS})
+    .returning(*HIT_STATE)
+)  # fmt: skip
+UNCHANGED = dict.fromkeys((f"{name}_change" for name in COUNTS), 0)
+CHANGE_STATUS = update(assignment).where(
+    assignment.c.number == bindparam("of"), assignment.c.status == bindparam("before")
+)
+HAS_DUE_CHANGES = select(
+    exists().where(assignment.c.due <= bindparam("now"))
+    | exists().where(hit.c.due <= bindparam("now"))
+)
+SUBSCRIPTION = select(notification.c.specification).where(
+    notification.c.hit_type_id == bindparam("hit_type_id"), notification.c.active.is_(True)
+)
+
 
 def hit_row(connection: Connection, hit_id: str) -> Row[Any]:
     """Return the row of a HIT; raise HITDoesNotExist if the id is unknown."""
-    row = connection.execute(select(hit).where(hit.c.hit_id == hit_id)).first()
+    row = connection.execute(HIT_BY_ID, {"hit_id": hit_id}).first()
     if row is None:
         raise does_not_exist("HIT", hit_id)
     return row
@@ -44,8 +69,7 @@ def hit_row(connection: Connection, hit_id: str) -> Row[Any]:
 
 def assignment_row(connection: Connection, assignment_id: str) -> Row[Any]:
     """Return the row of an assignment; raise AssignmentDoesNotExist if the id is unknown."""
-    query = select(assignment).where(assignment.c.assignment_id == assignment_id)
-    row = connection.execute(query).first()
+    row = connection.execute(ASSIGNMENT_BY_ID, {"assignment_id": assignment_id}).first()
     if row is None:
         raise does_not_exist("Assignment", assignment_id)
     return row
@@ -60,7 +84,7 @@ def create_hit(connection: Connection, now: float, values: Mapping[str, Any]) ->
             submitted=0, completed=0, committed=0, held=0, due=values["expiration"], **values,
         )
     )  # fmt: skip
-    refresh_hit(connection, hit_id, now)
+    _refresh_hit(connection, hit_row(connection, hit_id), now)
     record_event(connection, "HITCreated", now, hit_type_id=values["hit_type_id"], hit_id=hit_id)
     return hit_id
 
@@ -70,7 +94,7 @@ def change_hit(connection: Connection, hit_id: str, now: float, **values: Any) -
     if "expiration" in values:
         values["due"] = values["expiration"]
     connection.execute(update(hit).where(hit.c.hit_id == hit_id).values(**values))
-    refresh_hit(connection, hit_id, now)
+    _refresh_hit(connection, hit_row(connection, hit_id), now)
 
 
 def accept(
@@ -80,12 +104,13 @@ def accept(
     """Create an assignment of an Assignable HIT for a worker; return the assignment's id."""
     assignment_id = new_id()
     connection.execute(
-        insert(assignment).values(
-            assignment_id=assignment_id, hit_id=row.hit_id, worker_id=worker, status="Accepted",
-            reward=kind.reward, unit=row.unit, auto_approval_delay=kind.auto_approval_delay,
-            accepted=now, deadline=now + kind.duration, due=now + kind.duration,
-            participation=participation,
-        )
+        insert(assignment),
+        {
+            "assignment_id": assignment_id, "hit_id": row.hit_id, "worker_id": worker, "status": "Accepted",
+            "reward": kind.reward, "unit": row.unit, "auto_approval_delay": kind.auto_approval_delay,
+            "accepted": now, "deadline": now + kind.duration, "due": now + kind.duration,
+            "participation": participation,
+        },
     )  # fmt: skip
     _update_hit_counts(connection, row.hit_id, now, pending=1, committed=row.unit)
     record_event(connection, "AssignmentAccepted", now, assignment_id=assignment_id,
@@ -98,15 +123,15 @@ def submit(connection: Connection, row: Row[Any], answer: str, now: float) -> No
     approval = now + row.auto_approval_delay
     _update_assignment(connection, row, "Submitted", submitted=now, answer=answer, auto_approval=approval,
          due=approval)  # fmt: skip
-    _update_hit_counts(connection, row.hit_id, now, pending=-1, submitted=1)
-    _record_assignment_event(connection, "AssignmentSubmitted", row, now)
+    changed = _update_hit_counts(connection, row.hit_id, now, pending=-1, submitted=1)
+    _record_assignment_event(connection, "AssignmentSubmitted", row, changed.hit_type_id, now)
 
 
 def release(connection: Connection, row: Row[Any], status: str, now: float) -> None:
     """End an accepted assignment without an answer: `status` is Returned or Abandoned."""
     _update_assignment(connection, row, status, due=None)
-    _update_hit_counts(connection, row.hit_id, now, pending=-1, committed=-row.unit)
-    _record_assignment_event(connection, f"Assignment{status}", row, now)
+    changed = _update_hit_counts(connection, row.hit_id, now, pending=-1, committed=-row.unit)
+    _record_assignment_event(connection, f"Assignment{status}", row, changed.hit_type_id, now)
 
 
 def approve(connection: Connection, row: Row[Any], feedback: str | None, now: float) -> None:
@@ -117,25 +142,27 @@ def approve(connection: Connection, row: Row[Any], feedback: str | None, now: fl
     _update_assignment(connection, row, "Approved", approved=now, rejected=None, due=None,
          feedback=row.feedback if feedback is None else feedback)  # fmt: skip
     escrow.pay(connection, row.unit)
-    if not was_rejected:
-        _update_hit_counts(connection, row.hit_id, now, submitted=-1, completed=1, committed=-row.unit,
-               held=-row.unit)  # fmt: skip
-    _record_assignment_event(connection, "AssignmentApproved", row, now)
+    changes = {"submitted": -1, "completed": 1, "committed": -row.unit, "held": -row.unit}
+    changed = _update_hit_counts(connection, row.hit_id, now, **({} if was_rejected else changes))
+    _record_assignment_event(connection, "AssignmentApproved", row, changed.hit_type_id, now)
 
 
 def reject(connection: Connection, row: Row[Any], feedback: str, now: float) -> None:
     """Reject an assignment and release the amount on hold for it."""
     _update_assignment(connection, row, "Rejected", rejected=now, due=None, feedback=feedback)
-    _update_hit_counts(connection, row.hit_id, now, submitted=-1, completed=1, committed=-row.unit)
-    _record_assignment_event(connection, "AssignmentRejected", row, now)
+    changed = _update_hit_counts(
+        connection, row.hit_id, now, submitted=-1, completed=1, committed=-row.unit
+    )
+    _record_assignment_event(connection, "AssignmentRejected", row, changed.hit_type_id, now)
 
 
-def refresh_hit(connection: Connection, hit_id: str, now: float, *, overdraw: bool = False) -> None:
-    """Update a HIT's state and amount on hold from its counts and the time.
+def _refresh_hit(
+    connection: Connection, row: Row[Any], now: float, *, overdraw: bool = False
+) -> None:
+    """Update the state and amount on hold of a HIT, whose row is current, from its counts and the time.
 
     With `overdraw` the balance may become negative: actions of workers never fail for lack of funds.
     """
-    row = hit_row(connection, hit_id)
     if row.status == "Disposed":
         return
     status = _status(row, now)
@@ -147,13 +174,15 @@ def refresh_hit(connection: Connection, hit_id: str, now: float, *, overdraw: bo
     if (status, cost_on_hold, due) != (row.status, row.held, row.due):
         connection.execute(
             update(hit)
-            .where(hit.c.hit_id == hit_id)
+            .where(hit.c.hit_id == row.hit_id)
             .values(status=status, held=cost_on_hold, due=due, review_status=review)
         )
     if status == "Reviewable" != row.status and row.status != "Reviewing":
-        record_event(connection, "HITReviewable", now, hit_type_id=row.hit_type_id, hit_id=hit_id)
+        record_event(
+            connection, "HITReviewable", now, hit_type_id=row.hit_type_id, hit_id=row.hit_id
+        )
     if due is None and row.due is not None:
-        record_event(connection, "HITExpired", now, hit_type_id=row.hit_type_id, hit_id=hit_id)
+        record_event(connection, "HITExpired", now, hit_type_id=row.hit_type_id, hit_id=row.hit_id)
 
 
 def _status(row: Row[Any], now: float) -> str:
@@ -170,9 +199,7 @@ def _available_assignments(row: Row[Any]) -> int:
 
 def has_due_changes(connection: Connection, now: float) -> bool:
     """Return whether `apply_due_changes` would change anything."""
-    overdue = select(assignment.c.number).where(assignment.c.due <= now).limit(1)
-    expired = select(hit.c.number).where(hit.c.due <= now).limit(1)
-    return connection.scalar(overdue) is not None or connection.scalar(expired) is not None
+    return bool(connection.scalar(HAS_DUE_CHANGES, {"now": now}))
 
 
 def apply_due_changes(connection: Connection, now: float) -> None:
@@ -180,55 +207,47 @@ def apply_due_changes(connection: Connection, now: float) -> None:
 
     Each change is dated to the time at which it was due, not to the current time.
     """
+    if not has_due_changes(connection, now):
+        return
     overdue = select(assignment).where(assignment.c.due <= now).order_by(assignment.c.due)
     for row in connection.execute(overdue).all():
         if row.status == "Accepted":
             release(connection, row, "Abandoned", row.due)
         else:
             approve(connection, row, None, row.due)
-    for expired in connection.execute(
-        select(hit.c.hit_id, hit.c.due).where(hit.c.due <= now)
-    ).all():
-        refresh_hit(connection, expired.hit_id, expired.due, overdraw=True)
+    expired = select(hit.c.hit_id, hit.c.due).where(hit.c.due <= now)
+    for hit_id, due in connection.execute(expired).all():
+        _refresh_hit(connection, hit_row(connection, hit_id), due, overdraw=True)
 
 
 def record_event(connection: Connection, kind: str, now: float, **ids: str | None) -> None:
     """Record an event if the requester subscribed to events of this kind; nothing is sent."""
-    hit_type_id = ids.get("hit_type_id")
-    subscription = connection.execute(
-        select(notification).where(
-            notification.c.hit_type_id == hit_type_id, notification.c.active.is_(True)
+    specification = connection.scalar(SUBSCRIPTION, {"hit_type_id": ids.get("hit_type_id")})
+    if kind in (specification or {}).get("EventTypes", ()):
+        connection.execute(
+            insert(event).values(kind=kind, at=now, specification=specification, **ids)
         )
-    ).first()
-    if subscription is None or kind not in (subscription.specification or {}).get("EventTypes", ()):
-        return
-    connection.execute(
-        insert(event).values(kind=kind, at=now, specification=subscription.specification, **ids)
-    )
 
 
 def _update_assignment(connection: Connection, row: Row[Any], status: str, **values: Any) -> None:
     """Update an assignment, unless its status has changed since it was read."""
     result = connection.execute(
-        update(assignment)
-        .where(assignment.c.number == row.number, assignment.c.status == row.status)
-        .values(status=status, **values)
+        CHANGE_STATUS, {"of": row.number, "before": row.status, "status": status, **values}
     )
     if not result.rowcount:
         raise wrong_state("Assignment", status, [row.status])
 
 
-def _update_hit_counts(connection: Connection, hit_id: str, now: float, **changes: int) -> None:
-    values = {name: hit.c[name] + change for name, change in changes.items()}
-    connection.execute(update(hit).where(hit.c.hit_id == hit_id).values(**values))
-    refresh_hit(connection, hit_id, now, overdraw=True)
+def _update_hit_counts(connection: Connection, hit_id: str, now: float, **changes: int) -> Row[Any]:
+    """Change the counts of a HIT, and its state accordingly; return its row before the change of state."""
+    values = UNCHANGED | {f"{name}_change": change for name, change in changes.items()}
+    row = connection.execute(CHANGE_COUNTS, {"id": hit_id, **values}).one()
+    _refresh_hit(connection, row, now, overdraw=True)
+    return row
 
 
-def _record_assignment_event(connection: Connection, kind: str, row: Row[Any], now: float) -> None:
-    type_query = select(hit.c.hit_type_id).join(
-        notification, notification.c.hit_type_id == hit.c.hit_type_id
-    )
-    hit_type_id = connection.scalar(type_query.where(hit.c.hit_id == row.hit_id))
-    if hit_type_id is not None:
-        record_event(connection, kind, now, hit_type_id=hit_type_id, hit_id=row.hit_id,
-                     assignment_id=row.assignment_id)  # fmt: skip
+def _record_assignment_event(
+    connection: Connection, kind: str, row: Row[Any], hit_type_id: str, now: float
+) -> None:
+    record_event(connection, kind, now, hit_type_id=hit_type_id, hit_id=row.hit_id,
+                 assignment_id=row.assignment_id)  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from mturk.service.clock import Clock
 from mturk.service.rules import audit
@@ -28,6 +28,9 @@ __all__ = ["FINISHED", "SCREENED_OUT", "Consent", "Entry", "Participants", "Stud
 
 FINISHED, SCREENED_OUT = "finished", "screened_out"
 """Outcomes of participations; others are `timed_out` and `WITHDRAWN`."""
+OPEN_SESSION = select(session.c.started).where(
+    session.c.session_id == bindparam("session_id"), session.c.ended.is_(None)
+)  # built once, because each request executes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +149,7 @@ class Participants:
 
     def is_open(self, nonce: str) -> bool:
         """Return whether the session with this nonce has begun and not ended."""
-        query = select(session.c.started).where(
-            session.c.session_id == _digest(nonce), session.c.ended.is_(None)
-        )
-        with self.database.read() as connection:
-            return connection.scalar(query) is not None
+        return self.database.first(OPEN_SESSION, {"session_id": _digest(nonce)}) is not None
 
     def leave(self, nonce: str) -> None:
         """End a session."""

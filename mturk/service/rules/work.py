@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from mturk.answers import to_xml
-from mturk.question_xml import expected_seconds
+from mturk.question_xml import CACHED_QUESTIONS, expected_seconds
 from mturk.service.clock import Clock
 from mturk.service.rules import lifecycle, qualification_requests
 from mturk.service.rules.eligibility import (
@@ -66,6 +80,105 @@ NEXT_HIT_POOL_SIZE = 20
 MAX_COUNTED_HITS = 1_000
 """Maximum number of HITs per type that are counted for the list of offers."""
 DUE_CHECK_SECONDS = 1.0
+
+# Statements are built once: building one takes SQLAlchemy longer than executing it.
+OFFERED_HIT: Select[Any] = (
+    select(
+        *lifecycle.HIT_STATE, hit_type.c.title, hit_type.c.reward, hit_type.c.duration,
+        hit_type.c.auto_approval_delay, hit_type.c.qualifications,
+    )
+    .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
+    .where(hit.c.hit_id == bindparam("hit_id"))
+)  # fmt: skip
+QUESTION = select(hit.c.question).where(hit.c.hit_id == bindparam("hit_id"))
+KNOWN_WORKER = select(worker.c.worker_id).where(worker.c.worker_id == bindparam("worker_id"))
+COUNTED_ASSIGNMENT = select(assignment.c.status).where(
+    assignment.c.worker_id == bindparam("worker_id"), counts_towards_maximum
+)
+IS_AVAILABLE = and_(
+    hit.c.status == "Assignable",
+    hit.c.expiration > bindparam("now"),
+    ~COUNTED_ASSIGNMENT.where(assignment.c.hit_id == hit.c.hit_id).exists(),
+)
+"""Condition for available HITs of which the worker has no assignment."""
+COUNTED_ASSIGNMENT_OF_HIT = COUNTED_ASSIGNMENT.where(assignment.c.hit_id == bindparam("hit_id"))
+NEXT_HITS = (
+    select(hit.c.hit_id)
+    .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
+    .where(hit_type.c.group_id == bindparam("group_id"), IS_AVAILABLE)
+    .order_by(hit.c.number)
+    .limit(NEXT_HIT_POOL_SIZE)
+    .subquery()
+)
+NEXT_HIT_IDS = select(func.aggregate_strings(NEXT_HITS.c.hit_id, " "))
+"""In one row: SQLite's driver lets other threads run after each row, while the writers wait."""
+ASSIGNMENT = (
+    select(assignment, hit.c.hit_type_id, hit_type.c.title, participation_table.c.study)
+    .join(hit, hit.c.hit_id == assignment.c.hit_id)
+    .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
+    .outerjoin(participation_table, participation_table.c.number == assignment.c.participation)
+)
+ASSIGNMENT_BY_ID = ASSIGNMENT.where(assignment.c.assignment_id == bindparam("assignment_id"))
+OPEN_ASSIGNMENTS = ASSIGNMENT.where(
+    assignment.c.worker_id == bindparam("worker_id"), assignment.c.status == "Accepted"
+).order_by(assignment.c.number)
+current = participation_table.alias()
+IN_SAME_STUDY = or_(
+    bindparam("participation", type_=BigInteger).is_(None),
+    participation_table.c.study
+    == select(current.c.study)
+    .where(current.c.number == bindparam("participation", type_=BigInteger))
+    .scalar_subquery(),
+)
+"""Condition for assignments of the study of a participation; all without one."""
+OPEN_OF_HIT = OPEN_ASSIGNMENTS.where(
+    assignment.c.hit_id == bindparam("hit_id"), IN_SAME_STUDY
+).limit(1)
+OPEN_OF_GROUP = OPEN_ASSIGNMENTS.where(
+    hit_type.c.group_id == bindparam("group_id"), IN_SAME_STUDY
+).limit(1)
+OWN_ASSIGNMENT = select(assignment).where(
+    assignment.c.assignment_id == bindparam("assignment_id"),
+    assignment.c.worker_id == bindparam("worker_id"),
+)
+
+
+def _select_offers() -> Any:
+    """Return a query of the HIT types available to a worker, without a scan of all HITs."""
+    is_available = and_(hit.c.hit_type_id == hit_type.c.hit_type_id, IS_AVAILABLE)
+    counted_hits = (
+        select(hit.c.number)
+        .where(is_available)
+        .correlate(hit_type)
+        .limit(MAX_COUNTED_HITS + 1)
+        .subquery()
+    )
+    groups = select(
+        hit_type,
+        select(func.count()).select_from(counted_hits).scalar_subquery().label("hits_available"),
+        _select_first(is_available, hit.c.hit_id, hit.c.number.asc()).label("sample_hit_id"),
+        _select_first(is_available, hit.c.number, hit.c.number.desc()).label("newest"),
+    ).subquery()
+    return (
+        select(groups)
+        .where(groups.c.newest.is_not(None))
+        .order_by(groups.c.newest.desc())
+        .limit(bindparam("limit"))
+    )
+
+
+def _select_first(is_available: Any, column: Any, order: Any) -> Any:
+    return (
+        select(column)
+        .where(is_available)
+        .correlate(hit_type)
+        .order_by(order)
+        .limit(1)
+        .scalar_subquery()
+    )
+
+
+OFFERS = _select_offers()
 
 
 class WorkError(ValueError):
@@ -157,6 +270,15 @@ class WorkerService:
         self.database = database
         self.clock = clock
         self._last_due_check = float("-inf")
+        self.question = functools.lru_cache(CACHED_QUESTIONS)(self._question)
+        """`_question`, cached: questions never change."""
+
+    def _question(self, hit_id: str) -> str:
+        """Return the question of a HIT in any state; raise WorkError if the id is unknown."""
+        row = self.database.first(QUESTION, {"hit_id": hit_id})
+        if row is None:
+            raise WorkError("Unknown", "There is no such HIT.")
+        return str(row.question)
 
     def register(
         self, worker_id: str, *, country: str | None = None, subdivision: str | None = None
@@ -183,7 +305,8 @@ class WorkerService:
             if is_blocked(connection, worker_id):
                 return []
             qualifications = worker_qualifications(connection, worker_id)
-            rows = connection.execute(_select_offers(worker_id, now).limit(limit)).all()
+            values = {"worker_id": worker_id, "now": now, "limit": limit}
+            rows = connection.execute(OFFERS, values).all()
             return [
                 _build_offer(row, unmet_requirements(row.qualifications, qualifications))
                 for row in rows
@@ -209,11 +332,11 @@ class WorkerService:
         """Return a HIT's question; raise WorkError if the worker may not see it."""
         self._apply_due_changes_if_stale()
         with self.database.read() as connection:
-            row, kind = _hit_and_type(connection, hit_id)
-            _check_allowed(connection, worker_id, kind, "preview")
+            row = _offered_hit(connection, hit_id)
+            _check_allowed(connection, worker_id, row, "preview")
             if row.status == "Disposed":
                 raise WorkError("Unknown", "There is no such HIT.")
-            return str(row.question)
+        return self.question(hit_id)
 
     def accept(
         self, worker_id: str, hit_id: str | None, group_id: str | None = None, *,
@@ -226,20 +349,37 @@ class WorkerService:
         now = self.clock.now()
         with self.database.write() as connection:
             lifecycle.apply_due_changes(connection, now)
-            open_id = _open_assignment_id(connection, worker_id, hit_id, group_id, participation)
-            if open_id:
-                return _load_assignment(connection, open_id)
-            hit_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)
-            if hit_id is None:
-                raise WorkError("NoWork", "There are no more HITs of this kind for you.")
-            assignment_id = _accept_hit(connection, worker_id, hit_id, now, participation)
-            return _load_assignment(connection, assignment_id)
+            row = _open_assignment(connection, worker_id, hit_id, group_id, participation)
+            if row is None:
+                next_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)
+                if next_id is None:
+                    raise WorkError("NoWork", "There are no more HITs of this kind for you.")
+                if connection.scalar(KNOWN_WORKER, {"worker_id": worker_id}) is None:
+                    raise WorkError("Unknown", "There is no such worker.")
+                offered = _offered_hit(connection, next_id)
+                _check_allowed(connection, worker_id, offered, "accept")
+                if hit_id is not None:
+                    _check_available(connection, worker_id, offered, now)
+                assignment_id = lifecycle.accept(
+                    connection, offered, offered, worker_id, now, participation
+                )
+                values = {"assignment_id": assignment_id}
+                row = connection.execute(ASSIGNMENT_BY_ID, values).one()
+        return self._build_assignment(row)
 
     def assignment(self, assignment_id: str) -> OpenAssignment:
         """Return an assignment in any state; raise WorkError if the id is unknown."""
         self._apply_due_changes_if_stale()
-        with self.database.read() as connection:
-            return _load_assignment(connection, assignment_id)
+        row = self.database.first(ASSIGNMENT_BY_ID, {"assignment_id": assignment_id})
+        if row is None:
+            raise WorkError("Unknown", "There is no such assignment.")
+        return self._build_assignment(row)
+
+    def _build_assignment(self, row: Row[Any]) -> OpenAssignment:
+        return OpenAssignment(
+            row.assignment_id, row.hit_id, row.hit_type_id, row.worker_id, row.accepted, row.deadline,
+            row.title, self.question(row.hit_id), _dollars(row.reward), row.status, row.study,
+        )  # fmt: skip
 
     def open_assignments(self, worker_id: str, study: str | None = None) -> list[OpenAssignment]:
         """Return the worker's accepted assignments that are not yet submitted, oldest first.
@@ -248,12 +388,11 @@ class WorkerService:
         """
         self._apply_due_changes_if_stale()
         with self.database.read() as connection:
-            ids = connection.scalars(
-                select(assignment.c.assignment_id)
-                .where(_is_work_of(worker_id, study), assignment.c.status == "Accepted")
-                .order_by(assignment.c.number)
-            ).all()
-            return [_load_assignment(connection, assignment_id) for assignment_id in ids]
+            query = OPEN_ASSIGNMENTS
+            if study is not None:
+                query = query.where(participation_table.c.study == study)
+            rows = connection.execute(query, {"worker_id": worker_id}).all()
+        return [self._build_assignment(row) for row in rows]
 
     def submit(
         self, assignment_id: str, worker_id: str, fields: Sequence[tuple[str, str]],
@@ -408,48 +547,6 @@ def _is_work_of(worker_id: str, study: Any) -> Any:
     return and_(is_of_worker, assignment.c.participation.in_(in_study))
 
 
-def _is_available_to(worker_id: str, now: float) -> Any:
-    """Return the SQL condition for available HITs of which the worker has no assignment."""
-    has_assignment = exists().where(
-        assignment.c.hit_id == hit.c.hit_id,
-        assignment.c.worker_id == worker_id,
-        counts_towards_maximum,
-    )
-    return and_(hit.c.status == "Assignable", hit.c.expiration > now, ~has_assignment)
-
-
-def _select_offers(worker_id: str, now: float) -> Any:
-    """Return a query of the HIT types available to a worker, without a scan of all HITs."""
-    is_available = and_(
-        hit.c.hit_type_id == hit_type.c.hit_type_id, _is_available_to(worker_id, now)
-    )
-    counted_hits = (
-        select(hit.c.number)
-        .where(is_available)
-        .correlate(hit_type)
-        .limit(MAX_COUNTED_HITS + 1)
-        .subquery()
-    )
-    groups = select(
-        hit_type,
-        select(func.count()).select_from(counted_hits).scalar_subquery().label("hits_available"),
-        _select_first(is_available, hit.c.hit_id, hit.c.number.asc()).label("sample_hit_id"),
-        _select_first(is_available, hit.c.number, hit.c.number.desc()).label("newest"),
-    ).subquery()
-    return select(groups).where(groups.c.newest.is_not(None)).order_by(groups.c.newest.desc())
-
-
-def _select_first(is_available: Any, column: Any, order: Any) -> Any:
-    return (
-        select(column)
-        .where(is_available)
-        .correlate(hit_type)
-        .order_by(order)
-        .limit(1)
-        .scalar_subquery()
-    )
-
-
 def _build_offer(row: Row[Any], missing: Sequence[str]) -> Offer:
     return Offer(
         row.hit_type_id, row.group_id, row.title, row.description, row.keywords, _dollars(row.reward),
@@ -459,13 +556,8 @@ def _build_offer(row: Row[Any], missing: Sequence[str]) -> Offer:
 
 
 def _next_hit_id(connection: Connection, worker_id: str, group_id: str, now: float) -> str | None:
-    candidates = connection.scalars(
-        select(hit.c.hit_id)
-        .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
-        .where(hit_type.c.group_id == group_id, _is_available_to(worker_id, now))
-        .order_by(hit.c.number)
-        .limit(NEXT_HIT_POOL_SIZE)
-    ).all()
+    values = {"worker_id": worker_id, "group_id": group_id, "now": now}
+    candidates = (connection.scalar(NEXT_HIT_IDS, values) or "").split()
     return min(candidates, key=lambda hit_id: _shuffle_key(worker_id, hit_id), default=None)
 
 
@@ -473,72 +565,43 @@ def _shuffle_key(worker_id: str, hit_id: str) -> bytes:
     return hashlib.blake2b(f"{worker_id} {hit_id}".encode(), digest_size=8).digest()
 
 
-def _hit_and_type(connection: Connection, hit_id: str) -> tuple[Row[Any], Row[Any]]:
-    row = connection.execute(select(hit).where(hit.c.hit_id == hit_id)).first()
+def _offered_hit(connection: Connection, hit_id: str) -> Row[Any]:
+    """Return a HIT with the terms of its type, without its question."""
+    row = connection.execute(OFFERED_HIT, {"hit_id": hit_id}).first()
     if row is None:
         raise WorkError("Unknown", "There is no such HIT.")
-    kind = select(hit_type).where(hit_type.c.hit_type_id == row.hit_type_id)
-    return row, connection.execute(kind).one()
+    return row
 
 
-def _check_allowed(connection: Connection, worker_id: str, kind: Row[Any], action: str) -> None:
+def _check_allowed(connection: Connection, worker_id: str, row: Row[Any], action: str) -> None:
     if is_blocked(connection, worker_id):
         raise WorkError("Blocked", "The requester has blocked you.")
-    if kind.qualifications:
+    if row.qualifications:
         qualifications: WorkerQualifications = worker_qualifications(connection, worker_id)
-        if missing := unmet_requirements(kind.qualifications, qualifications, action):
+        if missing := unmet_requirements(row.qualifications, qualifications, action):
             raise WorkError("NotEligible", f"Unmet requirements: {'; '.join(missing)}.")
 
 
-def _open_assignment_id(
+def _open_assignment(
     connection: Connection, worker_id: str, hit_id: str | None, group_id: str | None,
     number: int | None,
-) -> str | None:  # fmt: skip
-    """Return the id of the worker's open assignment of the HIT or, without a HIT, of the group.
+) -> Row[Any] | None:  # fmt: skip
+    """Return the worker's open assignment of the HIT or, without a HIT, of the group.
 
     `number` is that of a participation; then only assignments of its study count.
     """
-    query = select(assignment.c.assignment_id).where(
-        assignment.c.worker_id == worker_id, assignment.c.status == "Accepted"
+    query, values = (
+        (OPEN_OF_GROUP, {"group_id": group_id})
+        if hit_id is None
+        else (OPEN_OF_HIT, {"hit_id": hit_id})
     )
-    if number is not None:
-        study = select(participation_table.c.study).where(participation_table.c.number == number)
-        query = query.where(_is_work_of(worker_id, study.scalar_subquery()))
-    if hit_id is not None:
-        query = query.where(assignment.c.hit_id == hit_id)
-    else:
-        query = (
-            query.join(hit, hit.c.hit_id == assignment.c.hit_id)
-            .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
-            .where(hit_type.c.group_id == group_id)
-        )
-    assignment_id: str | None = connection.scalar(query.order_by(assignment.c.number).limit(1))
-    return assignment_id
-
-
-def _accept_hit(
-    connection: Connection, worker_id: str, hit_id: str, now: float, participation: int | None
-) -> str:
-    existing_id = connection.scalar(
-        select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
-    )
-    if existing_id is None:
-        raise WorkError("Unknown", "There is no such worker.")
-    row, kind = _hit_and_type(connection, hit_id)
-    _check_allowed(connection, worker_id, kind, "accept")
-    _check_available(connection, worker_id, row, now)
-    return lifecycle.accept(connection, row, kind, worker_id, now, participation)
+    parameters = {"worker_id": worker_id, "participation": number, **values}
+    return connection.execute(query, parameters).first()
 
 
 def _check_available(connection: Connection, worker_id: str, row: Row[Any], now: float) -> None:
-    status = connection.scalar(
-        select(assignment.c.status).where(
-            assignment.c.hit_id == row.hit_id,
-            assignment.c.worker_id == worker_id,
-            counts_towards_maximum,
-        )
-    )
-    if status is not None:
+    values = {"worker_id": worker_id, "hit_id": row.hit_id}
+    if connection.scalar(COUNTED_ASSIGNMENT_OF_HIT, values) is not None:
         raise WorkError("AlreadyDone", "You have already done this HIT.")
     if row.expiration <= now or row.status == "Disposed":
         raise WorkError("Expired", "The HIT is no longer offered.")
@@ -547,33 +610,8 @@ def _check_available(connection: Connection, worker_id: str, row: Row[Any], now:
 
 
 def _own_assignment_row(connection: Connection, assignment_id: str, worker_id: str) -> Row[Any]:
-    row = connection.execute(
-        select(assignment).where(
-            assignment.c.assignment_id == assignment_id, assignment.c.worker_id == worker_id
-        )
-    ).first()
+    values = {"assignment_id": assignment_id, "worker_id": worker_id}
+    row = connection.execute(OWN_ASSIGNMENT, values).first()
     if row is None:  # the same message for unknown ids and other workers' assignments
         raise WorkError("NotYours", "You have no such assignment.")
     return row
-
-
-def _load_assignment(connection: Connection, assignment_id: str) -> OpenAssignment:
-    row = connection.execute(
-        select(
-            assignment,
-            hit.c.hit_type_id,
-            hit.c.question,
-            hit_type.c.title,
-            participation_table.c.study,
-        )
-        .join(hit, hit.c.hit_id == assignment.c.hit_id)
-        .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
-        .outerjoin(participation_table, participation_table.c.number == assignment.c.participation)
-        .where(assignment.c.assignment_id == assignment_id)
-    ).first()
-    if row is None:
-        raise WorkError("Unknown", "There is no such assignment.")
-    return OpenAssignment(
-        row.assignment_id, row.hit_id, row.hit_type_id, row.worker_id, row.accepted, row.deadline,
-        row.title, row.question, _dollars(row.reward), row.status, row.study,
-    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -198,13 +199,18 @@ def read_frame_token(secret: bytes, token: str) -> QuestionView:
     return QuestionView(*map(str, _verify(secret, "frame", token, 4)))
 
 
+@functools.cache
+def _serializer(secret: bytes, purpose: str) -> URLSafeSerializer:
+    return URLSafeSerializer(secret, salt=f"mturk.{purpose}")
+
+
 def _sign(secret: bytes, purpose: str, values: Sequence[Any]) -> str:
-    return str(URLSafeSerializer(secret, salt=f"mturk.{purpose}").dumps(list(values)))
+    return str(_serializer(secret, purpose).dumps(list(values)))
 
 
 def _verify(secret: bytes, purpose: str, token: str, length: int) -> list[Any]:
     try:
-        values = URLSafeSerializer(secret, salt=f"mturk.{purpose}").loads(token)
+        values = _serializer(secret, purpose).loads(token)
     except BadSignature:
         raise LinkError(f"the {purpose} token is invalid") from None
     if not isinstance(values, list) or len(values) != length:

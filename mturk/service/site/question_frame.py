@@ -77,7 +77,7 @@ class QuestionPages:
         if view.assignment_id == NOT_AVAILABLE:
             question = read_question(self.work.preview(view.worker_id, view.hit_id))
         else:
-            question = read_question(self.work.assignment(view.assignment_id).question)
+            question = read_question(self.work.question(view.hit_id))
         script = _script(self.frame_url, self.site_url, parameters, view.language)
         if isinstance(question, HTMLQuestion):
             return with_script(question.html, script)

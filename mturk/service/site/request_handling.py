@@ -129,8 +129,8 @@ def create_endpoint(site: Site, handler: Handler) -> Callable[[Request], Awaitab
 def _respond(
     site: Site, request: Request, fields: Fields, body_error: BodyError | None, handler: Handler
 ) -> Response:  # fmt: skip
-    visit = create_visit(site, request, fields)
     old_session = read_session(request.cookies, site.secret, secure=site.secure)
+    visit = _create_visit(site, request, old_session, fields)
     if old_session is None and has_cookie(request.cookies, secure=site.secure):
         log.warning("session cookie refused")
     response = _check_rate(visit) or _run_handler(visit, body_error, handler)
@@ -141,7 +141,12 @@ def _respond(
 
 def create_visit(site: Site, request: Request, fields: Fields = ()) -> Visit:
     """Return the request with its session and language; `?lang=` sets the language."""
-    session = read_session(request.cookies, site.secret, secure=site.secure) or Session()
+    session = read_session(request.cookies, site.secret, secure=site.secure)
+    return _create_visit(site, request, session, fields)
+
+
+def _create_visit(site: Site, request: Request, session: Session | None, fields: Fields) -> Visit:
+    session = session or Session()
     requested_language = request.query_params.get("lang")
     if requested_language in texts.LANGUAGES:
         session = replace(session, language=requested_language)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -649,6 +650,7 @@ def _parse_weight(text: str) -> float:
         return 0.0
 
 
+@functools.lru_cache(maxsize=256)
 def money(language: str, amount: Decimal) -> str:
     """Format US dollars with cents.
 

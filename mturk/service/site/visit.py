@@ -40,7 +40,7 @@ def environment() -> Environment:
     """Return the template environment, with autoescaping and strict undefined names."""
     templates = Environment(
         loader=PackageLoader("mturk.service.site"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
     templates.globals["languages"] = texts.LANGUAGES
     templates.globals["request_id"] = request_id

@@ -7,19 +7,19 @@ import os
 import secrets
 import sqlite3
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, insert, select
+from sqlalchemy import Connection, Executable, Row, create_engine, event, insert, select
 from sqlalchemy.engine import URL, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from bws.problems import InputError, Problem
 from mturk.service.store import migrations
+from mturk.service.store.group_commit import GroupCommit
 from mturk.service.store.schema import VERSIONS, account, setting
 
 __all__ = ["Database"]
@@ -57,7 +57,6 @@ class Database:
         self, url: str | os.PathLike[str], *, balance: int = 1_000_000, migrate: bool = False
     ) -> None:
         self.url = _parse_url(os.fspath(url))
-        self._writer_lock = threading.Lock()
         self.on_write_wait: Callable[[float], object] = lambda seconds: None
         """Called with the seconds that each writer waited for the lock."""
         try:
@@ -65,7 +64,13 @@ class Database:
             self._read_engine = self.engine.execution_options(
                 **({} if self.is_file else SNAPSHOT_OPTIONS)
             )
+            self._query_engine = self.engine.execution_options(
+                **({"single_query": True} if self.is_file else {"isolation_level": "AUTOCOMMIT"})
+            )
             self._write_engine = self.engine.execution_options(write=True)
+            self._writers = GroupCommit(
+                self._write_engine, lambda seconds: self.on_write_wait(seconds)
+            )
             self.previous_version = self._open(balance, migrate)
             """Schema version found on opening; None if the database was empty."""
             self._file = _file_identity(self.url)
@@ -84,21 +89,21 @@ class Database:
         with self._read_engine.begin() as connection:
             yield connection
 
+    def first(self, query: Executable, values: Mapping[str, Any]) -> Row[Any] | None:
+        """Return the first row of a query, or None. This is faster than `read`: it begins no transaction."""
+        with self._query_engine.connect() as connection:
+            return connection.execute(query, values).first()
+
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Begin a write transaction: atomic, durable at the end, and one at a time.
 
         Writers of all processes on one database are serialised. What a writer has read stays valid until it
-        commits, so there are no row locks, deadlocks or retries.
+        commits, so there are no row locks, deadlocks or retries. Writers that queue share one commit, and
+        each returns after it; see `GroupCommit`.
         """
-        # Threads queue at the lock, where waiting is cheap; processes queue at the database.
-        started = time.perf_counter()
-        with ExitStack() as turn:
-            try:
-                turn.enter_context(self._writer_lock)
-                connection = turn.enter_context(self._write_engine.begin())
-            finally:
-                self.on_write_wait(time.perf_counter() - started)
+        # Threads queue at a lock, where waiting is cheap; processes queue at the database.
+        with self._writers.writer() as connection:
             yield connection
 
     def truncate_log(self) -> bool:
@@ -286,7 +291,8 @@ def _start_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     if options.get("rebuild"):  # a table with incoming foreign keys is rebuilt
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("write") else "BEGIN")
+    if not options.get("single_query"):
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("write") else "BEGIN")
 
 
 def _postgresql_engine(url: URL) -> Engine:

@@ -115,3 +115,22 @@ def test_a_connection_without_a_complete_request_is_closed(
             assert connection.getresponse().read()
             time.sleep(0.3)
         connection.close()
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        b"GET / HTTP/1.1\r\nX-Endless: ",
+        b"GET /",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1;",
+    ],
+)
+def test_headers_without_end_are_refused(service, begin):
+    host, _, port = service.site.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as endless:
+        try:
+            endless.sendall(begin + b"a" * 200_000)
+            answer = endless.recv(12)
+        except ConnectionError:
+            answer = b""  # the connection was closed with the response in it
+        assert answer in (b"HTTP/1.1 400", b"")

@@ -30,7 +30,7 @@ from starlette.requests import Request
 from mturk.service.clock import SystemClock
 from mturk.service.monitoring.logs import formatter
 from mturk.service.monitoring.metrics import Metrics
-from mturk.service.server import ServerOptions, serve
+from mturk.service.server import REQUEST_THREADS, ServerOptions, serve
 from mturk.service.site.links import worker_link
 from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.request_handling import BodyError, read_fields
@@ -314,11 +314,13 @@ def test_who_goes_away_while_sending_is_no_failure():
 
 def test_a_method_that_somebody_makes_up_is_in_no_line(service):
     with logged("json") as log_text:
-        for method in ("APRIVATE77", "DELETE"):
+        for method in ("APRIVATE77", "PURGE", "DELETE"):  # the first is no method of HTTP
             urllib3.request(method, f"{service.site}/work/")
         health(service.site)  # answered when the lines of those before are written
-    methods = [line["method"] for line in lines_of(log_text.getvalue())]
-    assert methods == ["other", "DELETE"]
+    refused, *lines = lines_of(log_text.getvalue())
+    assert refused["event"] == "Invalid HTTP request received."
+    assert [line["method"] for line in lines] == ["other", "DELETE"]
+    assert "APRIVATE77" not in log_text.getvalue()
 
 
 def record(message, **fields):
@@ -465,6 +467,10 @@ def test_a_server_that_is_stopped_or_hangs_is_not_well_until_it_answers(cluster)
         assert (numbers["giccs_database_up",], numbers["giccs_hits", "Assignable"]) == (1, 0)
 
 
+def request_threads():
+    return [thread for thread in threading.enumerate() if "AnyIO worker" in thread.name]
+
+
 def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
     target = {"X-Amz-Target": f"{TARGET}DisassociateQualificationFromWorker"}
     body = json.dumps({"WorkerId": "A1", "QualificationTypeId": "3A"})
@@ -476,8 +482,8 @@ def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
         with ThreadPoolExecutor(45) as pool:
             with database.write():
                 answers = pool.map(write, range(45))
-                while sum("AnyIO worker" in thread.name for thread in threading.enumerate()) < 40:
-                    pass
+                while len(request_threads()) < REQUEST_THREADS:
+                    time.sleep(0.01)
                 page = urllib3.request("GET", addresses.metrics, retries=False, timeout=300)
                 assert b"giccs_database_up 1.0" in page.data
             assert {answer.status for answer in answers} == {400}

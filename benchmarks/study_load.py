@@ -25,6 +25,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import psutil
 from tabulate import tabulate
 
 from bws.files import read_tuples
@@ -50,8 +51,8 @@ LIMITS = {"publish": 5.0, "p95": 0.250}
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """Run the service; yield its URL and a dict that receives its cost at the end."""
+def service(folder: Path) -> Iterator[tuple[str, psutil.Process, dict[str, float]]]:
+    """Run the service; yield its URL, its process, and a dict that receives its peak memory at the end."""
     code = "from mturk.cli import main; main()"
     arguments = ["serve", "--json", "--quiet", "--port", "0", "--db", str(folder / "hits.db")]
     with open(folder / "serve.log", "w") as log:
@@ -61,12 +62,12 @@ def service(folder: Path) -> Iterator[tuple[str, dict[str, float]]]:
     assert process.stdout is not None
     cost: dict[str, float] = {}
     try:
-        yield json.loads(process.stdout.readline())["api"], cost
+        yield json.loads(process.stdout.readline())["api"], psutil.Process(process.pid), cost
     finally:
         process.send_signal(signal.SIGTERM)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        cost |= {"cpu": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss / 1024}
+        cost["peak"] = usage.ru_maxrss / 1024
 
 
 def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any, Ledger, float]:
@@ -106,9 +107,10 @@ def check(client: Any, book: Ledger, done: SimulationLog, n_expected: int) -> No
         raise RuntimeError("; ".join(faults))
 
 
-def own_cpu() -> float:
-    """Return the CPU seconds of this process."""
-    return time.process_time()
+def cpu_seconds(process: psutil.Process) -> float:
+    """Return the CPU seconds that a process has used so far."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -122,28 +124,32 @@ def main(arguments: list[str] | None = None) -> None:
         resources.as_file(resources.files("giccs.data")) as data,
     ):
         folder = Path(name)
-        with service(folder) as (url, cost):
+        with service(folder) as (url, server, cost):
             client, book, published = publish(url, folder, settings, data)
             hits = len(book.hits())
             print(
                 f"{hits} HITs published in {published:.2f} s ({published / hits * 1000:.1f} ms each)"
             )
             truth = read_truth(data / "dialogues.jsonl")
-            start, began = time.perf_counter(), own_cpu()
+            processes = (server, psutil.Process())
+            start, began = time.perf_counter(), [cpu_seconds(one) for one in processes]
             done = simulate_workers(
                 url, simulated_worker_ids(WORKERS), truth, Behaviour(pace=options.pace),
             )  # fmt: skip
-            wall, client_cpu = time.perf_counter() - start, own_cpu() - began
+            wall = time.perf_counter() - start
+            cpu = [cpu_seconds(one) - before for one, before in zip(processes, began, strict=True)]
             check(client, book, done, hits * settings.assignments)
             book.close()
-    report(done, wall, client_cpu, cost)
+    report(done, wall, cpu[0], cpu[1], cost["peak"])
     p95 = done.quantiles()["all"]["p95"]
     for limit_name, value in (("publish", published), ("p95", p95)):
         verdict = "within" if value <= LIMITS[limit_name] else "ABOVE"
         print(f"{limit_name}: {value:.3f} s, {verdict} {LIMITS[limit_name]} s")
 
 
-def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, float]) -> None:
+def report(
+    done: SimulationLog, wall: float, service_cpu: float, client_cpu: float, peak: float
+) -> None:
     """Print the measurements."""
     submitted = done.counts["submitted"]
     print(
@@ -151,8 +157,9 @@ def report(done: SimulationLog, wall: float, client_cpu: float, cost: dict[str, 
         f"none lost, none duplicated, {done.counts['repeated']} requests repeated"
     )
     print(
-        f"CPU: service {cost['cpu']:.1f} s ({cost['cpu'] / submitted * 1000:.1f} ms per submission with "
-        f"publishing and reading back), workers {client_cpu:.1f} s; service's peak {cost['peak']:.0f} MiB"
+        f"CPU per submission: service {service_cpu / submitted * 1000:.2f} ms, of one core at most "
+        f"{submitted / service_cpu:.0f} per second; workers {client_cpu / submitted * 1000:.2f} ms; "
+        f"load average {os.getloadavg()[0]:.1f}; service's peak {peak:.0f} MiB"
     )
     rows = [
         [kind, row["n"], *(row[q] * 1000 for q in ("p50", "p95", "p99"))]

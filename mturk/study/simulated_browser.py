@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from html.parser import HTMLParser
+from http.cookies import SimpleCookie
 from threading import Event
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
-import httpx2
+import urllib3
 
 __all__ = ["Form", "Page", "UnreachableError", "WebClient"]
 
 MAX_REDIRECTS = 10
 MAX_ATTEMPTS = 6
 TIMEOUT_SECONDS = 60.0
+REDIRECTS = (301, 302, 303, 307, 308)
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ResponseCallback = Callable[[str, float], None]
 
@@ -107,48 +110,70 @@ class WebClient:
         self.site, self.timed, self.stopped = site.rstrip("/"), on_response, stop_event
         self.n_retries = 0
         """Number of requests repeated after a failed second connection or a response that demanded a wait."""
-        self._http = httpx2.Client(
-            base_url=self.site, timeout=TIMEOUT_SECONDS, verify=_ssl_context(), trust_env=False
+        self.cookies: dict[str, str] = {}
+        """Cookies of the site, which are sent to its host only."""
+        self._host = urlsplit(self.site).hostname
+        context = _ssl_context() if self.site.startswith("https:") else None
+        self._http = urllib3.PoolManager(
+            timeout=TIMEOUT_SECONDS, retries=False, ssl_context=context
         )
-        self.cookies = self._http.cookies
 
     def get(self, address: str) -> Page:
         """Request an address, absolute or relative to the site."""
-        return self._follow(self._http.build_request("GET", address))
+        return self._follow("GET", urljoin(f"{self.site}/", address))
 
     def post(self, address: str, fields: Mapping[str, str] | Sequence[tuple[str, str]]) -> Page:
         """Submit form fields."""
-        body = urlencode(fields if isinstance(fields, Mapping) else list(fields)).encode()
-        return self._follow(self._http.build_request("POST", address, content=body, headers=FORM))
+        body = urlencode(fields if isinstance(fields, Mapping) else list(fields))
+        return self._follow("POST", urljoin(f"{self.site}/", address), body)
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._http.clear()
 
-    def _follow(self, request: httpx2.Request) -> Page:
+    def _follow(self, method: str, url: str, body: str | None = None) -> Page:
         for _ in range(MAX_REDIRECTS):
-            response = self._send(request)
-            if response.next_request is None:
-                return Page(str(response.url), response.status_code, response.text)
-            request = response.next_request
-        raise UnreachableError(f"{request.url} redirects more than {MAX_REDIRECTS} times")
+            response = self._send(method, url, body)
+            target = response.headers.get("Location")
+            if target is None or response.status not in REDIRECTS:
+                return Page(url, response.status, response.data.decode("utf-8", "replace"))
+            url = urljoin(url, target)
+            if response.status not in (307, 308):
+                method, body = "GET", None
+        raise UnreachableError(f"{url} redirects more than {MAX_REDIRECTS} times")
 
-    def _send(self, request: httpx2.Request) -> httpx2.Response:
+    def _send(self, method: str, url: str, body: str | None) -> urllib3.BaseHTTPResponse:
         """Send a request; retry if the site is unreachable or demands a wait. All requests are repeatable."""
         reason = ""
         for attempt in range(MAX_ATTEMPTS):
             pause = 0.25 * 2**attempt if attempt else 0.0  # an idle connection may have been closed
+            start = time.perf_counter()
             try:
-                response = self._http.send(request)
-            except httpx2.RequestError as error:
+                response = self._http.request(
+                    method, url, body=body, headers=self._headers(url, body), redirect=False
+                )
+            except urllib3.exceptions.HTTPError as error:
                 reason = str(error) or type(error).__name__
             else:
-                self.timed(response.url.path, response.elapsed.total_seconds())
-                if response.status_code not in (429, 503):
+                self.timed(urlsplit(url).path, time.perf_counter() - start)
+                self._store_cookies(url, response.headers.getlist("Set-Cookie"))
+                if response.status not in (429, 503):
                     return response
-                reason = f"status {response.status_code}"
+                reason = f"status {response.status}"
                 pause = float(response.headers.get("Retry-After", pause))
             self.n_retries += pause > 0
             if self.stopped.wait(pause):
                 break
-        raise UnreachableError(f"{request.url} does not respond ({reason})")
+        raise UnreachableError(f"{url} does not respond ({reason})")
+
+    def _headers(self, url: str, body: str | None) -> dict[str, str]:
+        headers = {} if body is None else dict(FORM)
+        if self.cookies and urlsplit(url).hostname == self._host:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        return headers
+
+    def _store_cookies(self, url: str, lines: Sequence[str]) -> None:
+        if urlsplit(url).hostname == self._host:
+            for line in lines:
+                for name, morsel in SimpleCookie(line).items():
+                    self.cookies[name] = morsel.value

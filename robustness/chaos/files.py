@@ -40,7 +40,7 @@ KILLS = 8
 STEPS = 50
 OLD_CONTENT = b"what stood here before\n"
 WRITERS: dict[str, tuple[object, ...]] = {
-    "bws-make-tuples": (SAMPLE / "dialogues.jsonl", "-k", 3, "--factor", 40),
+    "bws-make-tuples": (SAMPLE / "dialogues.jsonl", "-k", 3, "--factor", 40, "--allow-repeats"),
     "bws-score": (SAMPLE / "judgments.csv", "--scale", "unit"),
     "bws-simulate": (SAMPLE / "tuples.csv", "--truth", SAMPLE / "scores.csv", "--annotators", 20),
     "giccs-build": ("--dialogues", SAMPLE / "dialogues.jsonl", "--scores", SAMPLE / "scores.csv"),

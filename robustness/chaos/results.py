@@ -347,7 +347,7 @@ def _limit_memory(folder: Path) -> str:
     words = ("giccs-eval", "baseline:chance", "package:minilm", "--limit", 4)
     size = _address_space(folder, *words[:2]) + 256 * 2**20
     done = run_command(folder, *words, "-o", "results", before=["prlimit", f"--as={size}"])
-    check_failed_with_message(done, "package:minilm: pairwise-sts: there is not enough memory")
+    check_failed_with_message(done, "package:minilm: pairwise-sts: not enough memory")
     if (n_kept := len(result_stamps(folder / "results"))) != 1:
         raise PromiseBrokenError(f"{n_kept} results were kept, not that of the baseline")
     return f"with {size / 2**30:.1f} GiB of address space a message says so, and the first result is kept"

@@ -37,6 +37,7 @@ COMMANDS = {
     "purge": "mturk.cli.review:purge",
     "person": "mturk.cli.person:main",
     "audit": "mturk.cli.audit:audit",
+    "notifications": "mturk.cli.notifications:notifications",
     "prolific": "mturk.cli.prolific:main",
 }
 """Command name -> location of its function, in the order of a study."""

@@ -17,7 +17,7 @@ from bws.textio import csv_text, write_atomic
 from mturk.cli.published_study import ledgers_option
 from mturk.cli.service import check_database_exists, database_option
 
-__all__ = ["audit", "command_user"]
+__all__ = ["audit", "command_user", "parse_time"]
 
 COLUMNS = ("at", "actor", "action", "subject", "details")
 
@@ -47,7 +47,7 @@ def audit(
     from mturk.service.store.database import Database
 
     check_database_exists(db)
-    start = float("-inf") if since is None else _parse_time(since)
+    start = float("-inf") if since is None else parse_time(since)
     database = Database(db)
     try:
         with database.read() as connection:
@@ -84,7 +84,8 @@ def command_user() -> str:
         return f"user {os.getuid()}" if hasattr(os, "getuid") else "user"
 
 
-def _parse_time(text: str) -> float:
+def parse_time(text: str) -> float:
+    """Return the seconds since the epoch of the value of --since; raise InputError if it is none."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -1,8 +1,14 @@
 """Balance, blocks, messages and notifications through unmodified boto3."""
 
+import csv
+import io
+import json
+
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import select
 
+from mturk.cli import main
 from mturk.service.store.schema import event
 
 SPECIFICATION = {
@@ -57,6 +63,17 @@ def test_events_are_recorded_as_asked_for(requester):
     assignment_id = requester.submit("A1", hit_id)
     expected = [("HITReviewable", hit_id, None), ("AssignmentSubmitted", hit_id, assignment_id)]
     assert sorted(events(requester)) == sorted(expected)
+    db = str(requester.service.database.url.database)
+    done = CliRunner().invoke(main, ["notifications", "--db", db], catch_exceptions=False)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["event"], row["hit_id"], row["assignment_id"] or None) for row in rows] == events(
+        requester
+    )
+    assert {row["destination"] for row in rows} == {SPECIFICATION["Destination"]}
+    late = CliRunner().invoke(
+        main, ["notifications", "--db", db, "--since", "2090-01-01", "--json"]
+    )
+    assert json.loads(late.stdout)["notifications"] == []
     requester.boto.update_notification_settings(HITTypeId=kind, Active=False)
     requester.submit("A1", requester.hit())
     assert len(events(requester)) == 2

@@ -44,10 +44,13 @@ class Visitor(TestClient):
         self.join(service, participant, **options)
         return self.submit("/work/start", text="/work/start", country="DE", consent="yes")
 
-    def finish(self, page):
+    def answer_address(self, page):
         frame = re.search(r'<iframe[^>]* src="([^"]+)"', page.text)[1].replace("&amp;", "&")
         (address,) = parse_qs(urlsplit(frame).query)["turkSubmitTo"]
-        self.post(f"{address}/mturk/externalSubmit", data={"answer": "yes"})
+        return f"{address}/mturk/externalSubmit"
+
+    def finish(self, page):
+        self.post(self.answer_address(page), data={"answer": "yes"})
         return self.submit("/work/continue", assignment=page.url.path.rpartition("/")[2])
 
 

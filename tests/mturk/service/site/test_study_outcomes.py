@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import threading
 
 import pytest
 from sqlalchemy import select
@@ -170,6 +171,34 @@ def test_who_has_withdrawn_can_come_back_when_released(service, visit):  # noqa:
     again = visit(STUDY)
     assert again.begin(service, session="x9").url.path.startswith("/work/assignment/")
     assert [row.outcome for row in rows(service, participation)] == ["withdrawn", None]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_no_answer_survives_a_withdrawal_during_a_submission(service, visit, number):  # noqa: F811
+    service.publish()
+    anna, copy = visit(STUDY), visit(STUDY)
+    address = anna.answer_address(anna.begin(service))
+    token = anna.token("/work/withdraw")
+    statuses = []
+
+    def submit():
+        statuses.append(copy.post(address, data={"answer": "private"}).status_code)
+
+    def withdraw():
+        statuses.append(anna.post("/work/withdraw", data={"csrf": token}).status_code)
+
+    threads = [
+        threading.Thread(target=act) for act in (submit, withdraw)[:: 1 if number % 2 else -1]
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    submit()  # a page that is still open
+    assert set(statuses) <= {200, 410}
+    (row,) = rows(service, assignment)
+    assert row.status in ("Submitted", "Returned")
+    assert "private" not in (row.answer or "")
 
 
 def test_the_requester_withdraws_a_participant(service, visit):  # noqa: F811

@@ -1,0 +1,62 @@
+"""mturk-hits notifications: the recorded notifications of the service."""
+
+from __future__ import annotations
+
+from bws.cli.options import option, output_option
+from bws.command import Console, command
+from bws.textio import csv_text, write_atomic
+from mturk.cli.audit import parse_time
+from mturk.cli.service import check_database_exists, database_option
+
+__all__ = ["notifications"]
+
+COLUMNS = ("at", "event", "hit_type_id", "hit_id", "assignment_id", "transport", "destination")
+
+
+@command(
+    "mturk-hits notifications",
+    example="""
+    mturk-hits notifications --db hits.db
+    mturk-hits notifications --db hits.db --since 2026-11-01 -o notifications.csv
+    """,
+)
+@database_option
+@option("--since", "Only events from this date or time on, such as 2026-11-01; without a zone in UTC.",
+        metavar="DATE")  # fmt: skip
+@output_option
+def notifications(console: Console, db: str, since: str | None, output: str) -> None:
+    """List the events that a requester subscribed to; the service records notifications, but sends none.
+
+    Subscribe with UpdateNotificationSettings. One row per event, oldest first.
+    """
+    from sqlalchemy import select
+
+    from mturk.service.site.texts import iso
+    from mturk.service.store.database import Database
+    from mturk.service.store.schema import event
+
+    check_database_exists(db)
+    start = float("-inf") if since is None else parse_time(since)
+    query = select(event).where(event.c.at >= start).order_by(event.c.number)
+    database = Database(db)
+    try:
+        with database.read() as connection:
+            found = connection.execute(query).all()
+    finally:
+        database.close()
+    rows = [
+        {
+            "at": iso(row.at), "event": row.kind, "hit_type_id": row.hit_type_id, "hit_id": row.hit_id,
+            "assignment_id": row.assignment_id, "transport": row.specification.get("Transport"),
+            "destination": row.specification.get("Destination"),
+        }
+        for row in found
+    ]  # fmt: skip
+    if console.as_json:
+        console.answer(
+            "", {"notifications": [{name: row[name] for name in COLUMNS} for row in rows]}
+        )
+        return
+    write_atomic(output, csv_text(rows, COLUMNS))
+    if output != "-":
+        console.answer(f"{output}: {len(rows)} notifications", {})

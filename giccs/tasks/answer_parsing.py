@@ -2,7 +2,7 @@
 
 An answer chooses an option by its letter ("B", "(B)", "Answer: B."), by a letter with the text of its option
 ("B. Two of us."), or by the text of an option, alone or as the only option in quotation marks. Any other
-answer, and one that names several options, chooses none.
+answer, one that names several options, and a sentence with a negation or a contrast choose none.
 """
 
 from __future__ import annotations
@@ -55,6 +55,12 @@ STATED = re.compile(
     r"(?:\s+(?:is|ist|lautet))?\s*:?\s*[(\"'„“]?([A-Z])(?=[)\"'“”.:,;!?]|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
+NEGATION = re.compile(
+    r"\b(?:not|no|cannot|never|neither|nor|none|wrong|incorrect|unclear|but|wait|nicht|nein|kein\w*|weder"
+    r"|falsch|unklar|aber)\b|n(?:'|’)t\b",
+    re.IGNORECASE,
+)
+"""Words with which a sentence may exclude an option that it names; those in quotations do not count."""
 QUOTED = re.compile(r"\"([^\"]+)\"|„([^“”]+)[“”]|“([^”]+)”|«([^»]+)»|»([^«]+)«")
 REFUSAL = re.compile(
     r"\b(?:I(?:'|’)?m sorry|I am sorry|I apologi[sz]e|I can(?:not|(?:'|’)t)|I(?:'|’| a)m (?:unable|not able)"
@@ -94,6 +100,8 @@ def chosen_letter(answer: str, utterances: Sequence[str]) -> str:
     ['B', 'B', 'B', 'B', '', '']
     >>> [chosen_letter(answer, texts) for answer in ("The answer is A.", "Option A. Or option B?", "B) no?")]
     ['A', '', 'B']
+    >>> [chosen_letter(answer, texts) for answer in ("The answer isn't option B.", "Weder Option A noch B.")]
+    ['', '']
     """
     text = " ".join(MARKUP.sub("", answer).split())
     letters = LETTERS[: len(utterances)]
@@ -104,6 +112,8 @@ def chosen_letter(answer: str, utterances: Sequence[str]) -> str:
     match = LETTER_AND_TEXT.fullmatch(text)
     if match and (named := _letters_of_text(match[2], utterances)):
         return match[1] if match[1] in named else ""
+    if NEGATION.search(QUOTED.sub("", text)):
+        return ""
     stated = {letter for letter in STATED.findall(text) if letter.isupper()}
     quoted = {
         letter

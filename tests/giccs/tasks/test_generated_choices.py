@@ -113,6 +113,9 @@ TEXTS = ["A table for two?", "No.", "Two of us", "No, thanks."]
         ("Option A. Or option B?", ""), ("Answer: A table", ""), ("I", ""), ("Nein", ""),
         ("No, none of them is similar.", ""), ('"No." and "Two of us"', ""), ("Answer: E", ""),
         ("A difficult question", ""), ("Is it B? Answer: C.", "C"), ("...", ""),
+        ("Not option B.", ""), ("The answer isn't option B.", ""), ("Die Antwort ist weder Option A.", ""),
+        ("Option A, no.", ""), ("Answer: A\nWait, no. Answer: C", ""),
+        ('I thought of "No." but it is unclear.', ""),
     ],
 )  # fmt: skip
 def test_a_choice_is_read_and_never_guessed(answer, letter):

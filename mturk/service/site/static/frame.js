@@ -83,6 +83,7 @@
   let acknowledgement = 0;
   function deliver(form, submitter) {
     if (window.parent === window || !isAnswer(form) || form.querySelector('input[type="file"]')) return false;
+    if (saving) save(); // after a refusal, the draft restores what was typed last
     undelivered = { form, submitter };
     clearTimeout(acknowledgement);
     acknowledgement = setTimeout(submitInFrame, 2000);

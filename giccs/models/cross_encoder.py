@@ -158,7 +158,9 @@ class CrossEncoderModel(OrderedPairModel):
             self.name,
             self._options,
             self._dtype,
-            lambda library, **arguments: library.CrossEncoder(str(self._folder), **arguments),
+            lambda library, **arguments: library.CrossEncoder(
+                str(self._folder), trust_remote_code=self._options.trust_remote_code, **arguments
+            ),
         )
         check_label(self.name, model.num_labels)
         return model

@@ -164,8 +164,12 @@ class LateInteractionModel(OrderedPairModel):
             message = f"needs sentence-transformers 6 or newer (installed: {installed})"
             raise InputError(Problem(self.name, None, message))
         if self._is_own:
-            return library.MultiVectorEncoder(str(self._folder), **arguments)
-        encoder = library.SentenceTransformer(str(self._folder), **arguments)
+            return library.MultiVectorEncoder(
+                str(self._folder), trust_remote_code=self._options.trust_remote_code, **arguments
+            )
+        encoder = library.SentenceTransformer(
+            str(self._folder), trust_remote_code=self._options.trust_remote_code, **arguments
+        )
         if not hasattr(encoder[0], "auto_model"):
             message = "has no token vectors; expected a transformer encoder"
             raise InputError(Problem(self.name, None, message))

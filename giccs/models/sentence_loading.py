@@ -32,7 +32,8 @@ def load_sentence_transformers(
 ) -> tuple[Any, str]:
     """Return a model of sentence-transformers, and a description of the ignored heads of its checkpoint.
 
-    build: called with the module `sentence_transformers` and the arguments of its models. unused: modules
+    build: called with the module `sentence_transformers` and the arguments of its models, except
+    ``trust_remote_code``, which it states itself. unused: modules
     that may be missing from the checkpoint because they are not used. projection: tensors that the library
     reads besides those of the transformer. The tokens of every batch are counted and must be in the
     vocabulary. Raises InputError with a remedy if the model cannot be loaded.
@@ -59,7 +60,6 @@ def load_sentence_transformers(
             model = build(
                 sentence_transformers,
                 device=device,
-                trust_remote_code=options.trust_remote_code,
                 local_files_only=options.offline,
                 model_kwargs=weights | ({} if spread is None else {"device_map": spread}),
             )

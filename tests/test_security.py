@@ -213,6 +213,7 @@ READ_OUR_OWN = {
     "app/giccs_app/explorer/labels/__init__.py", "mturk/kinds/texts.py",  # files of the packages
     "mturk/study/ledger.py", "mturk/study/prolific.py",  # what we wrote into the ledger
     "app/giccs_app/demo/service.py",  # what our own process said
+    "giccs/models/served/responses.py",  # what we wrote into the cache of answers
 }  # fmt: skip
 
 

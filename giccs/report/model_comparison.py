@@ -348,7 +348,7 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
     is_generated = "outcome" in result.predictions
     options = result.predictions.group_by(
         ["history", "dialogue_id", "utterance_id"], maintain_order=True
-    ).agg(pl.mean("logprob", "chosen"), pl.col("gold", "score").first())
+    ).agg(pl.mean("chosen" if is_generated else "logprob"), pl.col("gold", "score").first())
     for group in result.groups:
         if set(group.by) != {"history"}:
             continue

@@ -224,9 +224,11 @@ def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
     - the same two positions for best and worst in all judgments.
 
     Times come from the column ``seconds``, positions from `Judgments.shown`. Judgments without annotator
-    count only among the others' judgments. Rows that were skipped on reading count for no annotator.
+    count only among the others' judgments. Rows that were skipped on reading count for no annotator. Of an
+    adaptive study, only warm-up and audit tuples count, with a note: counting scores are biased on tuples
+    that were chosen to be hard, and late annotators would have more of them.
 
-    Raises InputError if no judgment names its annotator.
+    Raises ValueError if all tuples are adaptive, and InputError if no judgment names its annotator.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", annotator=w) for w in ("w1", "w2")]
@@ -237,7 +239,8 @@ def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
     w2 0.667
     w3 0.333
     """
-    judgments = as_judgments(judgments)
+    every_judgment = as_judgments(judgments)
+    judgments, notes = every_judgment.without_adaptive("annotators")
     has_annotator = judgments.annotator_of >= 0
     if not has_annotator.any():
         message = "no judgment names its annotator; expected an annotator per judgment"
@@ -271,7 +274,10 @@ def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
         replace(annotator, reasons=tuple(typical.flag_reasons(annotator)))
         for annotator in annotators
     ]
-    return AnnotatorReport(tuple(suspected), tuple(_notes(judgments, scales)), overall_effects)
+    missing = np.setdiff1d(every_judgment.annotator_of, judgments.annotator_of)
+    if n_missing := np.count_nonzero(missing >= 0):
+        notes.append(f"{n_missing} annotators of adaptive tuples alone are not listed")
+    return AnnotatorReport(tuple(suspected), (*notes, *_notes(judgments, scales)), overall_effects)
 
 
 def _compliance(judgments: Judgments) -> Floats:

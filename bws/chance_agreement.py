@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -187,11 +187,15 @@ def agreement(
     by: mapping from column names to (T,) values, one per tuple of `judgments.tuples`. The first result is
     that of all tuples, followed by those of each combination of values, sorted.
 
+    Of an adaptive study, only warm-up and audit tuples count, with a note: adaptive tuples are chosen to be
+    hard.
+
     Results are independent of the order of rows, items and annotators. alpha is 1 for perfect agreement,
     about 0 for random answers, and negative for less agreement than by chance. It is NaN, with a note, if no
     tuple has two judgments or all answers are at the same position.
 
-    Raises ValueError for an argument out of range, and InputError if there are no judgments.
+    Raises ValueError for an argument out of range or if all tuples are adaptive, and InputError if there are
+    no judgments.
 
     >>> from bws.records import Judgment, Judgments
     >>> answers = [("a", "c"), ("a", "c"), ("a", "b"), ("b", "c")]
@@ -209,10 +213,12 @@ def agreement(
     if not len(judgments):
         message = "no judgments; agreement requires at least one"
         raise InputError(Problem(judgments.source or "judgments", None, message))
+    judgments, adaptive_notes = judgments.without_adaptive("agreement")
     groups = [
         _measure_group(values, subset, strong, intervals)
         for values, subset in breakdown(judgments, by)
     ]
+    groups[0] = replace(groups[0], notes=(*adaptive_notes, *groups[0].notes))
     settings = {
         "alpha": "nominal, answers are places in the tuple as written",
         "strong": strong,

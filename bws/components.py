@@ -460,12 +460,14 @@ def _interval_half_widths(
         _jackknife_variance(_estimates_from_sums(sums.sum(axis=0) - sums)),
         len(sums),
     )
-    annotator_sums = [
-        cluster_sums(_component_sums(judgments.select(rows)), cluster_of)
-        for rows in _jackknife_rows(judgments)
-    ]
+    annotator_sums = []
+    if len(judgments.annotators) > 2:  # a single remaining annotator has no components
+        annotator_sums = [
+            cluster_sums(_component_sums(judgments.select(rows)), cluster_of)
+            for rows in _jackknife_rows(judgments)
+        ]
     annotator_variance, a = np.zeros_like(cluster_variance), len(annotator_sums)
-    if a > 2:  # a single remaining annotator has no components
+    if annotator_sums:
         totals = np.stack([sums_without.sum(axis=0) for sums_without in annotator_sums])
         cell_estimates = _estimates_from_sums(totals[:, None] - np.stack(annotator_sums))
         cell_estimates = (

@@ -65,6 +65,9 @@ class Planner:
     """Judgments per item and annotator; 1 if each judgment of an item is by a different annotator."""
     design_share: float
     """Factor of the design's component in the error variance of the present scores."""
+    has_repeated_tuples: bool = True
+    """Whether a tuple has two judgments. Otherwise the design's component is part of the residual, and only
+    designs of one annotation per tuple can be predicted."""
 
     @classmethod
     def from_study(cls, judgments: CanonicalJudgments, study: Generalisability) -> Planner | None:
@@ -95,6 +98,7 @@ class Planner:
             annotations_per_tuple=annotations,
             judgments_per_annotator=max(shares["annotator"] * tuples * annotations, 1.0),
             design_share=shares["design"],
+            has_repeated_tuples=len(np.unique(judgments.tuple_of)) < len(judgments),
         )
         error = planner.error(tuples, annotations, planner.judgments_per_annotator)
         # The present design has the reliability of the study, computed from the errors of single items.
@@ -148,14 +152,18 @@ class Planner:
 
     @property
     def annotation_limit(self) -> float:
-        """Limit of the reliability for many annotations of the present tuples."""
+        """Limit of the reliability for many annotations of the present tuples; NaN if tuples have one."""
+        if not self.has_repeated_tuples:
+            return math.nan
         return self.reliability(self.tuples_per_item, math.inf, 1.0)
 
     def annotations_for(self, target: float) -> float:
         """Return the annotations per tuple with which the present tuples reach a target reliability.
 
-        Infinite if the error of the design alone is too large.
+        Infinite if the error of the design alone is too large; NaN if tuples have one annotation.
         """
+        if not self.has_repeated_tuples:
+            return math.nan
         allowed_error = self.item * (1 - target) / target
         allowed_error -= self._design_share(self.tuples_per_item) * self.design
         tuples = self.tuples_per_item
@@ -225,6 +233,11 @@ ASSUMPTION_NOTE = (
 def describe_annotation_needs(target: float, planner: Planner) -> str:
     """Return a sentence with the number of annotations of the present tuples that reaches a target."""
     needed, current = planner.annotations_for(target), planner.annotations_per_tuple
+    if not planner.has_repeated_tuples:
+        return (
+            "no tuple has two judgments, so that effects of tuples cannot be separated from those of single "
+            "answers: only designs of fresh tuples with one annotation each are compared"
+        )
     if math.isinf(needed):
         return (
             f"a reliability of {target:g} cannot be reached with more annotations of the same tuples (at "
@@ -290,6 +303,11 @@ def _clip_variance(variance: float) -> float:
     return max(variance, 0.0) if variance == variance else 0.0
 
 
+def _annotation_options(planner: Planner) -> Sequence[int]:
+    """Return the annotations per tuple of the designs that can be predicted."""
+    return ANNOTATIONS if planner.has_repeated_tuples else ANNOTATIONS[:1]
+
+
 def _alternatives(planner: Planner) -> Iterator[Alternative]:
     """Yield the present design, designs with one factor doubled, and designs of equal cost."""
     tuples, annotations = planner.tuples_per_item, planner.annotations_per_tuple
@@ -302,14 +320,15 @@ def _alternatives(planner: Planner) -> Iterator[Alternative]:
             annotations,
             planner.judgments_per_annotator_at(2 * tuples),
         )
-    yield planner.alternative(
-        "twice the annotations per tuple", tuples, 2 * annotations, per_annotator
-    )
+    if planner.has_repeated_tuples:
+        yield planner.alternative(
+            "twice the annotations per tuple", tuples, 2 * annotations, per_annotator
+        )
     if planner.annotator > 0 and per_annotator > MIN_REPEATED:
         yield planner.alternative(
             "twice the annotators", tuples, annotations, max(per_annotator / 2, 1)
         )
-    for n_annotations in ANNOTATIONS:
+    for n_annotations in _annotation_options(planner):
         n_tuples = tuples * annotations / n_annotations
         if n_annotations != annotations and 1 <= n_tuples <= planner.possible:
             yield planner.alternative(
@@ -323,7 +342,7 @@ def _sufficient_designs(planner: Planner, target: float) -> Iterator[Alternative
     annotator_options = {"annotators as now": planner.judgments_per_annotator_at}
     if planner.annotator > 0 and planner.judgments_per_annotator > MIN_REPEATED:
         annotator_options["other annotators"] = lambda tuples: 1.0
-    for n_annotations in ANNOTATIONS:
+    for n_annotations in _annotation_options(planner):
         designs = (
             (label, tuples, per_annotator(tuples))
             for tuples in range(1, max_tuples + 1)

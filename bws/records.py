@@ -215,6 +215,22 @@ class Judgments(HasFrame):
         count = sum((p.file, p.line, p.row) in unplaced for p in self.left_out)
         return len(rows - unplaced) + count
 
+    def without_adaptive(self, what: str) -> tuple[Judgments, list[str]]:
+        """Return the judgments of warm-up and audit tuples, and a note if there are others.
+
+        what: subject of the note. Raises ValueError if all tuples were chosen from earlier judgments.
+        """
+        if not self.is_adaptive:
+            return self, []
+        rows = self.columns["purpose"] != "adaptive"
+        if not rows.any():
+            self.check_not_adaptive(what)
+        note = (
+            f"{what}: from the {np.count_nonzero(rows)} judgments of warm-up and audit tuples alone; the "
+            f"{np.count_nonzero(~rows)} of adaptive tuples, whose items are hard to order, would bias it"
+        )
+        return self.select(rows), [note]
+
     def select(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
         """Return the judgments at `rows` (indices or a mask); items and tuples are unchanged."""
         return replace(

@@ -24,6 +24,8 @@ MAX_LISTED_NAMES = 5
 LEVELS = (1, 2, 3, 4, 5)
 TASTES = 1
 """Stream of the random numbers for annotators' individual preferences."""
+TURNS = 2
+"""Stream of the random numbers for the order in which annotators take turns."""
 SIMULATED = re.compile(r"simulated-\d+|ASIMULATED\d+")
 
 
@@ -47,9 +49,10 @@ def simulate(
     disagreement: float = 0.0,
     careless: float = 0.0,
     position_bias: float = 0.0,
+    per_tuple: int | None = None,
     seed: int = 0,
 ) -> Judgments:
-    """Return simulated judgments: each of `annotators` judges each tuple once.
+    """Return simulated judgments: each of `annotators` judges each tuple once, or `per_tuple` of them do.
 
     tuples: `Tuples`, a path, a data frame, or records.
     truth: the true score of every item, on any scale: (N,) numbers in the order of `tuples.items`, or
@@ -69,6 +72,9 @@ def simulate(
     0
         for the item displayed last.
 
+    per_tuple: number of annotators per tuple, who take turns in a random order of the tuples; None for all of
+    them, 1 for fresh tuples (`fresh_rounds`).
+
     The display order is random for every judgment and stored in `shown`. Ties are resolved in display order.
     The annotators are named simulated-1, simulated-2, ...; the judgments are sorted by tuple. Raises
     ValueError for arguments out of range and for items without a true score.
@@ -79,15 +85,16 @@ def simulate(
     >>> design.items[judgments.best_item].tolist(), design.items[judgments.worst_item].tolist()
     (['b', 'b'], ['c', 'c'])
     """
-    _check(annotators, noise, model, disagreement, careless, position_bias)
+    per_tuple = annotators if per_tuple is None else per_tuple
+    _check(annotators, noise, model, disagreement, careless, position_bias, per_tuple)
     tuples = as_tuples(tuples)
     value = truth_of_items(truth, tuples)
     _check_truth(tuples, value)
     random = np.random.Generator(np.random.PCG64(seed))
-    tuple_of = np.repeat(np.arange(len(tuples), dtype=np.int32), annotators)
+    tuple_of = np.repeat(np.arange(len(tuples), dtype=np.int32), per_tuple)
     shape = (len(tuple_of), tuples.k)
     display_order = np.argsort(random.random(shape), axis=1).astype(np.int8)
-    annotator_of = np.tile(np.arange(annotators, dtype=np.int32), len(tuples))
+    annotator_of = _annotators(len(tuples), annotators, per_tuple, seed)
     item = tuples.members[tuple_of[:, np.newaxis], display_order]
     merit = value[item]
     if disagreement:
@@ -114,6 +121,15 @@ def simulate(
     )
 
 
+def _annotators(n_tuples: int, annotators: int, per_tuple: int, seed: int) -> NDArray[np.int32]:
+    """Return (J,) the annotator of each judgment, sorted by tuple: all of them, or the next ones in turn."""
+    if per_tuple == annotators:
+        return np.tile(np.arange(annotators, dtype=np.int32), n_tuples)
+    turns = np.random.Generator(np.random.PCG64([seed, TURNS])).permutation(n_tuples)
+    annotator = (turns[:, np.newaxis] * per_tuple + np.arange(per_tuple)) % annotators
+    return annotator.astype(np.int32).ravel()
+
+
 def _check(
     annotators: int,
     noise: float,
@@ -121,10 +137,13 @@ def _check(
     disagreement: float,
     careless: float,
     position_bias: float,
+    per_tuple: int,
 ) -> None:
     faults = []
     if annotators < 1:
         faults.append(f"annotators is {annotators}; it must be 1 or more")
+    elif not 1 <= per_tuple <= annotators:
+        faults.append(f"per_tuple is {per_tuple}; it must be from 1 to annotators, {annotators}")
     if not 0 <= noise < np.inf:
         faults.append(f"noise is {noise}; it must be 0 or more")
     if model not in get_args(Model):

@@ -38,6 +38,7 @@ __all__ = [
     "reliability",
     "reliability_curve",
     "spearman_brown",
+    "usual_split",
 ]
 
 log = logging.getLogger(__name__)
@@ -328,6 +329,12 @@ def reliability(
         "version": version("giccs"),
     }
     return Reliability(groups.pop(first), signature, groups, tuple(notes))
+
+
+def usual_split(judgments: Judgments) -> Split:
+    """Return the split by annotation, or by tuple if no tuple has two judgments (fresh tuples)."""
+    is_fresh = len(np.unique(judgments.tuple_of)) == len(judgments)
+    return "tuple" if is_fresh else "annotation"
 
 
 def _further_splits(judgments: CanonicalJudgments) -> Iterator[Split]:

@@ -132,8 +132,12 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
     distribution (Pearson type III) with the permutations' mean, variance and skewness. It is NaN for items
     with fewer than five annotators with two tuples, or without tuples of two annotators.
 
-    Judgments without annotator are ignored. `seed`: seed of the permutations.
+    Judgments without annotator are ignored, and in an adaptive study those of adaptive tuples, with a note:
+    counting scores are biased there. `seed`: seed of the permutations.
+
+    Raises ValueError if all tuples are adaptive.
     """
+    judgments, notes = judgments.without_adaptive("split items")
     has_annotator = judgments.annotator_of >= 0
     settings = {
         "seed": seed,
@@ -174,7 +178,8 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
         )
         for i in range(len(canonical.items))
     )
-    return SplitItems(items, tuple(_notes(int(np.count_nonzero(~has_annotator)), p)), settings)
+    notes += _notes(int(np.count_nonzero(~has_annotator)), p)
+    return SplitItems(items, tuple(notes), settings)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,9 @@ of about equal merit, so that all win and lose equally often.
 from __future__ import annotations
 
 from bws.adaptive.model import Fit, fit
-from bws.adaptive.rounds import join_rounds, next_round
+from bws.adaptive.rounds import join_rounds, next_round, round_of_new_items
 from bws.adaptive.stop import Stopping, stopping, watched_items
 
-__all__ = ["Fit", "Stopping", "fit", "join_rounds", "next_round", "stopping", "watched_items"]
+__all__ = [
+    "Fit", "Stopping", "fit", "join_rounds", "next_round", "round_of_new_items", "stopping", "watched_items",
+]  # fmt: skip

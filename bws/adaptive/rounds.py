@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from bws.adaptive.model import Fit, fit
 from bws.design.balance import level_positions
-from bws.design.extend import new_tuple_names
-from bws.files import as_judgments, as_tuples
+from bws.design.extend import extend_tuples, new_tuple_names
+from bws.files import Items, as_judgments, as_tuples
 from bws.frames import Source
 from bws.records import Judgments, Tuples, normal_id
 
-__all__ = ["join_rounds", "last_round", "next_round"]
+__all__ = ["join_rounds", "last_round", "next_round", "round_of_new_items"]
 
 FIRST_ROUND = {"round": "1", "purpose": "warmup", "seed": ""}
 """Values of the columns of a design without rounds."""
@@ -83,6 +83,31 @@ def next_round(
             "purpose": purpose[order],
             "seed": np.array([str(seed)] * count, dtype=object),
         },
+    )
+
+
+def round_of_new_items(tuples: Tuples | Source, items: Items, *, seed: int = 0) -> Tuples:
+    """Return a round whose tuples link new items to earlier ones, which keep their scale.
+
+    tuples: the tuples of all earlier rounds. items: those of the study; the earlier ones are ignored. Half of
+    the items of a tuple are new. A new item gets K appearances or one more, as in a first round of as many
+    tuples as items; the purpose is ``warmup``, since no tuple depends on judgments. Equal tuples, sets of
+    items and seeds give equal rounds. Raises ValueError as `extend_tuples`, and without new items.
+    """
+    tuples = _in_canonical_order(as_tuples(tuples))
+    keys = zip(items.groups or [""] * len(items.items), items.items, strict=True)
+    earlier = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
+    new = sorted(set(keys) - set(earlier))
+    if not new:
+        raise ValueError("all items are in earlier rounds; expected new ones")
+    groups, names = zip(*new, strict=True)
+    joined = extend_tuples(join_rounds([tuples]), names, groups=groups, factor=1, seed=seed)
+    is_added = np.arange(len(joined)) >= len(tuples)
+    return replace(
+        joined,
+        ids=joined.ids[is_added],
+        members=joined.members[is_added],
+        columns={name: column[is_added] for name, column in joined.columns.items()},
     )
 
 

@@ -202,6 +202,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     example="""
     bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o judgments.csv
     bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o judgments.csv
+    bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o judgments.csv
     """,
 )
 @click.argument("tuples", metavar="TUPLES")
@@ -213,10 +214,16 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 )
 @option(
     "--annotators",
-    "Number of annotators; each judges every tuple once.",
+    "Number of annotators; each judges every tuple once, unless --per-tuple is given.",
     type=click.IntRange(1, 100_000),
     default=5,
     metavar="N",
+)
+@option(
+    "--per-tuple",
+    "Annotators per tuple, who take turns; 1 for fresh tuples.  [default: all]",
+    type=click.IntRange(1, 100_000),
+    metavar="M",
 )
 @option(
     "--noise",
@@ -261,10 +268,13 @@ def simulate(console: Console, tuples: str, truth: str, output: str, **options: 
     from bws.simulation import simulate as simulated
 
     design = read_tuples(tuples)
-    judgments = simulated(design, read_truth(truth, design), **options)
+    true_scores = read_truth(truth, design)
+    with arguments():
+        judgments = simulated(design, true_scores, **options)
     if output != "-" or not console.as_json:
         write_judgments(judgments, output)
     summary = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"
     if console.as_json:
-        console.answer("", {"judgments": len(judgments), "tuples": len(design), **options})
+        settings = {name: value for name, value in options.items() if value is not None}
+        console.answer("", {"judgments": len(judgments), "tuples": len(design), **settings})
     console.note(summary)

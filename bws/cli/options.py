@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
-from bws.options import SEED, Choice, RegisteredName, RenamedOption
+from bws.options import SEED, Choice, Number, RegisteredName, RenamedOption
 from bws.problems import InputError, Problem
 from bws.tables import FORMATS, ResultTable, TableStyle, rendered
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "answer_tables", "arguments", "by_options", "check_figure", "check_merges_judgments",
     "figure_option", "format_option", "judgments_from", "judgments_options", "merge_variants_option",
-    "option", "output_option", "plain_table_options", "report_judgments",
-    "seed_option", "table_options", "values_by", "variants_document",
+    "new_items_option", "option", "output_option", "plain_table_options", "report_judgments",
+    "seed_option", "table_options", "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
@@ -67,6 +67,16 @@ merge_variants_option = option(
     is_flag=True,
 )  # fmt: skip
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
+target_option = option(
+    "--target", "Required correlation of the scores with the true scores.",
+    type=Number(0, 1, min_open=True, max_open=True), default=0.95, metavar="R",
+)  # fmt: skip
+new_items_option = option(
+    "--new-items",
+    "Items of which those that are new enter the study: the round links each to earlier items, instead of "
+    "choosing tuples. A file as for bws-make-tuples.",
+    metavar="ITEMS",
+)
 
 
 def format_option(

@@ -13,13 +13,15 @@ from bws.cli.options import (
     arguments,
     judgments_from,
     judgments_options,
+    new_items_option,
     option,
     output_option,
     plain_table_options,
     seed_option,
+    target_option,
 )
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Number
+from bws.options import MAX_COUNT
 
 if TYPE_CHECKING:
     from bws.files import OnInvalid
@@ -38,14 +40,16 @@ EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further roun
     example="""
     bws-next judgments.csv --tuples round1.csv -n 50 -o round2.csv
     bws-next judgments.csv --tuples round1.csv --tuples round2.csv -n 50 -o round3.csv
+    bws-next judgments.csv --tuples round1.csv --new-items more.txt -o round2.csv
     """,
 )
 @judgments_options
 @tuples_option(EARLIER_TUPLES, required=True)
 @option(
     "-n count", "Tuples of the round; a fifth of them are random audit tuples.",
-    type=click.IntRange(1, MAX_COUNT), required=True, metavar="N",
+    type=click.IntRange(1, MAX_COUNT), metavar="N",
 )  # fmt: skip
+@new_items_option
 @option(
     "--keep-apart",
     "Sets of items, one per line; no tuple contains two items of a set.",
@@ -61,7 +65,8 @@ def next_round(
     parts: Mapping[str, str],
     merge_variants: bool,
     designs: Sequence[str],
-    count: int,
+    count: int | None,
+    new_items: str | None,
     keep_apart: str | None,
     seed: int,
     output: str,
@@ -72,12 +77,21 @@ def next_round(
     the judgments of all rounds together with bws-score --method best-worst-logit --scale counting.
     """
     from bws.adaptive import next_round as chosen
-    from bws.files import read_item_sets, write_tuples
+    from bws.adaptive import round_of_new_items
+    from bws.files import read_item_sets, read_items, write_tuples
 
+    if (count is None) == (new_items is None):
+        raise click.UsageError("expected either -n or --new-items")
+    if new_items and keep_apart:
+        raise click.UsageError("--new-items cannot be combined with --keep-apart")
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
-    item_sets = read_item_sets(keep_apart) if keep_apart else ()
     with arguments():
-        design = chosen(data, _rounds(designs), count, keep_apart=item_sets, seed=seed)
+        tuples = _rounds(designs)
+        if count is None:
+            design = round_of_new_items(tuples, read_items(str(new_items)), seed=seed)
+        else:
+            item_sets = read_item_sets(keep_apart) if keep_apart else ()
+            design = chosen(data, tuples, count, keep_apart=item_sets, seed=seed)
     if output != "-" or not console.as_json:
         write_tuples(design, output)
     number = int(design.columns["round"][0])
@@ -96,13 +110,7 @@ def next_round(
 )
 @judgments_options
 @tuples_option(f"{EARLIER_TUPLES}  [default: the judged tuples, by the columns round and purpose]")
-@option(
-    "--target",
-    "Required correlation of the scores with the true scores.",
-    type=Number(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    metavar="R",
-)
+@target_option
 @option(
     "--items watched",
     "Also write utilities with intervals that may be watched after each round, as CSV.",

@@ -34,6 +34,11 @@ PREPARING_MODULE = "giccs.cli.preparing"
 @click.option(
     "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] from bws-score --scale unit."
 )
+@click.option(
+    "--signed",
+    is_flag=True,
+    help="The scores s are in [-1, 1], as from bws-score --scale counting; store (s + 1) / 2.",
+)
 @click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
 @click.option(
     "--last-turn",
@@ -56,6 +61,7 @@ def build(
     console: Console,
     dialogues: str,
     scores: str,
+    signed: bool,
     output: str,
     last_turn: str,
     number: int,
@@ -68,10 +74,15 @@ def build(
     from giccs.preparation.selection.decisions import Decision, write_log
 
     table = read_scores(scores)
-    by_id = dict(zip(zip(table.groups, table.items, strict=True), table.score, strict=True))
+    if signed and not (table.score < 0).any():
+        message = "no score is below 0; without --signed, scores in [0, 1] are expected"
+        raise InputError(Problem(scores, None, message))
+    unit_scores = (table.score + 1) / 2 if signed else table.score
+    by_id = dict(zip(zip(table.groups, table.items, strict=True), unit_scores, strict=True))
     out_of_range = [key for key, score in by_id.items() if not 0 <= score <= 1]
     if out_of_range:
-        message = f"{len(out_of_range)} scores are outside [0, 1]; use bws-score --scale unit"
+        expected = "[-1, 1]" if signed else "[0, 1]; use bws-score --scale unit, or --signed"
+        message = f"{len(out_of_range)} scores are outside {expected}"
         raise InputError(Problem(scores, None, message))
     located = read_located_dialogues(dialogues)
     joined_dialogues = [row.record for row in located]
@@ -90,7 +101,7 @@ def build(
         decisions += [
             Decision(name, "warned", {"place": str(problem)}) for problem, name in dialogue_problems
         ]
-        settings = {"last_turn": last_turn, "candidates": number}
+        settings = {"last_turn": last_turn, "candidates": number, "signed": signed}
         write_log(log, "giccs-build", [dialogues, scores], settings, decisions)
     warnings_text = f"; {len(dialogue_problems)} warnings" if dialogue_problems else ""
     console.note(f"{len(items)} items of {len(joined_dialogues)} dialogues{warnings_text}")

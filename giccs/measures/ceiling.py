@@ -151,9 +151,10 @@ def noise_ceiling(
     independent; and of choice model scores from fewer than eight judgments per item on average, whose ceiling
     may be too low by more than 0.005.
 
-    NaN with a reason: no tuple was judged by two annotators; constant scores; errors as large as the scores'
-    variance; for a choice model, more than 2000 items connected by judgments. Raises InputError if an item of
-    the benchmark was not judged, or if no method with its default options reproduces all scores within 0.005.
+    NaN with a reason: no tuple (for a choice model, no item) was judged by two annotators; constant scores;
+    errors as large as the scores' variance; for a choice model, more than 2000 items connected by judgments.
+    Raises InputError if an item of the benchmark was not judged, or if no method with its default options
+    reproduces all scores within 0.005.
     Judgments of other dialogues are ignored, except in the estimation of a choice model's prior, as for the
     scores.
 
@@ -181,7 +182,7 @@ def noise_ceiling(
         "noise ceiling: %s, %d annotators, %d items", method, len(canonical.annotators), len(index)
     )
     items: Items | None = None
-    reason = _undefined_reason(canonical, benchmark)
+    reason = _undefined_reason(canonical, benchmark, method)
     if not reason and method == "counting":
         used_judgments, items = canonical, CountedItems.of(canonical, index, dialogue, seed)
     elif not reason:
@@ -321,12 +322,12 @@ def _remarks(judged_data: JudgedItems) -> Iterator[str]:
         )
 
 
-def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark) -> str:
+def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark, method: str) -> str:
     annotators = np.where(
         judgments.annotator_of < 0, -1 - np.arange(len(judgments)), judgments.annotator_of
     )
     pairs = np.unique(np.stack([judgments.tuple_of, annotators]), axis=1)
-    if np.bincount(pairs[0]).max() < 2:
+    if method == "counting" and np.bincount(pairs[0]).max() < 2:
         return "no tuple was judged by two annotators, so the errors of the scores are unknown"
     if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
         return "the scores are constant, or there are fewer than three"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import option
+from bws.cli.options import option, target_option
 from bws.command import Console, command
 from bws.options import RESAMPLES, Number
 from mturk.cli.published_study import PublishedStudy, ledger_option, open_study, workers_option
@@ -43,35 +43,36 @@ __all__ = ["collect", "status", "worker_names"]
     default=100,
     metavar="N",
 )
-def status(console: Console, ledger: str, watch: float | None, trials: int) -> None:
+@target_option
+def status(console: Console, ledger: str, watch: float | None, trials: int, target: float) -> None:
     """Show the progress of a study and the quality of its answers so far.
 
     Shows judgments per tuple, pace and expected end, split-half reliability, and the agreement of each
-    annotator with the others; for an adaptive study, the three gates of its end for the target 0.95. New
-    assignments are collected first. For sentence pairs, answers are counted.
+    annotator with the others. For a study in rounds, also time and pay per round; for an adaptive one, the
+    three gates of its end instead of the reliability. New assignments are collected first. For sentence
+    pairs, answers are counted.
     """
     if watch is not None and console.as_json:
         raise click.UsageError(
             "--watch and --json cannot be combined: --json prints a single document"
         )
     with open_study(console, ledger) as study:
-        progress = _compute_status(study, trials)
+        progress = _compute_status(study, trials, target)
         while watch is not None and not progress.complete:
             click.clear()  # no effect unless standard output is a terminal
             click.echo(f"{progress.table()}\n")
             time.sleep(watch)
-            progress = _compute_status(study, trials)
+            progress = _compute_status(study, trials, target)
     console.answer(progress.table(), progress.document())
 
 
-def _compute_status(study: PublishedStudy, trials: int) -> Status:
+def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status:
     from mturk.study.status import study_status as status_of
     from mturk.study.valid_answers import read_valid_answers
 
     hits = study.collect().hits
-    return status_of(
-        study.ledger, hits, read_valid_answers(study.ledger), now=time.time(), trials=trials
-    )
+    answers = read_valid_answers(study.ledger)
+    return status_of(study.ledger, hits, answers, now=time.time(), trials=trials, target=target)
 
 
 @command(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import arguments, option, seed_option
+from bws.cli.options import arguments, new_items_option, option, seed_option, target_option
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Number
+from bws.options import MAX_COUNT
 from mturk.cli.published_study import (
     PublishedStudy,
     confirm_cost,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bws.adaptive import Stopping
     from bws.records import Tuples
     from mturk.study.plan import PlannedStudy
-    from mturk.study.rounds import RoundSummary
+    from mturk.study.rounds import RoundChoice, RoundSummary
 
 __all__ = ["next_round"]
 
@@ -33,7 +33,8 @@ __all__ = ["next_round"]
     example="""
     mturk-hits next --dialogues dialogues.jsonl
     mturk-hits next --dialogues dialogues.jsonl -n 50 --target 0.97 -o round2.csv
-    mturk-hits next --dialogues dialogues.jsonl --dry-run
+    mturk-hits next --dialogues dialogues.jsonl --new-items dialogues.jsonl
+    mturk-hits next --verify
     """,
     interrupt_message="a recorded round is in {ledger}; run the same command to publish the rest of its HITs",
 )
@@ -47,13 +48,8 @@ __all__ = ["next_round"]
     "-n count", "Tuples of the round.  [default: half the number of items]",
     type=click.IntRange(1, MAX_COUNT), metavar="N",
 )  # fmt: skip
-@option(
-    "--target",
-    "Required correlation of the scores with the true scores; no round is published once it is reached.",
-    type=Number(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    metavar="R",
-)
+@new_items_option
+@target_option
 @option(
     "--keep-apart",
     "Sets of items, one per line; no tuple contains two items of a set.",
@@ -62,6 +58,12 @@ __all__ = ["next_round"]
 @seed_option
 @option(
     "-o --output", "File for the tuples of the round.  [default: round-NUMBER.csv]", metavar="FILE"
+)
+@option(
+    "--verify",
+    "Only choose the published rounds again from the ledger, and compare.",
+    is_flag=True,
+    show_default=False,
 )
 @option(
     "--dry-run",
@@ -75,10 +77,12 @@ def next_round(
     ledger: str,
     dialogues: str | None,
     count: int | None,
+    new_items: str | None,
     target: float,
     keep_apart: str | None,
     seed: int,
     output: str | None,
+    verify: bool,
     dry_run: bool,
     yes: bool,
 ) -> None:
@@ -88,11 +92,20 @@ def next_round(
     cannot yet order are chosen as by bws-next, planned with the settings of the study, priced and published.
     Half of the tuples of the last round must have a judgment. After an interruption, run the same command
     again: it publishes the missing HITs of a recorded round and no further round.
+
+    With --new-items, new items enter the study by a round of their own, whether or not the gates are passed.
     """
+    from bws.files import write_tuples
     from mturk.study.publish import unpublished_hits
+    from mturk.study.rounds import plan_round, rounds_table
 
     if output == "-":
         raise click.UsageError("the tuples cannot be written to standard output; expected -o FILE")
+    if new_items and (count or keep_apart):
+        raise click.UsageError("--new-items cannot be combined with -n or --keep-apart")
+    if verify:
+        _verify(console, ledger)
+        return
     with open_study(console, ledger) as study, study.ledger.exclusive_lock():
         if unpublished_hits(study.ledger):
             _finish(study, dry_run=dry_run, yes=yes)
@@ -104,17 +117,22 @@ def next_round(
             "evidence": evidence.document(),
             "rounds": [summary.document() for summary in rounds],
         }
-        console.note(_rounds_text(rounds))
+        console.note(str(rounds_table(rounds)))
         for gate in evidence.gates:
             console.note(
                 f"{gate.name}: {'passed' if gate.passed else 'not passed'}; {gate.sentence}"
             )
-        if evidence.stop:
+        if evidence.stop and not new_items:
             console.answer(evidence.verdict, document | {"published": None})
             return
-        design = _choose(study, tuples, count, keep_apart, seed)
+        design, choice = _choose(study, tuples, count, new_items, keep_apart, seed)
         output = output or f"round-{design.columns['round'][0]}.csv"
-        published = _publish(study, tuples, design, output, dialogues, dry_run=dry_run, yes=yes)
+        write_tuples(design, output)
+        planned = plan_round(study.ledger, output, dialogues)
+        published = _describe(design, planned, output) | {"done": not dry_run}
+        _check_spending(study, planned)
+        if not dry_run:
+            _publish(study, tuples, planned, choice, published["round"], yes=yes)
         console.answer(
             f"{evidence.verdict}\n{_text(published)}", document | {"published": published}
         )
@@ -138,50 +156,69 @@ def _state(
 
 
 def _choose(
-    study: PublishedStudy, tuples: Tuples, count: int | None, keep_apart: str | None, seed: int
-) -> Tuples:
-    from bws.adaptive import next_round as chosen
-    from bws.files import read_item_sets
-    from mturk.study.rounds import judged
-    from mturk.study.valid_answers import read_valid_answers
+    study: PublishedStudy, tuples: Tuples, count: int | None, new_items: str | None,
+    keep_apart: str | None, seed: int,
+) -> tuple[Tuples, RoundChoice]:  # fmt: skip
+    """Return the tuples of the round, and what their choice depends on."""
+    from bws.adaptive import round_of_new_items
+    from bws.files import read_item_sets, read_items
+    from mturk.study.rounds import RoundChoice, choose_round
 
-    judgments = judged(study.ledger, read_valid_answers(study.ledger))
-    item_sets = read_item_sets(keep_apart) if keep_apart else ()
-    size = count or math.ceil(len(tuples.items) / 2)
     with arguments():
-        return chosen(judgments, tuples, size, keep_apart=item_sets, seed=seed)
+        if new_items:
+            design = round_of_new_items(tuples, read_items(new_items), seed=seed)
+            return design, RoundChoice(seed, None)
+        size = count or math.ceil(len(tuples.items) / 2)
+        item_sets = read_item_sets(keep_apart) if keep_apart else ()
+        return choose_round(study.ledger, tuples, size, seed, item_sets)
 
 
-def _publish(
-    study: PublishedStudy, before: Tuples, design: Tuples, output: str, dialogues: str | None,
-    *, dry_run: bool, yes: bool,
-) -> dict[str, Any]:  # fmt: skip
-    from bws.files import write_tuples
-    from mturk.study.publish import adopt_hits, create_hits
-    from mturk.study.rounds import plan_round, record_round, round_cost
+def _describe(design: Tuples, planned: PlannedStudy, output: str) -> dict[str, Any]:
+    from mturk.study.rounds import round_cost
 
-    write_tuples(design, output)
-    planned = plan_round(study.ledger, output, dialogues)
-    for text in planned.notes:
-        study.console.note(f"note: {text}")
-    number = int(design.columns["round"][0])
-    document: dict[str, Any] = {
-        "round": number,
+    return {
+        "round": int(design.columns["round"][0]),
         "tuples": len(design),
         "audit": int((design.columns["purpose"] == "audit").sum()),
         "hits": len(planned.hits),
         "cost": str(round_cost(planned)),
         "output": output,
-        "done": not dry_run,
     }
-    _check_spending(study, planned)
-    if dry_run:
-        return document
+
+
+def _publish(
+    study: PublishedStudy, before: Tuples, planned: PlannedStudy, choice: RoundChoice, number: int,
+    *, yes: bool,
+) -> None:  # fmt: skip
+    from mturk.study.publish import adopt_hits, create_hits
+    from mturk.study.rounds import record_round, round_cost
+
+    for text in planned.notes:
+        study.console.note(f"note: {text}")
     confirm_cost(study, f"round {number}, {len(planned.hits)} HITs", round_cost(planned), yes=yes)
-    record_round(study.ledger, planned, before)
+    record_round(study.ledger, planned, before, choice)
     adopt_hits(study.client, study.ledger)
     create_hits(study.client, study.ledger, progress=_progress(study))
-    return document
+
+
+def _verify(console: Console, path: str) -> None:
+    """Report which rounds the ledger's judgments and seeds reproduce; exit with 1 for a difference."""
+    from mturk.study.ledger import Ledger
+    from mturk.study.rounds import repeat_rounds
+
+    with Ledger.open(path) as ledger:
+        rounds = repeat_rounds(ledger)
+    texts = {
+        True: "reproduced",
+        False: "differs from the published tuples",
+        None: "not verified: {}",
+    }
+    lines = [f"round {one.number}: {texts[one.equal].format(one.reason)}" for one in rounds]
+    console.answer(
+        "\n".join(lines) or "no round after the first", {"rounds": [asdict(one) for one in rounds]}
+    )
+    if any(one.equal is False for one in rounds):
+        raise SystemExit(1)
 
 
 def _check_spending(study: PublishedStudy, planned: PlannedStudy) -> None:
@@ -223,16 +260,6 @@ def _finish(study: PublishedStudy, *, dry_run: bool, yes: bool) -> None:
 
 def _progress(study: PublishedStudy) -> Any:
     return lambda hits: study.console.progress(hits, "publishing", len(hits))
-
-
-def _rounds_text(rounds: Sequence[RoundSummary]) -> str:
-    return "\n".join(
-        f"round {one.number}: {one.judgments} judgments of {one.tuples} tuples ({one.audit} audit), "
-        f"{'unknown time' if one.seconds is None else f'{one.seconds:.1f} s per tuple'}, "
-        f"{'unknown hourly pay' if one.hourly_usd is None else f'${one.hourly_usd:.2f} per hour'}, "
-        f"${one.cost} including fees"
-        for one in rounds
-    )
 
 
 def _text(published: dict[str, Any]) -> str:

@@ -309,11 +309,13 @@ class Ledger:
             self._set("settings", _settings_to_json(settings))
 
     def add_hits(
-        self, plans: Sequence[HitPlan], max_assignments: int, rounds: Rounds | None = None
-    ) -> int:
+        self, plans: Sequence[HitPlan], max_assignments: int, rounds: Rounds | None = None,
+        notes: Sequence[tuple[str, str]] = (),
+    ) -> int:  # fmt: skip
         """Record further HITs of the study, such as those of a top-up; return the number of new ones.
 
-        Numbering continues after the last HIT. HITs with an existing annotation are skipped.
+        Numbering continues after the last HIT. HITs with an existing annotation are skipped. notes: keys and
+        texts of notes that are stored with them.
         """
         with self.transaction():
             existing_hits = self.hits()
@@ -323,6 +325,8 @@ class Ledger:
             numbered = [replace(plan, number=n) for n, plan in enumerate(new_plans, start=last + 1)]
             self._insert(numbered, max_assignments)
             self._add_rounds(rounds or {})
+            for key, text in notes:
+                self._set(f"note {key}", text)
         return len(numbered)
 
     def rounds(self) -> Rounds:

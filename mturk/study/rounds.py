@@ -1,34 +1,38 @@
 """Rounds of an adaptive study: tuples chosen from the answers so far, published in the same ledger.
 
 A round is chosen from the collected judgments, planned with the settings of the study, and recorded in one
-transaction: its HITs, and round, purpose and seed of each tuple. An interrupted command has either recorded
-the round, and the next call publishes the rest of its HITs, or nothing. The judgments of a round that was
-recorded at a time are those collected before, so that every choice can be repeated from the ledger.
+transaction: its HITs, round, purpose and seed of each tuple, and what the choice depended on. An interrupted
+command has either recorded the round, and the next call publishes the rest of its HITs, or nothing.
+`repeat_rounds` repeats every choice from the ledger: the judgments of a round are those collected before it.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from bws.tables import Column, ResultTable
 from mturk.kinds import get_kind
 from mturk.money import cost, hourly_wage
 from mturk.study.ledger import Ledger
 from mturk.study.plan import PlannedStudy, rounds_of
 from mturk.study.settings import Settings
-from mturk.study.valid_answers import ValidAnswers
+from mturk.study.valid_answers import ValidAnswers, read_valid_answers
 
 if TYPE_CHECKING:
     from bws.records import Judgments, Tuples
 
 __all__ = [
-    "MIN_ANSWERED", "RoundSummary", "check_answers", "judged", "plan_round", "record_round", "round_cost",
-    "study_tuples", "summarize_rounds",
+    "MIN_ANSWERED", "RepeatedRound", "RoundChoice", "RoundSummary", "check_answers", "choose_round", "judged",
+    "plan_round", "record_round", "repeat_rounds", "round_cost", "rounds_table", "study_tuples",
+    "summarize_rounds",
 ]  # fmt: skip
 
 MIN_ANSWERED = 0.5
@@ -65,6 +69,30 @@ class RoundSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundChoice:
+    """What the choice of a round depended on, as recorded in the ledger."""
+
+    seed: int
+    count: int | None
+    """Number of tuples; None for a round of new items."""
+    keep_apart: Sequence[Sequence[str]] = ()
+    collected: float = 0.0
+    """Time of the last answer collected before, in seconds since 1970."""
+    digest: str = ""
+    """Digest of the judgments so far; empty for a round of new items, which does not depend on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedRound:
+    """A round that was chosen again from the ledger."""
+
+    number: int
+    equal: bool | None
+    """Whether the choice has the published tuples; None if it cannot be repeated."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _RecordedSettings:
     """The settings of a published study as settings of a file, to plan further HITs."""
 
@@ -82,8 +110,8 @@ class _RecordedSettings:
         return self.recorded
 
 
-def study_tuples(ledger: Ledger) -> Tuples:
-    """Return the tuples of all rounds of a study, each once, with the columns of rounds.
+def study_tuples(ledger: Ledger, first: int = 1, last: float = math.inf) -> Tuples:
+    """Return the tuples of rounds `first` to `last` of a study, each once, with the columns of rounds.
 
     Raises InputError for a study without tuples of one size.
     """
@@ -102,7 +130,8 @@ def study_tuples(ledger: Ledger) -> Tuples:
         record = {"tuple_id": part.tuple_id, "group": part.group, **items}
         if rounds:
             record |= dict(zip(("round", "purpose", "seed"), rounds[part.tuple_id], strict=True))
-        records.append(record)
+        if first <= int(record.get("round", 1)) <= last:
+            records.append(record)
     return join_rounds([read_tuples(records)])
 
 
@@ -146,10 +175,100 @@ def plan_round(ledger: Ledger, file: str | os.PathLike[str], dialogues: str | No
     return planned
 
 
-def record_round(ledger: Ledger, planned: PlannedStudy, before: Tuples) -> None:
-    """Record the HITs of a round and the rounds of all tuples, in one transaction."""
+def choose_round(
+    ledger: Ledger, tuples: Tuples, count: int, seed: int, keep_apart: Sequence[Sequence[str]] = ()
+) -> tuple[Tuples, RoundChoice]:
+    """Return the next round, chosen from the collected judgments, and what the choice depended on."""
+    from bws.adaptive import next_round
+
+    judgments = judged(ledger, read_valid_answers(ledger))
+    design = next_round(judgments, tuples, count, keep_apart=keep_apart, seed=seed)
+    collected = max(assignment.collected_at for assignment in ledger.assignments())
+    choice = RoundChoice(seed, count, keep_apart, collected, judgments.canonical.digest())
+    return design, choice
+
+
+def record_round(
+    ledger: Ledger, planned: PlannedStudy, before: Tuples, choice: RoundChoice
+) -> None:
+    """Record the HITs of a round, the rounds of all tuples, and the choice, in one transaction."""
     rounds = {**rounds_of(before), **planned.rounds}
-    ledger.add_hits(planned.hits, planned.settings.assignments, rounds)
+    (number,) = {values[0] for values in planned.rounds.values()}
+    notes = [(_note(number), json.dumps(asdict(choice), ensure_ascii=False))]
+    ledger.add_hits(planned.hits, planned.settings.assignments, rounds, notes)
+
+
+def _note(number: int | str) -> str:
+    return f"round {number}"
+
+
+def repeat_rounds(ledger: Ledger) -> list[RepeatedRound]:
+    """Choose each round after the first again, from the judgments collected before it and its seed."""
+    from bws.adaptive.rounds import last_round
+
+    results = []
+    for number in range(2, last_round(study_tuples(ledger)) + 1):
+        text = ledger.get_note(_note(number))
+        if not text:
+            results.append(RepeatedRound(number, None, "it was not chosen by mturk-hits next"))
+            continue
+        choice, earlier = RoundChoice(**json.loads(text)), study_tuples(ledger, last=number - 1)
+        published = study_tuples(ledger, number, number)
+        try:
+            repeated = _choose_again(ledger, choice, earlier, published)
+        except InputError as error:
+            results.append(RepeatedRound(number, None, error.problems[0].message))
+            continue
+        results.append(RepeatedRound(number, _rows(repeated) == _rows(published)))
+    return results
+
+
+def _choose_again(
+    ledger: Ledger, choice: RoundChoice, earlier: Tuples, published: Tuples
+) -> Tuples:
+    """Return the round of a recorded choice; InputError if its judgments have changed."""
+    from bws.adaptive import next_round, round_of_new_items
+    from bws.files import Items
+
+    if choice.count is None:
+        groups = published.groups[published.group_of_item].tolist()
+        return round_of_new_items(
+            earlier, Items(published.items.tolist(), groups), seed=choice.seed
+        )
+    answers = read_valid_answers(ledger, collected_until=choice.collected)
+    if answers.judgments is None or answers.judgments.canonical.digest() != choice.digest:
+        message = "its judgments have changed: answers were rejected, withdrawn or deleted since"
+        raise InputError(Problem(ledger.path, None, message))
+    return next_round(
+        answers.judgments, earlier, choice.count, keep_apart=choice.keep_apart, seed=choice.seed
+    )
+
+
+def _rows(tuples: Tuples) -> list[tuple[Any, ...]]:
+    """Return the tuples with their columns, sorted by id."""
+    return sorted(zip(tuples.rows(), *tuples.columns.values(), strict=True))
+
+
+def rounds_table(summaries: Sequence[RoundSummary]) -> ResultTable:
+    """Return a row per round."""
+    columns = [
+        Column("round", "round"),
+        Column("tuples", "tuples"),
+        Column("audit", "audit tuples"),
+        Column("judgments", "judgments"),
+        Column("seconds", "seconds per tuple", ".1f"),
+        Column("hourly_usd", "USD per hour", ".2f"),
+        Column("cost", "cost with fees, USD", ".2f"),
+    ]
+    rows = [
+        (
+            one.number, one.tuples, one.audit, one.judgments,
+            math.nan if one.seconds is None else one.seconds,
+            math.nan if one.hourly_usd is None else float(one.hourly_usd), float(one.cost),
+        )
+        for one in summaries
+    ]  # fmt: skip
+    return ResultTable(columns, rows, (), "Rounds", "unknown")
 
 
 def round_cost(planned: PlannedStudy) -> Decimal:

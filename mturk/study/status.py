@@ -11,11 +11,12 @@ from typing import Any
 
 from bws.adaptive import Stopping, stopping
 from bws.annotators import AnnotatorReport, annotator_report
-from bws.split_half import Reliability, reliability
+from bws.split_half import Reliability, Split, reliability
 from mturk.kinds import get_kind
 from mturk.kinds.registry import DEFAULT_KIND
 from mturk.study.collect import Listing, hit_counts
 from mturk.study.ledger import Assignment, Ledger
+from mturk.study.rounds import RoundSummary, rounds_table, study_tuples, summarize_rounds
 from mturk.study.valid_answers import ValidAnswers
 
 __all__ = ["AssignmentCounts", "Pace", "Status", "estimate_pace", "study_status"]
@@ -71,6 +72,8 @@ class Status:
     """None with too few judgments and for adaptive studies, see `reasons`."""
     stopping: Stopping | None
     """Evidence for the end of an adaptive study; None for other studies."""
+    rounds: Sequence[RoundSummary]
+    """Answers, time and pay per round of a study in rounds; empty for other studies."""
     annotators: AnnotatorReport | None
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Reasons for missing statistics."""
@@ -108,6 +111,7 @@ class Status:
             },
             "reliability": reliability_document["groups"][0] if reliability_document else None,
             "stopping": self.stopping.document() if self.stopping else None,
+            "rounds": [summary.document() for summary in self.rounds],
             "annotators": self.annotators.document() if self.annotators else None,
             "reasons": dict(self.reasons),
             "notes": list(self.notes),
@@ -115,7 +119,10 @@ class Status:
 
     def table(self) -> str:
         """Return the status as a text table."""
-        parts = [self._progress_text(), self._tuples_table(), self._reliability_text()]
+        parts = [self._progress_text(), self._tuples_table()]
+        if self.rounds:
+            parts.append(str(rounds_table(self.rounds)))
+        parts.append(self._reliability_text())
         if self.annotators:
             parts.append(self.annotators.table())
         notes = [f"note: {note}" for note in self.notes]
@@ -175,26 +182,33 @@ def local_time(at: float | None) -> str:
 
 
 def study_status(
-    ledger: Ledger, hits: Listing, valid_answers: ValidAnswers, *, now: float, trials: int = 100
-) -> Status:
+    ledger: Ledger, hits: Listing, valid_answers: ValidAnswers, *, now: float, trials: int = 100,
+    target: float = 0.95,
+) -> Status:  # fmt: skip
     """Return the status of a study, from collected answers and the service's list of its HITs.
 
     now: time of the service, in seconds since 1970. trials: number of random splits for the reliability.
+    target: required correlation of the scores of an adaptive study with the true scores.
     """
     assignments = ledger.assignments()
     counts = _counts(hits, assignments)
-    report, reasons = _reliability(valid_answers, trials)
+    assignments_per_hit = ledger.study().settings.assignments
+    split: Split = "tuple" if ledger.rounds() and assignments_per_hit == 1 else "annotation"
+    report, reasons = _reliability(valid_answers, split, trials)
     judgments = valid_answers.judgments
+    tuples = study_tuples(ledger) if ledger.rounds() else None
+    is_adaptive = judgments is not None and judgments.is_adaptive
     return Status(
         hits=_hit_states(ledger, hits),
         counts=counts,
-        answers_required=ledger.study().settings.assignments,
+        answers_required=assignments_per_hit,
         answers_per_tuple=valid_answers.answers_per_tuple,
         pace=estimate_pace(
             [assignment.submit_time or 0.0 for assignment in assignments], counts, now
         ),
         reliability=report,
-        stopping=stopping(judgments) if judgments and judgments.is_adaptive else None,
+        stopping=stopping(judgments, tuples, target) if judgments and is_adaptive else None,
+        rounds=summarize_rounds(ledger, valid_answers, tuples) if tuples else (),
         annotators=annotator_report(judgments) if judgments else None,
         reasons=reasons,
         notes=valid_answers.notes(),
@@ -203,7 +217,7 @@ def study_status(
 
 
 def _reliability(
-    valid_answers: ValidAnswers, trials: int
+    valid_answers: ValidAnswers, split: Split, trials: int
 ) -> tuple[Reliability | None, dict[str, str]]:
     judgments = valid_answers.judgments
     if judgments is None:
@@ -211,7 +225,7 @@ def _reliability(
         return None, {"reliability": note, "annotators": note}
     if judgments.is_adaptive:
         return None, {"reliability": "not available: tuples were chosen from earlier judgments"}
-    result = reliability(judgments, trials=trials, split="annotation")
+    result = reliability(judgments, trials=trials, split=split)
     overall = result.groups[0]
     if math.isnan(overall.pearson.mean):
         reason = "; ".join(overall.notes) or "halves without scores"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -94,7 +95,10 @@ def expected_tuples(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
 
 
 def read_valid_answers(
-    ledger: Ledger, worker: Callable[[Assignment], str] | None = None
+    ledger: Ledger,
+    worker: Callable[[Assignment], str] | None = None,
+    *,
+    collected_until: float = math.inf,
 ) -> ValidAnswers:
     """Return the valid answers in the ledger's assignments, and the excluded ones.
 
@@ -102,14 +106,14 @@ def read_valid_answers(
     does not affect the others. Of several answers of a worker to a tuple, which a top-up can cause, the
     first valid one counts.
 
-    worker: returns the worker of an assignment; None uses the name in the ledger.
+    worker: returns the worker of an assignment; None uses the name in the ledger. collected_until: later
+    assignments are ignored; seconds since 1970.
     """
     tuples, kind, name = expected_tuples(ledger), ledger.study().settings.kind, worker or _worker
     rows: list[ValidAnswer] = []
     excluded: list[ExcludedAnswer] = []
-    for assignment in sorted(
-        ledger.assignments(), key=lambda assignment: assignment.submit_time or 0.0
-    ):
+    assignments = [one for one in ledger.assignments() if one.collected_at <= collected_until]
+    for assignment in sorted(assignments, key=lambda assignment: assignment.submit_time or 0.0):
         _sort_answers(assignment, tuples[assignment.hit_id], name, rows, excluded)
     rows = _first_answers(rows, excluded)
     counts = dict.fromkeys((part.tuple_id for part in ledger.parts()), 0)

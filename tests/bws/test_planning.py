@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bws.components import generalisability
-from bws.design import make_tuples
+from bws.design import fresh_rounds, make_tuples
 from bws.planning import Planner, plan
 from bws.records import Judgment, Judgments
 from bws.scoring import score
@@ -105,6 +105,48 @@ def test_planned_reliability_comes_true(pilot, other, sizes):
         planned.append(planner.reliability(*sizes, planner.judgments_per_annotator_at(sizes[0])))
     actual = parallel_correlation(range(100, 112), **(pilot | other))
     assert np.mean(planned) == pytest.approx(actual, abs=0.02)
+
+
+def own_rounds(seed, rounds, annotators):
+    """Return a study of fresh tuples with one annotation each, from the annotators in turn."""
+    design = fresh_rounds(ITEMS, 3, rounds, factor=2, seed=seed)
+    truth = np.random.default_rng(0).normal(size=60)[[int(item[1:]) for item in design.items]]
+    judgments = simulate(design, truth, annotators, noise=0.7, disagreement=0.4, seed=seed)
+    return judgments.select(judgments.tuple_of % annotators == judgments.annotator_of)
+
+
+def test_planned_reliability_of_more_fresh_tuples_comes_true():
+    planned = []
+    for seed in range(8):
+        planner = planner_of(own_rounds(seed, 3, 12))
+        planned.append(planner.reliability(36, 1, planner.judgments_per_annotator_at(36)))
+    scores = []
+    for seed in range(100, 110):
+        scored = score(own_rounds(seed, 6, 12))
+        scores.append(scored.score[np.argsort(scored.items)])
+    actual = np.corrcoef(scores)[np.triu_indices(10, 1)].mean()
+    assert np.mean(planned) == pytest.approx(actual, abs=0.02)
+
+
+def test_a_plan_of_single_annotations_has_no_repeated_tuples():
+    """The effect of a tuple is part of the residual, which more annotations of the tuple do not reduce."""
+    planner = planner_of(own_rounds(0, 4, 8))
+    result = plan(planner, 0.9)
+    designs = (*result.alternatives, *result.sufficient)
+    assert {design.annotations_per_tuple for design in designs} == {1}
+    assert "twice the tuples" in {design.what for design in designs}
+    assert math.isnan(planner.annotations_for(0.9))
+    assert math.isnan(planner.annotation_limit)
+    assert "no tuple has two judgments" in result.table()
+    assert planner_of(judged(0)).has_repeated_tuples
+
+
+def test_a_single_annotator_has_components_but_no_plan():
+    judgments = own_rounds(0, 4, 1)
+    study = generalisability(judgments.canonical)
+    assert len(np.unique(judgments.annotator_of)) == 1
+    assert planner_of(judgments) is None
+    assert "no reliability from variance components: requires two annotators" in study.table()
 
 
 def test_the_plan_has_the_present_design_and_the_cheapest_that_reaches_the_target():

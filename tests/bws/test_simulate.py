@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bws.design import make_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments, Scores
 from bws.simulation import read_truth, simulate
@@ -165,6 +166,8 @@ def test_truth_from_scores_goes_by_group_and_item():
     ("wrong", "message"),
     [
         ({"annotators": 0}, "annotators is 0; it must be 1 or more"),
+        ({"per_tuple": 6}, "per_tuple is 6; it must be from 1 to annotators, 5"),
+        ({"per_tuple": 0}, "per_tuple is 0"),
         ({"noise": -1.0}, "noise is -1.0; it must be 0 or more"),
         ({"noise": float("nan")}, "noise is nan"),
         ({"model": "probit"}, "model is 'probit'; expected gumbel or thurstone"),
@@ -208,3 +211,24 @@ def test_items_without_a_truth_are_named_with_the_file(tmp_path):
     path.write_text("item,score\na,1\n")
     with pytest.raises(InputError, match=r"s\.csv: 1 items have no true score: 'b'"):
         read_truth(path, design("ab"))
+
+
+@pytest.mark.parametrize(("annotators", "per_tuple"), [(7, 1), (5, 2), (3, 3)])
+def test_annotators_take_turns(annotators, per_tuple):
+    tuples = make_tuples([f"i{n}" for n in range(30)], 4)
+    judgments = simulate(tuples, np.zeros(30), annotators, per_tuple=per_tuple, seed=3)
+    assert set(np.bincount(judgments.tuple_of)) == {per_tuple}
+    pairs = np.stack([judgments.tuple_of, judgments.annotator_of])
+    assert len(np.unique(pairs, axis=1).T) == len(judgments)
+    counts = np.bincount(judgments.annotator_of, minlength=annotators)
+    assert counts.max() - counts.min() <= 1
+    again = simulate(tuples, np.zeros(30), annotators, per_tuple=per_tuple, seed=3)
+    assert (judgments.annotator_of == again.annotator_of).all()
+
+
+def test_all_annotators_are_the_default():
+    tuples = design("abc", "bcd")
+    truth = np.arange(4.0)
+    one, other = simulate(tuples, truth, 3), simulate(tuples, truth, 3, per_tuple=3)
+    assert (one.annotator_of == other.annotator_of).all()
+    assert (one.best == other.best).all()

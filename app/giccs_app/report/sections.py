@@ -221,8 +221,14 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
         "Number of items in each fifth of the scale (Figure 1 of the paper).",
         f"Bar chart of the scores: {counts}.",
     )
+    is_adaptive = inputs.judgments is not None and inputs.judgments.is_adaptive
+    scores, is_chosen = (
+        ("Scores are those of a choice model in [0, 1]", "would always be")
+        if is_adaptive
+        else ("Scores are in [0, 1]", "was always")
+    )
     text = [
-        "Scores are in [0, 1]: 1 if an item was always chosen as most similar, 0 if always as least similar."
+        f"{scores}: 1 if an item {is_chosen} chosen as most similar, 0 if always as least similar."
     ]
     tables = [source.table(distribution_table(bins))]
     return dialogues, Section("scores", "The scores", text, [source.command], [figure], tables)

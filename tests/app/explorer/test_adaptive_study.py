@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import bws
-from bws.adaptive import join_rounds, next_round, stopping
+from bws.adaptive import fit, join_rounds, next_round, stopping
 from bws.design import fresh_rounds
 from bws.files import read_judgments, write_judgments
 from giccs.benchmark import read_benchmark, write_benchmark
@@ -20,18 +20,24 @@ from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
 
 ROUNDS = 4
+NOISE = 0.3
+
+
+def truth_of(design):
+    """Return the true scores in the order of the design's items."""
+    truth = np.random.default_rng(4).uniform(-1, 1, 24)
+    return truth[[int(item[1:]) for item in design.items]]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A dialogue of 24 candidates, judged in four rounds of different simulated annotators."""
     names = [f"u{n:02}" for n in range(24)]
-    truth = np.random.default_rng(4).uniform(-1, 1, 24)
     design = fresh_rounds(names, 4, 1, factor=1, groups=["d"] * 24)
-    judged = [bws.simulate(design, truth, 1, noise=0.3)]
+    judged = [bws.simulate(design, truth_of(design), 1, noise=NOISE)]
     for number in range(2, ROUNDS + 1):
         chosen = next_round(together(design, judged), design, 24)
-        judged.append(bws.simulate(chosen, truth, 1, noise=0.3, seed=number))
+        judged.append(bws.simulate(chosen, truth_of(chosen), 1, noise=NOISE, seed=number))
         design = join_rounds([design, chosen])
     judgments = together(design, judged)
     folder = tmp_path_factory.mktemp("adaptive")
@@ -86,6 +92,8 @@ def test_report_has_the_evidence_and_its_command(folder):
     assert "Adaptive study" in text
     assert evidence.summary in text
     assert "<span>bws-stop</span>" in text
+    assert "Scores are those of a choice model in [0, 1]" in text
+    assert f'<td class="sentence">{evidence.gates[2].sentence}</td>' in text
     assert "Split-half reliability" not in text
 
 
@@ -107,9 +115,21 @@ def test_card_has_the_evidence_and_publishes_the_rounds(folder, tmp_path):
     assert again.document() == stopping(read_judgments(folder / "judgments.csv")).document()
 
 
-def test_ceiling_is_undefined_with_the_reason(folder):
+def test_ceiling_is_the_correlation_with_the_true_scores(folder):
+    """On average over studies; a single one deviates by chance."""
     judgments = read_judgments(folder / "judgments.csv")
     ceiling = noise_ceiling(judgments, read_benchmark(folder / "benchmark.jsonl"))["pearson"]
-    assert math.isnan(ceiling.value)
-    assert "no tuple was judged by two annotators" in ceiling.reason
     assert (ceiling.extra["method"], ceiling.extra["scale"]) == ("best-worst-logit", "counting")
+    truth = truth_of(judgments.tuples)
+    fitted = fit(judgments.tuples, judgments)
+    true_scores = replace(fitted, utility=truth / NOISE).scores()
+    actual = np.corrcoef(fitted.scores(), true_scores)[0, 1]
+    assert ceiling.value == pytest.approx(actual, abs=0.02)
+
+
+def test_ceiling_of_one_annotator_is_undefined_with_the_reason(folder):
+    judgments = read_judgments(folder / "judgments.csv")
+    alone = replace(judgments, annotator_of=np.zeros_like(judgments.annotator_of))
+    ceiling = noise_ceiling(alone, read_benchmark(folder / "benchmark.jsonl"))["pearson"]
+    assert math.isnan(ceiling.value)
+    assert "no item was judged by two annotators" in ceiling.reason

@@ -311,3 +311,26 @@ def test_every_text_comes_through_whatever_it_holds(tmp_path_factory, data):
     assert {item.score: item.utterance for item in items} == {
         level / 5: text for level, text in enumerate(texts, start=1)
     }
+
+
+def test_scores_in_minus_one_to_one_are_mapped_on_request(tmp_path):
+    candidates = [{"utterance_id": name, "text": name} for name in "abc"]
+    turns = [{"speaker": name, "text": "Hello."} for name in ("system", "user")]
+    dialogue = {"dialogue_id": "d", "source": "s", "domain": "x", "turns": turns}
+    (tmp_path / "d.jsonl").write_text(json.dumps(dialogue | {"candidates": candidates}))
+    arguments = ["--dialogues", tmp_path / "d.jsonl", "--scores", tmp_path / "s.csv"]
+    arguments += ["-o", tmp_path / "b.jsonl"]
+
+    def write(*scores):
+        rows = (f"{name},d,{score}\n" for name, score in zip("abc", scores, strict=True))
+        (tmp_path / "s.csv").write_text("item,group,score\n" + "".join(rows))
+
+    write(-0.5, 0.1, 0.4)
+    refused = call(build, *arguments, code=2).output
+    assert "1 scores are outside [0, 1]; use bws-score --scale unit, or --signed" in refused
+    call(build, *arguments, "--signed")
+    assert [item.score for item in read_benchmark(tmp_path / "b.jsonl").items] == [0.25, 0.55, 0.7]
+    write(0.5, 0.1, 0.4)
+    assert "no score is below 0" in call(build, *arguments, "--signed", code=2).output
+    write(-1.5, 0.1, 0.4)
+    assert "1 scores are outside [-1, 1]" in call(build, *arguments, "--signed", code=2).output

@@ -13,19 +13,25 @@ from click.testing import CliRunner
 
 pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
-from bws.adaptive import next_round
-from bws.design import fresh_rounds
+from bws.adaptive import fit, next_round
+from bws.design import fresh_rounds, make_tuples
 from bws.files import read_judgments, read_tuples, write_tuples
 from mturk.cli import main
 from mturk.kinds import Behaviour
 from mturk.kinds.texts import read_built_in_file
+from mturk.study import simulated_workers
 from mturk.study.ledger import Ledger
 from mturk.study.rounds import study_tuples
 from mturk.study.simulated_workers import simulate_workers
 from mturk.study.valid_answers import read_valid_answers
 
 N_ITEMS = 16
+NEW_WORDS = ["worda", "wordb", "wordc", "wordd"]
 WORKERS = [f"ASIMULATED{number}" for number in range(1, 9)]
+
+
+class EnoughError(Exception):
+    """Ends a simulation early."""
 
 
 class AdaptiveStudy:
@@ -60,11 +66,22 @@ class AdaptiveStudy:
         output = ["-o", self.folder / "round.csv"]
         return self.run("next", *output, *arguments, code=code)
 
-    def work(self, **behaviour):
+    def work(self, workers=WORKERS, on_submission=lambda _: None, **behaviour):
         truth = {("", item): score for item, score in self.truth.items()}
         return simulate_workers(
-            self.running.url, WORKERS, truth, Behaviour(**{"noise": 0.2} | behaviour)
-        )
+            self.running.url, workers, truth, Behaviour(**{"noise": 0.2} | behaviour),
+            on_submission=on_submission,
+        )  # fmt: skip
+
+    def work_on(self, n_hits):
+        """Let one worker do some of the HITs."""
+
+        def count(results):
+            if results.counts["submitted"] == n_hits:
+                raise EnoughError
+
+        with pytest.raises(EnoughError):
+            self.work(WORKERS[:1], count)
 
     def collect(self):
         self.run("collect", "-o", self.folder / "judgments.csv")
@@ -110,7 +127,9 @@ def test_judgments_carry_round_and_purpose(study):
 def test_status_has_the_gates_instead_of_reliability(study):
     study.publish()
     study.work()
-    assert study.run("status")["stopping"] is None
+    before = study.run("status")
+    assert before["stopping"] is None
+    assert before["reliability"]["pearson"]["mean"] > 0
     study.next("-n", "10")
     study.work()
     status = study.run("status")
@@ -141,6 +160,121 @@ def test_round_is_repeated_from_ledger_and_seed(study):
         again = next_round(judgments, read_tuples(study.folder / "round1.csv"), 10, seed=5)
         assert list(again.rows()) == list(published.rows())
         assert (again.columns["purpose"] == published.columns["purpose"]).all()
+
+
+def test_late_answers_are_data_and_every_round_is_reproduced(study):
+    """Answers of round 1 arrive after round 2 was published; new items enter in round 3."""
+    study.publish()
+    study.work_on(3)
+    first = study.next("-n", "8", "--seed", "4")
+    assert first["rounds"][0]["judgments"] == first["evidence"]["judgments"] == 12
+    study.work()
+    more = study.folder / "more.txt"
+    more.write_text("".join(f"{word}\n" for word in ["word00", *NEW_WORDS]), "utf-8")
+    second = study.next("--new-items", more, "--seed", "5")
+    assert [one["judgments"] for one in second["rounds"]] == [16, 8]
+    assert second["evidence"]["judgments"] == 24
+    assert (second["published"]["round"], second["published"]["audit"]) == (3, 0)
+    study.truth |= dict.fromkeys(NEW_WORDS, 0.9)
+    study.work()
+    study.next("-n", "9", "--seed", "6")
+    study.work()
+    study.collect()
+    verified = study.run("next", "--verify")["rounds"]
+    assert verified == [{"number": n, "equal": True, "reason": ""} for n in (2, 3, 4)]
+    with Ledger.open(study.ledger) as book:
+        tuples, judgments = study_tuples(book), read_valid_answers(book).judgments
+        late = min(book.assignments(), key=lambda one: one.collected_at)
+        book.connection.execute(
+            "UPDATE assignment SET status = 'Rejected' WHERE assignment_id = ?",
+            [late.assignment_id],
+        )
+        choice = json.loads(book.get_note("round 3"))
+        book.set_note("round 3", json.dumps(choice | {"seed": 7}))
+    fitted = fit(tuples, judgments)
+    assert fitted.appearances.min() >= 4
+    utility = dict(zip(tuples.items.tolist(), fitted.utility.tolist(), strict=True))
+    assert min(utility[word] for word in NEW_WORDS) > np.median(fitted.utility)
+    study.run("next", "--verify", code=1)
+    text = CliRunner().invoke(main, ["next", "--verify", "--ledger", str(study.ledger)]).stdout
+    changed = "its judgments have changed: answers were rejected, withdrawn or deleted since"
+    assert text.splitlines() == [
+        f"round 2: not verified: {changed}",
+        "round 3: differs from the published tuples",
+        f"round 4: not verified: {changed}",
+    ]
+
+
+def test_new_items_need_a_file_with_new_ones(study):
+    study.publish()
+    study.work()
+    (study.folder / "old.txt").write_text("word00\nword01\n", "utf-8")
+    study.next("--new-items", study.folder / "old.txt", code=2)
+    assert "all items are in earlier rounds; expected new ones" in study.stderr
+    study.next("--new-items", study.folder / "old.txt", "-n", "8", code=2)
+    assert "--new-items cannot be combined with -n" in study.stderr
+    assert len(study.running.annotations()) == 4
+
+
+def test_time_and_pay_are_those_of_each_round(study, monkeypatch):
+    """30 s per HIT of four tuples in round 1, 60 s in round 2, for $0.30 per HIT."""
+    answer = simulated_workers.simulate_answer
+
+    def work(seconds):
+        monkeypatch.setattr(
+            simulated_workers, "simulate_answer", lambda *words: answer(*words[:-1], seconds)
+        )
+        study.work()
+
+    study.publish()
+    work(30.0)
+    study.next("-n", "8")
+    work(60.0)
+    status = study.run("status", "--target", "0.5")
+    figures = [
+        {name: one[name] for name in ("median_seconds", "hourly_usd", "cost")}
+        for one in status["rounds"]
+    ]
+    assert figures == [
+        {
+            "median_seconds": 7.5,
+            "hourly_usd": "36.00",
+            "cost": "1.44",
+        },  # 120 HITs of $0.30 per hour
+        {"median_seconds": 15.0, "hourly_usd": "18.00", "cost": "0.72"},
+    ]
+    assert status["stopping"]["target"] == 0.5
+    text = CliRunner().invoke(main, ["status", "--ledger", str(study.ledger)]).stdout
+    assert "seconds per tuple" in text
+    assert "36.00" in text
+
+
+def test_gates_look_at_items_without_answers(study):
+    """Status, like next, counts items whose tuples nobody has judged yet."""
+    study.publish()
+    study.work()
+    study.next("-n", "10")
+    study.work()
+    (study.folder / "more.txt").write_text("\n".join(NEW_WORDS), "utf-8")
+    study.next("--new-items", study.folder / "more.txt")
+    gates = {gate["name"]: gate for gate in study.run("status")["stopping"]["gates"]}
+    assert not gates["coverage"]["passed"]
+    assert gates["coverage"]["figure"] == 0
+
+
+def test_groups_of_five_are_refused_with_the_remedy(running, tmp_path):
+    study = AdaptiveStudy(running, tmp_path)
+    groups = [f"d{n // 5}" for n in range(20)]
+    design = make_tuples([f"c{n}" for n in range(20)], 3, groups=groups, count=10)
+    write_tuples(design, tmp_path / "round1.csv")
+    study.truth = {f"c{n}": n / 20 for n in range(20)}
+    study.publish()
+    truth = {(group, f"c{n}"): n / 20 for n, group in enumerate(groups)}
+    simulate_workers(running.url, WORKERS, truth, Behaviour(noise=0.2))
+    study.next(code=2)
+    assert "adaptive rounds gain nothing here: 5 items have only 10 possible tuples" in study.stderr
+    assert "choose the number of annotators" in study.stderr
+    assert len(running.annotations()) == 10
 
 
 def test_dry_run_publishes_nothing(study):
@@ -230,8 +364,6 @@ def test_study_stops_and_scores_are_right(study, behaviour):
     assert document["published"] is None
     assert len(document["rounds"]) > 1
     assert all(gate["passed"] for gate in document["evidence"]["gates"])
-    from bws.adaptive import fit
-
     with Ledger.open(study.ledger) as book:
         tuples, judgments = study_tuples(book), read_valid_answers(book).judgments
     fitted = fit(tuples, judgments)

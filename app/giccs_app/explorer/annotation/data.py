@@ -22,7 +22,7 @@ from giccs_app.explorer.study import under_pseudonyms
 
 if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
-    from bws.records import Judgments
+    from bws.records import Judgments, Tuples
     from bws.tables import ResultTable
     from mturk.study.ledger import Assignment, Ledger
     from mturk.study.status import Pace
@@ -91,19 +91,20 @@ def compute_figures(judgments: Judgments) -> AnnotationFigures:
     )
 
 
-def consistency(judgments: Judgments) -> dict[str, ResultTable]:
+def consistency(judgments: Judgments, tuples: Tuples | None = None) -> dict[str, ResultTable]:
     """Return ``reliability`` over 100 random splits and ``agreement`` with intervals.
 
-    For an adaptive study, ``stopping`` has the evidence of its end instead.
+    For an adaptive study, ``stopping`` has the evidence of its end instead. tuples: those of all rounds, by
+    default the judged ones.
     """
     from bws.adaptive import stopping
     from bws.chance_agreement import agreement
-    from bws.split_half import reliability
+    from bws.split_half import reliability, usual_split
 
     if judgments.is_adaptive:
-        return {"stopping": stopping(judgments).result_table()}
+        return {"stopping": stopping(judgments, tuples).result_table()}
     return {
-        "reliability": reliability(judgments, split="annotation").result_table(),
+        "reliability": reliability(judgments, split=usual_split(judgments)).result_table(),
         "agreement": agreement(judgments, intervals=True).result_table(),
     }
 
@@ -357,6 +358,8 @@ class AnnotationProgress:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Skipped assignments (``rejected``, ``unreadable``), answers (``invalid``, ``again``: repeated)
     and ``rows`` of a file; and ``order``: judgments whose order on the screen is unknown."""
+    tuples: Tuples | None = None
+    """Tuples of all rounds of a study in rounds, also those without judgments; None if unknown."""
     key: str = ""
     """Cache key; changes with the annotation."""
 
@@ -406,6 +409,7 @@ def from_ledger(path: str) -> AnnotationProgress:
     Only assignments collected by ``mturk-hits collect`` or ``status`` are included. Raises InputError if
     there is no ledger or the ledger has no study.
     """
+    from mturk.study.rounds import study_tuples
     from mturk.study.valid_answers import read_valid_answers
 
     with _read_only(path) as ledger:
@@ -413,6 +417,7 @@ def from_ledger(path: str) -> AnnotationProgress:
         collected = read_valid_answers(ledger)
         assignments = ledger.assignments()
         hits = ledger.hits()
+        tuples = study_tuples(ledger) if ledger.rounds() else None
         simulated = not _simulated_workers(ledger).isdisjoint(
             assignment.worker for assignment in assignments
         )
@@ -432,6 +437,7 @@ def from_ledger(path: str) -> AnnotationProgress:
         pace=_pace(assignments, sum(hit.max_assignments for hit in hits if hit.hit_id)),
         collected=max((assignment.collected_at for assignment in assignments), default=None),
         left_out={**dict(collected.counts.items()), "order": collected.n_without_order},
+        tuples=tuples,
     )
 
 

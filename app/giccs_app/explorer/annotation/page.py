@@ -42,7 +42,7 @@ from giccs_app.explorer.labels import format_number, say
 from giccs_app.explorer.study import Study
 
 if TYPE_CHECKING:
-    from bws.records import Judgments
+    from bws.records import Judgments, Tuples
     from bws.tables import ResultTable
 
 __all__ = ["show"]
@@ -144,8 +144,8 @@ def _figures(key: str, _judgments: Judgments) -> AnnotationFigures:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _consistency(key: str, _judgments: Judgments) -> dict[str, ResultTable]:
-    return consistency(_judgments)
+def _consistency(key: str, _judgments: Judgments, _tuples: Tuples | None) -> dict[str, ResultTable]:
+    return consistency(_judgments, _tuples)
 
 
 def _show_all(progress: AnnotationProgress, requested: int) -> None:
@@ -155,12 +155,12 @@ def _show_all(progress: AnnotationProgress, requested: int) -> None:
     if progress.replaced:
         st.caption(say("annotation.replaced", n=progress.replaced))
     _show_state(progress)
-    _show_numbers(progress, figures, requested)
+    _show_numbers(progress, requested)
     _show_progress(progress, requested, titles)
-    if figures is None:
+    if judgments is None or figures is None:
         st.info(say("annotation.no_judgments"))
         return
-    _show_annotators(figures, titles)
+    _show_annotators(figures, titles, is_adaptive=judgments.is_adaptive)
     _show_times(figures, titles)
     _show_positions(figures, titles)
     _show_consistency(progress)
@@ -192,14 +192,13 @@ def _describe_counts(prefix: str, counts: Mapping[str, int]) -> str:
     return ", ".join(texts)
 
 
-def _show_numbers(
-    progress: AnnotationProgress, figures: AnnotationFigures | None, requested: int
-) -> None:
+def _show_numbers(progress: AnnotationProgress, requested: int) -> None:
     from mturk.study.status import local_time
 
     total = len(progress.n_by_tuple)
     complete = sum(n >= requested for n in progress.n_by_tuple.values())
-    annotators = 0 if figures is None or figures.annotators is None else len(figures.annotators)
+    judgments = progress.judgments
+    annotators = 0 if judgments is None else len({*judgments.annotator_of.tolist()} - {-1})
     with st.container(horizontal=True):
         st.metric(
             say("annotation.judgments_in"), format_number(sum(progress.n_by_tuple.values()), ",")
@@ -244,7 +243,9 @@ def _show_progress(progress: AnnotationProgress, requested: int, titles: Mapping
             show_table(incomplete, "tuples-behind", column_config=_columns(incomplete, titles))
 
 
-def _show_annotators(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
+def _show_annotators(
+    figures: AnnotationFigures, titles: Mapping[str, str], *, is_adaptive: bool
+) -> None:
     from bws.annotators import FALSE_ALARM_RATE, MAX_SDS_BELOW_MEDIAN, MIN_JUDGMENTS
 
     st.subheader(say("annotation.annotators"), anchor=False)
@@ -257,6 +258,8 @@ def _show_annotators(figures: AnnotationFigures, titles: Mapping[str, str]) -> N
     st.markdown(summary if n_flagged else say("annotation.nobody_to_look_at"))
     if figures.unnamed:
         st.caption(say("annotation.unnamed", n=figures.unnamed))
+    if is_adaptive:
+        st.caption(say("annotation.adaptive_annotators"))
     show_chart(annotators_chart(frame, titles), "annotators-chart", frame)
     flag_names = {
         flag: say(f"annotation.flag_{flag}") for flag in ("compliance", "seconds", "places", "same")
@@ -306,7 +309,7 @@ def _show_consistency(progress: AnnotationProgress) -> None:
     ):
         return
     with st.spinner(say("annotation.computing")):
-        tables = _consistency(progress.key, judgments)
+        tables = _consistency(progress.key, judgments, progress.tuples)
     for name, table in tables.items():
         show_result(table, name)
 

@@ -9,7 +9,7 @@ from bws.adaptive import stopping
 from bws.chance_agreement import agreement
 from bws.metadata import By
 from bws.records import Judgments
-from bws.split_half import reliability
+from bws.split_half import reliability, usual_split
 from bws.tables import ResultTable
 from giccs_app.explorer.study import Study
 
@@ -76,7 +76,8 @@ def consistency(study: Study, trials: int = 100, seed: int = 0) -> dict[str, Res
         return {}
     if judgments.is_adaptive:
         return {"stopping": stopping(judgments).result_table()}
-    split_half = reliability(judgments, split="annotation", trials=trials, seed=seed, by=by)
+    split = usual_split(judgments)
+    split_half = reliability(judgments, split=split, trials=trials, seed=seed, by=by)
     return {
         "reliability": split_half.result_table(),
         "agreement": agreement(judgments, by=by).result_table(),

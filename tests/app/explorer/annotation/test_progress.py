@@ -1,8 +1,10 @@
 """Progress from a file and from the ledger of a study at a real service that listens here."""
 
 import hashlib
+import json
 import os
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from giccs_app.explorer.annotation.data import (
+    consistency,
     from_judgments,
     from_ledger,
     ledger_version,
@@ -156,3 +159,20 @@ def test_what_is_no_ledger_is_a_sentence(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(InputError, match="ledger"):
         from_ledger(str(path))
+
+
+def test_a_study_in_rounds_has_the_tuples_that_nobody_judged(study):
+    study.submit("AALICE1", study.hit_ids()[0])
+    study.collect()
+    assert from_ledger(study.path).tuples is None
+    purposes = ("warmup", "adaptive", "audit", "adaptive")
+    names = [part.tuple_id for part in study.book.parts()]
+    rounds = {name: ("2", purpose, "0") for name, purpose in zip(names, purposes, strict=True)}
+    study.book.set_note("rounds", json.dumps(rounds))
+    result = from_ledger(study.path)
+    assert len(result.tuples) == 4
+    assert len(result.judgments.tuples) == 2
+    longer = replace(result.tuples, items=np.append(result.tuples.items, "new"))
+    longer = replace(longer, group_of_item=np.append(longer.group_of_item, 0).astype(np.int32))
+    texts = [str(consistency(result.judgments, each)["stopping"]) for each in (None, longer)]
+    assert ["at least 0 judgments" in text for text in texts] == [False, True]

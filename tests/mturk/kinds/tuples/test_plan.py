@@ -96,10 +96,16 @@ def test_plan_is_deterministic(sample, hits):
 
 
 def test_changeable_settings_do_not_change_tokens(sample, hits):
-    other = Settings(
-        lifetime=60, spending_limit=Settings().reward, expected_seconds=90, pseudonyms=False
-    )
+    other = Settings(lifetime=60, spending_limit=Settings().reward, pseudonyms=False)
     assert plan(*sample, other) == hits
+
+
+def test_expected_seconds_change_only_their_own_statement_on_the_page(sample, hits):
+    other = plan(*sample, Settings(expected_seconds=90))
+    statement = 'name="giccs-expected-seconds" content="{}"'.format
+    before, after = statement(Settings().expected_seconds), statement(90)
+    assert other[0].question != hits[0].question
+    assert other == [replace(hit, question=hit.question.replace(before, after)) for hit in hits]
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,8 @@ def test_sql_is_put_together_from_our_own_names_only():
 
 READ_OUR_OWN = {
     "app/giccs_app/explorer/labels/__init__.py", "mturk/kinds/texts.py",  # files of the packages
-    "mturk/study/ledger.py", "mturk/study/prolific.py",  # what we wrote into the ledger
+    # what we wrote into the ledger
+    "mturk/study/ledger.py", "mturk/study/prolific.py", "mturk/study/rounds.py",
     "app/giccs_app/demo/service.py",  # what our own process said
     "giccs/models/served/responses.py",  # what we wrote into the cache of answers
 }  # fmt: skip

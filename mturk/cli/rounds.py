@@ -129,6 +129,8 @@ def next_round(
         output = output or f"round-{design.columns['round'][0]}.csv"
         write_tuples(design, output)
         planned = plan_round(study.ledger, output, dialogues)
+        for text in planned.notes:
+            console.note(f"note: {text}")
         published = _describe(design, planned, output) | {"done": not dry_run}
         _check_spending(study, planned)
         if not dry_run:
@@ -193,8 +195,6 @@ def _publish(
     from mturk.study.publish import adopt_hits, create_hits
     from mturk.study.rounds import record_round, round_cost
 
-    for text in planned.notes:
-        study.console.note(f"note: {text}")
     confirm_cost(study, f"round {number}, {len(planned.hits)} HITs", round_cost(planned), yes=yes)
     record_round(study.ledger, planned, before, choice)
     adopt_hits(study.client, study.ledger)

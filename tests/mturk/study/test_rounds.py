@@ -286,6 +286,13 @@ def test_dry_run_publishes_nothing(study):
         assert book.rounds().keys() == {part.tuple_id for part in book.parts()}
 
 
+def test_dry_run_shows_the_notes_on_the_plan(study):
+    study.publish()
+    study.work()
+    study.next("--dry-run", "-n", "9")
+    assert "note: HIT 3 has 1 of 4 tuples" in study.stderr
+
+
 def test_round_without_judgments_is_refused(study):
     study.publish()
     study.next(code=2)

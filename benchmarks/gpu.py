@@ -177,7 +177,7 @@ class Report:
     ) -> None:
         share = flops / seconds / self.peak
         print(
-            f"{program:<42}{seconds:>9.3f} s {tokens / seconds:>12,.0f} tokens/s {share:>7.1%}{more}"
+            f"{program:<42}{seconds:>10.5f} s {tokens / seconds:>12,.0f} tokens/s {share:>7.1%}{more}"
         )
 
 

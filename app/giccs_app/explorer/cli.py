@@ -41,6 +41,7 @@ SETTINGS = {
     giccs-explore
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --ledger ledger.db --port 8600 --no-browser
+    giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
     """,
     interrupt_message="all files are unchanged",
 )
@@ -70,10 +71,21 @@ SETTINGS = {
     help="Port of the web server.",
 )
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option(
+    "--export-space",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the explorer with these data to a new folder for a Hugging Face Space, with the report of "
+    "the data as one HTML file, and end. Annotators get pseudonyms.",
+)
 def explore(
-    console: Console, data: str, port: int, no_browser: bool, **files: str | None
+    console: Console, data: str, port: int, no_browser: bool, export_space: Path | None,
+    **files: str | None,
 ) -> None:  # fmt: skip
     """Open the score explorer: scores, dialogues, annotation, models and errors."""
+    if export_space is not None:
+        _export(console, export_space, data, **files)
+        return
     if find_spec("streamlit") is None:
         raise click.ClickException(
             "giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'"
@@ -90,6 +102,22 @@ def explore(
         [f"--{name}={value}" for name, value in settings.items()],
         [f"--{name}={path}" for name, path in arguments.items()],
     )
+
+
+def _export(
+    console: Console, folder: Path, data: str, judgments: str | None, results: str | None,
+    ledger: str | None,
+) -> None:  # fmt: skip
+    """Write the folder of a Space, and print what it contains."""
+    if ledger is not None:
+        raise click.UsageError(
+            "a ledger is not published; use --judgments FILE instead of --ledger with --export-space"
+        )
+    from giccs_app.explorer.space import write_space
+
+    for note in write_space(folder, data, judgments, results):
+        console.note(note)
+    console.note(f"wrote {folder}; see {folder / 'README.md'}")
 
 
 def warm_up(data: str, judgments: str | None, results: str | None, ledger: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -22,9 +23,10 @@ PAGES = ("overview", "dialogues", "annotation", "models", "errors")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 
 
-def main() -> None:
-    """Show the page given by the link, for the data given on the command line or uploaded.
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Show the page given by the link, for the data given as arguments or uploaded.
 
+    arguments: by default those of the command line.
     For Streamlit this is a single page: all pages have the same address, see `giccs_app.explorer.links`.
     """
     st.set_page_config(page_title="giccs explorer", layout="wide")
@@ -32,7 +34,7 @@ def main() -> None:
     warnings = st.container()
     name = _choose_page()
     try:
-        study = _load_study(_arguments())
+        study = _load_study(_parsed(arguments))
         _show_notes(study)
         import_module(f"giccs_app.explorer.{name}.page").show(study)
     except InputError as error:
@@ -44,12 +46,13 @@ def main() -> None:
             )
 
 
-def _arguments() -> argparse.Namespace:
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=SAMPLE)
     for name in ("--judgments", "--results", "--ledger"):
         parser.add_argument(name)
-    return parser.parse_args()
+    parser.add_argument("--without-uploads", action="store_true")
+    return parser.parse_args(arguments)
 
 
 def _choose_page() -> str:
@@ -71,7 +74,7 @@ def _load_study(arguments: argparse.Namespace) -> Study:
         )
         summary = st.container()
         st.button(say("page.reload"), icon=":material/refresh:", help=say("page.reload_help"))
-        uploaded, problems = upload_files()
+        uploaded, problems = ({}, []) if arguments.without_uploads else upload_files()
     data = uploaded.get("benchmark", arguments.data)
     judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
     results = uploaded.get("results", arguments.results)

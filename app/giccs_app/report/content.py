@@ -17,6 +17,7 @@ from bws.tables import Column, Interval, ResultTable
 
 __all__ = [
     "Cell",
+    "Conversation",
     "Figure",
     "Number",
     "Section",
@@ -124,6 +125,19 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """A dialogue and its candidates."""
+
+    title: str
+    turns: Sequence[tuple[str, str]]
+    """Speaker and text of each turn; the last one is the target utterance."""
+    candidates: Sequence[tuple[str, str]]
+    """Score and text of each candidate."""
+    language: str = ""
+    """BCP 47 tag of the language; empty if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A section of the page."""
 
@@ -135,6 +149,7 @@ class Section:
     """Commands that print the numbers."""
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
+    conversations: Sequence[Conversation] = ()
     about_scores: bool = True
     """Whether the numbers depend on judgments."""
 

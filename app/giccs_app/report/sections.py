@@ -22,6 +22,7 @@ from giccs_app.report.content import (
     part_label,
 )
 from giccs_app.report.inputs import Inputs
+from giccs_app.report.reading import reading_section
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +72,7 @@ def sections(inputs: Inputs) -> Iterator[Section]:
     yield scores
     yield from _model_sections(inputs, results)
     yield _signature_section(inputs, results, reliability_source)
+    yield reading_section(inputs.benchmark.items, inputs.benchmark_file)
     cite = [line.format(version=version("giccs")) for line in CITE]
     yield Section("cite", "How to cite", cite, about_scores=False)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bws.problems import InputError, Problem
 
-__all__ = ["check_is_new", "write_new_folder"]
+__all__ = ["check_is_new", "new_folder", "write_new_folder"]
 
 
 def check_is_new(path: Path) -> None:
@@ -21,15 +22,25 @@ def check_is_new(path: Path) -> None:
         raise InputError(Problem(str(path), None, message))
 
 
-def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder of files, named by their paths in it; raise InputError if it exists and is not empty."""
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder that gets the name `folder` at the end; an error leaves nothing behind.
+
+    Raises InputError if a file or a folder with content exists.
+    """
     check_is_new(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
         complete = Path(temporary, folder.name)
         complete.mkdir()
+        yield complete
+        os.rename(complete, folder)
+
+
+def write_new_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder of files, named by their paths in it; raise InputError if it exists and is not empty."""
+    with new_folder(folder) as complete:
         for name, content in files.items():
             file = complete / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        os.rename(complete, folder)

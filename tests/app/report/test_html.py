@@ -40,6 +40,7 @@ TITLES = {
     "models": "Models: pairs of utterances",
     "choices": "Models: multiple choice",
     "signatures": "Signatures",
+    "reading": "All dialogues",
     "cite": "How to cite",
 }
 
@@ -174,7 +175,13 @@ def test_sections_without_files_are_left_out(folder, tmp_path):
     (tmp_path / "benchmark.jsonl").write_bytes((folder / "benchmark.jsonl").read_bytes())
     assert write_page(Inputs(tmp_path), tmp_path / "report.html")
     result = Reader((tmp_path / "report.html").read_text("utf-8"))
-    assert result.headings[1:] == ["The dialogues", "The scores", "Signatures", "How to cite"]
+    assert result.headings[1:] == [
+        "The dialogues",
+        "The scores",
+        "Signatures",
+        "All dialogues",
+        "How to cite",
+    ]
 
 
 def test_hostile_names_are_text(folder, tmp_path):

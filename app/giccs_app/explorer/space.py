@@ -1,0 +1,179 @@
+"""The explorer with its data as a folder for a Hugging Face Space, with the report of the data.
+
+The folder is meant for the public, so that it contains no names, comments or times of annotators.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+from bws.files import write_judgments
+from bws.problems import InputError
+from bws.textio import write_atomic
+from giccs.benchmark import write_benchmark
+from giccs.benchmark.files import known_terms
+from giccs.measures.results import Result
+from giccs_app.explorer.cli import SETTINGS
+from giccs_app.explorer.study import Study, load, results_of
+from giccs_app.report.html import write_page
+from giccs_app.report.inputs import Inputs
+from giccs_app.studies.folders import new_folder
+
+__all__ = ["write_space"]
+
+PORT = 7860
+"""Port that a Space serves by default."""
+PUBLIC_COLUMNS = ("round", "purpose", "seed", "seconds")
+"""Further columns of the judgments that are exported; all others are left out."""
+DOCKERFILE = """\
+FROM python:3.11-slim
+RUN useradd --create-home --uid 1000 user
+USER user
+ENV PATH=/home/user/.local/bin:$PATH
+WORKDIR /home/user/app
+COPY --chown=user . .
+RUN pip install --no-cache-dir --user --find-links wheels -r requirements.txt
+CMD ["streamlit", "run", "app.py"]
+"""
+APP = '''\
+"""The score explorer of giccs with the data of this folder: streamlit run app.py"""
+
+from giccs_app.explorer.streamlit_app import main
+
+main({arguments})
+'''
+README = """\
+---
+title: {front_matter_title}
+emoji: 💬
+colorFrom: blue
+colorTo: yellow
+sdk: docker
+app_port: {port}
+{license}pinned: false
+---
+
+# {title}
+
+The score explorer of giccs {version}: dialogues, candidate utterances and their scores.
+{simulated}
+- On this computer: `pip install -r requirements.txt`, then `streamlit run app.py`. If this version of giccs
+  is not on the package index, put its wheel into the folder `wheels`: `pip wheel --no-deps -w wheels FOLDER`.
+- As a Space: push this folder to a new Space of Hugging Face with the SDK Docker.
+- {page}.
+
+Annotators have pseudonyms; comments and other personal columns of the judgments are left out.
+
+{terms}
+"""
+SIMULATED = """
+**Simulated data**: the scores come from simulated annotators and must not be reported as results.
+"""
+
+
+def write_space(
+    folder: Path, data: str, judgments: str | None = None, results: str | None = None
+) -> list[str]:
+    """Write the explorer with its data to a new folder; return notes on what it contains.
+
+    The folder `data` contains the benchmark, the judgments under pseudonyms, the results on this benchmark,
+    and the report of these files, ``report.html``. Raises InputError if a file is invalid, or if the folder
+    exists and is not empty.
+    """
+    study = load(data, judgments, results)
+    found, problems = results_of(study)
+    if problems or study.problems:
+        raise InputError([*study.problems, *problems])
+    with new_folder(folder) as space:
+        (space / "data").mkdir()
+        notes = [*_write_data(space / "data", study, found)]
+        page = _write_page(space / "data", study.is_simulated)
+        _write_program(space, study, page)
+    warning = known_terms(study.benchmark).warning()
+    return [*notes, page, *([f"WARNING: {warning}"] if warning else [])]
+
+
+def _write_data(folder: Path, study: Study, results: Sequence[Result]) -> Iterator[str]:
+    """Write the data; yield what is written."""
+    write_benchmark(study.benchmark.items, folder / "benchmark.jsonl")
+    yield f"{len(study.benchmark.items)} items"
+    if study.judgments is not None:
+        columns = study.judgments.columns
+        public = {name: columns[name] for name in PUBLIC_COLUMNS if name in columns}
+        write_judgments(replace(study.judgments, columns=public), folder / "judgments.csv")
+        left_out = ", ".join(name for name in columns if name not in public)
+        yield f"{len(study.judgments)} judgments, annotators under pseudonyms" + (
+            f", without the columns {left_out}" if left_out else ""
+        )
+    if study.store is not None and results:
+        (folder / "results").mkdir()
+        for result in results:
+            file = study.store.path(result.model, result.task, result.signature)
+            for part in (file, file.with_suffix(".parquet")):
+                if part.exists():
+                    shutil.copyfile(part, folder / "results" / part.name)
+        yield f"{len(results)} results"
+
+
+def _write_page(data: Path, simulated: bool) -> str:
+    """Write the report of a folder of data; return a sentence that says where it is, or why it is missing."""
+    inputs = Inputs(data, simulated, metadata_file="benchmark.jsonl")
+    try:
+        write_page(inputs, data / "report.html")
+    except (InputError, ImportError) as error:
+        return f"without data/report.html: {error}"
+    return (
+        "data/report.html is the report as one file without scripts, for example for a supplement"
+    )
+
+
+def _write_program(folder: Path, study: Study, page: str) -> None:
+    """Write what a Space runs, and its README."""
+    terms = known_terms(study.benchmark)
+    title = f"Explorer of {Path(study.benchmark.name).stem}"
+    license_line = f"license: {terms.license}\n" if terms.license else ""
+    readme = README.format(
+        title=title,
+        front_matter_title=json.dumps(title, ensure_ascii=False),
+        port=PORT,
+        license=license_line,
+        version=version("giccs"),
+        simulated=SIMULATED if study.is_simulated else "",
+        page=page,
+        terms="\n".join(f"- {line}" for line in terms.lines()),
+    )
+    data = folder / "data"
+    files = {"judgments": data / "judgments.csv", "results": data / "results"}
+    arguments = ["--data=data/benchmark.jsonl", "--without-uploads"]
+    arguments += [f"--{name}=data/{file.name}" for name, file in files.items() if file.exists()]
+    write_atomic(folder / "README.md", readme)
+    write_atomic(folder / "Dockerfile", DOCKERFILE)
+    write_atomic(folder / "requirements.txt", f"giccs[app]=={version('giccs')}\n")
+    write_atomic(folder / "app.py", APP.format(arguments=json.dumps(arguments)))
+    (folder / ".streamlit").mkdir()
+    write_atomic(folder / ".streamlit" / "config.toml", _settings())
+
+
+def _settings() -> str:
+    """Return the settings of Streamlit: those of giccs-explore, for all addresses of the container."""
+    settings = SETTINGS | {
+        "server.address": "0.0.0.0",  # noqa: S104 - the container is reached through the proxy of the Space
+        "server.port": PORT,
+        "server.headless": True,
+    }
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in settings.items())
+
+
+def _toml(value: object) -> str:
+    """Return a value in TOML; "true" and "false" become Booleans.
+
+    >>> _toml("false"), _toml(7860), _toml("none")
+    ('false', '7860', '"none"')
+    """
+    is_flag = value in ("true", "false")
+    return str(value) if is_flag else json.dumps(value)

@@ -1,0 +1,134 @@
+"""giccs-explore --export-space: what the folder contains, and that it runs."""
+
+import shutil
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from bws.files import read_judgments, write_judgments
+from giccs.benchmark import read_benchmark
+from giccs.cli.evaluation import evaluate
+from giccs_app.explorer.cli import explore
+from giccs_app.explorer.study import load
+from giccs_app.report.reading import MAX_DIALOGUES, reading_section
+
+
+def export(*arguments):
+    return CliRunner().invoke(explore, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    arguments = ["baseline:chance", "-o", str(folder), "--quiet"]
+    assert CliRunner().invoke(evaluate, arguments).exit_code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def space(results, tmp_path_factory):
+    """The folder of giccs-sample with a result."""
+    folder = tmp_path_factory.mktemp("export") / "space"
+    result = export("--results", results, "--export-space", folder)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.fixture
+def named_judgments(tmp_path):
+    """Judgments of giccs-sample by people with names, who wrote comments."""
+    judgments = load().judgments
+    names = [f"anna{n}@example.org" for n in range(len(judgments.annotators))]
+    comment = np.full(len(judgments), "my name is Anna", dtype=object)
+    seconds = np.full(len(judgments), "7", dtype=object)
+    path = tmp_path / "named.csv"
+    columns = {"seconds": seconds, "comment": comment, "Input.phone": comment}
+    write_judgments(
+        replace(judgments, annotators=np.array(names, dtype=object), columns=columns), path
+    )
+    return path
+
+
+def test_the_folder_contains_the_data_and_what_a_space_runs(space, results):
+    sample = read_benchmark("giccs-sample")
+    assert read_benchmark(space / "data/benchmark.jsonl").fingerprint == sample.fingerprint
+    copied = {path.name for path in (space / "data/results").glob("*--*--*")}
+    assert copied == {path.name for path in results.glob("*--*--*")}
+    assert len(copied) == 2
+    settings = tomllib.loads((space / ".streamlit/config.toml").read_text())
+    assert settings["server"]["port"] == 7860
+    assert settings["browser"]["gatherUsageStats"] is False
+    front_matter = (space / "README.md").read_text().split("---")[1]
+    assert {"sdk: docker", "app_port: 7860", "license: cc-by-4.0"} <= set(front_matter.splitlines())
+    assert "Simulated data" in (space / "README.md").read_text()
+    assert "All dialogues" in (space / "data/report.html").read_text()
+
+
+def test_it_runs_without_uploads(space, monkeypatch):
+    monkeypatch.chdir(space)
+    page = AppTest.from_file(str(space / "app.py"), default_timeout=60)
+    page.query_params["page"] = "models"
+    page.run()
+    assert not page.exception
+    assert not page.error
+    assert len(page.dataframe) == 1
+    assert not page.expander  # the expander of the uploads
+
+
+def test_annotators_are_not_identified(tmp_path, named_judgments):
+    space = tmp_path / "space"
+    result = export("--judgments", named_judgments, "--export-space", space)
+    assert result.exit_code == 0, result.output
+    assert "without the columns comment, Input.phone" in result.output
+    text = "".join(
+        path.read_text() for path in space.rglob("*") if path.suffix not in ("", ".parquet")
+    )
+    assert "anna" not in text.lower()
+    exported, original = (
+        read_judgments(space / "data/judgments.csv"),
+        read_judgments(named_judgments),
+    )
+    assert list(exported.columns) == ["seconds"]
+    assert exported.annotators.tolist() == [f"annotator {n}" for n in range(1, 6)]
+    assert (exported.best_item == original.best_item).all()
+
+
+def test_what_exists_is_kept_and_a_failure_leaves_nothing(tmp_path, results):
+    (tmp_path / "space").mkdir()
+    (tmp_path / "space/mine").write_text("")
+    assert "exists" in export("--export-space", tmp_path / "space").output
+    broken = tmp_path / "results"
+    shutil.copytree(results, broken)
+    next(broken.glob("*.json")).write_text("{")
+    result = export("--results", broken, "--export-space", tmp_path / "new")
+    assert result.exit_code == 2
+    assert str(broken) in result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["results", "space"]
+
+
+def test_a_ledger_is_not_published(tmp_path):
+    result = export("--ledger", "ledger.db", "--export-space", tmp_path / "space")
+    assert result.exit_code == 2
+    assert "not published" in result.output
+
+
+def test_the_page_of_many_dialogues_shows_the_first_and_says_so():
+    item = read_benchmark("giccs-sample").items[0]
+    items = [replace(item, dialogue_id=f"d{n}") for n in range(MAX_DIALOGUES + 1)]
+    section = reading_section(items, "b.jsonl")
+    assert len(section.conversations) == MAX_DIALOGUES
+    assert "The first 200 of 201 dialogues; all are in b.jsonl." in section.text
+
+
+def test_candidates_are_sorted_by_score():
+    item = read_benchmark("giccs-sample").items[0]
+    items = [
+        replace(item, utterance_id=name, score=score, utterance=name)
+        for name, score in (("a", 0.1), ("b", 0.9))
+    ]
+    (conversation,) = reading_section(items, "").conversations
+    assert conversation.candidates == [("0.90", "b"), ("0.10", "a")]

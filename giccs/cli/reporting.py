@@ -10,6 +10,7 @@ import click
 
 from bws.cli.options import (
     arguments,
+    check_figure,
     check_merges_judgments,
     merge_variants_option,
     option,
@@ -52,6 +53,27 @@ def _model_names(
     return names
 
 
+def _figure_paths(
+    ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return the name and the file of each figure."""
+    if not values:
+        return []
+    from giccs.report.figures import FIGURES
+
+    paths = [value.partition("=")[::2] for value in values]
+    for name, path in paths:
+        if name not in FIGURES:
+            expected = "; ".join(f"{name} ({kind.summary})" for name, kind in FIGURES.items())
+            message = (
+                f"unknown figure {name!r}{suggestion(name, FIGURES)}; expected one of {expected}"
+            )
+            raise click.BadParameter(message)
+        if not path:
+            raise click.BadParameter("must be NAME=FILE")
+    return paths
+
+
 model_name_option = option(
     "--model-name model_names",
     "Name of a model in the tables. Can be repeated.  [default: the model; in LaTeX, the last part of a hub "
@@ -68,6 +90,7 @@ model_name_option = option(
     giccs-report results --data benchmark.jsonl --judgments judgments.csv
     giccs-report results --against giccs-paper
     giccs-report results --compare
+    giccs-report results --figure differences=differences.svg --figure subsets=subsets.png
     """,
 )
 @click.argument("folder", metavar="RESULTS_FOLDER")
@@ -104,6 +127,12 @@ model_name_option = option(
     help="Also write multiple-choice results as JSON of lm-evaluation-harness.",
 )
 @click.option("--mteb", metavar="FOLDER", help="Also write pairwise results as JSON of mteb.")
+@option(
+    "--figure figures",
+    "Also draw a figure: .svg, .png, .json. NAME: differences (of all pairs of models), subsets (heat map), "
+    "calibration (of multiple choice). Can be repeated.",
+    multiple=True, callback=_figure_paths, metavar="NAME=FILE", show_default=False,
+)  # fmt: skip
 @language_option
 def report(
     console: Console,
@@ -118,6 +147,7 @@ def report(
     target: float | None,
     lm_eval: str | None,
     mteb: str | None,
+    figures: Sequence[tuple[str, str]],
     language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
@@ -137,12 +167,15 @@ def report(
     if target and not compare:
         raise click.UsageError("--detect requires --compare")
     check_merges_judgments(merge_variants, judgments)
+    for _, path in figures:
+        check_figure(path)
     store = Store(folder)
     results = _results(store, folder)
     if language and not mteb:
         raise click.UsageError("--language requires --mteb")
     names = _all_names(results, model_names, style)
     _export(console, results, lm_eval, mteb, language)
+    _draw(console, store, results, figures, names)
     if recipe:
         _compare_published(console, results, recipe, data, style, names)
         return
@@ -263,6 +296,29 @@ def _export(
         from giccs.evaluation.interop.mteb import write_results as write_mteb
 
         console.note(f"{len(write_mteb(results, mteb, language))} results written to {mteb}")
+
+
+def _draw(
+    console: Console,
+    store: Store,
+    results: Sequence[Result],
+    figures: Sequence[tuple[str, str]],
+    names: Mapping[str, str],
+) -> None:
+    if not figures:
+        return
+    from bws.figures import write_chart
+    from giccs.report.figures import MissingFigureError, draw
+
+    predicted = _renamed([store.with_predictions(result) for result in results], names)
+    for name, path in figures:
+        try:
+            chart = draw(name, predicted)
+        except MissingFigureError as error:
+            message = f"no figure {name}: {error}"
+            raise InputError(Problem(str(store.folder), None, message)) from None
+        write_chart(chart, path)
+        console.note(f"figure {name} written to {path}")
 
 
 def _compare_models(

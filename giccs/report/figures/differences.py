@@ -1,0 +1,252 @@
+"""Pairwise differences of models with intervals, and marks adjusted for the number of pairs (Holm)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from giccs.measures.detectable import ALPHA
+from giccs.measures.results import Result
+from giccs.report.figures.panels import (
+    MissingFigureError,
+    Panel,
+    Titles,
+    metric_title,
+    model_labels,
+    with_titles,
+)
+from giccs.report.model_comparison import Leaderboard, compare
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["difference_chart", "difference_frame", "difference_matrix", "difference_panels"]
+
+MAX_LISTED_PAIRS = 28
+"""Largest number of pairs (of eight models) that are listed with intervals; more are a matrix."""
+MAX_MODELS_WITH_TEXT = 12
+"""Largest number of models with numbers in the cells of the matrix."""
+MAX_NAMED_REASONS = 4
+VERDICTS = ("significant", "not_significant", "untested")
+TITLES = {
+    "value": "difference",
+    "first": "first model",
+    "second": "second model",
+    "low": "2.5 %",
+    "high": "97.5 %",
+    "p": "p",
+    "p_holm": "p, adjusted (Holm)",
+    "n": "dialogues",
+    "verdict": "after adjustment",
+    "reason": "reason",
+    "significant": "differ (5 %)",
+    "not_significant": "not significant",
+    "untested": "not tested",
+    "matrix_first": "higher",
+    "matrix_second": "lower",
+}
+SCHEMA = {
+    "first": pl.String,
+    "second": pl.String,
+    "first_label": pl.String,
+    "second_label": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p": pl.Float64,
+    "p_holm": pl.Float64,
+    "n": pl.Int64,
+    "verdict": pl.String,
+    "reason": pl.String,
+}
+
+
+def difference_frame(board: Leaderboard) -> pl.DataFrame:
+    """Return one row per pair, in the order of the leaderboard.
+
+    Columns: first and second (full names with history; the first has the higher metric), first_label and
+    second_label (short), value (first - second), low and high (95 %, not adjusted), p, p_holm (adjusted for
+    all pairs), n (dialogues), verdict (significant, not_significant or untested) and reason. Undefined
+    numbers are null, with a reason.
+    """
+    labels = model_labels([(model.model, model.history) for model in board.models])
+    names = [f"{model.model} ({model.history} history)" for model in board.models]
+    rows = [
+        {
+            "first": names[pair.first],
+            "second": names[pair.second],
+            "first_label": labels[pair.first],
+            "second_label": labels[pair.second],
+            **{name: getattr(pair, name) for name in ("value", "low", "high", "p", "p_holm", "n")},
+            "verdict": "untested"
+            if math.isnan(pair.p)
+            else VERDICTS[0 if pair.is_significant else 1],
+            "reason": pair.reason,
+        }
+        for pair in board.pairs
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
+
+
+def difference_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+    """Return a row per pair: the difference, its interval, and by colour and shape whether it is significant.
+
+    frame: as returned by `difference_frame`. Undefined differences have a row with a question mark.
+    """
+    import altair as alt
+
+    from bws.figures import BLUE, VERMILION
+
+    labels = with_titles(TITLES, titles)
+    rows = _with_verdicts(frame, labels).with_columns(
+        pair=pl.concat_str("first_label", pl.lit("\n− "), "second_label")
+    )
+    base = alt.Chart(rows).encode(
+        y=alt.Y("pair:N", sort=None, title=None).axis(
+            labelExpr="split(datum.label, '\\n')", labelLineHeight=14, grid=False, labelLimit=400
+        ),
+        tooltip=_tooltip(labels),
+    )
+    colour, shape = _verdict_scales(labels, [BLUE, VERMILION, "#6B6B6B"])
+    x = alt.X("value:Q", title=labels["value"]).scale(zero=True)
+    zero = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color="#8C8C8C").encode(x="zero:Q")
+    layers = [
+        zero,
+        base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", title=labels["value"]), x2="high:Q", color=colour
+        ),
+        base.transform_filter("isValid(datum.value)").mark_point(
+            filled=True, size=70, opacity=1
+        ).encode(x=x, color=colour, shape=shape),
+        base.transform_filter("!isValid(datum.value)").mark_text(text="?", fontSize=13).encode(
+            x=alt.datum(0)
+        ),
+    ]  # fmt: skip
+    return alt.LayerChart(layer=layers).properties(height=alt.Step(36))
+
+
+def difference_matrix(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+    """Return a matrix of models: the row's metric minus the column's, a dot if they differ significantly.
+
+    frame: as returned by `difference_frame`. Cells of up to `MAX_MODELS_WITH_TEXT` models contain the number;
+    cells of undefined differences are crossed out.
+    """
+    import altair as alt
+
+    labels = with_titles(TITLES, titles)
+    models = list(dict.fromkeys([*frame["first_label"], *frame["second_label"]]))
+    has_text, size = _cell_size(len(models))
+    font = max(8, min(12, size - 2)) if not has_text else 12
+    axis: dict[str, Any] = {
+        "labelFontSize": font,
+        "labelLimit": 300,
+        "grid": False,
+        "labelOverlap": False,
+    }
+    rows = _with_verdicts(frame.with_columns(is_marked=pl.col("verdict") == VERDICTS[0]), labels)
+    base = alt.Chart(rows).encode(
+        x=alt.X("second_label:N", sort=models[1:], title=labels["matrix_second"]).axis(
+            labelAngle=-90 if len(models) > MAX_MODELS_WITH_TEXT else -45, **axis
+        ),
+        y=alt.Y("first_label:N", sort=models[:-1], title=labels["matrix_first"]).axis(**axis),
+        tooltip=_tooltip(labels),
+    )
+    limit = max(0.0, *frame["value"].drop_nulls().abs(), 1e-9)
+    colour = alt.Color("value:Q", title=labels["value"]).scale(
+        domain=[0, limit], range=["#FFFFFF", "#56B4E9"], interpolate="rgb", clamp=True
+    )
+    defined, dark = base.transform_filter("isValid(datum.value)"), "#1A1A1A"
+    layers = [
+        defined.mark_rect(stroke="#8C8C8C", strokeWidth=0.5).encode(color=colour),
+        base.transform_filter("!isValid(datum.value)").mark_point(
+            shape="cross", angle=45, filled=True, color="#6B6B6B", size=size**2 / 6, opacity=1
+        ),
+    ]
+    if has_text:
+        text = "format(datum.value, '+.2f') + (datum.is_marked ? ' ●' : '')"
+        layers.append(
+            defined.transform_calculate(text=text).mark_text(color=dark, fontSize=11).encode(
+                text="text:N"
+            )
+        )  # fmt: skip
+    else:
+        layers.append(
+            base.transform_filter("datum.is_marked").mark_circle(
+                color=dark, size=size**2 / 8, opacity=1
+            )
+        )
+    return alt.LayerChart(layer=layers).properties(
+        width=alt.Step(size), height=alt.Step(min(size, 30))
+    )
+
+
+def _cell_size(n_models: int) -> tuple[bool, int]:
+    """Return whether the cells contain numbers, and their width in pixels."""
+    if n_models <= MAX_MODELS_WITH_TEXT:
+        return True, 58
+    return False, 18 if n_models <= 40 else 10
+
+
+def _with_verdicts(frame: pl.DataFrame, labels: Titles) -> pl.DataFrame:
+    return frame.with_columns(pl.col("verdict").replace({name: labels[name] for name in VERDICTS}))
+
+
+def _verdict_scales(labels: Titles, colours: list[str]) -> tuple[alt.Color, alt.Shape]:
+    import altair as alt
+
+    domain = [labels[name] for name in VERDICTS]
+    legend = alt.Legend(title=labels["verdict"], orient="top", labelLimit=300)
+    return (
+        alt.Color("verdict:N", legend=legend).scale(domain=domain, range=colours),
+        alt.Shape("verdict:N", legend=legend).scale(
+            domain=domain, range=["circle", "diamond", "triangle-up"]
+        ),
+    )
+
+
+def _tooltip(labels: Titles) -> list[alt.Tooltip]:
+    import altair as alt
+
+    texts = ("verdict", "reason")
+    numbers = ("value", "low", "high", "p", "p_holm")
+    return [
+        *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in ("first", "second")),
+        *(alt.Tooltip(f"{name}:Q", title=labels[name], format=".3f") for name in numbers),
+        alt.Tooltip("n:Q", title=labels["n"]),
+        *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in texts),
+    ]
+
+
+def difference_panels(results: Sequence[Result]) -> list[Panel]:
+    """Return a panel per task, data set and metric of `giccs.report.model_comparison.compare`."""
+    comparison = compare(results)
+    if not comparison.leaderboards:
+        reasons = list(dict.fromkeys(map(str, comparison.skipped)))
+        raise MissingFigureError(" ".join(reasons[:MAX_NAMED_REASONS]) or "no results to compare")
+    return [_panel(board) for board in comparison.leaderboards]
+
+
+def _panel(board: Leaderboard) -> Panel:
+    frame = difference_frame(board)
+    is_listed = len(frame) <= MAX_LISTED_PAIRS
+    draw = difference_chart if is_listed else difference_matrix
+    metric = metric_title(board.metric)
+    titles = {"value": f"difference of {metric}"}
+    notes = [_note(board)]
+    if is_listed:
+        notes.append("Intervals: 95 %, not adjusted.")
+    if n_skipped := frame["value"].null_count():
+        notes.append(f"Undefined differences: {n_skipped}.")
+    title = f"{board.task} on {board.data}: pairwise differences of {metric}"
+    return Panel(title, draw(frame, titles), frame, notes)
+
+
+def _note(board: Leaderboard) -> str:
+    unit = "questions" if board.metric == "accuracy" else "items"
+    return (
+        f"Marks: p < {ALPHA:g} after Holm's adjustment (pairs: {len(board.pairs)}). Number of "
+        f"{unit}, the same for all models: {board.items}."
+    )

@@ -1,0 +1,141 @@
+"""Parts that the figures share: their data, panels, labels of models, and the layout of a file."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from giccs.measures.results import Result, comparison_key, data_of, model_of, prompt_of
+from giccs.report.leaderboards import TITLES as COMPARISON_TITLES
+from giccs.report.measured import TITLES as METRIC_TITLES
+from giccs.report.model_names import short_names
+
+if TYPE_CHECKING:
+    import altair as alt
+    import polars as pl
+
+__all__ = [
+    "MissingFigureError",
+    "Panel",
+    "Titles",
+    "layout",
+    "metric_title",
+    "model_and_prompt",
+    "model_labels",
+    "results_by_data",
+    "with_titles",
+]
+
+Titles = Mapping[str, str]
+"""Texts of a chart, for other languages; each chart has English defaults."""
+MAX_LABEL_CHARACTERS = 32
+"""Longest label of a model in a chart; the tooltip contains the full name."""
+LINE_CHARACTERS = 86
+"""Length of a line of notes below the title of a panel."""
+WIDTH = 440
+"""Width of the plot area of a single panel in pixels."""
+
+
+class MissingFigureError(ValueError):
+    """The data cannot give a figure; the message is the reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A chart of one task, data set and metric."""
+
+    title: str
+    chart: alt.Chart | alt.LayerChart
+    frame: pl.DataFrame
+    """The numbers of the chart."""
+    notes: Sequence[str] = ()
+    """Sentences on the definition, and on what is missing."""
+
+
+def results_by_data(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:
+    """Return the results of each task and data set, with a title: ``pairwise-sts on giccs-sample``."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault(comparison_key(result), []).append(result)
+    return [(f"{group[0].task} on {data_of(group[0])}", group) for group in groups.values()]
+
+
+def metric_title(metric: str) -> str:
+    """Return the title of a metric on an axis.
+
+    >>> metric_title("spearman"), metric_title("hits@3")
+    ('Spearman ρ', 'Hits@3')
+    """
+    return (METRIC_TITLES | COMPARISON_TITLES).get(metric, metric)
+
+
+def model_and_prompt(result: Result) -> str:
+    """Return the name of the model, for multiple choice with its prompt template."""
+    prompt = prompt_of(result)
+    return f"{model_of(result)} ({prompt})" if prompt else model_of(result)
+
+
+def model_labels(models: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a short label of each (model, history), in this order; equal models have equal labels.
+
+    The organisation of a hub id is omitted if the rest is unique, and a long name is shortened in its middle.
+    The history is part of the labels if it varies.
+
+    >>> model_labels([("org/mini", "with"), ("org/mini", "without")])
+    ['mini (with history)', 'mini (without history)']
+    >>> model_labels([("sentence-transformers/distiluse-base-multilingual-cased-v2", "without")])
+    ['distiluse-base-…lingual-cased-v2']
+    """
+    short = short_names(dict.fromkeys(model for model, _ in models))
+    varies = len({history for _, history in models}) > 1
+    suffixes = [f" ({history} history)" if varies and history else "" for _, history in models]
+    names = [short.get(model, model) for model, _ in models]
+    full = [name + suffix for name, suffix in zip(names, suffixes, strict=True)]
+    cut = [_shortened(name) + suffix for name, suffix in zip(names, suffixes, strict=True)]
+    return cut if len(set(cut)) == len(set(full)) else full
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= MAX_LABEL_CHARACTERS:
+        return name
+    end = MAX_LABEL_CHARACTERS // 2
+    return f"{name[: MAX_LABEL_CHARACTERS - end - 1]}…{name[-end:]}"
+
+
+def with_titles(defaults: Titles, titles: Titles | None) -> dict[str, str]:
+    """Return the texts of a chart: the defaults, replaced by those that are given."""
+    return {**defaults, **(titles or {})}
+
+
+def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
+    """Return the panels as one chart with titles and notes, for a file."""
+    import altair as alt
+
+    from bws.figures import FONT
+
+    width = WIDTH if columns == 1 else WIDTH // 2
+    charts = [_titled(panel, width) for panel in panels]
+    combined: Any = charts[0] if len(charts) == 1 else alt.concat(*charts, columns=columns)
+    if len(charts) > 1:
+        combined = combined.resolve_scale(color="independent", shape="independent")
+    configured: alt.TopLevelMixin = combined.configure_axis(**FONT).configure_legend(**FONT)
+    return configured
+
+
+def _titled(panel: Panel, width: int) -> alt.Chart | alt.LayerChart:
+    import altair as alt
+
+    characters = LINE_CHARACTERS if width == WIDTH else LINE_CHARACTERS // 2
+    lines = [line for note in panel.notes for line in textwrap.wrap(note, characters)]
+    title = alt.TitleParams(
+        textwrap.wrap(panel.title, characters),
+        subtitle=lines,
+        anchor="start",
+        frame="group",
+        fontSize=15 if width == WIDTH else 13,
+        subtitleFontSize=12,
+    )
+    chart: alt.Chart | alt.LayerChart = panel.chart.properties(title=title)
+    return chart if chart.to_dict().get("width") else chart.properties(width=width)

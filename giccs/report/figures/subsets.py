@@ -1,0 +1,201 @@
+"""Heat map of models and subsets of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from bws.tables import part_name
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
+from giccs.measures.results import Result, history_of, setting_of
+from giccs.report.figures.panels import (
+    MissingFigureError,
+    Panel,
+    Titles,
+    metric_title,
+    model_and_prompt,
+    model_labels,
+    results_by_data,
+    with_titles,
+)
+from giccs.tasks import result_kind
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["main_metric_of", "subset_chart", "subset_frame", "subset_panels"]
+
+RAMP = ("#F2F7FC", "#08306B")
+"""Colours of the lowest and the highest value."""
+DARK_TEXT, LIGHT_TEXT = "#000000", "#FFFFFF"
+TEXT_SWITCH = 0.643
+"""Position on the ramp above which the text is light: both have a contrast of at least 4.5:1 there."""
+MISSING_COLOUR = "#D9D9D9"
+NO_VALUE = "–"
+SPAN_OF_EQUAL_VALUES = 0.5
+TITLES = {
+    "value": "value",
+    "model": "model",
+    "subset": "subset",
+    "low": "2.5 %",
+    "high": "97.5 %",
+    "n": "n",
+    "reason": "reason",
+}
+SCHEMA = {
+    "model": pl.String,
+    "label": pl.String,
+    "division": pl.String,
+    "subset": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "reason": pl.String,
+}
+
+
+def main_metric_of(results: Sequence[Result]) -> str:
+    """Return the metric that ranks the results of a task."""
+    return result_kind(results[0].task).main_metric or next(iter(results[0].metrics))
+
+
+def subset_frame(results: Sequence[Result], metric: str) -> pl.DataFrame:
+    """Return one row per model and subset, best model first; missing numbers are null, with a reason.
+
+    results: of one task and data set; a multiple-choice result is one model per history. Columns: model (full
+    name with history), label (short), division (``domain``), subset (``domain=find_hotel``), value, low, high
+    (95 %), n and reason.
+    """
+    cells: dict[tuple[str, str], dict[tuple[str, str], Estimate]] = {}
+    overall: dict[tuple[str, str], float] = {}
+    for result in results:
+        for model, by, estimate in _estimates(result, metric):
+            if by:
+                subset = ", ".join(by), part_name(by)
+                cells.setdefault(subset, {})[model] = estimate
+            overall.setdefault(model, math.nan)
+            if not by:
+                overall[model] = estimate.value
+    sign = 1 if metric in LOWER_IS_BETTER_METRICS else -1
+    models = sorted(overall, key=lambda model: _sort_value(sign * overall[model]))
+    labels = model_labels(models)
+    missing = Estimate(math.nan, math.nan, math.nan, 0, "not computed")
+    rows = [
+        {
+            "model": f"{model[0]} ({model[1]} history)" if model[1] else model[0],
+            "label": label,
+            "division": division,
+            "subset": subset,
+            **{name: getattr(estimate, name) for name in ("value", "low", "high", "n", "reason")},
+        }
+        for model, label in zip(models, labels, strict=True)
+        for (division, subset), estimates in cells.items()
+        for estimate in [estimates.get(model, missing)]
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
+
+
+def _sort_value(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _estimates(
+    result: Result, metric: str
+) -> Iterator[tuple[tuple[str, str], dict[str, Any], Estimate]]:
+    """Yield (model, history), the subset (empty for all data) and the metric."""
+    kind = result_kind(result.task).tables
+    name = model_and_prompt(result)
+    if kind == "metrics":
+        setting = setting_of(result)
+        name = f"{name} ({setting})" if setting else name
+    history = "" if kind == "metrics" else history_of(result)
+    if metric in result.metrics and kind != "choices":
+        yield (name, history), {}, result.metrics[metric]
+    for group in result.groups:
+        by = dict(group.by)
+        group_history = str(by.pop("history", "")) if kind == "choices" else history
+        if metric in group.metrics and (group_history or kind != "choices"):
+            yield (name, group_history), by, group.metrics[metric]
+
+
+def subset_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+    """Return a heat map with the value in each cell; cells without a value are grey, with a dash.
+
+    frame: as returned by `subset_frame`, with at least one row.
+    """
+    import altair as alt
+
+    labels = with_titles(TITLES, titles)
+    low, high = _domain(frame["value"].drop_nulls().to_list())
+    switch = low + TEXT_SWITCH * (high - low)
+    axis: dict[str, Any] = {"grid": False, "ticks": False, "domain": False, "labelLimit": 300}
+    base = alt.Chart(frame).encode(
+        x=alt.X("subset:N", sort=None, title=labels["subset"]).axis(labelAngle=-45, **axis),
+        y=alt.Y("label:N", sort=None, title=None).axis(**axis),
+        tooltip=[
+            *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in ("model", "subset")),
+            *(
+                alt.Tooltip(f"{name}:Q", title=labels[name], format=".3f")
+                for name in ("value", "low", "high")
+            ),
+            alt.Tooltip("n:Q", title=labels["n"]),
+            alt.Tooltip("reason:N", title=labels["reason"]),
+        ],
+    )
+    defined = base.transform_filter("isValid(datum.value)")
+    colour = alt.Color("value:Q", title=labels["value"]).scale(
+        domain=[low, high], range=list(RAMP), interpolate="rgb"
+    )
+    text_colour = alt.condition(
+        f"datum.value > {switch}", alt.value(LIGHT_TEXT), alt.value(DARK_TEXT)
+    )
+    missing = base.transform_filter("!isValid(datum.value)")
+    layers = [
+        defined.mark_rect(stroke="#FFFFFF").encode(color=colour),
+        defined.mark_text(fontSize=11).encode(
+            text=alt.Text("value:Q", format=".2f"), color=text_colour
+        ),
+        missing.mark_rect(color=MISSING_COLOUR, stroke="#FFFFFF"),
+        missing.mark_text(text=NO_VALUE, fontSize=11, color=DARK_TEXT),
+    ]
+    used = layers[:2] if frame["value"].null_count() == 0 else layers
+    return alt.LayerChart(layer=used).properties(width=alt.Step(44), height=alt.Step(20))
+
+
+def _domain(values: Sequence[float]) -> tuple[float, float]:
+    """Return the range of the colours; wider than the values if they are equal."""
+    if not values:
+        return 0.0, 1.0
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - SPAN_OF_EQUAL_VALUES, high + SPAN_OF_EQUAL_VALUES)
+
+
+def subset_panels(results: Sequence[Result]) -> list[Panel]:
+    """Return a panel per task and data set whose results have subsets."""
+    panels = []
+    for title, of_data in results_by_data(results):
+        metric = main_metric_of(of_data)
+        frame = subset_frame(of_data, metric)
+        if len(frame):
+            name = metric_title(metric)
+            panels.append(
+                Panel(
+                    f"{title}: {name} by subset",
+                    subset_chart(frame, {"value": name}),
+                    frame,
+                    list(_notes(frame)),
+                )
+            )
+    if not panels:
+        raise MissingFigureError("the results have no subsets")
+    return panels
+
+
+def _notes(frame: pl.DataFrame) -> Iterator[str]:
+    yield "Best model first."
+    if n_missing := frame["value"].null_count():
+        yield f"Grey cells have no value: {n_missing}."

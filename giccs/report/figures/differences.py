@@ -14,6 +14,8 @@ from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
     Titles,
+    data_titles,
+    full_name,
     metric_title,
     model_labels,
     with_titles,
@@ -64,16 +66,16 @@ SCHEMA = {
 }
 
 
-def difference_frame(board: Leaderboard) -> pl.DataFrame:
+def difference_frame(board: Leaderboard, titles: Titles | None = None) -> pl.DataFrame:
     """Return one row per pair, in the order of the leaderboard.
 
     Columns: first and second (full names with history; the first has the higher metric), first_label and
     second_label (short), value (first - second), low and high (95 %, not adjusted), p, p_holm (adjusted for
     all pairs), n (dialogues), verdict (significant, not_significant or untested) and reason. Undefined
-    numbers are null, with a reason.
+    numbers are null, with a reason. titles: of the histories ``with`` and ``without``.
     """
-    labels = model_labels([(model.model, model.history) for model in board.models])
-    names = [f"{model.model} ({model.history} history)" for model in board.models]
+    labels = model_labels([(model.model, model.history) for model in board.models], titles)
+    names = [full_name(model.model, model.history, titles) for model in board.models]
     rows = [
         {
             "first": names[pair.first],
@@ -106,7 +108,11 @@ def difference_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.L
     )
     base = alt.Chart(rows).encode(
         y=alt.Y("pair:N", sort=None, title=None).axis(
-            labelExpr="split(datum.label, '\\n')", labelLineHeight=14, grid=False, labelLimit=400
+            labelExpr="split(datum.label, '\\n')",
+            labelLineHeight=14,
+            grid=False,
+            labelLimit=400,
+            labelFlush=False,
         ),
         tooltip=_tooltip(labels),
     )
@@ -155,7 +161,8 @@ def difference_matrix(frame: pl.DataFrame, titles: Titles | None = None) -> alt.
         tooltip=_tooltip(labels),
     )
     limit = max(0.0, *frame["value"].drop_nulls().abs(), 1e-9)
-    colour = alt.Color("value:Q", title=labels["value"]).scale(
+    legend = alt.Legend(title=labels["value"], orient="top", gradientLength=120, titleLimit=300)
+    colour = alt.Color("value:Q", legend=legend).scale(
         domain=[0, limit], range=["#FFFFFF", "#56B4E9"], interpolate="rgb", clamp=True
     )
     defined, dark = base.transform_filter("isValid(datum.value)"), "#1A1A1A"
@@ -198,7 +205,7 @@ def _verdict_scales(labels: Titles, colours: list[str]) -> tuple[alt.Color, alt.
     import altair as alt
 
     domain = [labels[name] for name in VERDICTS]
-    legend = alt.Legend(title=labels["verdict"], orient="top", labelLimit=300)
+    legend = alt.Legend(title=labels["verdict"], orient="top", labelLimit=300, columns=1)
     return (
         alt.Color("verdict:N", legend=legend).scale(domain=domain, range=colours),
         alt.Shape("verdict:N", legend=legend).scale(
@@ -226,10 +233,12 @@ def difference_panels(results: Sequence[Result]) -> list[Panel]:
     if not comparison.leaderboards:
         reasons = list(dict.fromkeys(map(str, comparison.skipped)))
         raise MissingFigureError(" ".join(reasons[:MAX_NAMED_REASONS]) or "no results to compare")
-    return [_panel(board) for board in comparison.leaderboards]
+    boards = comparison.leaderboards
+    titles = data_titles([(board.task, board.content, board.data) for board in boards])
+    return [_panel(board, title) for board, title in zip(boards, titles, strict=True)]
 
 
-def _panel(board: Leaderboard) -> Panel:
+def _panel(board: Leaderboard, title: str) -> Panel:
     frame = difference_frame(board)
     is_listed = len(frame) <= MAX_LISTED_PAIRS
     draw = difference_chart if is_listed else difference_matrix
@@ -240,8 +249,7 @@ def _panel(board: Leaderboard) -> Panel:
         notes.append("Intervals: 95 %, not adjusted.")
     if n_skipped := frame["value"].null_count():
         notes.append(f"Undefined differences: {n_skipped}.")
-    title = f"{board.task} on {board.data}: pairwise differences of {metric}"
-    return Panel(title, draw(frame, titles), frame, notes)
+    return Panel(f"{title}: pairwise differences of {metric}", draw(frame, titles), frame, notes)
 
 
 def _note(board: Leaderboard) -> str:

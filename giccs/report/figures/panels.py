@@ -20,6 +20,8 @@ __all__ = [
     "MissingFigureError",
     "Panel",
     "Titles",
+    "data_titles",
+    "full_name",
     "layout",
     "metric_title",
     "model_and_prompt",
@@ -59,7 +61,25 @@ def results_by_data(results: Sequence[Result]) -> list[tuple[str, list[Result]]]
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
         groups.setdefault(comparison_key(result), []).append(result)
-    return [(f"{group[0].task} on {data_of(group[0])}", group) for group in groups.values()]
+    titles = data_titles([(*key, data_of(group[0])) for key, group in groups.items()])
+    return list(zip(titles, groups.values(), strict=True))
+
+
+def data_titles(keys: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Return a title of each (task, fingerprint of the data, name of the data).
+
+    Equal names of different data are distinguished by the fingerprint.
+
+    >>> data_titles([("csts", "0123456789", "a"), ("csts", "a123456789", "a"), ("csts", "0", "b")])
+    ['csts on a (content 012345)', 'csts on a (content a12345)', 'csts on b']
+    """
+    contents: dict[tuple[str, str], set[str]] = {}
+    for task, content, name in keys:
+        contents.setdefault((task, name), set()).add(content)
+    return [
+        f"{task} on {name}" + (f" (content {content[:6]})" if len(contents[task, name]) > 1 else "")
+        for task, content, name in keys
+    ]
 
 
 def metric_title(metric: str) -> str:
@@ -77,11 +97,26 @@ def model_and_prompt(result: Result) -> str:
     return f"{model_of(result)} ({prompt})" if prompt else model_of(result)
 
 
-def model_labels(models: Sequence[tuple[str, str]]) -> list[str]:
+def full_name(model: str, history: str, titles: Titles | None = None) -> str:
+    """Return the name of a model with its history condition, if any.
+
+    titles: of the conditions ``with`` and ``without``.
+
+    >>> full_name("m", "with (speakers)"), full_name("m", "")
+    ('m (with history, speakers)', 'm')
+    """
+    condition, _, encoding = history.partition(" (")
+    title = (titles or {}).get(condition, f"{condition} history")
+    return (
+        f"{model} ({', '.join(filter(None, [title, encoding.rstrip(')')]))})" if history else model
+    )
+
+
+def model_labels(models: Sequence[tuple[str, str]], titles: Titles | None = None) -> list[str]:
     """Return a short label of each (model, history), in this order; equal models have equal labels.
 
     The organisation of a hub id is omitted if the rest is unique, and a long name is shortened in its middle.
-    The history is part of the labels if it varies.
+    The history is part of the labels if it varies; titles: as in `full_name`.
 
     >>> model_labels([("org/mini", "with"), ("org/mini", "without")])
     ['mini (with history)', 'mini (without history)']
@@ -90,7 +125,7 @@ def model_labels(models: Sequence[tuple[str, str]]) -> list[str]:
     """
     short = short_names(dict.fromkeys(model for model, _ in models))
     varies = len({history for _, history in models}) > 1
-    suffixes = [f" ({history} history)" if varies and history else "" for _, history in models]
+    suffixes = [full_name("", history if varies else "", titles) for _, history in models]
     names = [short.get(model, model) for model, _ in models]
     full = [name + suffix for name, suffix in zip(names, suffixes, strict=True)]
     cut = [_shortened(name) + suffix for name, suffix in zip(names, suffixes, strict=True)]

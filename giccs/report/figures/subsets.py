@@ -15,6 +15,7 @@ from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
     Titles,
+    full_name,
     metric_title,
     model_and_prompt,
     model_labels,
@@ -35,7 +36,11 @@ TEXT_SWITCH = 0.643
 """Position on the ramp above which the text is light: both have a contrast of at least 4.5:1 there."""
 MISSING_COLOUR = "#D9D9D9"
 NO_VALUE = "–"
+FITTED_TEXT_SIZE = "bandwidth('x') < 16 ? 0 : min(11, bandwidth('x') / 2.4)"
+"""Size of the numbers of a stretched chart in pixels: none in cells too narrow to read them."""
 SPAN_OF_EQUAL_VALUES = 0.5
+MAX_LEVEL_CHARACTERS = 5
+"""Longest name of a subset below its column; longer names are tilted."""
 TITLES = {
     "value": "value",
     "model": "model",
@@ -63,12 +68,14 @@ def main_metric_of(results: Sequence[Result]) -> str:
     return result_kind(results[0].task).main_metric or next(iter(results[0].metrics))
 
 
-def subset_frame(results: Sequence[Result], metric: str) -> pl.DataFrame:
+def subset_frame(
+    results: Sequence[Result], metric: str, titles: Titles | None = None
+) -> pl.DataFrame:
     """Return one row per model and subset, best model first; missing numbers are null, with a reason.
 
     results: of one task and data set; a multiple-choice result is one model per history. Columns: model (full
     name with history), label (short), division (``domain``), subset (``domain=find_hotel``), value, low, high
-    (95 %), n and reason.
+    (95 %), n and reason. titles: of the histories ``with`` and ``without``.
     """
     cells: dict[tuple[str, str], dict[tuple[str, str], Estimate]] = {}
     overall: dict[tuple[str, str], float] = {}
@@ -82,11 +89,11 @@ def subset_frame(results: Sequence[Result], metric: str) -> pl.DataFrame:
                 overall[model] = estimate.value
     sign = 1 if metric in LOWER_IS_BETTER_METRICS else -1
     models = sorted(overall, key=lambda model: _sort_value(sign * overall[model]))
-    labels = model_labels(models)
+    labels = model_labels(models, titles)
     missing = Estimate(math.nan, math.nan, math.nan, 0, "not computed")
     rows = [
         {
-            "model": f"{model[0]} ({model[1]} history)" if model[1] else model[0],
+            "model": full_name(*model, titles),
             "label": label,
             "division": division,
             "subset": subset,
@@ -122,10 +129,13 @@ def _estimates(
             yield (name, group_history), by, group.metrics[metric]
 
 
-def subset_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+def subset_chart(
+    frame: pl.DataFrame, titles: Titles | None = None, *, is_stretched: bool = False
+) -> alt.LayerChart:
     """Return a heat map with the value in each cell; cells without a value are grey, with a dash.
 
-    frame: as returned by `subset_frame`, with at least one row.
+    frame: as returned by `subset_frame`, with at least one row. is_stretched: the width of the chart is
+    that of a page, to which the size of the numbers is adapted.
     """
     import altair as alt
 
@@ -133,8 +143,12 @@ def subset_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.Layer
     low, high = _domain(frame["value"].drop_nulls().to_list())
     switch = low + TEXT_SWITCH * (high - low)
     axis: dict[str, Any] = {"grid": False, "ticks": False, "domain": False, "labelLimit": 300}
+    axis |= {"labelFlush": False, "labelBound": False, "labelOverlap": False}
+    longest = max(map(len, frame["subset"]))
     base = alt.Chart(frame).encode(
-        x=alt.X("subset:N", sort=None, title=labels["subset"]).axis(labelAngle=-45, **axis),
+        x=alt.X("subset:N", sort=None, title=labels["subset"]).axis(
+            labelAngle=-45 if longest > MAX_LEVEL_CHARACTERS else 0, **axis
+        ),
         y=alt.Y("label:N", sort=None, title=None).axis(**axis),
         tooltip=[
             *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in ("model", "subset")),
@@ -147,7 +161,8 @@ def subset_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.Layer
         ],
     )
     defined = base.transform_filter("isValid(datum.value)")
-    colour = alt.Color("value:Q", title=labels["value"]).scale(
+    legend = alt.Legend(title=labels["value"], orient="top", gradientLength=120, titleLimit=300)
+    colour = alt.Color("value:Q", legend=legend).scale(
         domain=[low, high], range=list(RAMP), interpolate="rgb"
     )
     text_colour = alt.condition(
@@ -156,7 +171,7 @@ def subset_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.Layer
     missing = base.transform_filter("!isValid(datum.value)")
     layers = [
         defined.mark_rect(stroke="#FFFFFF").encode(color=colour),
-        defined.mark_text(fontSize=11).encode(
+        defined.mark_text(fontSize=alt.ExprRef(FITTED_TEXT_SIZE) if is_stretched else 11).encode(
             text=alt.Text("value:Q", format=".2f"), color=text_colour
         ),
         missing.mark_rect(color=MISSING_COLOUR, stroke="#FFFFFF"),

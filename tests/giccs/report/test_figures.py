@@ -318,3 +318,17 @@ def test_what_cannot_be_drawn_is_an_error_with_the_reason(
 def test_the_help_lists_all_figures():
     text = " ".join(run("--help").output.split())
     assert all(name in text for name in FIGURES)
+
+
+def test_numbers_are_in_the_cells_of_several_panels():
+    """The scale of a panel has another name beside other panels, which a text size must not refer to."""
+    vl_convert = pytest.importorskip(
+        "vl_convert", reason="the extra giccs[charts] is not installed"
+    )
+    values = {"x": Estimate(0.731, 0.6, 0.8, 9)}
+    first, second = pairwise("a", 0.5, values), pairwise("b", 3.0, values)
+    second = Result(**{**vars(second), "signature": {**second.signature, "data": "y"}})
+    svg = vl_convert.vegalite_to_svg(draw("subsets", [first, second]).to_dict())
+    assert svg.count(">0.73<") == 2
+    assert 'font-size="0' not in svg
+    assert "(content x)" in svg

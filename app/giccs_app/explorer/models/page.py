@@ -10,6 +10,7 @@ from giccs_app.explorer import links
 from giccs_app.explorer.labels import say
 from giccs_app.explorer.models import multiple_choice_page as choosing
 from giccs_app.explorer.models import pairwise_page as scoring
+from giccs_app.explorer.models.figures_page import show_figures
 from giccs_app.explorer.models.metrics_page import show_metrics
 from giccs_app.explorer.models.selection import choose_task, visible_results
 from giccs_app.explorer.study import Study
@@ -25,12 +26,14 @@ VIEWS: Mapping[str, Mapping[str, View]] = {
         "parts": scoring.show_subsets,
         "histories": scoring.show_histories,
         "against": scoring.show_comparison,
+        "figures": show_figures,
     },
     "choices": {
         "accuracies": choosing.show_accuracies,
         "question": choosing.show_question,
         "letters": choosing.show_letters,
         "duel": choosing.show_duel,
+        "figures": show_figures,
     },
     "metrics": {"": show_metrics},
 }

@@ -1,0 +1,228 @@
+"""The view "Figures": differences of all pairs of models, subsets of all models, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+import streamlit as st
+
+from bws.problems import InputError, Problem
+from giccs.measures.results import Result
+from giccs.report.figures.calibration import (
+    TITLES as CALIBRATION_TITLES,
+)
+from giccs.report.figures.calibration import (
+    Calibration,
+    calibration_chart,
+    calibrations,
+    unusable_reason,
+)
+from giccs.report.figures.differences import (
+    MAX_LISTED_PAIRS,
+    difference_chart,
+    difference_frame,
+    difference_matrix,
+)
+from giccs.report.figures.differences import (
+    TITLES as DIFFERENCE_TITLES,
+)
+from giccs.report.figures.subsets import TITLES as SUBSET_TITLES
+from giccs.report.figures.subsets import main_metric_of, subset_chart, subset_frame
+from giccs.report.model_comparison import Leaderboard, ModelComparison, compare
+from giccs.tasks import result_kind
+from giccs_app.explorer import links
+from giccs_app.explorer.caching import cached
+from giccs_app.explorer.display import number_column, show_chart, show_problems, show_table
+from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.models.data import METRICS, best_first, key
+from giccs_app.explorer.models.selection import choose, history_name, predictions_path
+from giccs_app.explorer.study import Study
+
+__all__ = ["show_figures"]
+
+MAX_VALUES_AT_ONCE = 100_000
+"""Number of items times models above which differences are computed on request only."""
+
+
+def show_figures(study: Study, results: list[Result]) -> None:
+    """Show the figure given by the link."""
+    is_choice = result_kind(results[0].task).tables == "choices"
+    figures = {"differences": _show_differences, "subsets": _show_subsets}
+    if is_choice:
+        figures["calibration"] = _show_calibration
+    name = links.segmented(
+        "figure",
+        say("figures.figure"),
+        list(figures),
+        format_option=lambda figure: say(f"figures.name_{figure}"),
+    )
+    figures[name](study, results)
+
+
+def _show_differences(study: Study, results: list[Result]) -> None:
+    comparison = _comparison(study, results)
+    if comparison is None:
+        return
+    boards = {board.metric: board for board in comparison.leaderboards}
+    for reason in dict.fromkeys(map(str, comparison.skipped)):
+        st.caption(literal(reason))
+    if not boards:
+        st.info(say("figures.no_differences"))
+        return
+    metric = _choose_metric(list(boards))
+    frame = difference_frame(boards[metric], _histories())
+    visible = _pairs_of_model(boards[metric], frame)
+    draw = difference_chart if len(visible) <= MAX_LISTED_PAIRS else difference_matrix
+    if len(visible) < len(frame):
+        draw = difference_chart
+    titles = _titles(DIFFERENCE_TITLES) | {"value": _metric_title(metric)}
+    show_chart(draw(visible, titles), f"differences {metric}", visible)
+    st.caption(say("figures.differences_said", n=len(frame)))
+    verdicts = {name: titles[name] for name in ("significant", "not_significant", "untested")}
+    columns = ["first", "second", "value", "low", "high", "p", "p_holm", "verdict", "n", "reason"]
+    table = visible.select(columns).with_columns(pl.col("verdict").replace(verdicts))
+    show_table(table, f"differences {metric} table", column_config=_columns(table, titles))
+
+
+def _pairs_of_model(board: Leaderboard, frame: pl.DataFrame) -> pl.DataFrame:
+    """Show a widget to select a model, and return its pairs; by default all pairs."""
+    models = list(dict.fromkeys([*frame["first"], *frame["second"]]))
+    options = ["", *(str(number) for number in range(len(models)))]
+    chosen = links.selectbox(
+        "pairs_of",
+        say("figures.pairs_of"),
+        options,
+        format_option=lambda number: models[int(number)] if number else say("figures.all_pairs"),
+    )
+    if not chosen:
+        return frame
+    name = models[int(chosen)]
+    return frame.filter((pl.col("first") == name) | (pl.col("second") == name))
+
+
+def _comparison(study: Study, results: Sequence[Result]) -> ModelComparison | None:
+    """Return the comparison of all pairs; None if it is large and not requested."""
+    if len(study.items) * len(results) > MAX_VALUES_AT_ONCE and not links.toggle(
+        "interval", say("models.interval"), help=say("models.interval_help")
+    ):
+        return None
+    with st.spinner(say("models.working")):
+        comparison, problems = _compared(study, _stamp(study, results), tuple(results))
+    if problems:
+        show_problems(say("models.no_predictions"), problems)
+    return comparison
+
+
+def _stamp(study: Study, results: Sequence[Result]) -> str:
+    """Return a text that changes with the results and their predictions."""
+    states = []
+    for result in results:
+        path = predictions_path(study, result)
+        states.append((key(result), str(path), path.stat().st_mtime_ns if path.exists() else 0))
+    return repr(states)
+
+
+@cached
+def _compared(
+    study: Study, stamp: str, _results: tuple[Result, ...]
+) -> tuple[ModelComparison, list[Problem]]:
+    predicted: list[Result] = []
+    problems: list[Problem] = []
+    for result in _results:
+        try:
+            predicted.append(_with_predictions(study, result))
+        except InputError as error:
+            problems += error.problems
+    return compare(predicted), problems
+
+
+def _with_predictions(study: Study, result: Result) -> Result:
+    assert study.store is not None
+    return study.store.with_predictions(result)
+
+
+def _show_subsets(study: Study, results: list[Result]) -> None:
+    metric = main_metric_of(results)
+    if result_kind(results[0].task).tables == "pairs":
+        metric = _choose_metric(METRICS)
+    frame = subset_frame(results, metric, _histories())
+    divisions = list(dict.fromkeys(frame["division"]))
+    if not divisions:
+        st.info(say("models.no_parts"))
+        return
+    by = links.segmented("by", say("models.by"), divisions, format_option=_division_name)
+    cells = frame.filter(pl.col("division") == by).with_columns(
+        pl.col("subset").str.strip_prefix(f"{by}=")
+    )
+    titles = _titles(SUBSET_TITLES) | {"value": _metric_title(metric)}
+    titles["subset"] = _division_name(by)
+    show_chart(subset_chart(cells, titles, is_stretched=True), f"subsets {metric} {by}", cells)
+    st.caption(say("figures.subsets_said"))
+    if n_missing := cells["value"].null_count():
+        st.caption(say("figures.subsets_missing", n=n_missing))
+    table = cells.drop("label", "division")
+    show_table(table, f"subsets {metric} {by} table", column_config=_columns(table, titles))
+
+
+def _division_name(division: str) -> str:
+    is_known = division in ("domain", "n_turns", "source")
+    return say(f"models.by_{division}") if is_known else literal(division)
+
+
+def _show_calibration(study: Study, results: list[Result]) -> None:
+    result = choose("chooser", say("models.model"), best_first(results, "accuracy"))
+    try:
+        measured, reason = _calibrated(study, _stamp(study, [result]), result)
+    except InputError as error:
+        show_problems(say("models.no_predictions"), error.problems)
+        return
+    if not measured:
+        st.info(say("figures.no_calibration", reason=literal(reason)))
+        return
+    history = next(iter(measured))
+    if len(measured) > 1:
+        history = links.segmented(
+            "history", say("models.view_histories"), list(measured), format_option=history_name
+        )
+    chosen, titles = measured[history], _titles(CALIBRATION_TITLES)
+    show_chart(calibration_chart(chosen.bins, titles), f"calibration {history}", chosen.bins)
+    error_text = format_number(chosen.error, ".3f")
+    st.markdown(say("figures.calibration_error", value=error_text, n=chosen.questions))
+    if chosen.skipped:
+        st.caption(say("figures.calibration_skipped", n=chosen.skipped))
+    st.caption(say("figures.calibration_said"))
+    columns = _columns(chosen.bins, titles)
+    show_table(chosen.bins, f"calibration {history} table", column_config=columns)
+
+
+@cached
+def _calibrated(study: Study, stamp: str, _result: Result) -> tuple[Mapping[str, Calibration], str]:
+    """Return the calibration per history, or no calibration and the reason."""
+    predicted = _with_predictions(study, _result)
+    if reason := unusable_reason(predicted):
+        return {}, reason
+    return dict(calibrations(predicted)), ""
+
+
+def _choose_metric(metrics: Sequence[str]) -> str:
+    return links.segmented("metric", say("models.metric"), metrics, format_option=_metric_title)
+
+
+def _metric_title(metric: str) -> str:
+    return say("models.title_accuracy") if metric == "accuracy" else say(f"models.{metric}")
+
+
+def _histories() -> dict[str, str]:
+    return {name: history_name(name) for name in ("with", "without")}
+
+
+def _titles(names: Mapping[str, str]) -> dict[str, str]:
+    return {name: say(f"figures.{name}") for name in names}
+
+
+def _columns(table: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object]:
+    return {
+        name: number_column(titles[name], format="%.3f") if kind.is_float() else titles[name]
+        for name, kind in table.schema.items()
+    }

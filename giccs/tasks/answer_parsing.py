@@ -1,8 +1,10 @@
 """Choices in the answers of chat models to multiple-choice questions. Nothing is guessed.
 
 An answer chooses an option by its letter ("B", "(B)", "Answer: B."), by a letter with the text of its option
-("B. Two of us."), or by the text of an option, alone or as the only option in quotation marks. Any other
-answer, one that names several options, and a sentence with a negation or a contrast choose none.
+("B. Two of us."), by a letter alone in the first line with an explanation below, or by the text of an option,
+alone or as the only option in quotation marks. Any other answer, one that names several options, and a
+sentence with a negation or a contrast choose none. An explanation may compare the options; one that chooses
+again or corrects the letter above makes the answer unparsable.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ __all__ = [
     "without_reasoning",
 ]
 
-PARSER_VERSION = 1
+PARSER_VERSION = 2
 """Changes with the choices that are found in answers."""
 OUTCOMES = {
     "answered": "choose an option",
@@ -61,6 +63,12 @@ NEGATION = re.compile(
     re.IGNORECASE,
 )
 """Words with which a sentence may exclude an option that it names; those in quotations do not count."""
+CORRECTION = re.compile(
+    r"\b(?:wait|actually|correction|instead|sorry|mistake|on second thought|moment|doch|korrektur|eigentlich"
+    r"|stattdessen|vielmehr|irrtum)\b",
+    re.IGNORECASE,
+)
+"""Words with which an explanation may take back the letter above it."""
 QUOTED = re.compile(r"\"([^\"]+)\"|„([^“”]+)[“”]|“([^”]+)”|«([^»]+)»|»([^«]+)«")
 REFUSAL = re.compile(
     r"\b(?:I(?:'|’)?m sorry|I am sorry|I apologi[sz]e|I can(?:not|(?:'|’)t)|I(?:'|’| a)m (?:unable|not able)"
@@ -102,8 +110,11 @@ def chosen_letter(answer: str, utterances: Sequence[str]) -> str:
     ['A', '', 'B']
     >>> [chosen_letter(answer, texts) for answer in ("The answer isn't option B.", "Weder Option A noch B.")]
     ['', '']
+    >>> [chosen_letter(answer, texts) for answer in ("B.\\n\\nA is a question.", "B\\nNo, wait: A.", "A\\nB")]
+    ['B', '', '']
     """
-    text = " ".join(MARKUP.sub("", answer).split())
+    plain = MARKUP.sub("", answer).strip()
+    text = " ".join(plain.split())
     letters = LETTERS[: len(utterances)]
     if match := LETTER.fullmatch(text):
         return match[1].upper() if match[1].upper() in letters else ""
@@ -112,6 +123,10 @@ def chosen_letter(answer: str, utterances: Sequence[str]) -> str:
     match = LETTER_AND_TEXT.fullmatch(text)
     if match and (named := _letters_of_text(match[2], utterances)):
         return match[1] if match[1] in named else ""
+    first, _, explanation = plain.partition("\n")
+    if match := LETTER.fullmatch(first):
+        letter = match[1].upper()
+        return letter if letter in letters and _leaves(letter, explanation) else ""
     if NEGATION.search(QUOTED.sub("", text)):
         return ""
     stated = {letter for letter in STATED.findall(text) if letter.isupper()}
@@ -143,6 +158,13 @@ def outcome_of(response: Response, utterances: Sequence[str]) -> tuple[str, str]
     if letter := chosen_letter(answer, utterances):
         return letter, "answered"
     return "", "refused" if REFUSAL.search(answer) else "unparsable"
+
+
+def _leaves(letter: str, explanation: str) -> bool:
+    """Return whether an explanation below a letter neither chooses another option nor corrects itself."""
+    stated = {other for other in STATED.findall(explanation) if other.isupper()}
+    lone = any(LETTER.fullmatch(line) for line in explanation.splitlines() if line.strip())
+    return stated <= {letter} and not lone and not CORRECTION.search(explanation)
 
 
 def _letter_of_text(text: str, utterances: Sequence[str]) -> str:

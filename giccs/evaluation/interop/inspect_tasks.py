@@ -6,8 +6,6 @@ their prompts and gold options are those of the task multiple-choice-sts.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from typing import Any
 
 from inspect_ai import Task, task
@@ -26,20 +24,12 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import TaskState, generate, system_message
 
 from giccs.benchmark import SAMPLE, read_benchmark
-from giccs.benchmark.languages import base_language
-from giccs.prompts import LETTERS, Template, open_template
+from giccs.prompts import LETTERS, open_template
+from giccs.tasks.answer_parsing import chosen_letter, instruction_for, without_reasoning
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import HISTORIES, Question, QuestionRenderer
 
-__all__ = ["chosen_letter", "letter_of_most_similar", "multiple_choice_sts", "no_letter"]
-
-INSTRUCTIONS = {
-    "de": "Antworten Sie nur mit dem Buchstaben der gewählten Äußerung.",
-    "en": "Answer with the letter of the chosen utterance only.",
-}
-"""Language of the prompt template -> system message."""
-LETTER = re.compile(r"(?:(?:antwort|answer)\s*:)?[\s*(]*([A-Z])[\s*).:]*", re.IGNORECASE)
-LETTER_AND_TEXT = re.compile(r"[\s*(]*([A-Z])[*]*[).:]\s*(.+)", re.DOTALL)
+__all__ = ["letter_of_most_similar", "multiple_choice_sts", "no_letter"]
 
 
 @task
@@ -75,7 +65,10 @@ def multiple_choice_sts(
         dataset=MemoryDataset(
             [_sample(question, renderer, history) for question in questions], name=benchmark.name
         ),
-        solver=[system_message(_instruction(prompt_template)), generate()],
+        solver=[
+            system_message(instruction_for("letter", prompt_template.language)),
+            generate(),
+        ],
         scorer=letter_of_most_similar(),
         metadata={"data": benchmark.fingerprint, "template": prompt_template.name, "seed": seed},
     )
@@ -96,32 +89,6 @@ def _sample(question: Question, renderer: QuestionRenderer, history: str) -> Sam
     )
 
 
-def _instruction(template: Template) -> str:
-    return INSTRUCTIONS.get(base_language(template.language or "en"), INSTRUCTIONS["en"])
-
-
-def chosen_letter(answer: str, utterances: Sequence[str]) -> str:
-    """Return the letter that an answer chooses, or an empty string.
-
-    An answer is a letter ("B", "(B)", "Answer: B."), a letter with the text of its option ("B. Two of us."),
-    or the text of an option. Anything else chooses none.
-
-    >>> texts = ["A table for two?", "No."]
-    >>> [chosen_letter(answer, texts) for answer in ("**b**", "Answer: B", "B) No.", "No.", "A table", "C")]
-    ['B', 'B', 'B', 'B', '', '']
-    """
-    text = answer.strip()
-    if match := LETTER.fullmatch(text):
-        letter = match[1].upper()
-    elif (match := LETTER_AND_TEXT.fullmatch(text)) and match[2].strip() in utterances:
-        letter = match[1]
-    elif utterances.count(text) == 1:
-        letter = LETTERS[utterances.index(text)]
-    else:
-        return ""
-    return letter if letter in LETTERS[: len(utterances)] else ""
-
-
 @metric
 def no_letter() -> Metric:
     """Share of answers that choose no option."""
@@ -138,7 +105,7 @@ def letter_of_most_similar() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         utterances: list[str] = state.metadata["utterances"]
-        letter = chosen_letter(state.output.completion, utterances)
+        letter = chosen_letter(without_reasoning(state.output.completion), utterances)
         chosen: dict[str, Any] = {}
         if letter:
             index = LETTERS.index(letter)

@@ -16,10 +16,9 @@ from inspect_ai import eval as run_inspect
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 import giccs
-from giccs.evaluation.interop.inspect_tasks import chosen_letter, multiple_choice_sts
+from giccs.evaluation.interop.inspect_tasks import multiple_choice_sts
 
 OPTION = re.compile(r"^([A-Z])\. (.*)$", re.MULTILINE)
-TEXTS = ["A table for two?", "No.", "B", "A table for two, please."]
 
 
 def longest(prompt):
@@ -108,21 +107,9 @@ def test_the_instruction_is_in_the_language_of_the_prompt(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("answer", "letter"),
-    [
-        ("B", "B"), (" b. ", "B"), ("**C**", "C"), ("(A)", "A"), ("Antwort: D", "D"), ("answer:\nB", "B"),
-        ("B. No.", "B"), ("A) A table for two?", "A"), ("No.", "B"), ("A table for two?", "A"),
-        ("", ""), ("E", ""), ("A table", ""), ("B. A table for two?", "B"), ("A or B", ""),
-        ("A. Something else", ""), ("I", ""), ("Nein", ""),
-    ],
-)  # fmt: skip
-def test_answers_are_read_strictly(answer, letter):
-    assert chosen_letter(answer, TEXTS) == letter
-
-
-def test_equal_utterances_are_not_chosen_by_their_text():
-    assert chosen_letter("Ja", ["Ja", "Nein", "Ja"]) == ""
+def test_an_explanation_below_the_letter_and_reasoning_are_allowed(tmp_path):
+    answer = lambda messages: "<think>A?</think>B.\n\nIt is a question."  # noqa: E731
+    assert metrics_of(run(answer, tmp_path))["no_letter"] == 0
 
 
 def test_it_is_found_by_its_name(tmp_path):

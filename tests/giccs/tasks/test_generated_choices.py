@@ -116,6 +116,11 @@ TEXTS = ["A table for two?", "No.", "Two of us", "No, thanks."]
         ("Not option B.", ""), ("The answer isn't option B.", ""), ("Die Antwort ist weder Option A.", ""),
         ("Option A, no.", ""), ("Answer: A\nWait, no. Answer: C", ""),
         ('I thought of "No." but it is unclear.', ""),
+        ("B.\n\nIt refuses, which A and C do not.", "B"), ("**B**\nBoth say no. The answer is B.", "B"),
+        ("Antwort: C\n\nErklärung: Nur „Two of us“ nennt eine Zahl.", "C"), ("(b)\n- not A: a question", "B"),
+        ("B\nNo, wait. It is C.", ""), ("B\nActually it is C.", ""), ("A\nB", ""), ("A.\n\nAnswer: C", ""),
+        ("E\nIt is the best.", ""), ("A\nOption B, or option A.", ""), ("B. It refuses.", ""),
+        ("A\nEigentlich passt C besser.", ""), ("Sure:\nB", ""),
     ],
 )  # fmt: skip
 def test_a_choice_is_read_and_never_guessed(answer, letter):

@@ -283,7 +283,7 @@ def _damage_chat_cache(folder: Path) -> str:
             or _Server.n_requests != n_requests
         ):
             raise PromiseBrokenError("cached answers were requested again")
-        (path,) = [path for path in (folder / "cache").iterdir() if path.is_file()]
+        (path,) = (folder / "cache").glob("chat*.sqlite")
         original, seen = path.read_bytes(), Counter[str]()
         for damaged in [*truncations(original, 12), *_damage_first_page(original), None]:
             _replace_file(path, damaged)

@@ -1,10 +1,11 @@
-"""Charts of scores, reliability and agreement, and the output of charts to files."""
+"""Charts of scores, reliability, agreement and components for files, and the output of charts to files."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +20,22 @@ if TYPE_CHECKING:
     import altair as alt
 
     from bws.chance_agreement import Agreement
+    from bws.components import Generalisability
+    from bws.planning import Plan
     from bws.records import Judgments, Scores
-    from bws.split_half import Correlation, ReliabilityCurve
+    from bws.split_half import ReliabilityCurve
 
 __all__ = [
     "CHART_SUFFIXES",
+    "MissingChartError",
     "agreement_chart",
     "chart_bytes",
     "chart_svg",
     "check_chart_path",
+    "components_chart",
+    "finished",
+    "limits",
+    "pairs_chart",
     "reliability_chart",
     "score_chart",
     "write_chart",
@@ -39,92 +47,99 @@ VERMILION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW, BLACK = "#E69F00", "#56B4E9", "#F0E442", "#000000"
 PNG_SCALE = 2
 CHART_SUFFIXES = (".svg", ".png", ".json")
-MAX_NAMED_ITEMS = 60
-"""Largest number of items whose names are shown in a chart of scores."""
-BAR_SHIFT = 0.03
-"""Shift of the bars of Pearson's and Spearman's correlation in opposite directions, in annotations."""
 FONT: dict[str, Any] = {
     "labelFontSize": 12,
     "titleFontSize": 13,
     "labelLimit": 320,
     "titleLimit": 500,
 }
+REMARK_WIDTH = 90
+"""Number of characters of a line below the title."""
 ANSWERS = {"both": BLACK, "best": BLUE, "worst": VERMILION, "joint": GREEN}
+
+
+class MissingChartError(ValueError):
+    """The data cannot give a chart; the message is the reason."""
 
 
 def score_chart(scores: Scores, judgments: Judgments) -> alt.TopLevelMixin:
     """Return the scores in descending order, with their intervals if there are any.
 
-    Items without score are left out. Names are shown for up to `MAX_NAMED_ITEMS` items.
+    Items without score are left out. Of thousands of items, some hundreds are drawn, with a band that
+    contains the intervals of all (`bws.study_charts.ranked_rows`).
     """
-    import altair as alt
+    from bws.study_charts import ranked_chart, ranked_rows
 
-    scored = np.flatnonzero(~np.isnan(scores.score))
-    order = scored[np.argsort(-scores.score[scored], kind="stable")]
-    has_groups = any(scores.groups)
-    rows: list[dict[str, Any]] = [
-        {
-            "rank": rank,
-            "item": f"{scores.groups[n]}: {scores.items[n]}" if has_groups else scores.items[n],
-            "score": float(scores.score[n]),
-        }
-        for rank, n in enumerate(order, start=1)
+    names = [
+        f"{group}: {item}" if any(scores.groups) else item
+        for group, item in zip(scores.groups, scores.items, strict=True)
     ]
-    if scores.low is not None and scores.high is not None:
-        for row, low, high in zip(rows, scores.low[order], scores.high[order], strict=True):
-            row |= _limits(float(low), float(high))
-    are_named = len(rows) <= MAX_NAMED_ITEMS
-    y = (
-        alt.Y("item:N", sort=None, title="Item")
-        if are_named
-        else alt.Y("rank:Q", title="Rank of the item").scale(reverse=True, zero=False)
-    )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=y)
-    points = base.mark_point(filled=True, opacity=1, color=BLUE, size=45 if are_named else 10)
-    layers = [points.encode(x=alt.X("score:Q", title="Score"))]
-    title = f"Scores of {len(rows)} items"
+    rows, bands = ranked_rows(names, scores.score, scores.low, scores.high)
+    if not rows:
+        raise MissingChartError("no item has a score")
+    n_scored = int(np.count_nonzero(~np.isnan(scores.score)))
+    title, remark = f"Scores of {n_scored} items", ""
     if any("low" in row for row in rows):
-        layers.insert(0, base.mark_rule(color=BLUE).encode(x=alt.X("low:Q"), x2="high:Q"))
         title += " with 95 % intervals"
-    height = 16 * max(len(rows), 3) if are_named else 640
-    return _finished(alt.layer(*layers), title, judgments, height=height)
+    if len(rows) < n_scored:
+        remark = f"Drawn: {len(rows)} items at equal distances of rank"
+        remark += "; grey band: the intervals of all" if bands else ""
+    return finished(ranked_chart(rows, bands), title, judgments, remark)
 
 
-def reliability_chart(curve: ReliabilityCurve, judgments: Judgments) -> alt.TopLevelMixin:
+def reliability_chart(
+    curve: ReliabilityCurve, judgments: Judgments, plan: Plan | None = None
+) -> alt.TopLevelMixin:
     """Return the Spearman–Brown corrected reliability against the number of annotations per tuple.
 
-    The bars contain the middle 95 % of the random splits; they are no confidence intervals.
+    The bars contain the middle 95 % of the random splits; they are no confidence intervals. plan: adds the
+    prediction for more annotations of the present tuples, and the target.
     """
-    import altair as alt
+    from bws.planning import describe_annotation_needs
+    from bws.study_charts import reachable_annotations, reliability_layers
 
-    names = ["Pearson", "Spearman"]
-    rows = [
-        {"annotations": point.annotations + shift, "correlation": name} | _split_limits(correlation)
-        for point in curve.points
-        for name, correlation, shift in (
-            ("Pearson", point.pearson, -BAR_SHIFT),
-            ("Spearman", point.spearman, BAR_SHIFT),
-        )
-        if not math.isnan(correlation.spearman_brown)
-    ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("annotations:Q", title="Annotations per tuple", axis=alt.Axis(tickMinStep=1)).scale(
-            zero=False, padding=16
-        ),
-        color=alt.Color("correlation:N", title="Correlation").scale(
-            domain=names, range=[BLUE, VERMILION]
-        ),
-    )
-    y = alt.Y("value:Q", title="Reliability (Spearman–Brown corrected)").scale(zero=False)
-    shape = alt.Shape("correlation:N", title="Correlation").scale(domain=names)
-    layers = [
-        base.mark_rule().encode(y=alt.Y("low:Q"), y2="high:Q"),
-        base.mark_line().encode(y=y),
-        base.mark_point(filled=True, opacity=1, size=60).encode(y=y, shape=shape),
-    ]
-    remark = "Bars: middle 95 % of the random splits, not confidence intervals"
-    title = "Split-half reliability by number of annotations"
-    return _finished(alt.layer(*layers), title, judgments, remark)
+    planner, target = (plan.planner, plan.target) if plan else (None, None)
+    needed = reachable_annotations(planner, target)
+    titles = {} if needed is None else {"needed": f"{needed:.1f} annotations"}
+    remarks = ["Bars: middle 95 % of the random splits, not confidence intervals"]
+    if plan:
+        remarks.append(_capitalised(describe_annotation_needs(plan.target, plan.planner)))
+    title = f"{'Reliability' if plan else 'Split-half reliability'} by number of annotations"
+    layers = reliability_layers(curve, planner, target, titles)
+    return finished(layers, title, judgments, *remarks)
+
+
+def pairs_chart(judgments: Judgments) -> alt.TopLevelMixin:
+    """Return the matrix of annotators; raises MissingChartError with the reason if there are no pairs."""
+    from bws.raw_agreement import MIN_COMMON_TUPLES, annotator_pairs
+    from bws.study_charts import MAX_NAMED_ANNOTATORS
+    from bws.study_charts import pairs_chart as matrix
+
+    try:
+        pairs = annotator_pairs(judgments)
+    except ValueError as error:
+        raise MissingChartError(str(error)) from None
+    remarks = ["Share of equal answers (best, worst), not corrected for chance"]
+    if pairs.is_few.any():
+        remarks.append(f"Marked: pairs with fewer than {MIN_COMMON_TUPLES} common tuples")
+    if (n := len(pairs.annotators)) > MAX_NAMED_ANNOTATORS:
+        remarks.append(f"Names of {n} annotators are omitted")
+    title = "Agreement of pairs of annotators, highest mean first"
+    return finished(matrix(pairs), title, judgments, *remarks, *pairs.notes)
+
+
+def components_chart(study: Generalisability, judgments: Judgments) -> alt.TopLevelMixin:
+    """Return the variance components; raises MissingChartError with the reasons if none is defined."""
+    from bws.study_charts import components_chart as bars
+
+    if all(math.isnan(estimate.value) for estimate in study.variances.values()):
+        raise MissingChartError("; ".join(study.notes) or "no component is defined")
+    missing = [name for name, each in study.variances.items() if math.isnan(each.value)]
+    remarks = [f"Not defined: {', '.join(missing)}"] if missing else []
+    title = "Variance components of the scores with 95 % intervals"
+    if all(math.isnan(estimate.low) for estimate in study.variances.values()):
+        title = "Variance components of the scores"
+    return finished(bars(study), title, judgments, *remarks, *study.notes)
 
 
 def agreement_chart(agreement: Agreement) -> alt.TopLevelMixin:
@@ -133,7 +148,7 @@ def agreement_chart(agreement: Agreement) -> alt.TopLevelMixin:
 
     rows = [
         {"part": part_name(group.by), "answer": answer, "alpha": group.alpha[answer].value}
-        | _limits(group.alpha[answer].low, group.alpha[answer].high)
+        | limits(group.alpha[answer].low, group.alpha[answer].high)
         for group in agreement.groups
         for answer in ANSWERS
         if not math.isnan(group.alpha[answer].value)
@@ -157,29 +172,17 @@ def agreement_chart(agreement: Agreement) -> alt.TopLevelMixin:
         layers.insert(0, base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q"))
         title += " with 95 % intervals"
     height = 64 * len(agreement.groups)
-    return _finished(alt.layer(*layers), title, agreement.judgments, height=max(height, 120))
+    chart = alt.LayerChart(layer=layers).properties(height=max(height, 120))
+    return finished(chart, title, agreement.judgments)
 
 
-def _limits(low: float, high: float) -> dict[str, float]:
+def limits(low: float, high: float) -> dict[str, float]:
+    """Return the limits of an interval as columns, none if undefined."""
     return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
 
 
-def _split_limits(correlation: Correlation) -> dict[str, float]:
-    """Return the corrected reliability, and the corrected quantiles of the trials if they are defined."""
-    from bws.split_half import spearman_brown
-
-    low, high = np.nanquantile(correlation.trials, (0.025, 0.975)).tolist()
-    return {"value": correlation.spearman_brown} | _limits(
-        spearman_brown(low), spearman_brown(high)
-    )
-
-
-def _finished(
-    chart: alt.LayerChart | alt.FacetChart,
-    title: str,
-    judgments: Judgments,
-    remark: str = "",
-    height: int = 280,
+def finished(
+    chart: alt.LayerChart, title: str, judgments: Judgments, *remarks: str
 ) -> alt.TopLevelMixin:
     """Return a chart with its title; the subtitle names the judgments, and says if they are simulated."""
     import altair as alt
@@ -187,19 +190,23 @@ def _finished(
     names = [str(name) for name in judgments.annotators]
     source = "Simulated judgments" if names and all(map(is_simulated, names)) else "Judgments"
     source += f": {len(judgments)} of {len(judgments.tuples)} tuples by {len(names)} annotators"
+    lines = [line for remark in remarks if remark for line in textwrap.wrap(remark, REMARK_WIDTH)]
     titles = alt.TitleParams(
-        title,
-        subtitle=[source, *filter(None, [remark])],
-        anchor="start",
-        fontSize=15,
-        subtitleFontSize=12,
+        title, subtitle=[source, *lines], anchor="start", fontSize=15, subtitleFontSize=12
     )
-    finished: alt.TopLevelMixin = (
-        chart.properties(title=titles, width=440, height=height)
-        .configure_axis(**FONT)
-        .configure_legend(**FONT)
+    size: dict[str, Any] = {"width": 440, "height": 280} | {
+        name: value
+        for name, value in chart.to_dict().items()
+        if name in ("width", "height") and value != "container"
+    }
+    configured: alt.TopLevelMixin = (
+        chart.properties(title=titles, **size).configure_axis(**FONT).configure_legend(**FONT)
     )
-    return finished
+    return configured
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def write_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> None:

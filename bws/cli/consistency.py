@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +12,8 @@ from bws.cli.options import (
     arguments,
     by_options,
     check_figure,
-    figure_option,
+    drawn_figure,
+    figures_option,
     judgments_from,
     judgments_options,
     option,
@@ -38,7 +39,7 @@ __all__ = ["agreement", "reliability"]
     bws-reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
     bws-reliability judgments.csv --split annotator --curve
     bws-reliability judgments.csv --format latex --caption "Split-half reliability" > reliability.tex
-    bws-reliability pilot.csv --plan --target 0.95 --price 0.05
+    bws-reliability pilot.csv --plan --target 0.95 --price 0.05 --figure plan.svg
     """,
 )
 @judgments_options
@@ -85,7 +86,10 @@ __all__ = ["agreement", "reliability"]
     metavar="R",
 )
 @option("--price", "Price per judgment; --plan shows costs.", type=Number(0, 1e6), metavar="P")
-@figure_option("reliability against the number of annotations")
+@figures_option(
+    "reliability against the number of annotations, with --plan also the prediction and the target",
+    {"reliability": "the default", "components": "variance components"},
+)
 @plain_table_options()
 @seed_option
 def reliability(
@@ -102,35 +106,37 @@ def reliability(
     planned: bool,
     target: float,
     price: float | None,
-    figure: str | None,
+    figures: Sequence[tuple[str, str]],
     style: TableStyle,
     **options: Any,
 ) -> None:
     """Estimate the reliability of the scores by split halves and from variance components."""
     from bws.components import generalisability
-    from bws.figures import reliability_chart, write_chart
+    from bws.figures import components_chart, reliability_chart, write_chart
     from bws.planning import Planner
     from bws.planning import plan as design_plan
     from bws.split_half import reliability as split_halves
     from bws.split_half import reliability_curve
 
-    check_figure(figure)
+    for _, path in figures:
+        check_figure(path)
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
         report = split_halves(data, by=values_by(data, metadata, by), **options)
     tables, document = [report.result_table()], report.document() | variants_document(data)
-    if curve or figure:
+    drawn = {name for name, _ in figures}
+    if curve or "reliability" in drawn:
         shared = {name: options[name] for name in ("trials", "odd", "seed")}
         with arguments():
             points = reliability_curve(data, target=target, **shared)
         if curve:
             tables.append(points.result_table())
             document["curve"] = points.document()
-        if figure:
-            write_chart(reliability_chart(points, data), figure)
-    if components or planned:
+    plan = None
+    if components or planned or "components" in drawn:
         answers = data.canonical
         study = generalisability(answers)
+    if components or planned:
         tables.append(study.result_table())
         document["components"] = study.document()
         planner = Planner.from_study(answers, study) if planned else None
@@ -141,6 +147,14 @@ def reliability(
         elif planned:
             document["plan"] = None
             console.note("no plan: reliability cannot be estimated from variance components")
+    for name, path in figures:
+        with drawn_figure(name, judgments):
+            chart = (
+                reliability_chart(points, data, plan)
+                if name == "reliability"
+                else components_chart(study, data)
+            )
+        write_chart(chart, path)
     answer_tables(console, tables, style, document)
 
 
@@ -149,7 +163,7 @@ def reliability(
     example="""
     bws-agreement judgments.csv
     bws-agreement judgments.csv --metadata dialogues.jsonl --by source,n_turns --intervals
-    bws-agreement judgments.csv --annotators --items
+    bws-agreement judgments.csv --annotators --items --figure annotators=annotators.svg
     """,
 )
 @judgments_options
@@ -171,7 +185,10 @@ def reliability(
     "Add items with intermediate scores on which annotators disagree systematically.",
     is_flag=True,
 )
-@figure_option("the agreement of each group")
+@figures_option(
+    "the agreement of each group",
+    {"agreement": "the default", "annotators": "matrix of all pairs of annotators"},
+)
 @plain_table_options()
 @seed_option
 def agreement(
@@ -188,19 +205,20 @@ def agreement(
     strong: float,
     intervals: bool,
     bootstrap: int,
-    figure: str | None,
+    figures: Sequence[tuple[str, str]],
     style: TableStyle,
     seed: int,
 ) -> None:
     """Compute inter-annotator agreement: Krippendorff's alpha and strong agreement."""
     from bws.annotators import annotator_report
     from bws.chance_agreement import agreement as agreed
-    from bws.figures import agreement_chart, write_chart
+    from bws.figures import agreement_chart, pairs_chart, write_chart
     from bws.split_items import MAX_ITEMS_SHOWN, split_items
 
     if bootstrap:
         say("warning: --bootstrap is deprecated; use --intervals")
-    check_figure(figure)
+    for _, path in figures:
+        check_figure(path)
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
     with arguments():
         result = agreed(
@@ -219,6 +237,8 @@ def agreement(
         table = divided.result_table()
         tables.append(table.head(MAX_ITEMS_SHOWN) if style.form == "table" else table)
         document["items"] = divided.document()
-    if figure:
-        write_chart(agreement_chart(result), figure)
+    for name, path in figures:
+        with drawn_figure(name, judgments):
+            chart = agreement_chart(result) if name == "agreement" else pairs_chart(data)
+        write_chart(chart, path)
     answer_tables(console, tables, style, document)

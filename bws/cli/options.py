@@ -13,7 +13,7 @@ import click
 
 from bws.command import Console
 from bws.options import SEED, Choice, Number, RegisteredName, RenamedOption
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Problem, suggestion
 from bws.tables import FORMATS, ResultTable, TableStyle, rendered
 
 if TYPE_CHECKING:
@@ -157,6 +157,46 @@ def _label(ctx: click.Context, parameter: click.Parameter, name: str) -> str:
 def figure_option(text: str) -> Decorator:
     """Return the option ``--figure`` of a chart."""
     return option("--figure", f"Also draw {text}: .svg, .png, .json.", metavar="FILE")
+
+
+def figures_option(text: str, kinds: Mapping[str, str]) -> Decorator:
+    """Return the option ``--figure`` of a command with several charts, as pairs of a name and a file.
+
+    text: of the first of `kinds`, which is drawn for a value without a name. kinds: name -> description.
+    """
+    first, *others = kinds
+    further = ", ".join(f"{name} ({kinds[name]})" for name in others)
+
+    def parse(
+        ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
+    ) -> list[tuple[str, str]]:
+        figures = []
+        for value in values:
+            name, equals, path = value.partition("=")
+            if not equals or "/" in name:
+                name, path = first, value
+            if name not in kinds:
+                expected = f"unknown figure {name!r}{suggestion(name, kinds)}; expected one of "
+                raise click.BadParameter(expected + ", ".join(kinds))
+            figures.append((name, path))
+        return figures
+
+    return option(
+        "--figure figures",
+        f"Also draw {text}: .svg, .png, .json. With NAME=: {further}. Can be repeated.",
+        multiple=True, callback=parse, metavar="[NAME=]FILE", show_default=False,
+    )  # fmt: skip
+
+
+@contextmanager
+def drawn_figure(name: str, source: str) -> Iterator[None]:
+    """Convert a MissingChartError to an InputError that names the figure and the file of the judgments."""
+    from bws.figures import MissingChartError
+
+    try:
+        yield
+    except MissingChartError as error:
+        raise InputError(Problem(source, None, f"no figure {name}: {error}")) from None
 
 
 def check_figure(path: str | None) -> None:

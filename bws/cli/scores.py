@@ -11,6 +11,7 @@ import click
 from bws.cli.options import (
     arguments,
     check_figure,
+    drawn_figure,
     figure_option,
     judgments_from,
     judgments_options,
@@ -166,7 +167,9 @@ def score(
     if output != "-" or not console.as_json:
         _write(last, output, style)
     if figure:
-        write_chart(score_chart(last, batches[-1]), figure)
+        with drawn_figure("of scores", judgments):
+            chart = score_chart(last, batches[-1])
+        write_chart(chart, figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:

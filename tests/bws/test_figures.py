@@ -1,5 +1,6 @@
 """Charts of scores, reliability and agreement: what they show, and the files of --figure."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -8,7 +9,24 @@ from click.testing import CliRunner
 
 import bws
 from bws import cli
-from bws.figures import MAX_NAMED_ITEMS, agreement_chart, reliability_chart, score_chart
+from bws.clusters import Estimate
+from bws.components import generalisability
+from bws.figures import (
+    MissingChartError,
+    agreement_chart,
+    components_chart,
+    reliability_chart,
+    score_chart,
+)
+from bws.planning import Planner, plan
+from bws.raw_agreement import annotator_pairs
+from bws.study_charts import (
+    MAX_ANNOTATORS_WITH_TEXT,
+    MAX_DRAWN_ITEMS,
+    MAX_NAMED_ITEMS,
+    pairs_chart,
+    ranked_rows,
+)
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not installed")
@@ -24,6 +42,14 @@ def layers(chart):
     values = specification.get("datasets")
     data = specification.get("data") or specification["layer"][0]["data"]
     return specification, data["values"] if "values" in data else values[data["name"]]
+
+
+def all_rows(specification):
+    """The rows of all layers of a chart."""
+    rows = [row for rows in specification.get("datasets", {}).values() for row in rows]
+    for layer in (specification, *specification.get("layer", [])):
+        rows += layer.get("data", {}).get("values", [])
+    return rows
 
 
 def test_scores_are_in_descending_order_with_their_intervals():
@@ -43,7 +69,34 @@ def test_many_items_are_shown_by_rank():
     judgments = simulated(MAX_NAMED_ITEMS + 4)
     specification, _ = layers(score_chart(bws.score(judgments), judgments))
     assert specification["height"] == 640
-    assert '"item"' not in json.dumps([layer["encoding"] for layer in specification["layer"]])
+    assert {layer["encoding"]["y"]["field"] for layer in specification["layer"]} == {"rank"}
+
+
+def test_of_thousands_of_items_some_are_drawn_and_the_band_contains_the_intervals_of_all():
+    rng = np.random.default_rng(0)
+    score = rng.random(3 * MAX_DRAWN_ITEMS)
+    low, high = score - rng.random(len(score)), score + rng.random(len(score))
+    low[5] = high[5] = np.nan
+    rows, bands = ranked_rows([str(n) for n in range(len(score))], score, low, high)
+    assert len(rows) == MAX_DRAWN_ITEMS
+    assert (rows[0]["rank"], rows[-1]["rank"]) == (1, len(score))
+    ranked = sorted(range(len(score)), key=lambda n: -score[n])
+    assert [ranked[row["rank"] - 1] for row in rows] == [int(row["item"]) for row in rows]
+    covered = set()
+    for band in bands:
+        members = [n for n in ranked[band["from"] - 1 : band["to"]] if n != 5]
+        assert band["low"] == min(low[members])
+        assert band["high"] == max(high[members])
+        covered |= set(members)
+    assert covered == set(range(len(score))) - {5}
+
+
+def test_scores_without_any_judged_item_are_refused():
+    judgments = simulated()
+    scores = bws.score(judgments)
+    empty = dataclasses.replace(scores, score=np.full(len(scores.score), np.nan))
+    with pytest.raises(MissingChartError, match="no item has a score"):
+        score_chart(empty, judgments)
 
 
 def test_reliability_has_a_point_per_number_of_annotations():
@@ -53,6 +106,122 @@ def test_reliability_has_a_point_per_number_of_annotations():
     values = [point.pearson.spearman_brown for point in curve.points]
     assert [row["value"] for row in rows if row["correlation"] == "Pearson"] == values
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows if "low" in row)
+
+
+def test_a_plan_adds_the_prediction_and_the_annotations_for_the_target():
+    judgments = simulated(40)
+    answers = judgments.canonical
+    planner = Planner.from_study(answers, generalisability(answers))
+    target = planner.reliability(planner.tuples_per_item, 7, planner.judgments_per_annotator)
+    planned = plan(planner, target)
+    curve = bws.reliability_curve(judgments, trials=5)
+    rows = all_rows(reliability_chart(curve, judgments, planned).to_dict())
+    predicted = [row for row in rows if str(row.get("correlation")).startswith("predicted")]
+    assert predicted[0]["annotations"] == 1
+    assert [row["value"] for row in predicted] == sorted(row["value"] for row in predicted)
+    (mark,) = [row for row in rows if "annotations" in row and "correlation" not in row][:1]
+    assert mark["annotations"] == pytest.approx(7)
+    assert mark["text"] == "7.0 annotations"
+
+
+def test_a_target_that_the_tuples_cannot_reach_is_a_line_without_a_mark():
+    judgments = simulated(40)
+    answers = judgments.canonical
+    planner = Planner.from_study(answers, generalisability(answers))
+    planned = plan(planner, 0.99999)
+    chart = reliability_chart(bws.reliability_curve(judgments, trials=5), judgments, planned)
+    text = json.dumps(chart.to_dict())
+    assert '"text": "target 0.99999"' in text
+    assert " annotations" not in text.replace("number of annotations", "").replace(
+        "more annotations", ""
+    )
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_pairs_of_annotators_are_those_of_a_plain_loop(count):
+    rng = np.random.default_rng(1)
+    design = bws.make_tuples([f"w{n:03}" for n in range(40)], 4, factor=2)
+    judgments = bws.simulate(design, np.linspace(-1, 1, 40), count, noise=0.5)
+    judgments = judgments.select(rng.random(len(judgments)) < 0.2)
+    pairs = annotator_pairs(judgments)
+    answers = {}
+    for record in judgments.records():
+        answers.setdefault(record.annotator, {})[frozenset(record.items)] = (
+            record.best,
+            record.worst,
+        )
+    means = []
+    for a, first in enumerate(pairs.annotators):
+        total = [0, 0]
+        for b, second in enumerate(pairs.annotators):
+            common = answers[first].keys() & answers[second].keys() if a != b else set()
+            same = sum(
+                x == y
+                for key in common
+                for x, y in zip(answers[first][key], answers[second][key], strict=True)
+            )
+            assert pairs.tuples[a, b] == len(common)
+            assert pairs.is_few[a, b] == (0 < len(common) < 10)
+            if common:
+                assert pairs.agreement[a, b] == same / len(common) / 2
+            else:
+                assert np.isnan(pairs.agreement[a, b])
+            total = [total[0] + same, total[1] + 2 * len(common)]
+        means.append(total[0] / total[1])
+    assert means == sorted(means, reverse=True)
+    text = json.dumps(pairs_chart(pairs).to_dict())
+    assert ("format(datum.agreement" in text) == (count <= MAX_ANNOTATORS_WITH_TEXT)
+    assert "is_few" in text
+
+
+def test_annotators_without_common_tuples_are_refused_with_the_reason(tmp_path):
+    path, figure = tmp_path / "judgments.csv", tmp_path / "pairs.svg"
+    judgments = simulated().select(np.arange(1))
+    bws.write_judgments(judgments, path)
+    done = CliRunner().invoke(cli.agreement, [str(path), "--figure", f"annotators={figure}"])
+    assert done.exit_code == 2
+    assert "no figure annotators: no two named annotators judged the same tuple" in done.output
+    assert not figure.exists()
+
+
+def test_components_are_those_of_the_table(tmp_path):
+    path, figure = tmp_path / "judgments.csv", tmp_path / "components.json"
+    judgments = simulated(40)
+    bws.write_judgments(judgments, path)
+    arguments = [str(path), "--figure", f"components={figure}", "--json", "--components"]
+    done = CliRunner().invoke(cli.reliability, arguments)
+    assert done.exit_code == 0, done.output
+    variances = json.loads(done.stdout)["components"]["variances"]
+    rows = all_rows(json.loads(figure.read_text("utf-8")))
+    assert [row["value"] for row in rows] == [each["value"] for each in variances.values()]
+
+
+def test_undefined_components_are_named_and_not_drawn():
+    design = bws.make_tuples([f"w{n}" for n in range(4)], 4, count=1)
+    judgments = bws.simulate(design, np.linspace(-1, 1, 4), 3, noise=0.5)
+    study = generalisability(judgments.canonical)
+    specification = components_chart(study, judgments).to_dict()
+    assert "Not defined: design" in specification["title"]["subtitle"]
+    assert len(all_rows(specification)) == 3
+    undefined = dataclasses.replace(
+        study, variances={name: Estimate(np.nan) for name in study.variances}
+    )
+    with pytest.raises(MissingChartError, match="no item is in two tuples"):
+        components_chart(undefined, judgments)
+
+
+@pytest.mark.parametrize(
+    ("command", "value", "message"),
+    [
+        ("agreement", "annotator=x.svg", "unknown figure 'annotator'; did you mean 'annotators'"),
+        ("reliability", "plan=x.svg", "expected one of reliability, components"),
+        ("reliability", "components=x.gif", "unsupported file type"),
+    ],
+)
+def test_unknown_figures_are_refused(command, value, message):
+    done = CliRunner().invoke(getattr(cli, command), ["missing.csv", "--figure", value])
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
 
 
 def test_agreement_has_intervals_only_if_they_were_computed():

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bws.files import read_judgments
 from bws.problems import InputError, Problem
+from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score
 from bws.simulation import is_simulated
@@ -122,7 +123,7 @@ def load(
     if source_judgments.variants:
         problems.append(Problem(source_judgments.source, None, source_judgments.variants.message()))
     scores = _scores(source_judgments)
-    items = _with_scores(study, scores, _disagreement(source_judgments))
+    items = _with_scores(study, scores, item_disagreement(source_judgments))
     return replace(
         study,
         items=items.drop("counted"),
@@ -243,26 +244,6 @@ def _as_column(values: NDArray[Any], index: NDArray[np.int64], name: str) -> pl.
     column = pl.Series(name, values[index])
     missing = pl.Series(index < 0) | (column.is_nan() if column.dtype.is_float() else False)
     return pl.select(pl.when(~missing).then(column).alias(name)).to_series()
-
-
-def _disagreement(judgments: Judgments) -> NDArray[np.float64]:
-    """Return (N,) the disagreement on each item: the share of judgments that differ from the majority.
-
-    A judgment labels an item best, worst or neither; the most frequent label in a tuple is the majority
-    label. The share is over all judgments of the tuples of the item: 0 for full agreement, at most 2/3. NaN
-    for items without judgments.
-    """
-    tuples = judgments.tuples
-    votes = np.zeros((*tuples.members.shape, 3), dtype=np.int64)  # best, worst, neither
-    for answer, positions in enumerate((judgments.best, judgments.worst)):
-        np.add.at(votes[:, :, answer], (judgments.tuple_of, positions), 1)
-    n_judgments = np.bincount(judgments.tuple_of, minlength=len(tuples))
-    votes[:, :, 2] = n_judgments[:, np.newaxis] - votes.sum(axis=2)
-    against = n_judgments[:, np.newaxis] - votes.max(axis=2)
-    members, n = tuples.members.ravel(), len(tuples.items)
-    total = np.bincount(members, weights=np.repeat(n_judgments, tuples.k), minlength=n)
-    differing = np.bincount(members, weights=against.ravel(), minlength=n)
-    return np.divide(differing, total, out=np.full(n, np.nan), where=total > 0)
 
 
 def results_of(study: Study) -> tuple[list[Result], list[Problem]]:

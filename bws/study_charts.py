@@ -1,0 +1,443 @@
+"""Charts of a study: reliability with a plan, ranked scores, pairs of annotators, variance components.
+
+Each chart is a function of results and titles (for other languages; the defaults are English). `bws.figures`
+adds the texts of a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.figures import BLUE, GREEN, VERMILION, limits
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from bws.components import Generalisability
+    from bws.planning import Planner
+    from bws.raw_agreement import AnnotatorPairs
+    from bws.split_half import Correlation, ReliabilityCurve
+
+__all__ = [
+    "MAX_DRAWN_ITEMS",
+    "MAX_NAMED_ITEMS",
+    "MAX_PLANNED_ANNOTATIONS",
+    "Titles",
+    "components_chart",
+    "pairs_chart",
+    "pairs_rows",
+    "ranked_chart",
+    "ranked_rows",
+    "reachable_annotations",
+    "reliability_layers",
+    "reliability_rows",
+]
+
+Titles = Mapping[str, str]
+GREY = "#8C8C8C"
+BAR_SHIFT = 0.03
+"""Shift of the bars of Pearson's and Spearman's correlation in opposite directions, in annotations."""
+MAX_PLANNED_ANNOTATIONS = 30
+"""Largest number of annotations per tuple on the axis, unless the study has more."""
+N_PREDICTIONS = 60
+RELIABILITY_TITLES = {
+    "annotations": "Annotations per tuple",
+    "value": "Reliability (Spearman–Brown corrected)",
+    "correlation": "Correlation",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "predicted": "predicted from variance components",
+    "low": "2.5 %",
+    "high": "97.5 %",
+}
+MAX_NAMED_ITEMS = 60
+"""Largest number of items whose names are shown in a chart of scores."""
+MAX_DRAWN_ITEMS = 400
+"""Largest number of items of which each is drawn; of more, items at equal distances of rank are."""
+RANKED_HEIGHT = 640
+RANKED_TITLES = {
+    "item": "Item",
+    "rank": "Rank of the item",
+    "score": "Score",
+    "low": "2.5 %",
+    "high": "97.5 %",
+}
+MAX_ANNOTATORS_WITH_TEXT = 12
+"""Largest number of annotators with numbers in the cells of the matrix."""
+MAX_NAMED_ANNOTATORS = 80
+"""Largest number of annotators with names beside the matrix."""
+RAMP = ("#F2F7FC", "#08306B")
+"""Colours of the lowest and the highest agreement."""
+TEXT_SWITCH = 0.643
+"""Position on the ramp above which the text is light: both have a contrast of at least 4.5:1 there."""
+MISSING_COLOUR = "#D9D9D9"
+PAIRS_TITLES = {
+    "agreement": "share of equal answers",
+    "first": "annotator",
+    "second": "other annotator",
+    "tuples": "tuples of both",
+}
+COMPONENTS_TITLES = {
+    "component": "component",
+    "value": "variance of one judgment",
+    "low": "2.5 %",
+    "high": "97.5 %",
+    "item": "items",
+    "design": "opponents in the tuples",
+    "annotator": "annotators",
+    "residual": "single answers",
+}
+
+
+def reliability_rows(curve: ReliabilityCurve) -> list[dict[str, Any]]:
+    """Return a row per number of annotations and correlation: annotations, correlation, value, low, high.
+
+    The limits contain the middle 95 % of the random splits; they are missing if undefined.
+    """
+    return [
+        {"annotations": point.annotations + shift, "correlation": name} | _split_limits(correlation)
+        for point in curve.points
+        for name, correlation, shift in (
+            ("pearson", point.pearson, -BAR_SHIFT),
+            ("spearman", point.spearman, BAR_SHIFT),
+        )
+        if not math.isnan(correlation.spearman_brown)
+    ]
+
+
+def _split_limits(correlation: Correlation) -> dict[str, float]:
+    """Return the corrected reliability, and the corrected quantiles of the trials if they are defined."""
+    from bws.split_half import spearman_brown
+
+    low, high = np.nanquantile(correlation.trials, (0.025, 0.975)).tolist()
+    return {"value": correlation.spearman_brown} | limits(spearman_brown(low), spearman_brown(high))
+
+
+def reliability_layers(
+    curve: ReliabilityCurve,
+    planner: Planner | None = None,
+    target: float | None = None,
+    titles: Titles | None = None,
+) -> alt.LayerChart:
+    """Return the Spearman–Brown corrected reliability against the number of annotations per tuple.
+
+    planner: adds the reliability predicted from variance components, for the present tuples, and with a
+    target the number of annotations that reaches it, if that is at most `MAX_PLANNED_ANNOTATIONS`. target:
+    adds a line at this reliability; titles: also of ``target`` and ``needed`` (texts beside the lines).
+    """
+    import altair as alt
+
+    labels = {
+        "target": "" if target is None else f"target {target:g}",
+        "needed": "",
+        **RELIABILITY_TITLES,
+        **({"value": "Reliability"} if planner else {}),
+        **(titles or {}),
+    }
+    names = ["pearson", "spearman", *(["predicted"] if planner else [])]
+    rows = reliability_rows(curve)
+    for row in rows:
+        row["correlation"] = labels[row["correlation"]]
+    domain = [labels[name] for name in names]
+    legend = alt.Legend(orient="bottom", columns=1, labelLimit=300)
+    colour = alt.Color("correlation:N", title=labels["correlation"], legend=legend).scale(
+        domain=domain, range=[BLUE, VERMILION, GREEN][: len(names)]
+    )
+    dash = alt.StrokeDash("correlation:N", title=labels["correlation"], legend=legend).scale(
+        domain=domain, range=[[1, 0], [1, 0], [6, 3]][: len(names)]
+    )
+    x = alt.X(
+        "annotations:Q", title=labels["annotations"], axis=alt.Axis(tickMinStep=1, format="~g")
+    ).scale(zero=False, padding=16)
+    y = alt.Y("value:Q", title=labels["value"]).scale(zero=False)
+    tooltip = [
+        alt.Tooltip("correlation:N", title=labels["correlation"]),
+        alt.Tooltip("annotations:Q", title=labels["annotations"], format=".3~g"),
+        alt.Tooltip("value:Q", title=labels["value"], format=".3f"),
+    ]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, color=colour, tooltip=tooltip)
+    shape = alt.Shape("correlation:N", title=labels["correlation"], legend=legend).scale(
+        domain=domain, range=["circle", "diamond", "stroke"][: len(names)]
+    )
+    layers = [
+        base.mark_rule().encode(y=alt.Y("low:Q", title=labels["value"]), y2="high:Q"),
+        base.mark_line().encode(y=y, strokeDash=dash),
+        base.mark_point(filled=True, opacity=1, size=60).encode(y=y, shape=shape),
+    ]
+    if planner:
+        predicted = [
+            {"annotations": number, "correlation": labels["predicted"], "value": value}
+            for number, value in _predictions(curve, planner, target)
+        ]
+        line = alt.Chart(alt.InlineData(values=predicted)).encode(
+            x=x, y=y, color=colour, strokeDash=dash, tooltip=tooltip
+        )
+        layers.append(line.mark_line(strokeWidth=2))
+    layers += _target_layers(planner, target, labels)
+    return alt.LayerChart(layer=layers)
+
+
+def _predictions(
+    curve: ReliabilityCurve, planner: Planner, target: float | None
+) -> Iterator[tuple[float, float]]:
+    """Yield numbers of annotations, from one to those of a plan, and their predicted reliability."""
+    last = max(2 * planner.annotations_per_tuple, *(point.annotations for point in curve.points))
+    needed = reachable_annotations(planner, target)
+    if needed is not None:
+        last = max(last, needed + 1)
+    tuples, per_annotator = planner.tuples_per_item, planner.judgments_per_annotator
+    for number in np.linspace(1, last, N_PREDICTIONS).tolist():
+        yield number, planner.reliability(tuples, number, per_annotator)
+
+
+def reachable_annotations(planner: Planner | None, target: float | None) -> float | None:
+    """Return the annotations per tuple for a target; None if they are undefined or too many for the chart."""
+    if planner is None or target is None:
+        return None
+    needed = planner.annotations_for(target)
+    most = max(MAX_PLANNED_ANNOTATIONS, 2 * planner.annotations_per_tuple)
+    return needed if 1 <= needed <= most else None
+
+
+def _target_layers(
+    planner: Planner | None, target: float | None, labels: Titles
+) -> Iterator[alt.Chart]:
+    import altair as alt
+
+    if target is None:
+        return
+    line = alt.Chart(alt.InlineData(values=[{"value": target, "text": labels["target"]}]))
+    yield line.mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=2).encode(y="value:Q")
+    yield line.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=12).encode(
+        y="value:Q", x=alt.value(0), text="text:N"
+    )
+    needed = reachable_annotations(planner, target)
+    if needed is not None:
+        point = {"annotations": needed, "value": target, "text": labels["needed"]}
+        mark = alt.Chart(alt.InlineData(values=[point])).encode(
+            x="annotations:Q",
+            y="value:Q",
+            tooltip=alt.Tooltip("annotations:Q", title=labels["annotations"], format=".2f"),
+        )
+        yield mark.mark_point(shape="square", size=110, strokeWidth=2, color=GREEN, filled=False)
+        yield mark.mark_text(align="center", baseline="top", dy=10, fontSize=12).encode(
+            text="text:N"
+        )
+
+
+def ranked_rows(
+    names: Sequence[str],
+    score: NDArray[np.float64],
+    low: NDArray[np.float64] | None = None,
+    high: NDArray[np.float64] | None = None,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the drawn items, highest score first, and the bands of their neighbours; ties keep their order.
+
+    names, score, low and high: (N,); items with a NaN score are omitted, and undefined intervals have no
+    limits. An item has rank (1 for the highest score), item and score. Of more than `MAX_DRAWN_ITEMS` items,
+    those at equal distances of rank are drawn, with the first and the last. A band has from and to (ranks),
+    low and high: the extreme limits of all intervals of items between two that are drawn, both included.
+
+    >>> items, bands = ranked_rows(["a", "b"], np.array([0.1, 0.4]))
+    >>> items, bands
+    ([{'rank': 1, 'item': 'b', 'score': 0.4}, {'rank': 2, 'item': 'a', 'score': 0.1}], [])
+    """
+    scored = np.flatnonzero(~np.isnan(score))
+    order = scored[np.argsort(-score[scored], kind="stable")]
+    positions = np.arange(len(order))
+    if len(order) > MAX_DRAWN_ITEMS:
+        positions = np.linspace(0, len(order) - 1, MAX_DRAWN_ITEMS).round().astype(int)
+    undefined = np.full(len(score), math.nan)
+    lows, highs = (undefined if each is None else each for each in (low, high))
+    rows: list[dict[str, Any]] = [
+        {"rank": position + 1, "item": names[n], "score": float(score[n])}
+        | limits(float(lows[n]), float(highs[n]))
+        for position, n in zip(positions.tolist(), order[positions].tolist(), strict=True)
+    ]
+    bands: list[dict[str, Any]] = []
+    if len(positions) < len(order):
+        for start, end in zip(positions[:-1].tolist(), positions[1:].tolist(), strict=True):
+            between = order[start : end + 1]
+            defined = between[~np.isnan(lows[between]) & ~np.isnan(highs[between])]
+            if len(defined):
+                ends = {"low": float(lows[defined].min()), "high": float(highs[defined].max())}
+                bands.append({"from": start + 1, "to": end + 1} | ends)
+    return rows, bands
+
+
+def ranked_chart(
+    rows: Sequence[Mapping[str, Any]],
+    bands: Sequence[Mapping[str, Any]] = (),
+    titles: Titles | None = None,
+) -> alt.LayerChart:
+    """Return the scores in descending order with their intervals.
+
+    rows and bands: as returned by `ranked_rows`; further columns of the rows that have titles are in the
+    tooltip. Names are shown for up to `MAX_NAMED_ITEMS` items, ranks for more.
+    """
+    import altair as alt
+
+    labels = {**RANKED_TITLES, **(titles or {})}
+    are_named = len(rows) <= MAX_NAMED_ITEMS
+    y = (
+        alt.Y("item:N", sort=None, title=labels["item"])
+        if are_named
+        else alt.Y("rank:Q", title=labels["rank"]).scale(reverse=True, zero=False, nice=False)
+    )
+    numbers = ("score", "low", "high")
+    texts = [name for name in labels if name not in (*numbers, "rank") and name in rows[0]]
+    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+        y=y,
+        tooltip=[
+            *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in texts),
+            alt.Tooltip("rank:Q", title=labels["rank"]),
+            *(alt.Tooltip(f"{name}:Q", title=labels[name], format=".3f") for name in numbers),
+        ],
+    )
+    points = base.mark_point(filled=True, opacity=1, color=BLUE, size=45 if are_named else 10)
+    layers = [points.encode(x=alt.X("score:Q", title=labels["score"]))]
+    if any("low" in row for row in rows):
+        rule = base.mark_rule(color=BLUE, opacity=1 if are_named else 0.45)
+        defined = rule.transform_filter("isValid(datum.low)")
+        layers.insert(
+            0, defined.encode(x=alt.X("low:Q", title=labels["score"]), x2=alt.X2("high:Q"))
+        )
+    if bands:
+        area = alt.Chart(alt.InlineData(values=list(bands))).mark_rect(color=GREY, opacity=0.3)
+        layers.append(
+            area.encode(
+                y=alt.Y("from:Q", title=labels["rank"]), y2="to:Q", x=alt.X("low:Q"), x2="high:Q"
+            )
+        )
+    height = 16 * max(len(rows), 3) if are_named else RANKED_HEIGHT
+    return alt.LayerChart(layer=layers).properties(height=height)
+
+
+def pairs_rows(pairs: AnnotatorPairs) -> list[dict[str, Any]]:
+    """Return a row per ordered pair of annotators: first, second, tuples, agreement and is_few.
+
+    The agreement of a pair without a common tuple is None.
+    """
+    names, n = pairs.annotators, len(pairs.annotators)
+    return [
+        {
+            "first": names[a],
+            "second": names[b],
+            "tuples": int(pairs.tuples[a, b]),
+            "agreement": float(pairs.agreement[a, b]) if pairs.tuples[a, b] else None,
+            "is_few": bool(pairs.is_few[a, b]),
+        }
+        for a in range(n)
+        for b in range(n)
+        if a != b
+    ]
+
+
+def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.LayerChart:
+    """Return a matrix of annotators, those with the highest mean agreement first.
+
+    Cells of up to `MAX_ANNOTATORS_WITH_TEXT` annotators contain the share of equal answers. A ring (an
+    asterisk beside a number) marks pairs with few common tuples; pairs without any are grey, with a dash.
+    """
+    import altair as alt
+
+    labels = {**PAIRS_TITLES, **(titles or {})}
+    names = list(pairs.annotators)
+    has_text = len(names) <= MAX_ANNOTATORS_WITH_TEXT
+    size = 44 if has_text else 16 if len(names) <= 40 else 11
+    low, high = _spread(pairs.agreement[pairs.tuples > 0])
+    switch = low + TEXT_SWITCH * (high - low)
+    axis = alt.Axis(
+        grid=False,
+        ticks=False,
+        domain=False,
+        labels=len(names) <= MAX_NAMED_ANNOTATORS,
+        labelOverlap=False,
+        labelLimit=160,
+        labelFontSize=12 if has_text else size - 2,
+        labelAngle=-90,
+    )
+    base = alt.Chart(alt.InlineData(values=pairs_rows(pairs))).encode(
+        x=alt.X("second:N", sort=names, title=labels["second"], axis=axis),
+        y=alt.Y("first:N", sort=names, title=labels["first"], axis=_upright(axis)),
+        tooltip=[
+            alt.Tooltip("first:N", title=labels["first"]),
+            alt.Tooltip("second:N", title=labels["second"]),
+            alt.Tooltip("agreement:Q", title=labels["agreement"], format=".3f"),
+            alt.Tooltip("tuples:Q", title=labels["tuples"]),
+        ],
+    )
+    colour = alt.Color(
+        "agreement:Q",
+        legend=alt.Legend(
+            title=labels["agreement"], orient="top", gradientLength=120, titleLimit=300
+        ),
+    ).scale(domain=[low, high], range=list(RAMP), interpolate="rgb")
+    text_colour = alt.condition(
+        f"datum.agreement > {switch}", alt.value("#FFFFFF"), alt.value("#000000")
+    )
+    defined = base.transform_filter("isValid(datum.agreement)")
+    layers = [defined.mark_rect(stroke="#FFFFFF", strokeWidth=0.5).encode(color=colour)]
+    if (pairs.tuples == 0).sum() > len(names):
+        missing = base.transform_filter("!isValid(datum.agreement)")
+        layers += [
+            missing.mark_rect(color=MISSING_COLOUR, stroke="#FFFFFF", strokeWidth=0.5),
+            missing.mark_text(text="–", fontSize=min(11, size - 4), color="#000000"),
+        ]
+    if has_text:
+        text = "format(datum.agreement, '.2f') + (datum.is_few ? '*' : '')"
+        numbers = defined.transform_calculate(text=text).mark_text(fontSize=11)
+        layers.append(numbers.encode(text="text:N", color=text_colour))
+    elif pairs.is_few.any():
+        few = defined.transform_filter("datum.is_few").mark_point(size=size**2 / 6, strokeWidth=1)
+        layers.append(few.encode(color=text_colour))
+    return alt.LayerChart(layer=layers).properties(
+        width=alt.Step(size), height=alt.Step(min(size, 26))
+    )
+
+
+def _upright(axis: alt.Axis) -> alt.Axis:
+    upright: alt.Axis = axis.copy()
+    upright["labelAngle"] = 0
+    return upright
+
+
+def _spread(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the range of the colours; wider than the values if they are equal."""
+    low, high = float(values.min()), float(values.max())
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def components_chart(study: Generalisability, titles: Titles | None = None) -> alt.LayerChart:
+    """Return the variance components of one judgment with their intervals; undefined ones are omitted."""
+    import altair as alt
+
+    labels = {**COMPONENTS_TITLES, **(titles or {})}
+    rows = [
+        {"component": labels[name], "value": estimate.value} | limits(estimate.low, estimate.high)
+        for name, estimate in study.variances.items()
+        if not math.isnan(estimate.value)
+    ]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("component:N", sort=None, title=None, axis=alt.Axis(labelLimit=300)),
+        tooltip=[
+            alt.Tooltip("component:N", title=labels["component"]),
+            *(
+                alt.Tooltip(f"{name}:Q", title=labels[name], format=".4f")
+                for name in ("value", "low", "high")
+            ),
+        ],
+    )
+    layers = [
+        base.mark_bar(color=BLUE, opacity=0.6, height={"band": 0.6}).encode(
+            x=alt.X("value:Q", title=labels["value"])
+        )
+    ]
+    if any("low" in row for row in rows):
+        layers.append(base.mark_rule(strokeWidth=2, color=VERMILION).encode(x="low:Q", x2="high:Q"))
+    return alt.LayerChart(layer=layers).properties(height=alt.Step(34))

@@ -18,6 +18,8 @@ COMMANDS = {
     "relabel": "giccs.csts.cli.relabel:relabel",
     "train": "giccs.csts.cli.train:train",
     "answers": "giccs.csts.cli.answers:answers",
+    "rating-sheets": "giccs.csts.cli.quality:rating_sheets",
+    "quality": "giccs.csts.cli.quality:quality",
     "errors": "giccs.csts.cli.errors:errors",
     "tfs": "giccs.csts.cli.tfs:tfs",
 }

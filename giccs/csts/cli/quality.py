@@ -1,0 +1,161 @@
+"""giccs-csts rating-sheets and quality: people rate generated answers."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.options import RESAMPLES, SEED, Choice
+from bws.tables import tabulated
+from giccs.csts.data import SPLITS, read_csts
+from giccs.csts.task_data import in_splits
+
+if TYPE_CHECKING:
+    from giccs.csts.answer_quality import Quality, Ratings
+    from giccs.measures.metrics import Estimate
+
+__all__ = ["quality", "rating_sheets"]
+
+
+@command(
+    "giccs-csts rating-sheets",
+    example="""
+    giccs-csts rating-sheets csts_validation.csv answers.csv -o ratings
+    giccs-csts rating-sheets csts_validation.csv gpt-3.5.csv gpt-4.csv --instances 100 -o ratings
+    """,
+)
+@click.argument("data", metavar="DATA")
+@click.argument("answers", metavar="ANSWERS...", nargs=-1, required=True)
+@click.option(
+    "--split",
+    type=Choice(SPLITS),
+    help="Read only this file of a folder, as for giccs-csts answers; default: all files.",
+)
+@click.option(
+    "--instances", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+    help="Number of instances in the sample; each has two answers per file.",
+)  # fmt: skip
+@click.option(
+    "--raters", type=click.IntRange(1, 100), default=2, show_default=True, metavar="R",
+    help="Number of sheets.",
+)  # fmt: skip
+@click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
+@click.option("-o", "--output", "folder", required=True, metavar="FOLDER")
+def rating_sheets(
+    console: Console,
+    data: str,
+    answers: tuple[str, ...],
+    split: str | None,
+    instances: int,
+    raters: int,
+    seed: int,
+    folder: str,
+) -> None:
+    """Write sheets on which people rate generated answers, as in L-CSTS (section 4.1).
+
+    DATA is a C-STS file or folder, ANSWERS are outputs of giccs-csts answers. FOLDER gets rater-1.csv,
+    rater-2.csv … with the columns id, sentence, question, answer and rating. Raters fill in the last: 1 is
+    unrelated, 5 is very accurate. Each sheet has its own order. key.csv names the file of each answer.
+
+    --json: written, signature.
+    """
+    from giccs.csts.answer_quality import write_sheets
+
+    dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
+    console.warn(dataset.warnings)
+    files = write_sheets(folder, dataset, answers, instances, raters, seed)
+    lines = [f"wrote {path}" for path in files]
+    signature = {"data": dataset.fingerprint, "seed": seed, "instances": instances}
+    document = {"written": list(map(str, files)), "signature": signature}
+    console.answer("\n".join(lines), document)
+
+
+@command(
+    "giccs-csts quality",
+    example="""
+    giccs-csts quality ratings
+    giccs-csts quality ratings --json
+    """,
+)
+@click.argument("folder", metavar="FOLDER")
+@click.option(
+    "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
+    help="Resamples of sentence pairs for the intervals.",
+)  # fmt: skip
+@click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
+def quality(console: Console, folder: str, resamples: int, seed: int) -> None:
+    """Compute the quality of generated answers from the ratings in a folder of giccs-csts rating-sheets.
+
+    Mean rating and accuracy (share of ratings that are 5) of each file of answers, with 95 % jackknife-t
+    intervals over sentence pairs; the difference from the first file; and the agreement of the raters.
+    L-CSTS reports 4.54 and 75 % for GPT-3.5, 4.07 and 69.5 % for GPT-4 (two annotators, 200 instances).
+
+    --json: answers, raters, quality, kappa, equal, signature.
+    """
+    from giccs.csts.answer_quality import quality as qualities_of
+    from giccs.csts.answer_quality import rater_agreement, read_ratings
+
+    ratings = read_ratings(folder)
+    qualities = qualities_of(ratings, resamples=resamples, seed=seed)
+    kappa, equal = rater_agreement(ratings, resamples=resamples, seed=seed)
+    document = {
+        "answers": len(ratings.answers),
+        "raters": _rated(ratings),
+        "quality": [_document(one) for one in qualities],
+        "kappa": kappa.document(),
+        "equal": equal.document(),
+        "signature": {"resamples": resamples, "seed": seed, "giccs": version("giccs")},
+    }
+    console.answer(_text(ratings, qualities, kappa, equal), document)
+
+
+def _rated(ratings: Ratings) -> dict[str, int]:
+    """Return the number of ratings of each rater."""
+    counts = (ratings.values > 0).sum(axis=0).tolist()
+    return dict(zip(ratings.raters, counts, strict=True))
+
+
+def _text(ratings: Ratings, qualities: list[Quality], kappa: Estimate, equal: Estimate) -> str:
+    compared = [one.difference for one in qualities if one.difference]
+    rows = [
+        [one.answers, *_cells(one.mean, 2), *_cells(one.accuracy, 3), one.mean.n,
+         *(_cells(one.difference, 2) if one.difference else ("",) * 2), one.mean.reason]
+        for one in qualities
+    ]  # fmt: skip
+    header = ["answers", "mean", "95 %", "accuracy", "95 %", "rated", "difference", "95 %", ""]
+    if not compared:
+        rows, header = [[*row[:6], row[8]] for row in rows], [*header[:6], ""]
+    counts = ", ".join(f"{name} {count}" for name, count in _rated(ratings).items())
+    lines = [
+        f"{len(ratings.answers)} answers; rated: {counts}",
+        "",
+        tabulated(rows, header),
+        "",
+        tabulated(
+            [["Fleiss' kappa", *_cells(kappa, 3), kappa.n, kappa.reason],
+             ["equal ratings", *_cells(equal, 3), equal.n, equal.reason]],
+            ["agreement of raters", "", "95 %", "answers", ""],
+        ),
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _cells(estimate: Estimate, digits: int) -> tuple[str, str]:
+    """Return the value and the interval as text."""
+    value, low, high = (
+        f"{number:.{digits}f}" for number in (estimate.value, estimate.low, estimate.high)
+    )
+    is_undefined, has_no_interval = estimate.value != estimate.value, estimate.low != estimate.low
+    return "undefined" if is_undefined else value, "–" if has_no_interval else f"{low} to {high}"
+
+
+def _document(one: Quality) -> dict[str, Any]:
+    return {
+        "answers": one.answers,
+        "mean": one.mean.document(),
+        "accuracy": one.accuracy.document(),
+        "difference": one.difference.document() if one.difference else None,
+    }

@@ -49,6 +49,11 @@ log = logging.getLogger(__name__)
 
 DIGESTED_KEYS = ("model", "task", "metrics", "groups", "signature")
 """Keys included in the digest of a result."""
+DOCUMENT_TYPES: Mapping[str, Any] = {
+    "model": str, "task": str, "metrics": Mapping, "groups": list, "signature": Mapping,
+    "environment": Mapping, "seconds": (int, float),
+}  # fmt: skip
+"""Key of a result's JSON file -> type of its value."""
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """Key of the Parquet file's digest in the JSON file."""
 
@@ -160,8 +165,11 @@ class Result:
     def from_document(cls, document: Mapping[str, Any]) -> Result:
         """Build a result from the return value of `document`.
 
-        Raises KeyError or TypeError for other input, and ValueError for a wrong digest.
+        Raises KeyError, TypeError or AttributeError for other input, and ValueError for a wrong digest.
         """
+        for key, kind in DOCUMENT_TYPES.items():
+            if not isinstance(document[key], kind):
+                raise TypeError(f"{key}: expected {kind}")
         stored_digest = document.get("sha256")
         if stored_digest is not None and stored_digest != digest(
             {key: document[key] for key in DIGESTED_KEYS}
@@ -172,7 +180,8 @@ class Result:
             document["task"],
             read_estimates(document["metrics"]),
             tuple(
-                Group(group["by"], read_estimates(group["metrics"])) for group in document["groups"]
+                Group({**group["by"]}, read_estimates(group["metrics"]))
+                for group in document["groups"]
             ),
             document["signature"],
             document["environment"],

@@ -19,7 +19,7 @@ from bws.problems import Problem
 from bws.tables import Interval, ResultTable
 from giccs_app.explorer.labels import current_language, literal, say
 from giccs_app.explorer.study import Study
-from giccs_app.explorer.uploads import FOLDER_PREFIX
+from giccs_app.explorer.uploads import without_folder
 
 __all__ = [
     "MAX_ROWS_SHOWN",
@@ -68,8 +68,6 @@ LOCALES: Mapping[str, Mapping[str, Any]] = {
 """Language -> configuration of the formats of numbers and times in charts."""
 AVATARS = {"user": ":material/person:", "system": ":material/support_agent:"}
 MAX_PROBLEMS_SHOWN = 10
-UPLOADED = re.compile(rf"\S*{FOLDER_PREFIX}\w+/\w+/")
-"""Directory of an uploaded file, removed from messages."""
 
 
 def show_result(table: ResultTable, name: str) -> None:
@@ -213,7 +211,7 @@ def show_chat(study: Study, dialogue: str, *details: str) -> None:
 
 def show_problems(headline: str, problems: Sequence[Problem]) -> None:
     """Show a headline and the first problems, without rendering their text."""
-    lines = [literal(UPLOADED.sub("", str(problem))) for problem in problems[:MAX_PROBLEMS_SHOWN]]
+    lines = [literal(without_folder(problem)) for problem in problems[:MAX_PROBLEMS_SHOWN]]
     more = len(problems) - len(lines)
     st.error(
         "\n\n".join([headline, *lines, *([say("page.more_problems", n=more)] if more else [])])

@@ -19,7 +19,8 @@ from giccs.benchmark import write_benchmark
 from giccs.benchmark.files import known_terms
 from giccs.measures.results import Result
 from giccs_app.explorer.cli import SETTINGS
-from giccs_app.explorer.study import Study, load, results_of
+from giccs_app.explorer.results import results_of
+from giccs_app.explorer.study import Study, load
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
 from giccs_app.studies.folders import new_folder
@@ -86,12 +87,12 @@ def write_space(
     exists and is not empty.
     """
     study = load(data, judgments, results)
-    found, problems = results_of(study)
-    if problems or study.problems:
-        raise InputError([*study.problems, *problems])
+    found = results_of(study)
+    if found.problems or study.problems:
+        raise InputError([*study.problems, *found.problems])
     with new_folder(folder) as space:
         (space / "data").mkdir()
-        notes = [*_write_data(space / "data", study, found)]
+        notes = [*_write_data(space / "data", study, found.results)]
         page = _write_page(space / "data", study.is_simulated)
         _write_program(space, study, page)
     warning = known_terms(study.benchmark).warning()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -21,17 +21,14 @@ from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score
 from bws.simulation import is_simulated
-from bws.textio import read_text
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Turn
-from giccs.measures.results import Result, Store
-from giccs.tasks import result_kind
+from giccs.measures.results import Store
 
 __all__ = [
     "Study",
     "index_in_judgments",
     "load",
-    "results_of",
     "stamp",
     "under_pseudonyms",
 ]
@@ -67,6 +64,8 @@ class Study:
     """Reasons why intervals are approximate or missing."""
     key: str = ""
     """Cache key; changes if the benchmark or the judgments change."""
+    matches: dict[object, Any] = field(default_factory=dict, repr=False)
+    """Cache of `giccs_app.explorer.results`."""
 
     @property
     def is_simulated(self) -> bool:
@@ -244,41 +243,3 @@ def _as_column(values: NDArray[Any], index: NDArray[np.int64], name: str) -> pl.
     column = pl.Series(name, values[index])
     missing = pl.Series(index < 0) | (column.is_nan() if column.dtype.is_float() else False)
     return pl.select(pl.when(~missing).then(column).alias(name)).to_series()
-
-
-def results_of(study: Study) -> tuple[list[Result], list[Problem]]:
-    """Return the results on this benchmark, in the order of their file names, and the unreadable files.
-
-    Results of tasks with other data (`giccs.tasks.METRICS`) are always returned. The directory is read again
-    in each call.
-    """
-    if study.store is None:
-        return [], []
-    results: list[Result] = []
-    problems: list[Problem] = []
-    for entry in _read_results(study.store):
-        if isinstance(entry, Problem):
-            problems.append(entry)
-        elif (
-            entry.signature.get("data") == study.benchmark.fingerprint
-            or result_kind(entry.task).tables == "metrics"
-        ):
-            results.append(entry)
-    return results, problems
-
-
-def _read_results(store: Store) -> Iterator[Result | Problem]:
-    if not store.folder.is_dir():
-        yield Problem(str(store.folder), None, "no such folder of results")
-        return
-    for path in sorted(store.folder.glob("*--*--*.json")):
-        try:
-            result = Result.from_document(json.loads(read_text(path)))
-            if not isinstance(result.signature, Mapping):
-                raise TypeError(result.signature)
-            yield result
-        except InputError as error:
-            yield from error.problems
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            message = "is not a result of giccs-eval; remove it, or name another folder"
-            yield Problem(str(path), None, message)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory, gettempdir, mkdtemp
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -28,10 +28,15 @@ __all__ = [
     "store_file",
     "store_results",
     "upload_files",
+    "without_folder",
 ]
 
 FOLDER_PREFIX = "giccs-explore-"
 """Prefix of the temporary directory of a session; each upload has its own subdirectory."""
+FOLDER = re.compile(
+    rf"(?:{re.escape(gettempdir())}[/\\]|[^\s'\"]*){FOLDER_PREFIX}\w+(?:[/\\]\w+)?(?:[/\\]|\b)"
+)
+"""The temporary directory of an upload in a text."""
 MAX_UPLOAD_MEGABYTES = 200
 MAX_UPLOAD_ROWS = 2_000_000
 FOLDER_KEY, FILES_KEY = "uploads: folder", "uploads: kept"
@@ -68,6 +73,17 @@ class Upload:
         """
         last = re.split(r"[/\\]", self.name)[-1].rpartition(".")[0]
         return re.sub(r"[^\w.-]+", "-", last).strip(".-")[:80] or "upload"
+
+
+def without_folder(text: object) -> str:
+    """Return a text, such as a path or a message, without the temporary directories of uploads.
+
+    >>> without_folder(f"{gettempdir()}/giccs-explore-a1_b/x7/judgments.csv:3: unknown item")
+    'judgments.csv:3: unknown item'
+    >>> without_folder("/tmp/giccs-explore-a1/x7")
+    ''
+    """
+    return FOLDER.sub("", str(text))
 
 
 def upload_files() -> tuple[dict[str, str], list[Problem]]:
@@ -156,8 +172,6 @@ def _store_result(upload: Upload, folder: Path) -> Path:
     _check(upload, "results")
     try:
         result = Result.from_document(json.loads(upload.content))
-        if not isinstance(result.signature, dict):
-            raise TypeError(result.signature)
         path = Store(folder).path(result.model, result.task, result.signature)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(Problem(upload.name, None, "is not a result of giccs-eval")) from None

@@ -12,13 +12,9 @@ import pytest
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
-from giccs.benchmark import Benchmark, read_benchmark, write_benchmark
+from giccs.benchmark import Benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
-from giccs.evaluation.run import run
-from giccs.measures.results import Store
-from giccs.models import open_model
-from giccs.tasks.pairwise import PairwiseSTS
-from giccs_app.explorer.study import index_in_judgments, load, results_of, stamp
+from giccs_app.explorer.study import index_in_judgments, load, stamp
 
 TURNS = (Turn("user", "Guten Tag"), Turn("system", "Ja?"))
 HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator\n"
@@ -132,47 +128,6 @@ def test_the_key_changes_with_a_file(benchmark, tmp_path):
     judgments_file(tmp_path, JUDGED + "t2,d,a,b,e,a,e,w2\n")
     assert stamp(benchmark, path) != before
     assert stamp(benchmark, None) == stamp(benchmark)
-
-
-def test_only_results_of_this_benchmark_are_found_and_new_ones_appear(tmp_path):
-    sample = read_benchmark("giccs-sample")
-    few = sample.first(3)
-    study = load(results=str(tmp_path))
-    store, task = Store(tmp_path), PairwiseSTS(resamples=0)
-    assert results_of(study) == ([], [])
-    list(run([open_model("baseline:char-ngram")], [task], few, store))
-    assert results_of(study) == ([], [])
-    list(run([open_model("baseline:char-ngram")], [task], sample, store))
-    results, problems = results_of(study)
-    assert [result.model for result in results] == ["baseline:char-ngram"]
-    assert problems == []
-    assert study.store.predictions(results[0]).height == 300
-
-
-NO_SIGNATURE = json.dumps(
-    {
-        "model": "m",
-        "task": "t",
-        "metrics": {},
-        "groups": [],
-        "signature": [],
-        "environment": {},
-        "seconds": 1,
-    }
-)
-
-
-@pytest.mark.parametrize("content", ["", "[]", NO_SIGNATURE, '{"model": 1}', "[" * 100_000, "\xff"])
-def test_a_broken_result_is_told_and_the_others_are_shown(tmp_path, content):
-    (tmp_path / "pairwise-sts--m--0.json").write_bytes(content.encode("latin-1"))
-    results, problems = results_of(load(results=str(tmp_path)))
-    assert results == []
-    assert "pairwise-sts--m--0.json" in problems[0].file
-
-
-def test_a_folder_of_results_that_is_not_there_is_told(tmp_path):
-    _, problems = results_of(load(results=str(tmp_path / "nowhere")))
-    assert "no such folder" in problems[0].message
 
 
 def test_items_come_in_the_benchmarks_order(benchmark):

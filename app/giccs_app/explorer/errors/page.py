@@ -22,6 +22,7 @@ from giccs_app.explorer.models.multiple_choice_page import (
 from giccs_app.explorer.models.selection import (
     PredictionTable,
     choose,
+    choose_data,
     choose_task,
     load_predictions,
     numbers,
@@ -44,12 +45,13 @@ MAX_RESAMPLED_ITEMS = 5_000_000
 
 def show(study: Study) -> None:
     """Show the errors of a model: residuals, or wrong answers."""
-    results = visible_results(study, COLUMNS)
-    if not results:
+    found = visible_results(study, COLUMNS)
+    if not found.results:
         return
-    task = choose_task(results)
-    task_results = [result for result in results if result.task == task]
-    (_show_residuals if result_kind(task).tables == "pairs" else _show_wrong)(study, task_results)
+    task = choose_task(found.results)
+    of_task = [result for result in found.results if result.task == task]
+    data_study, results = choose_data(study, found, of_task)
+    (_show_residuals if result_kind(task).tables == "pairs" else _show_wrong)(data_study, results)
 
 
 def _show_residuals(study: Study, results: list[Result]) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bws.tables import part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY
-from giccs.measures.results import Result, data_of, postprocess_warnings, setting_of
+from giccs.measures.results import Result, postprocess_warnings, setting_of
 from giccs.report.measured import TITLES
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
@@ -33,7 +33,6 @@ __all__ = ["metrics", "show_metrics", "subset_metrics"]
 
 def show_metrics(study: Study, results: list[Result]) -> None:
     """Show all models on one data set: one metric, all metrics, and the metric by subset."""
-    results = _choose_data_set(results)
     metric = _choose_metric(results)
     name = f"{results[0].task} {metric}"
     frame = leaderboard(results, metric).drop("history", "key")
@@ -93,28 +92,6 @@ def subset_metrics(results: Sequence[Result], metric: str, fields: tuple[str, ..
     ]
     key_columns = dict.fromkeys(("key", "model", "part"), pl.String)
     return pl.DataFrame(rows, schema={**key_columns, **NUMBERS})
-
-
-def _choose_data_set(results: Sequence[Result]) -> list[Result]:
-    """Return the results on the selected data set; show a widget if there are several data sets."""
-    by_content: dict[str, list[Result]] = {}
-    for result in results:
-        by_content.setdefault(str(result.signature.get("data", ""))[:12], []).append(result)
-    data_names = {content: data_of(group[0]) for content, group in by_content.items()}
-
-    def describe(content: str) -> str:
-        name = data_names[content]
-        is_unique = list(data_names.values()).count(name) == 1
-        return name if is_unique else f"{name} ({content[:6]})"
-
-    if len(by_content) == 1:
-        st.caption(f"{say('models.data_set')}: {literal(data_of(results[0]))}")
-        return list(results)
-    label = say("models.data_set")
-    options = sorted(by_content, key=describe)
-    return by_content[
-        links.selectbox("data_set", label, options, format_option=describe, quiet=True)
-    ]
 
 
 def _choose_metric(results: Sequence[Result]) -> str:

@@ -12,7 +12,7 @@ from giccs_app.explorer.models import multiple_choice_page as choosing
 from giccs_app.explorer.models import pairwise_page as scoring
 from giccs_app.explorer.models.figures_page import show_figures
 from giccs_app.explorer.models.metrics_page import show_metrics
-from giccs_app.explorer.models.selection import choose_task, visible_results
+from giccs_app.explorer.models.selection import choose_data, choose_task, visible_results
 from giccs_app.explorer.study import Study
 
 __all__ = ["show"]
@@ -42,10 +42,12 @@ VIEWS: Mapping[str, Mapping[str, View]] = {
 
 def show(study: Study) -> None:
     """Show the view given by the link."""
-    results = visible_results(study, VIEWS)
-    if not results:
+    found = visible_results(study, VIEWS)
+    if not found.results:
         return
-    task = choose_task(results)
+    task = choose_task(found.results)
+    of_task = [result for result in found.results if result.task == task]
+    data_study, results = choose_data(study, found, of_task)
     kind = result_kind(task).tables
     view = next(iter(VIEWS[kind]))
     if len(VIEWS[kind]) > 1:
@@ -55,4 +57,4 @@ def show(study: Study) -> None:
             list(VIEWS[kind]),
             format_option=lambda name: say(f"models.view_{name}"),
         )
-    VIEWS[kind][view](study, [result for result in results if result.task == task])
+    VIEWS[kind][view](data_study, results)

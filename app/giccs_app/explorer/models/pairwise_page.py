@@ -32,6 +32,7 @@ from giccs_app.explorer.models.selection import (
     titles,
 )
 from giccs_app.explorer.study import Study
+from giccs_app.explorer.uploads import without_folder
 
 __all__ = [
     "show_comparison",
@@ -321,7 +322,8 @@ def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
         with st.spinner(say("models.working")):
             ceiling = ceiling_of(study)
     except InputError as error:
-        st.caption(" ".join([say("models.no_ceiling"), *map(literal, error.problems)]))
+        reasons = [literal(without_folder(problem)) for problem in error.problems]
+        st.caption(" ".join([say("models.no_ceiling"), *reasons]))
         return None
     if ceiling is None:
         st.caption(say("models.no_judgments"))

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 import streamlit as st
 
 from bws.problems import InputError
-from giccs.measures.results import Result
+from giccs.benchmark import Benchmark
+from giccs.measures.results import Result, data_of, model_of
 from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
-from giccs_app.explorer.display import number_column, show_problems
+from giccs_app.explorer.display import number_column, show_problems, show_table
 from giccs_app.explorer.labels import current_language, keys, literal, say
 from giccs_app.explorer.models.data import key, names, read_predictions
-from giccs_app.explorer.study import Study, results_of
+from giccs_app.explorer.results import HiddenResult, StudyResults, on_subset, results_of
+from giccs_app.explorer.study import Study
+from giccs_app.explorer.uploads import without_folder
 
 __all__ = [
     "PredictionTable",
     "choose",
+    "choose_data",
     "choose_task",
     "choose_two",
     "history_name",
@@ -35,6 +39,10 @@ __all__ = [
 ]
 
 
+DATA_KEY_LENGTH = 12
+"""Number of digits of a fingerprint in a link."""
+
+
 @dataclass(frozen=True, eq=False)
 class PredictionTable:
     """The predictions of a result."""
@@ -44,30 +52,111 @@ class PredictionTable:
     """Cache key: path and modification time."""
 
 
-def visible_results(study: Study, kinds: Collection[str]) -> list[Result]:
-    """Return the results that a page can show; show the numbers of unreadable and unsupported ones.
+def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
+    """Return the results that a page can show; show which others the folder has, and why they are not shown.
 
     kinds: the values of `giccs.tasks.ResultKind.tables` that the page supports.
     """
     if study.store is None:
         st.info(say("models.no_folder"))
-        return []
-    folder = study.store.folder
-    results, problems = results_of(study)
-    if problems:
-        show_problems(say("models.broken", n=len(problems)), problems)
-    visible = [result for result in results if result_kind(result.task).tables in kinds]
-    files = sum(1 for _ in folder.glob("*--*--*.json")) if folder.is_dir() else 0
-    n_hidden = {
-        "models.elsewhere": files - len(results) - len(problems),
-        "models.other_tasks": len(results) - len(visible),
-    }
-    for label, n in n_hidden.items():
-        if n > 0:
-            st.caption(say(label, n=n))
-    if not visible and not problems:
-        st.info(say("models.none", folder=literal(folder), data=literal(study.benchmark.name)))
-    return visible
+        return StudyResults()
+    found = results_of(study)
+    if found.problems:
+        show_problems(say("models.broken", n=len(found.problems)), found.problems)
+    visible = tuple(result for result in found.results if result_kind(result.task).tables in kinds)
+    if n_other := len(found.results) - len(visible):
+        st.caption(say("models.other_tasks", n=n_other))
+    if found.hidden:
+        _show_hidden(study, found.hidden)
+    if not visible and not found.problems:
+        folder = without_folder(study.store.folder) or say("page.own_files")
+        data = without_folder(study.benchmark.name)
+        st.info(say("models.none", folder=literal(folder), data=literal(data)))
+    return replace(found, results=visible)
+
+
+def _show_hidden(study: Study, hidden: Sequence[HiddenResult]) -> None:
+    """Show the results on other data, each with the reason."""
+    shown_data = without_folder(study.benchmark.name)
+    rows = [
+        {
+            "model": model_of(each.result),
+            "task": each.result.task,
+            "data": data_of(each.result),
+            "reason": say(
+                f"models.hidden_{each.reason}",
+                data=data_of(each.result),
+                shown=shown_data,
+                shared=each.shared,
+                total=each.total,
+            ),
+        }
+        for each in hidden
+    ]
+    with st.expander(say("models.hidden", n=len(hidden)), icon=":material/visibility_off:"):
+        columns = titles("model", "reason") | {
+            "task": say("models.task"),
+            "data": say("models.data_set"),
+        }
+        show_table(pl.DataFrame(rows), "results not shown", column_config=columns)
+
+
+def choose_data(
+    study: Study, found: StudyResults, results: Sequence[Result]
+) -> tuple[Study, list[Result]]:
+    """Return the results on the selected data set, and the study of its items.
+
+    results: of one task, on the benchmark, parts of it, or data of the task. By default the benchmark or the
+    largest part is selected; a widget is shown if there are several data sets.
+    """
+    by_data: dict[str, list[Result]] = {}
+    for result in results:
+        by_data.setdefault(str(result.signature.get("data", "")), []).append(result)
+    parts = {data: part for data, part in (found.subsets or {}).items() if data in by_data}
+    labels = _data_labels(study, by_data, parts)
+    ordered = sorted(
+        by_data,
+        key=lambda data: (
+            data != study.benchmark.fingerprint,
+            -len(parts[data].items) if data in parts else 0,
+            labels[data],
+        ),
+    )
+    by_key = {data[:DATA_KEY_LENGTH]: data for data in ordered}
+    selected = ordered[0]
+    if len(ordered) > 1:
+        key = links.selectbox(
+            "data_set",
+            say("models.data_set"),
+            list(by_key),
+            format_option=lambda key: labels[by_key[key]],
+            quiet=True,
+        )
+        selected = by_key[key]
+    elif selected not in (*parts, study.benchmark.fingerprint):
+        st.caption(f"{say('models.data_set')}: {literal(labels[selected])}")
+    if selected not in parts:
+        return study, by_data[selected]
+    counts = {"n": len(parts[selected].dialogue_ids), "total": len(study.benchmark.dialogue_ids)}
+    name = literal(data_of(by_data[selected][0]))
+    st.caption(say("models.part_said", **counts, data=name))
+    return on_subset(study, parts[selected]), by_data[selected]
+
+
+def _data_labels(
+    study: Study, by_data: Mapping[str, Sequence[Result]], parts: Mapping[str, Benchmark]
+) -> dict[str, str]:
+    """Return the names of data sets by their fingerprints; equal names with the first digits of these."""
+    data_names = {data: data_of(results[0]) for data, results in by_data.items()}
+    labels: dict[str, str] = {}
+    for data, name in data_names.items():
+        if data in parts:
+            n, total = len(parts[data].dialogue_ids), len(study.benchmark.dialogue_ids)
+            name = f"{name} ({say('models.part', n=n, total=total)})"
+        elif [*data_names.values()].count(name) > 1:
+            name = f"{name} ({data[:6]})"
+        labels[data] = name
+    return labels
 
 
 def choose_task(results: Sequence[Result]) -> str:

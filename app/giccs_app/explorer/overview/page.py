@@ -17,6 +17,7 @@ from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.overview import data as frames
 from giccs_app.explorer.overview.charts import sizes_chart
 from giccs_app.explorer.study import Study
+from giccs_app.explorer.uploads import without_folder
 
 if TYPE_CHECKING:
     from bws.tables import ResultTable
@@ -170,7 +171,7 @@ def _show_description(study: Study) -> None:
         with st.spinner(say("overview.working")):
             lemmatiser, table = _description(study)
     except ValueError as error:  # no language, or a language without lemmas
-        st.info(say("overview.no_lemmas", why=literal(str(error))))
+        st.info(say("overview.no_lemmas", why=literal(without_folder(error))))
         return
     show_result(table, "description")
     st.caption(say("overview.lemmas_by", name=literal(lemmatiser)))

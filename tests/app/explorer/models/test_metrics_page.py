@@ -198,7 +198,9 @@ def test_without_numbers_there_is_no_chart(opened, tmp_path):
 def test_the_page_of_errors_leaves_them_out_and_says_so(opened, results):
     app = opened("--results", results, page="errors")
     n = len(list(Store(results).results()))
-    assert f"Results of tasks without a view in the explorer, not shown: {n}" in said(app)
+    assert f"Results of tasks with data of their own, shown on the page Models only: {n}" in said(
+        app
+    )
 
 
 def test_frames_by_hand():

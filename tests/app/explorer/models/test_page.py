@@ -230,8 +230,8 @@ def test_no_folder_no_results_and_other_data_are_sentences(opened, results, tmp_
     ]  # fmt: skip
     small.write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
     app = opened(results, data=small)
-    assert "earlier version of this benchmark, not shown: 6" in said(app)
-    assert not app.dataframe
+    assert "Results for other data, not shown: 6" in [element.label for element in app.expander]
+    assert shown(app)["reason"].str.starts_with("Other data: computed on giccs-sample").all()
 
 
 def test_one_result_of_one_dialogue_has_no_partner_parts_or_interval(opened, tmp_path):

@@ -91,6 +91,7 @@ model_name_option = option(
     giccs-report results --against giccs-paper
     giccs-report results --compare
     giccs-report results --figure differences=differences.svg --figure subsets=subsets.png
+    giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
     """,
 )
 @click.argument("folder", metavar="RESULTS_FOLDER")
@@ -130,9 +131,14 @@ model_name_option = option(
 @option(
     "--figure figures",
     "Also draw a figure: .svg, .png, .json. NAME: differences (of all pairs of models), subsets (heat map), "
-    "calibration (of multiple choice). Can be repeated.",
+    "calibration (of multiple choice), histories (with and without), prompts (range per model), ranks (in "
+    "one dialogue, by people and models), agreed (items on which people agree and a model fails; with "
+    "--judgments). Can be repeated.",
     multiple=True, callback=_figure_paths, metavar="NAME=FILE", show_default=False,
 )  # fmt: skip
+@click.option(
+    "--dialogue", metavar="ID", help="The dialogue of --figure ranks; with --data, items are texts."
+)
 @language_option
 def report(
     console: Console,
@@ -148,6 +154,7 @@ def report(
     lm_eval: str | None,
     mteb: str | None,
     figures: Sequence[tuple[str, str]],
+    dialogue: str | None,
     language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
@@ -157,8 +164,10 @@ def report(
     from giccs.report.setting_effects import effects_document, with_needed_predictions
     from giccs.tasks import result_kind
 
-    if data and not (judgments or recipe):
-        raise click.UsageError("--data requires --judgments or --against")
+    if dialogue and "ranks" not in dict(figures):
+        raise click.UsageError("--dialogue requires --figure ranks=FILE")
+    if data and not (judgments or recipe or dialogue):
+        raise click.UsageError("--data requires --judgments, --against or --dialogue")
     if recipe and judgments:
         raise click.UsageError("--against cannot be combined with --judgments")
     _check_style(style, model_names)
@@ -175,15 +184,22 @@ def report(
         raise click.UsageError("--language requires --mteb")
     names = _all_names(results, model_names, style)
     _export(console, results, lm_eval, mteb, language)
-    _draw(console, store, results, figures, names)
+    pairwise = [result for result in results if result_kind(result.task).has_ceiling]
+    judgments_and_data = (
+        None
+        if recipe or compare
+        else _load_judgments(console, pairwise, judgments, merge_variants, data)
+    )
+    if figures:
+        texts = _texts(data) if dialogue and data else None
+        predicted = _renamed([store.with_predictions(result) for result in results], names)
+        _draw(console, folder, predicted, figures, dialogue, texts, judgments_and_data)
     if recipe:
         _compare_published(console, results, recipe, data, style, names)
         return
     if compare:
         _compare_models(console, store, results, target, style, names)
         return
-    pairwise = [result for result in results if result_kind(result.task).has_ceiling]
-    judgments_and_data = _load_judgments(console, pairwise, judgments, merge_variants, data)
     ceiling = (
         cached_ceiling(folder, *judgments_and_data, console.note)
         if judgments_and_data
@@ -298,25 +314,36 @@ def _export(
         console.note(f"{len(write_mteb(results, mteb, language))} results written to {mteb}")
 
 
+def _texts(data: str) -> dict[str, str]:
+    """Return the utterance of each item of a benchmark."""
+    from giccs.benchmark import read_benchmark
+
+    return {item.item_id: item.utterance for item in read_benchmark(data).items}
+
+
 def _draw(
     console: Console,
-    store: Store,
+    folder: str,
     results: Sequence[Result],
     figures: Sequence[tuple[str, str]],
-    names: Mapping[str, str],
+    dialogue: str | None,
+    texts: Mapping[str, str] | None,
+    judgments_and_data: tuple[Judgments, Benchmark] | None,
 ) -> None:
-    if not figures:
-        return
+    """Write the figures of results with predictions."""
     from bws.figures import write_chart
+    from giccs.measures.judged_items import disagreement_of_items
     from giccs.report.figures import MissingFigureError, draw
 
-    predicted = _renamed([store.with_predictions(result) for result in results], names)
+    disagreement = None
+    if judgments_and_data and "agreed" in dict(figures):
+        disagreement = disagreement_of_items(*judgments_and_data)
     for name, path in figures:
         try:
-            chart = draw(name, predicted)
+            chart = draw(name, results, dialogue=dialogue, texts=texts, disagreement=disagreement)
         except MissingFigureError as error:
             message = f"no figure {name}: {error}"
-            raise InputError(Problem(str(store.folder), None, message)) from None
+            raise InputError(Problem(folder, None, message)) from None
         write_chart(chart, path)
         console.note(f"figure {name} written to {path}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import arguments, plain_table_options
+from bws.cli.options import arguments, figures_option, plain_table_options
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
 from bws.options import Choice
@@ -54,7 +54,7 @@ CSV_COLUMNS = (
     giccs-stats benchmark.jsonl --by source,n_turns --format latex
     giccs-stats dialogues.jsonl --language en
     giccs-stats sasaadi/GiCCS --mtld lexicalrichness
-    giccs-stats benchmark.jsonl --figure scores.svg
+    giccs-stats benchmark.jsonl --figure scores.svg --figure subsets=subsets.svg
     """,
 )
 @click.argument("data", metavar="DATA")
@@ -75,10 +75,9 @@ CSV_COLUMNS = (
     "LexicalRichness, as in the paper's Table 2.",
 )
 @plain_table_options("CSV has full precision, and no score distribution.")
-@click.option(
-    "--figure",
-    metavar="FILE",
-    help="Also draw the score distribution (Figure 1): .svg, .png, .json.",
+@figures_option(
+    "the score distribution (Figure 1)",
+    {"distribution": "the default", "subsets": "the distribution by each column of --by"},
 )
 def stats(
     console: Console,
@@ -87,7 +86,7 @@ def stats(
     language: str | None,
     mtld: str,
     style: TableStyle,
-    figure: str | None,
+    figures: Sequence[tuple[str, str]],
 ) -> None:
     """Describe the dialogues as in the paper's Table 2, and the scores as in its Figure 1.
 
@@ -97,17 +96,18 @@ def stats(
     """
     columns = _parse_columns(by)
     _require_packages("stats")
-    if figure:
+    if figures:
         _require_packages("charts")
-        check_chart_path(figure)
+    for _, path in figures:
+        check_chart_path(path)
     dataset = _read(data)
     lang = required_language(dataset.dialogues, data, language, "lemmas")
     lemmatiser = _lemmatiser(lang, data, console)
     console.warn(dataset.warnings)
     bins = distribution(dataset.scores) if dataset.scores else ()
-    if figure:
-        _draw(bins, figure, data, console)
-    elif not bins:
+    for name, path in figures:
+        _draw(name, path, dataset, columns, bins, data, console)
+    if not (figures or bins):
         console.note(f"{data}: dialogues without scores, so no score distribution")
     groups = describe(dataset.dialogues, lemmatiser, columns, console.progress, mtld)
     document = {
@@ -183,11 +183,32 @@ def _lemmatiser(lang: str, data: str, console: Console) -> Lemmatiser:
     return result
 
 
-def _draw(bins: Sequence[Bin], path: str, data: str, console: Console) -> None:
+def _draw(
+    name: str,
+    path: str,
+    dataset: _Data,
+    columns: Sequence[str],
+    bins: Sequence[Bin],
+    data: str,
+    console: Console,
+) -> None:
+    """Write Figure 1, or the distribution of the scores by each column."""
+    from giccs.report.figures.distributions import distribution_panels
+    from giccs.report.figures.panels import MissingFigureError, layout
+
     if not bins:
         raise InputError(Problem(data, None, "has no scores, which --figure requires"))
-    write_chart(score_distribution(bins), path)
-    console.note(f"Figure 1 written to {path}")
+    if name == "distribution":
+        write_chart(score_distribution(bins), path)
+        console.note(f"Figure 1 written to {path}")
+        return
+    values = {column: [GROUPINGS[column](item) for item in dataset.dialogues] for column in columns}
+    try:
+        panels = distribution_panels(values, dataset.scores)
+    except MissingFigureError as error:
+        raise InputError(Problem(data, None, f"no figure {name}: {error}")) from None
+    write_chart(layout(panels), path)
+    console.note(f"figure {name} written to {path}")
 
 
 def _signature(digest: str, lang: str, mtld: str) -> dict[str, Any]:

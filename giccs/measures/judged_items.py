@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bws.components import components
 from bws.problems import InputError, Problem
+from bws.raw_agreement import item_disagreement
 from bws.records import CanonicalJudgments, Judgments, normal_id
 from bws.scoring import Scale, score
 from bws.scoring.expected import expected_counting, expected_of_draws
@@ -33,6 +34,7 @@ __all__ = [
     "JudgedItems",
     "ModelledItems",
     "canonical_index",
+    "disagreement_of_items",
     "judged_items",
 ]
 
@@ -120,6 +122,16 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     return _with_dialogue_groups(
         JudgedItems(canonical, index, dialogue, original_index, method, scale)
     )
+
+
+def disagreement_of_items(judgments: Judgments, benchmark: Benchmark) -> dict[str, float]:
+    """Return the disagreement on each item of a benchmark (`bws.raw_agreement.item_disagreement`), by its id.
+
+    Raises InputError like `judged_items`.
+    """
+    values = item_disagreement(judgments)[judged_items(judgments, benchmark).original_index]
+    ids = [item.item_id for item in benchmark.items]
+    return dict(zip(ids, values.tolist(), strict=True))
 
 
 def canonical_index(

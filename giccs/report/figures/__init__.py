@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from giccs.report.figures.agreed import agreed_panels
 from giccs.report.figures.calibration import calibration_panels
 from giccs.report.figures.differences import difference_panels
+from giccs.report.figures.effects import history_panels, prompt_panels
 from giccs.report.figures.panels import MissingFigureError, Panel, layout
+from giccs.report.figures.ranks import rank_panels
 from giccs.report.figures.subsets import subset_panels
 
 if TYPE_CHECKING:
@@ -24,11 +27,13 @@ class FigureKind:
     """A figure of the results in a folder."""
 
     summary: str
-    panels: Callable[[Sequence[Result]], list[Panel]]
-    """Results with their predictions, as far as they exist -> panels; raises MissingFigureError with the
-    reason if there are none."""
+    panels: Callable[..., list[Panel]]
+    """Results with their predictions, as far as they exist, and `inputs` -> panels; raises
+    MissingFigureError with the reason if there are none."""
     columns: int = 1
     """Number of panels side by side."""
+    inputs: tuple[str, ...] = ()
+    """Further keyword arguments of `panels`, from the arguments of `draw`."""
 
 
 FIGURES: Mapping[str, FigureKind] = {
@@ -39,11 +44,32 @@ FIGURES: Mapping[str, FigureKind] = {
     "calibration": FigureKind(
         "confidence against correctness of multiple choice", calibration_panels, columns=2
     ),
+    "histories": FigureKind("without and with history, paired", history_panels, columns=2),
+    "prompts": FigureKind("range over the prompts of each model", prompt_panels),
+    "ranks": FigureKind(
+        "ranks in one dialogue by people and models", rank_panels, inputs=("dialogue", "texts")
+    ),
+    "agreed": FigureKind(
+        "items on which people agree and a model fails", agreed_panels, inputs=("disagreement",)
+    ),
 }
 """Name -> figure, for ``giccs-report --figure``."""
 
 
-def draw(name: str, results: Sequence[Result]) -> alt.TopLevelMixin:
-    """Return a figure of `FIGURES` for a file; raises MissingFigureError with a reason."""
+def draw(
+    name: str,
+    results: Sequence[Result],
+    *,
+    dialogue: str | None = None,
+    texts: Mapping[str, str] | None = None,
+    disagreement: Mapping[str, float] | None = None,
+) -> alt.TopLevelMixin:
+    """Return a figure of `FIGURES` for a file; raises MissingFigureError with a reason.
+
+    dialogue and texts (item id -> label): for ``ranks``; disagreement (item id -> share of judgments): for
+    ``agreed``.
+    """
+    given = {"dialogue": dialogue, "texts": texts, "disagreement": disagreement}
     kind = FIGURES[name]
-    return layout(kind.panels(results), kind.columns)
+    panels = kind.panels(results, **{each: given[each] for each in kind.inputs})
+    return layout(panels, kind.columns)

@@ -154,7 +154,9 @@ def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
     charts = [_titled(panel, width) for panel in panels]
     combined: Any = charts[0] if len(charts) == 1 else alt.concat(*charts, columns=columns)
     if len(charts) > 1:
-        combined = combined.resolve_scale(color="independent", shape="independent")
+        combined = combined.resolve_scale(
+            color="independent", shape="independent", strokeDash="independent"
+        )
     configured: alt.TopLevelMixin = combined.configure_axis(**FONT).configure_legend(**FONT)
     return configured
 

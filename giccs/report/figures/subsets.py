@@ -10,7 +10,7 @@ import polars as pl
 
 from bws.tables import part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
-from giccs.measures.results import Result, history_of, setting_of
+from giccs.measures.results import Result, history_of, setting_of, variant_of
 from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
@@ -27,7 +27,7 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["main_metric_of", "subset_chart", "subset_frame", "subset_panels"]
+__all__ = ["best_first", "main_metric_of", "subset_chart", "subset_frame", "subset_panels"]
 
 RAMP = ("#F2F7FC", "#08306B")
 """Colours of the lowest and the highest value."""
@@ -66,6 +66,14 @@ SCHEMA = {
 def main_metric_of(results: Sequence[Result]) -> str:
     """Return the metric that ranks the results of a task."""
     return result_kind(results[0].task).main_metric or next(iter(results[0].metrics))
+
+
+def best_first(results: Sequence[Result]) -> list[tuple[str, Result]]:
+    """Return the label and the result of pairwise results of one data set, the best model first."""
+    metric = main_metric_of(results)
+    ordered = sorted(results, key=lambda each: _sort_value(-each.metrics[metric].value))
+    labels = model_labels([(variant_of(result), history_of(result)) for result in ordered])
+    return list(zip(labels, ordered, strict=True))
 
 
 def subset_frame(

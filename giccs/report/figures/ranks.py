@@ -1,0 +1,201 @@
+"""Ranks of the items of one dialogue by people and by a model, as slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from bws.problems import suggestion
+from giccs.measures.results import Result
+from giccs.report.figures.panels import (
+    MissingFigureError,
+    Panel,
+    Titles,
+    results_by_data,
+    with_titles,
+)
+from giccs.report.figures.subsets import best_first
+from giccs.tasks import result_kind
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["rank_chart", "rank_frame", "rank_panels"]
+
+MAX_PANELS = 12
+"""Largest number of panels of one figure; those of the best models."""
+MAX_LABEL_CHARACTERS = 48
+CHARACTER_WIDTH, MAX_LABEL_WIDTH, MARGIN = 6.2, 270, 36
+"""Widths in pixels: of a character, of the longest label, and beside the points of the model."""
+DRAWING_WIDTH = 440
+DIRECTIONS = ("higher", "lower", "same")
+TITLES = {
+    "people": "people",
+    "model": "model",
+    "rank": "rank (1: most similar)",
+    "item": "item",
+    "score": "score",
+    "prediction": "prediction",
+    "rank_score": "rank by people",
+    "rank_prediction": "rank by the model",
+    "direction": "the model ranks it",
+    "higher": "higher",
+    "lower": "lower",
+    "same": "equally",
+}
+
+
+def rank_frame(
+    predictions: pl.DataFrame, dialogue: str, texts: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """Return one row per item of a dialogue, the most similar by the scores first.
+
+    predictions: item_id, dialogue_id, score, prediction. texts: item id -> label, by default the id.
+    Columns: item_id, item (label), score, prediction, rank_score, rank_prediction (1 for the highest value,
+    equal values have their mean rank), and direction (higher, lower or same: the model against the people).
+    Empty for an unknown dialogue.
+    """
+    of_dialogue = predictions.filter(pl.col("dialogue_id") == dialogue)
+    names = [(texts or {}).get(item, item) for item in of_dialogue["item_id"]]
+    return (
+        of_dialogue.select(
+            "item_id",
+            pl.Series("item", names, pl.String),
+            "score",
+            "prediction",
+            rank_score=pl.col("score").rank("average", descending=True),
+            rank_prediction=pl.col("prediction").rank("average", descending=True),
+        )
+        .with_columns(
+            direction=pl.when(pl.col("rank_prediction") < pl.col("rank_score"))
+            .then(pl.lit("higher"))
+            .when(pl.col("rank_prediction") > pl.col("rank_score"))
+            .then(pl.lit("lower"))
+            .otherwise(pl.lit("same"))
+        )
+        .sort("rank_score", maintain_order=True)
+    )
+
+
+def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+    """Return a line per item from its rank by people to its rank by a model.
+
+    frame: as returned by `rank_frame`, with at least one row. Colour and dashes show the direction. The
+    labels of items with equal scores are joined.
+    """
+    import altair as alt
+
+    from bws.figures import BLUE, VERMILION
+    from bws.study_charts import GREY
+
+    labels = with_titles(TITLES, titles)
+    rows = [
+        {**row, "side": side, "rank": row[name], "direction": labels[row["direction"]]}
+        for row in frame.to_dicts()
+        for side, name in enumerate(("rank_score", "rank_prediction"))
+    ]
+    names = _joined_labels(frame)
+    longest = max(len(row["item"]) for row in names)
+    left = min(CHARACTER_WIDTH * longest + 16, MAX_LABEL_WIDTH)
+    slope = DRAWING_WIDTH - left - MARGIN
+    x = alt.X("side:Q", title=None).axis(
+        values=[0, 1],
+        labelExpr=f"datum.value ? {_quoted(labels['model'])} : {_quoted(labels['people'])}",
+        grid=False,
+        orient="top",
+        domain=False,
+        labelFontSize=12,
+    )
+    y = alt.Y("rank:Q", title=labels["rank"]).scale(
+        domain=[len(frame) + 0.5, 0.5], nice=False, zero=False
+    )
+    y = y.axis(format="d", grid=False, values=list(range(1, len(frame) + 1)))
+    domain = [labels[name] for name in DIRECTIONS]
+    legend = alt.Legend(
+        orient="bottom",
+        title=labels["direction"],
+        labelLimit=200,
+        symbolType="stroke",
+        symbolSize=300,
+        symbolStrokeWidth=3,
+    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=x.scale(domain=[-left / slope, 1 + MARGIN / slope], nice=False),
+        y=y,
+        detail="item_id:N",
+        color=alt.Color("direction:N", legend=legend).scale(
+            domain=domain, range=[BLUE, VERMILION, GREY]
+        ),
+        tooltip=[
+            alt.Tooltip("item:N", title=labels["item"]),
+            *(
+                alt.Tooltip(f"{name}:Q", title=labels[name], format=".3~f")
+                for name in ("score", "rank_score", "prediction", "rank_prediction")
+            ),
+        ],
+    )
+    dash = alt.StrokeDash("direction:N", legend=legend).scale(
+        domain=domain, range=[[1, 0], [6, 3], [2, 2]]
+    )
+    text = alt.Chart(alt.InlineData(values=names)).mark_text(
+        align="right", dx=-9, fontSize=12, limit=MAX_LABEL_WIDTH
+    )
+    layers = [
+        base.mark_line(strokeWidth=2).encode(strokeDash=dash),
+        base.mark_circle(size=60, opacity=1),
+        text.encode(x=alt.datum(0), y="rank:Q", text="item:N", tooltip="full:N"),
+    ]
+    return alt.LayerChart(layer=layers).properties(height=max(34 * len(frame), 120))
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _joined_labels(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return the label at each rank by people."""
+    rows = []
+    for (rank,), group in frame.group_by("rank_score", maintain_order=True):
+        full = " / ".join(" ".join(text.split()) for text in group["item"])
+        cut = full if len(full) <= MAX_LABEL_CHARACTERS else f"{full[: MAX_LABEL_CHARACTERS - 1]}…"
+        rows.append({"rank": rank, "item": cut, "full": full})
+    return rows
+
+
+def rank_panels(
+    results: Sequence[Result], dialogue: str | None = None, texts: Mapping[str, str] | None = None
+) -> list[Panel]:
+    """Return a panel per pairwise result with predictions of a dialogue, the best model first."""
+    if not dialogue:
+        raise MissingFigureError("it is of one dialogue, which --dialogue specifies")
+    pairwise = [result for result in results if result_kind(result.task).tables == "pairs"]
+    known: set[str] = set()
+    panels: list[Panel] = []
+    missing: list[str] = []
+    for title, of_data in results_by_data(pairwise):
+        for name, result in best_first(of_data):
+            if result.predictions is None:
+                missing.append(f"{name}: its predictions are missing")
+                continue
+            known |= set(result.predictions["dialogue_id"])
+            frame = rank_frame(result.predictions, dialogue, texts)
+            if len(frame) >= 2:
+                heading = f"{title}, {dialogue}: people and {name}"
+                panels.append(Panel(heading, rank_chart(frame), frame))
+    if not panels:
+        raise MissingFigureError(_reason(dialogue, known, missing))
+    notes = [f"Not shown: {reason}." for reason in missing]
+    if len(panels) > MAX_PANELS:
+        notes.append(f"Not shown: {len(panels) - MAX_PANELS} panels of less accurate models.")
+    first = panels[0]
+    return [Panel(first.title, first.chart, first.frame, notes), *panels[1:MAX_PANELS]]
+
+
+def _reason(dialogue: str, known: set[str], missing: Sequence[str]) -> str:
+    if dialogue in known:
+        return f"dialogue {dialogue!r} has a single item"
+    if known:
+        return f"unknown dialogue {dialogue!r}{suggestion(dialogue, sorted(known))}"
+    return "; ".join(missing) or "no results of pairs of utterances"

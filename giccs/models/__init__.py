@@ -257,9 +257,9 @@ def _compressed(model: Model, options: ModelOptions) -> Model:
     if not isinstance(model, VectorModel):
         used = " and ".join(flag for flag, value in flags.items() if value)
         raise _unsupported(model.name, used, "returns no vectors")
-    from giccs.models.compression import CompressedModel
+    from giccs.models.compression import compressed
 
-    return CompressedModel(model, options.dimensions, options.embeddings)
+    return compressed(model, options.dimensions, options.embeddings)
 
 
 def _unsupported(name: str, flag: str, reason: str) -> UnsupportedOptionError:

@@ -15,11 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import PairModel, SidedModel, TextPairModel, VectorModel
+from giccs.models.abilities import (
+    PairModel,
+    ServedModel,
+    SidedModel,
+    TextPairModel,
+    VectorModel,
+)
 from giccs.models.encoding import row_cosines, side_vectors
 from giccs.progress import Progress
 
-__all__ = ["CompressedModel", "quantised", "truncated"]
+__all__ = ["CompressedModel", "compressed", "quantised", "truncated"]
 
 Vectors = NDArray[np.float32]
 CALIBRATION = "int8, ranges of the encoded texts"
@@ -93,6 +99,22 @@ class CompressedModel(PairModel, SidedModel, TextPairModel):
                 raise InputError(Problem(self.name, None, message))
             vectors = truncated(vectors, self._dimensions)
         return quantised(vectors, self._embeddings)
+
+
+class CompressedServedModel(CompressedModel, ServedModel):
+    """A `CompressedModel` on a server, with the requests and the cost of the server's model."""
+
+    _model: ServedModel  # type: ignore[assignment]
+
+    def usage(self) -> str:
+        """Return requests, tokens and cost of the last call as one line."""
+        return self._model.usage()
+
+
+def compressed(model: VectorModel, dimensions: int | None, embeddings: str) -> CompressedModel:
+    """Return a model with truncated and quantised vectors."""
+    kind = CompressedServedModel if isinstance(model, ServedModel) else CompressedModel
+    return kind(model, dimensions, embeddings)
 
 
 def truncated(vectors: Vectors, dimensions: int) -> Vectors:

@@ -509,6 +509,9 @@ def test_the_command_evaluates_it_and_reports_tokens_and_price(hostile, minilm, 
     sent = len(hostile.seen)
     again = CliRunner().invoke(evaluate, [*call, "--budget", "0", "--force"])
     assert (again.exit_code, len(hostile.seen)) == (0, sent)
+    compressed = CliRunner().invoke(evaluate, [*call, "--budget", "0", "--embeddings", "int8"])
+    assert compressed.exit_code == 0, compressed.stderr
+    assert re.search(r"embeddings:minilm: 36 requests, 36 from the cache", compressed.stderr)
     history = CliRunner().invoke(evaluate, [*call, "--budget", "0", "--history", "with"])
     assert history.exit_code == 2
     assert "the budget is used up: the next request may cost" in history.stderr

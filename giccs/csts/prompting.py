@@ -49,7 +49,7 @@ from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import Estimate, Floats, interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskKind, TaskOptions
+from giccs.tasks import ResultKind, TaskKind, TaskOptions
 from giccs.tasks.refusals import no_generation_reason
 
 if TYPE_CHECKING:
@@ -350,6 +350,7 @@ def open_tasks(options: TaskOptions) -> list[Prompting]:
 TASK = TaskKind(
     open_tasks,
     option_names=("split", "answers", "instruction", "shots", "examples", "chat_template"),
+    results=ResultKind("metrics", item_columns=("value", "label")),
 )
 
 

@@ -137,6 +137,7 @@ class ConditionalSimilarity:
                     "uid": [row.uid for row in rows],
                     "prediction": prediction,
                     **data.label_columns(),
+                    **data.text_columns(),
                 }
             ),
         )

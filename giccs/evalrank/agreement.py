@@ -38,7 +38,7 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskKind, TaskOptions
+from giccs.tasks import ResultKind, TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
 if TYPE_CHECKING:
@@ -374,5 +374,6 @@ def _sentence_similarity(options: TaskOptions) -> list[Agreement]:
     ]
 
 
-WORD_SIMILARITY = TaskKind(_word_similarity, option_names=("similarity",))
-SENTENCE_SIMILARITY = TaskKind(_sentence_similarity, option_names=("similarity",))
+RESULTS = ResultKind("metrics", item_columns=("prediction", "score"))
+WORD_SIMILARITY = TaskKind(_word_similarity, ("similarity",), RESULTS)
+SENTENCE_SIMILARITY = TaskKind(_sentence_similarity, ("similarity",), RESULTS)

@@ -23,7 +23,7 @@ from giccs.measures.metrics import interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import TaskKind, TaskOptions
+from giccs.tasks import ResultKind, TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
 __all__ = ["SENTENCES", "WORDS", "EvalRank"]
@@ -136,7 +136,8 @@ def _make_task_kind(level: Level) -> TaskKind:
         similarity = cast(Similarity, options.similarity)
         return [EvalRank(level, similarity, options.reference, options.seed)]
 
-    return TaskKind(open_tasks, option_names=("similarity", "reference"))
+    ranks = ResultKind("metrics", item_columns=("rank", ""))
+    return TaskKind(open_tasks, option_names=("similarity", "reference"), results=ranks)
 
 
 SENTENCES, WORDS = _make_task_kind("sentence"), _make_task_kind("word")

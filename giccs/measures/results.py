@@ -344,7 +344,10 @@ class Store:
             yield result
 
     def predictions(self, result: Result) -> polars.DataFrame:
-        """Return the table of a result's predictions; raise InputError if it does not match its digest."""
+        """Return the table of a result's predictions.
+
+        Raises InputError if the file is missing or does not match its digest.
+        """
         path = self.path(result.model, result.task, result.signature)
         table = path.with_suffix(".parquet")
         try:
@@ -356,6 +359,9 @@ class Store:
             return read_table(table)
         except InputError:
             raise
+        except FileNotFoundError:
+            message = "is missing; compute it again with --force"
+            raise InputError(Problem(str(table), None, message)) from None
         except (ValueError, AttributeError, RecursionError) as error:
             message = f"contains no readable predictions ({error})"
             raise InputError(Problem(str(table), None, message)) from None

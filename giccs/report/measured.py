@@ -176,8 +176,8 @@ def _reasons(results: Sequence[Result], main_metric: str) -> list[str]:
 def _tie_remarks(results: Sequence[Result], main_metric: str) -> Iterator[str]:
     """Yield remarks on the value of a metric if all ties were counted against it."""
     for result in results:
-        estimate = result.metrics[main_metric]
-        if ties := estimate.extra.get("ties") if "pessimistic" in estimate.extra else 0:
+        estimate = result.metrics.get(main_metric)
+        if estimate and "pessimistic" in estimate.extra and (ties := estimate.extra.get("ties")):
             value = estimate.extra["pessimistic"]
             title = TITLES.get(main_metric, main_metric)
             pessimistic = f"{title} with all ties counted against it: {value:.3f}"

@@ -223,6 +223,9 @@ class ResultKind:
     """Metrics for comparing pairs of models; see `giccs.report.model_comparison`."""
     has_ceiling: bool = False
     """Whether the noise ceiling of the benchmark limits the metrics."""
+    item_columns: tuple[str, str] = ("prediction", "label")
+    """Columns of the predictions with the predicted and the true value of an item, for the largest errors;
+    the second is empty for ranks of true answers, of which 1 is the best."""
 
 
 PAIR_SCORES = ResultKind("pairs", "spearman", ("spearman", "rank_spearman"), has_ceiling=True)

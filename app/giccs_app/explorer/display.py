@@ -16,8 +16,8 @@ import streamlit as st
 
 from bws.command import json_ready
 from bws.problems import Problem
-from bws.tables import Interval, ResultTable
-from giccs_app.explorer.labels import current_language, literal, say
+from bws.tables import Interval, NumberText, ResultTable
+from giccs_app.explorer.labels import current_language, keys, literal, local_numbers, say
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
@@ -70,29 +70,40 @@ AVATARS = {"user": ":material/person:", "system": ":material/support_agent:"}
 MAX_PROBLEMS_SHOWN = 10
 
 
-def show_result(table: ResultTable, name: str) -> None:
+def show_result(
+    table: ResultTable,
+    name: str,
+    titles: Mapping[str, str] | None = None,
+    offered: pl.DataFrame | None = None,
+) -> None:
     """Show a table of results with its notes, and offer the numbers as CSV and JSON.
 
-    name: name of the files; unique on the page.
+    name: name of the files; unique on the page. titles: of columns, by default the labels ``tables.KEY``, or
+    the titles in the table for other keys. offered: content of the files, by default that of the table.
     """
     frame, specs = table.to_frame("polars"), {column.key: column.spec for column in table.columns}
     texts = [
-        pl.Series(column.key, [column.text(cell, "–") for cell in cells])
+        pl.Series(column.key, [local_numbers(column.text(cell, "–")) for cell in cells])
         for column, *cells in zip(table.columns, *table.rows, strict=True)
-        if any(isinstance(cell, Interval) for cell in cells)
+        if any(isinstance(cell, Interval | NumberText) for cell in cells)
     ]
     limits = [f"{text.name}_{limit}" for text in texts for limit in ("low", "high")]
     subset_columns = [key for key in frame.columns if key not in (*specs, *limits)]
     filled = pl.col(subset_columns).cast(pl.String).fill_null(say("page.all"))
-    table_frame = frame.drop(limits).with_columns(filled, *texts)
-    number, column_type = number_column, st.column_config.Column
+    table_frame = frame.drop(limits, strict=False).with_columns(filled, *texts)
+    known = keys(current_language())
+    headers = {column.key: column.header for column in table.columns}
+    headers |= {
+        key: say(f"tables.{key}") for key in table_frame.columns if f"tables.{key}" in known
+    }
+    headers |= titles or {}
     config = {
-        key: number(say(f"tables.{key}"), format=f"%{specs[key]}")
+        key: number_column(headers[key], format=f"%{specs[key]}")
         if kind.is_float()
-        else column_type(say(f"tables.{key}"))
+        else st.column_config.Column(headers[key])
         for key, kind in table_frame.schema.items()
     }
-    show_table(table_frame, name, frame, column_config=config)
+    show_table(table_frame, name, frame if offered is None else offered, column_config=config)
     cells = (cell for row in table.rows for cell in row)
     long_texts = [cell for cell in cells if isinstance(cell, str) and len(cell) > MAX_TEXT_LENGTH]
     for text in (*long_texts, *table.notes):

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bws.files import write_judgments
-from bws.problems import InputError
+from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.benchmark import write_benchmark
 from giccs.benchmark.files import known_terms
@@ -87,6 +87,9 @@ def write_space(
     exists and is not empty.
     """
     study = load(data, judgments, results)
+    if study.task_data is not None:
+        message = f"data of {', '.join(study.task_data.tasks)}; expected a benchmark of dialogues"
+        raise InputError(Problem(data, None, message))
     found = results_of(study)
     if found.problems or study.problems:
         raise InputError([*study.problems, *found.problems])

@@ -16,7 +16,7 @@ from giccs_app.explorer import links
 from giccs_app.explorer.caching import study_of
 from giccs_app.explorer.display import show_problems
 from giccs_app.explorer.labels import LANGUAGES, literal, say
-from giccs_app.explorer.study import Study
+from giccs_app.explorer.study import Study, TaskData
 from giccs_app.explorer.uploads import upload_files
 
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
@@ -36,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         study = _load_study(_parsed(arguments))
         _show_notes(study)
-        import_module(f"giccs_app.explorer.{name}.page").show(study)
+        if study.task_data is not None:
+            _show_task_data(study.benchmark.name, study.task_data)
+        if study.task_data is None or name == "models":
+            import_module(f"giccs_app.explorer.{name}.page").show(study)
     except InputError as error:
         show_problems(say("page.cannot_read"), error.problems)
     with warnings:
@@ -86,6 +89,11 @@ def _load_study(arguments: argparse.Namespace) -> Study:
 
 def _short_name(path: str) -> str:
     return path if path == SAMPLE else Path(path).name or path
+
+
+def _show_task_data(data: str, task_data: TaskData) -> None:
+    tasks = ", ".join(map(literal, task_data.tasks))
+    st.info(say("page.task_data", data=literal(_short_name(data)), tasks=tasks))
 
 
 def _show_notes(study: Study) -> None:

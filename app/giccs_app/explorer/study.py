@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
@@ -24,9 +25,11 @@ from bws.simulation import is_simulated
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Turn
 from giccs.measures.results import Store
+from giccs.tasks import open_tasks, result_kind, task_names
 
 __all__ = [
     "Study",
+    "TaskData",
     "index_in_judgments",
     "load",
     "stamp",
@@ -43,11 +46,22 @@ ROUNDING = 0.005 + 1e-9
 """Tolerance for scores written with two decimals."""
 
 
+@dataclass(frozen=True)
+class TaskData:
+    """Data of tasks that are not a benchmark of dialogues."""
+
+    tasks: tuple[str, ...]
+    """Tasks that read the data."""
+    fingerprints: frozenset[str]
+    """Contents of the data as the tasks read them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Study:
     """Everything that the pages show."""
 
     benchmark: Benchmark
+    """Without items for the data of other tasks, see `task_data`."""
     items: pl.DataFrame
     """One row per item, in the order of the benchmark: item_id, dialogue_id, source, domain, n_turns,
     last_turn, utterance_id, utterance, score; with judgments also low, high (95 % intervals as in bws-score),
@@ -64,8 +78,16 @@ class Study:
     """Reasons why intervals are approximate or missing."""
     key: str = ""
     """Cache key; changes if the benchmark or the judgments change."""
+    task_data: TaskData | None = None
     matches: dict[object, Any] = field(default_factory=dict, repr=False)
     """Cache of `giccs_app.explorer.results`."""
+
+    @property
+    def fingerprints(self) -> frozenset[str]:
+        """Fingerprints of the data that are shown."""
+        if self.task_data is not None:
+            return self.task_data.fingerprints
+        return frozenset([self.benchmark.fingerprint])
 
     @property
     def is_simulated(self) -> bool:
@@ -95,14 +117,14 @@ def load(
 ) -> Study:
     """Read a study; giccs-sample includes its judgments.
 
-    Raises InputError if the benchmark cannot be read. Other unreadable files are skipped and reported in
-    `Study.problems`.
+    Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are
+    skipped and reported in `Study.problems`.
 
     >>> study = load()
     >>> study.items.columns[-6:], study.is_simulated
     (['low', 'high', 'appearances', 'best', 'worst', 'disagreement'], True)
     """
-    benchmark = read_benchmark(data)
+    benchmark, task_data = _read_data(data)
     problems: list[Problem] = []
     try:
         source_judgments = _judgments(data, judgments)
@@ -114,7 +136,9 @@ def load(
     except InputError as error:
         store = None
         problems += error.problems
-    study = Study(benchmark, items_of(benchmark), source_judgments, store, ledger)
+    study = Study(
+        benchmark, items_of(benchmark), source_judgments, store, ledger, task_data=task_data
+    )
     key = stamp(data, judgments)
     if source_judgments is None:
         return replace(study, problems=tuple(problems), key=key)
@@ -131,6 +155,30 @@ def load(
         interval_notes=tuple(scores.notes),
         key=key,
     )
+
+
+def _read_data(data: str) -> tuple[Benchmark, TaskData | None]:
+    """Return the benchmark; one without items, and the tasks, for the data of other tasks."""
+    try:
+        return read_benchmark(data), None
+    except InputError:
+        task_data = _task_data(data)
+        if task_data is None:
+            raise
+        return Benchmark(data, ()), task_data
+
+
+def _task_data(data: str) -> TaskData | None:
+    """Return which tasks with data of their own (`giccs.tasks.METRICS`) read a file, folder or sample."""
+    fingerprints: dict[str, str] = {}
+    for name in task_names():
+        if result_kind(name).tables != "metrics":
+            continue
+        (task, *_) = open_tasks(name)
+        if Path(data).exists() or data == task.default_data:
+            with suppress(InputError, OSError):
+                fingerprints[name] = task.read(data).fingerprint
+    return TaskData(tuple(fingerprints), frozenset(fingerprints.values())) if fingerprints else None
 
 
 def _scores(judgments: Judgments) -> Scores:

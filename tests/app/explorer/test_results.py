@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
+from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import run
@@ -15,9 +16,11 @@ from giccs.measures.results import Result, Store
 from giccs.models import open_model
 from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
+from giccs.tasks import open_tasks
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.results import on_subset, results_of
+from giccs_app.explorer.space import write_space
 from giccs_app.explorer.study import load
 
 
@@ -208,6 +211,44 @@ def test_messages_do_not_show_the_folder_of_uploads(opened, tmp_path):
         for table in app.dataframe:
             assert not table.value.astype(str).stack().str.contains("giccs-explore-a1").any()
     assert "mine.jsonl" in said(app)
+
+
+def test_data_of_another_task_are_explained_and_their_results_shown(opened, tmp_path):
+    (csts,) = open_tasks("csts")
+    model = open_model("baseline:char-ngram")
+    for data in (csts.read("csts-sample").first(9), csts.read("csts-sample")):
+        list(run([model], [csts], data, Store(tmp_path)))
+    pairwise(SAMPLE, tmp_path)
+    arguments = ("--data", "csts-sample", "--results", tmp_path)
+    for page in ("overview", "dialogues", "annotation", "errors"):
+        app = opened(*arguments, page=page)
+        assert (
+            "`csts-sample` has no dialogues: it is data of the tasks `csts`, `csts-prompt`"
+            in said(app)
+        )
+        assert not app.error
+        assert not app.dataframe
+    app = opened(*arguments, page="models", task="csts")
+    assert "shown is csts-sample" in app.dataframe[0].value["reason"][0]
+    (widget,) = [each for each in app.selectbox if each.key == "data_set"]
+    assert widget.value == csts.read("csts-sample").fingerprint[:12]
+    assert app.dataframe[1].value["n"].to_list() == [120]
+    assert "keine Dialoge" in said(opened(*arguments, lang="de"))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "sentence1,sentence2\na,b\n"])
+def test_a_broken_benchmark_is_not_data_of_another_task(opened, tmp_path, content):
+    data = tmp_path / "broken.jsonl"
+    data.write_text(content)
+    app = opened("--data", data)
+    assert "broken.jsonl" in app.error[0].value
+    assert "has no dialogues" not in said(app)
+
+
+def test_a_space_needs_a_benchmark(tmp_path):
+    with pytest.raises(InputError, match="data of csts, csts-prompt; expected a benchmark"):
+        write_space(tmp_path / "space", "csts-sample")
+    assert not (tmp_path / "space").exists()
 
 
 def test_a_missing_folder_of_results_is_named(tmp_path):

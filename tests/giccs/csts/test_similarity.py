@@ -91,8 +91,10 @@ def test_rows_without_a_label_are_left_out_and_counted(tmp_path):
     assert "1 of 5 rows have no label" in message
     model = Recorder(np.array([0.9, 0.1, 0.5]))
     table = evaluate_task(task(), model, data).predictions
-    assert table.columns == ["uid", "prediction", "label"]
-    assert table.rows() == [("0", 0.9, 5), ("1", 0.1, 1), ("2", 0.5, 3)]
+    texts = ["sentence1", "sentence2", "condition"]
+    assert table.columns == ["uid", "prediction", "label", *texts]
+    assert table["sentence2"].to_list() == [row.sentence2 for row in data.instances]
+    assert table[:, :3].rows() == [("0", 0.9, 5), ("1", 0.1, 1), ("2", 0.5, 3)]
 
 
 def test_only_the_split_is_read():

@@ -6,6 +6,7 @@ The texts are in ``LANGUAGE/PART.toml``; a key is ``PART.KEY``: ``say("dialogues
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import resources
 
@@ -18,6 +19,7 @@ __all__ = [
     "format_number",
     "keys",
     "literal",
+    "local_numbers",
     "say",
     "text_of",
 ]
@@ -59,6 +61,17 @@ def format_number(value: float, spec: str, language: str = "") -> str:
     """
     text = format(value, spec)
     return text.translate(GERMAN_SEPARATORS) if (language or current_language()) == "de" else text
+
+
+def local_numbers(text: str, language: str = "") -> str:
+    """Return a text with numbers and intervals with the separators of a language, by default the current one.
+
+    >>> local_numbers("0.108 [-0.012, 0.225]", "de"), local_numbers("0.108 [-0.012, 0.225]", "en")
+    ('0,108 [-0,012; 0,225]', '0.108 [-0.012, 0.225]')
+    """
+    if (language or current_language()) != "de":
+        return text
+    return re.sub(r"(?<=\d)\.(?=\d)", ",", text.replace(", ", "; "))
 
 
 def keys(language: str) -> frozenset[str]:

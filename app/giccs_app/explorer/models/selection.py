@@ -117,7 +117,7 @@ def choose_data(
     ordered = sorted(
         by_data,
         key=lambda data: (
-            data != study.benchmark.fingerprint,
+            data not in study.fingerprints,
             -len(parts[data].items) if data in parts else 0,
             labels[data],
         ),

@@ -1,7 +1,9 @@
 """Every task on the page "Models": results of small models, and of tasks that are not installed."""
 
 import itertools
+import json
 import math
+import shutil
 
 import numpy as np
 import polars as pl
@@ -9,10 +11,12 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
+from bws.tables import part_name
 from giccs.evaluation.run import run
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 from giccs.models import open_model
+from giccs.report.measured import metric_tables
 from giccs.tasks import TASKS, TaskOptions, open_tasks, result_kind
 from giccs_app.explorer.models import metrics_page
 from giccs_app.explorer.models.data import key
@@ -109,25 +113,58 @@ def open_task(opened, folder, task, **link):
     return opened("--results", folder, **link)
 
 
+def of_task(folder, task):
+    return [result for result in Store(folder).results() if result.task == task]
+
+
 @pytest.mark.parametrize("task", OTHERS)
-def test_every_task_is_shown_with_its_main_metric_first(opened, results, task):
+def test_every_task_has_the_tables_of_the_report(opened, results, task):
     app = open_task(opened, results, task)
     assert not app.warning
-    shown, every, *_ = tables(app)
-    own = [result for result in Store(results).results() if result.task == task]
-    main = next(iter(own[0].metrics))
-    values = sorted((one.metrics[main].value for one in own), reverse=main != "alignment")
-    assert shown["value"].to_list() == pytest.approx(values)
-    assert {column for one in own for column in one.metrics} == set(every.columns[2:])
+    expected = metric_tables(of_task(results, task))
+    for shown, table in zip(tables(app), expected, strict=False):
+        assert shown.columns == [column.key for column in table.columns]
+        assert [[str(cell) for cell in row] for row in shown.rows()] == table.text_rows(missing="–")
     assert len(app.get("vega_lite_chart")) >= 1
+    assert "All" not in said(app)
 
 
 @pytest.mark.parametrize("task", OTHERS)
 def test_in_german(opened, results, task):
     app = open_task(opened, results, task, lang="de")
-    assert "Alle Maße" in [one.value for one in app.subheader]
+    cells = [cell for cell in tables(app)[0].row(0) if isinstance(cell, str) and "[" in cell]
+    assert cells
+    assert not any("." in cell for cell in cells)
     (metric,) = [one for one in app.selectbox if one.key == "any_metric"]
     assert metric.label == "Maß"
+
+
+COLUMNS_OF_ITEMS = {
+    "csts": ["error", "uid", "prediction", "label", "sentence1", "sentence2", "condition"],
+    "csts-prompt": ["error", "uid", "prompt", "answer", "value", "valid", "label"],
+    "evalrank-sentence": ["error", "anchor", "positive", "rank", "rank_pessimistic", "similarity"],
+    "sentence-similarity": ["error", "set", "text1", "text2", "prediction", "score"],
+}
+
+
+@pytest.mark.parametrize("task", COLUMNS_OF_ITEMS)
+def test_the_items_with_the_largest_errors_of_a_model(opened, results, task):
+    (result, *_) = of_task(results, task)
+    app = open_task(opened, results, task, model=key(result))
+    items = tables(app)[-1]
+    assert items.columns == COLUMNS_OF_ITEMS[task]
+    assert items["error"].abs().is_sorted(descending=True)
+    assert len(items) <= len(Store(results).predictions(result))
+    assert "Items with the largest errors" in [one.value for one in app.subheader]
+
+
+def test_missing_predictions_are_named(opened, results, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "results")
+    for path in folder.glob("csts--*.parquet"):
+        path.unlink()
+    app = open_task(opened, folder, "csts")
+    assert ".parquet" in app.error[0].value
+    assert tables(app)[0].columns[0] == "model"
 
 
 def test_all_tasks_can_be_chosen(opened, results):
@@ -138,31 +175,27 @@ def test_all_tasks_can_be_chosen(opened, results):
 
 def test_less_can_be_better(opened, results):
     app = open_task(opened, results, "uniformity", any_metric="uniformity")
-    assert tables(app)[0]["value"].is_sorted()
+    values = [float(cell.split()[0]) for cell in tables(app)[0]["uniformity"]]
+    assert values == sorted(values)
     assert "Lower is better" in said(app)
 
 
 def test_settings_tell_results_of_one_model_apart(opened, results):
-    models = tables(open_task(opened, results, "csts"))[0]["model"].to_list()
-    assert sorted(models) == ["few (bi)", "few (bi, no condition)", "many"]
+    table = tables(open_task(opened, results, "csts"))[0]
+    rows = sorted(table.select("model", "setting").rows())
+    assert rows == [("few", "bi"), ("few", "bi, no condition"), ("many", "bi")]
 
 
-def test_parts_are_those_of_the_results(opened, results):
-    app = open_task(opened, results, "sentence-similarity", division="set × level")
-    parts = tables(app)[2]
-    (few,) = [
-        result
-        for result in Store(results).results()
-        if (result.task, result.model) == ("sentence-similarity", "few")
-    ]
-    values = {
-        ", ".join(f"{name}={value}" for name, value in group.by.items()): group.metrics["spearman"]
+def test_the_chart_of_subsets_is_of_one_model_and_division(opened, results):
+    (few,) = [one for one in of_task(results, "sentence-similarity") if one.model == "few"]
+    app = open_task(opened, results, "sentence-similarity", division="set × level", model=key(few))
+    expected = {
+        part_name(group.by): group.metrics["spearman"].value
         for group in few.groups
         if set(group.by) == {"set", "level"}
     }
-    rows = parts.filter(model="few")
-    assert rows["part"].to_list() == list(values)
-    assert rows["n"].to_list() == [value.n for value in values.values()]
+    charts = [json.loads(one.proto.spec) for one in app.get("vega_lite_chart")]
+    assert [*expected] == charts[-1]["layer"][-1]["encoding"]["y"]["sort"]
 
 
 def test_one_data_set_at_a_time(opened, tmp_path):
@@ -171,10 +204,11 @@ def test_one_data_set_at_a_time(opened, tmp_path):
         metrics = {"f1": Estimate(n / 2, n / 2, 1.0, 10)}
         store.add(made_up("of another package", "m", metrics, data=content * 64))
     app = open_task(opened, tmp_path, "of another package", data_set="b" * 12)
-    assert tables(app)[0]["value"].to_list() == [0.5]
+    assert tables(app)[0]["f1"].to_list() == ["0.500 [0.500, 1.000]"]
     (data_set,) = [one for one in app.selectbox if one.key == "data_set"]
     assert data_set.options == ["sets (aaaaaa)", "sets (bbbbbb)"]
-    assert tables(open_task(opened, tmp_path, "of another package"))[0]["value"].to_list() == [0.0]
+    table = tables(open_task(opened, tmp_path, "of another package"))[0]
+    assert table["f1"].to_list() == ["0.000 [0.000, 1.000]"]
 
 
 def test_a_task_that_is_not_installed_has_names_as_they_are(opened, tmp_path, hostile_texts):
@@ -184,7 +218,9 @@ def test_a_task_that_is_not_installed_has_names_as_they_are(opened, tmp_path, ho
     app = open_task(opened, tmp_path, task)
     assert tables(app)[0]["model"].to_list() == [model]
     for text in (one.value for one in app.caption):
-        assert hostile_texts[3] not in text.replace(f"`{hostile_texts[3]}`", "")
+        if hostile_texts[3] in text:
+            assert text.startswith("`` ")
+            assert text.endswith(" ``")
 
 
 def test_without_numbers_there_is_no_chart(opened, tmp_path):
@@ -210,13 +246,22 @@ def test_frames_by_hand():
         Group({"set": "B"}, {"other": Estimate(0.5, 0.0, 1.0, 2)}),
     )
     one = made_up("t", "m", {"f1": Estimate(0.75, 0.5, 1.0, 10)}, groups, setting="fast")
-    other = made_up("t", "n", {"f2": Estimate(0.5, 0.5, 1.0, 10)}, dtype="float16")
     assert metrics_page.subset_metrics([one], "f1", ("set",)).rows() == [
         (key(one), "m", "set=A", 0.25, 0.0, 0.5, 5, "")
     ]
-    table = metrics_page.metrics([one, other])
-    assert table.columns == ["model", "setting", "f1", "f2"]
-    assert table.fill_nan(None).rows() == [("m", "fast", 0.75, None), ("n", "", None, 0.5)]
+    frame = metrics_page.long_frame([one])
+    assert frame.filter(pl.col("part") == "set=A;level=1").select(
+        "value", "low", "high"
+    ).rows() == [(0.5, 0.0, 1.0)]
+
+
+def test_results_of_one_task_may_have_different_metrics(opened, tmp_path):
+    store = Store(tmp_path)
+    store.add(made_up("t", "m", {"f1": Estimate(0.75, 0.5, 1.0, 10)}, setting="fast"))
+    store.add(made_up("t", "n", {"f2": Estimate(0.25, 0.125, 0.5, 10)}))
+    table = tables(open_task(opened, tmp_path, "t", any_metric="f2"))[0]
+    assert table["model"].to_list() == ["n", "m"]
+    assert table["f2"].to_list() == ["0.250 [0.125, 0.500]", ""]
 
 
 def test_a_baseline_of_the_sample_is_among_them(opened, tmp_path):

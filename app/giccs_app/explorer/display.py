@@ -5,9 +5,11 @@ Downloads are created on request, not on each run of the page.
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -17,7 +19,14 @@ import streamlit as st
 from bws.command import json_ready
 from bws.problems import Problem
 from bws.tables import Interval, NumberText, ResultTable
-from giccs_app.explorer.labels import current_language, keys, literal, local_numbers, say
+from giccs_app.explorer.labels import (
+    current_language,
+    format_number,
+    keys,
+    literal,
+    local_numbers,
+    say,
+)
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
@@ -30,13 +39,17 @@ __all__ = [
     "show_chart",
     "show_chat",
     "show_missing_package",
+    "show_missing_values",
     "show_problems",
     "show_result",
     "show_table",
+    "show_text_table",
 ]
 
 MAX_ROWS_SHOWN = 500
 """Maximum number of rows sent to the browser; downloads contain all rows."""
+TEXT_COLUMNS = ("utterance",)
+"""Columns of tables with complete texts that have long texts."""
 MAX_TEXT_LENGTH = 80
 """Number of characters above which a cell of a table of results is cut, and repeated below the table."""
 LOCALES: Mapping[str, Mapping[str, Any]] = {
@@ -66,6 +79,17 @@ LOCALES: Mapping[str, Mapping[str, Any]] = {
     },
 }  # fmt: skip
 """Language -> configuration of the formats of numbers and times in charts."""
+TEXT = "currentColor"
+"""Colour of all texts of charts: that of the texts of the page, in each theme (in files: black)."""
+TEXT_COLOURS: Mapping[str, Any] = {
+    "axis": {"labelColor": TEXT, "titleColor": TEXT},
+    "legend": {"labelColor": TEXT, "titleColor": TEXT},
+    "header": {"labelColor": TEXT, "titleColor": TEXT},
+    "title": {"color": TEXT, "subtitleColor": TEXT},
+    "text": {"color": TEXT},
+}
+SVG = {"embedOptions": {"renderer": "svg"}}
+"""`TEXT` is defined in SVG only; by default charts of many points are drawn on a canvas."""
 AVATARS = {"user": ":material/person:", "system": ":material/support_agent:"}
 MAX_PROBLEMS_SHOWN = 10
 
@@ -113,11 +137,8 @@ def show_result(
 def number_column(title: str, format: str | None = None, **settings: Any) -> object:  # noqa: A002
     """Return a column configuration of numbers.
 
-    format: printf format. It always has a decimal point; in German the format of the browser's locale is
-    used.
+    format: printf format; `show_table` writes the numbers in the current language.
     """
-    if format is not None and current_language() != "en":
-        format = "localized"  # noqa: A001
     return st.column_config.NumberColumn(title, format=format, **settings)
 
 
@@ -130,16 +151,92 @@ def show_table(
     settings: passed to ``st.dataframe``.
     """
     download_frame = frame if offered is None else offered
-    st.dataframe(
-        frame.head(MAX_ROWS_SHOWN).fill_nan(None),
-        **{"hide_index": True, "placeholder": "–", **settings},
-    )
+    visible = frame.head(MAX_ROWS_SHOWN).fill_nan(None)
+    if current_language() == "en":
+        data: object = visible
+    else:
+        data, columns = _localized(visible, settings.get("column_config", {}))
+        settings = {**settings, "column_config": columns}
+    st.dataframe(data, **{"hide_index": True, "placeholder": "–", **settings})
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
         _offer(
             name, {"csv": lambda: as_csv(download_frame), "json": lambda: as_json(download_frame)}
         )
+
+
+def _localized(
+    frame: pl.DataFrame, config: Mapping[str, Any]
+) -> tuple[object, Mapping[str, object]]:
+    """Return a pandas Styler that writes numbers in the current language, and the other configuration.
+
+    The printf formats of Streamlit always have a decimal point. The values remain numbers, by which columns
+    are sorted.
+    """
+    columns, formats = dict(config), {}
+    for name in (name for name, kind in frame.schema.items() if kind.is_float()):
+        column: Any = columns.get(name)
+        form = column["type_config"].get("format") if isinstance(column, dict) else None
+        formats[name] = partial(_format_value, form or "%.4f")
+        if form:
+            columns[name] = {**column, "type_config": {**column["type_config"], "format": None}}
+    style: Any = frame.to_pandas(use_pyarrow_extension_array=True).style
+    return style.format(formats, na_rep="–"), columns
+
+
+def _format_value(form: str, value: float) -> str:
+    """Return a number by a printf format.
+
+    >>> _format_value("%+.2f", 0.125)
+    '+0.12'
+    """
+    return format_number(value, form.removeprefix("%"))
+
+
+def show_text_table(
+    frame: pl.DataFrame, name: str, titles: Mapping[str, str], formats: Mapping[str, str]
+) -> None:
+    """Show a table with complete texts (at most 500 rows), and offer all rows as CSV and JSON.
+
+    name: name of the files; unique on the page. titles: of all columns. formats: of the columns of numbers,
+    as of `format`. Each text is displayed in its own direction; its characters are escaped.
+    """
+    st.html(_text_table(frame.head(MAX_ROWS_SHOWN), titles, formats))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if len(frame) > MAX_ROWS_SHOWN:
+            st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
+        _offer(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
+
+
+def _text_table(frame: pl.DataFrame, titles: Mapping[str, str], formats: Mapping[str, str]) -> str:
+    head = "".join(
+        f'<th scope="col"{_class(name, formats)}>{html.escape(titles[name])}</th>'
+        for name in frame.columns
+    )
+    rows = "".join(
+        "<tr>" + "".join(_text_cell(name, row[name], titles, formats) for name in row) + "</tr>"
+        for row in frame.iter_rows(named=True)
+    )
+    return (
+        f'<div class="giccs-texts"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _text_cell(name: str, value: Any, titles: Mapping[str, str], formats: Mapping[str, str]) -> str:
+    attributes = f'{_class(name, formats)} data-title="{html.escape(titles[name])}"'
+    if name not in formats:
+        return f'<td{attributes} dir="auto">{html.escape(str(value))}</td>'
+    is_number = isinstance(value, (int, float)) and value == value
+    return f"<td{attributes}>{format_number(value, formats[name]) if is_number else '–'}</td>"
+
+
+def _class(name: str, formats: Mapping[str, str]) -> str:
+    """Return the class of the cells of a column; columns of marks and letters have none."""
+    if name in formats:
+        return ' class="number"'
+    return ' class="text"' if name in TEXT_COLUMNS else ""
 
 
 def show_chart(
@@ -149,12 +246,12 @@ def show_chart(
 
     name: name of the files; unique on the page. settings: passed to ``st.altair_chart``.
     """
-    st.altair_chart(
-        chart.configure(**LOCALES[current_language()]), **{"width": "stretch", **settings}
-    )
+    localized = chart.configure(**LOCALES[current_language()])
+    coloured = chart.configure(**LOCALES[current_language()], **TEXT_COLOURS)
+    st.altair_chart(coloured.properties(usermeta=SVG), **{"width": "stretch", **settings})
     forms = {
-        "png": lambda: as_drawing(chart, "png"),
-        "svg": lambda: as_drawing(chart, "svg"),
+        "png": lambda: as_drawing(localized, "png"),
+        "svg": lambda: as_drawing(localized, "svg"),
         "csv": lambda: as_csv(frame),
     }
     with st.container(horizontal=True):
@@ -227,6 +324,23 @@ def show_problems(headline: str, problems: Sequence[Problem]) -> None:
     st.error(
         "\n\n".join([headline, *lines, *([say("page.more_problems", n=more)] if more else [])])
     )
+
+
+def show_missing_values(frame: pl.DataFrame, name: str, histories: Mapping[str, str]) -> None:
+    """Show the names of the rows without a value, which are not in the chart, with the reason.
+
+    frame: the column `name`, value (NaN or null if missing), reason, and optionally history. histories: names
+    of the history conditions.
+    """
+    missing = frame.filter(pl.col("value").fill_nan(None).is_null())
+    if missing.is_empty():
+        return
+    lines = [say("page.no_value", n=len(missing))]
+    for row in missing.iter_rows(named=True):
+        history = histories.get(row.get("history") or "", row.get("history"))
+        names = ", ".join(literal(part) for part in (row[name], history) if part)
+        lines.append(f"{names}: {literal(row['reason'])}" if row["reason"] else names)
+    st.caption("  \n".join(lines))
 
 
 def show_missing_package(feature: str, packages: str, extra: str) -> None:

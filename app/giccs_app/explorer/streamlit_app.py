@@ -15,11 +15,12 @@ from giccs.benchmark import SAMPLE
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import study_of
 from giccs_app.explorer.display import show_problems
-from giccs_app.explorer.labels import LANGUAGES, literal, say
+from giccs_app.explorer.labels import LANGUAGES, current_language, literal, say
 from giccs_app.explorer.study import Study, TaskData
 from giccs_app.explorer.uploads import upload_files
 
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
+STYLES = Path(__file__).with_name("styles.css")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 
 
@@ -29,8 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments: by default those of the command line.
     For Streamlit this is a single page: all pages have the same address, see `giccs_app.explorer.links`.
     """
-    st.set_page_config(page_title="giccs explorer", layout="wide")
     links.begin()
+    st.set_page_config(page_title=say("page.title"), layout="wide")
+    st.html(STYLES)
+    st.html(
+        f'<script>document.documentElement.lang = "{current_language()}"</script>',
+        unsafe_allow_javascript=True,
+    )
     warnings = st.container()
     name = _choose_page()
     try:

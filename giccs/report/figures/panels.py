@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from giccs.measures.results import Result, comparison_key, data_of, model_of, prompt_of
 from giccs.report.leaderboards import TITLES as COMPARISON_TITLES
 from giccs.report.measured import TITLES as METRIC_TITLES
-from giccs.report.model_names import short_names
+from giccs.report.model_names import chart_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -32,8 +32,6 @@ __all__ = [
 
 Titles = Mapping[str, str]
 """Texts of a chart, for other languages; each chart has English defaults."""
-MAX_LABEL_CHARACTERS = 32
-"""Longest label of a model in a chart; the tooltip contains the full name."""
 LINE_CHARACTERS = 86
 """Length of a line of notes below the title of a panel."""
 WIDTH = 440
@@ -115,28 +113,19 @@ def full_name(model: str, history: str, titles: Titles | None = None) -> str:
 def model_labels(models: Sequence[tuple[str, str]], titles: Titles | None = None) -> list[str]:
     """Return a short label of each (model, history), in this order; equal models have equal labels.
 
-    The organisation of a hub id is omitted if the rest is unique, and a long name is shortened in its middle.
-    The history is part of the labels if it varies; titles: as in `full_name`.
+    The names are those of `chart_names`. The history is part of the labels if it varies; titles: as in
+    `full_name`.
 
     >>> model_labels([("org/mini", "with"), ("org/mini", "without")])
     ['mini (with history)', 'mini (without history)']
     >>> model_labels([("sentence-transformers/distiluse-base-multilingual-cased-v2", "without")])
-    ['distiluse-base-…lingual-cased-v2']
+    ['distiluse-base-m…ingual-cased-v2']
     """
-    short = short_names(dict.fromkeys(model for model, _ in models))
+    names = chart_names(model for model, _ in models)
     varies = len({history for _, history in models}) > 1
-    suffixes = [full_name("", history if varies else "", titles) for _, history in models]
-    names = [short.get(model, model) for model, _ in models]
-    full = [name + suffix for name, suffix in zip(names, suffixes, strict=True)]
-    cut = [_shortened(name) + suffix for name, suffix in zip(names, suffixes, strict=True)]
-    return cut if len(set(cut)) == len(set(full)) else full
-
-
-def _shortened(name: str) -> str:
-    if len(name) <= MAX_LABEL_CHARACTERS:
-        return name
-    end = MAX_LABEL_CHARACTERS // 2
-    return f"{name[: MAX_LABEL_CHARACTERS - end - 1]}…{name[-end:]}"
+    return [
+        names[model] + full_name("", history if varies else "", titles) for model, history in models
+    ]
 
 
 def with_titles(defaults: Titles, titles: Titles | None) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """Fixtures of the explorer's pages: the whole explorer in Streamlit's own app tester, and hostile data."""
 
 import csv
+import html
+import re
 import sys
 
 import pytest
@@ -34,6 +36,21 @@ def opened(monkeypatch):
         return app
 
     return open_page
+
+
+@pytest.fixture(scope="session")
+def text_table():
+    """Return a function that returns the rows of the only table of complete texts, with its head."""
+
+    def rows(app):
+        (table,) = (each.proto.body for each in app.get("html") if "<table>" in each.proto.body)
+        assert not re.search(r"<(?!/?(div|table|thead|tbody|tr|t[hd])\b)", table)
+        return [
+            list(map(html.unescape, re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)))
+            for row in table.split("<tr>")[1:]
+        ]
+
+    return rows
 
 
 @pytest.fixture(scope="session")

@@ -137,7 +137,7 @@ def test_uploaded_results_are_shown(opened, tmp_path):
 
 
 @pytest.mark.parametrize("page", ["overview", "dialogues"])
-def test_markup_in_data_stays_data(opened, hostile, hostile_texts, page):
+def test_markup_in_data_stays_data(opened, hostile, hostile_texts, text_table, page):
     files = ("--data", hostile / "benchmark.jsonl", "--judgments", hostile / "judgments.csv")
     app = opened(*files, page=page)
     for text in markdown_of(app):
@@ -146,5 +146,5 @@ def test_markup_in_data_stays_data(opened, hostile, hostile_texts, page):
     if page == "dialogues":
         shown = [text.value for message in app.chat_message for text in message.text]
         assert shown == list(hostile_texts)
-        assert set(app.dataframe[0].value["utterance"]) == set(hostile_texts)
-        assert set(app.dataframe[1].value["comment"]) == {hostile_texts[1]}
+        assert {row[1] for row in text_table(app)[1:]} == set(hostile_texts)
+        assert set(app.dataframe[0].value["comment"]) == {hostile_texts[1]}

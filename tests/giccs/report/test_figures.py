@@ -25,9 +25,10 @@ from giccs.report.figures.differences import (
     difference_matrix,
     difference_panels,
 )
-from giccs.report.figures.panels import MAX_LABEL_CHARACTERS, model_labels
+from giccs.report.figures.panels import model_labels
 from giccs.report.figures.subsets import RAMP, TEXT_SWITCH, subset_frame, subset_panels
 from giccs.report.model_comparison import compare
+from giccs.report.model_names import MAX_LINE_CHARACTERS
 
 DIALOGUE = np.repeat(np.arange(20), 5)
 SCORE = np.random.default_rng(0).random(100)
@@ -261,7 +262,7 @@ def test_short_labels_are_unique():
     assert len(set(labels)) == 3
     assert labels[2] == "mini"
     (label,) = model_labels([(first, "without")])
-    assert len(label) == MAX_LABEL_CHARACTERS
+    assert len(label) == MAX_LINE_CHARACTERS
 
 
 @pytest.fixture

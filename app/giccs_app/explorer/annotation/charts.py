@@ -6,6 +6,7 @@ title of the axis in the current language.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import altair as alt
@@ -13,9 +14,25 @@ import polars as pl
 
 from giccs_app.explorer.theme import BLUE, GREY, ORANGE, VERMILION
 
-__all__ = ["annotators_chart", "positions_chart", "seconds_chart", "time_chart", "tuples_chart"]
+__all__ = [
+    "annotators_chart",
+    "log_ticks",
+    "positions_chart",
+    "seconds_chart",
+    "time_chart",
+    "tuples_chart",
+]
 
 Titles = Mapping[str, str]
+MIN_SECONDS = 0.1
+"""Position of shorter times on a log scale; ledgers store times in tenths of seconds."""
+MAX_TICKS = 8
+MANTISSAS = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+"""Candidates for the leading digits of the ticks of a log scale, finest first."""
+PLAIN_NUMBER = ",.6~f"
+"""Format of ticks: without exponent and trailing zeros."""
+SIZES = ((30, 100), (100, 60), (math.inf, 35))
+"""Up to so many annotators, the area of a mark in square pixels."""
 MAX_BARS = 25
 """With more bars, numbers of judgments that do not occur are omitted."""
 
@@ -57,7 +74,7 @@ def tuples_chart(counts: pl.DataFrame, requested: int, titles: Titles) -> alt.La
         scale=alt.Scale(domain=list(names.values()), range=[BLUE, ORANGE]),
         legend=alt.Legend(orient="top"),
     )
-    labels = base.mark_text(dy=-8, color=GREY).encode(text=alt.Text("tuples:Q", format=","))
+    labels = base.mark_text(dy=-8).encode(text=alt.Text("tuples:Q", format=","))
     return (base.mark_bar(width={"band": 0.8}).encode(color=colour) + labels).properties(height=260)
 
 
@@ -90,31 +107,35 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     titles: also of ``look`` and ``fine``.
     """
     has_times = frame["seconds"].count() > 0
-    frame_with_state = frame.with_columns(
-        state=pl.when(pl.col("flags").list.len() > 0)
-        .then(pl.lit(titles["look"]))
-        .otherwise(pl.lit(titles["fine"]))
-    ).drop("flags")
     states = [titles["fine"], titles["look"]]
-    name = "seconds" if has_times else "judgments"
+    is_flagged = pl.col("flags").list.len() > 0
+    drawn = frame.with_columns(
+        state=pl.when(is_flagged).then(pl.lit(states[1])).otherwise(pl.lit(states[0])),
+        position=pl.col("seconds").clip(MIN_SECONDS) if has_times else pl.col("judgments"),
+    )
+    drawn = drawn.sort(is_flagged, maintain_order=True).drop("flags")  # flagged ones are drawn last
     scale, axis = alt.Scale(zero=True), alt.Axis(tickMinStep=1, format=",")
     if has_times:
-        scale, axis = alt.Scale(type="log", nice=False, padding=12), alt.Axis(format=",~r")
+        scale, axis = _log_axis(drawn["position"].drop_nulls().to_list())
     columns = ["annotator", "judgments", "compliance", "majority", "seconds", "shortest", "reasons"]
+    colours = alt.Scale(domain=states, range=[BLUE, VERMILION])
+    legend = alt.Legend(orient="top")
+    size = next(area for most, area in SIZES if len(frame) <= most)
     dots = (
-        alt.Chart(frame_with_state)
-        .mark_point(filled=True, size=90, opacity=0.85)
+        alt.Chart(drawn)
+        .mark_point(size=size, fillOpacity=0.35, strokeOpacity=1, strokeWidth=1.5)
         .encode(
-            x=alt.X(f"{name}:Q", title=titles[name], scale=scale, axis=axis),
+            x=alt.X(
+                "position:Q",
+                title=titles["seconds" if has_times else "judgments"],
+                scale=scale,
+                axis=axis,
+            ),
             y=alt.Y(
                 "compliance:Q", title=titles["compliance"], scale=alt.Scale(zero=False, padding=12)
             ),
-            color=alt.Color(
-                "state:N",
-                title=None,
-                scale=alt.Scale(domain=states, range=[BLUE, VERMILION]),
-                legend=alt.Legend(orient="top"),
-            ),
+            color=alt.Color("state:N", title=None, scale=colours, legend=legend),
+            fill=alt.Fill("state:N", title=None, scale=colours, legend=legend),
             shape=alt.Shape(
                 "state:N", scale=alt.Scale(domain=states, range=["circle", "triangle-up"])
             ),
@@ -125,8 +146,36 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     return (chance.encode(y="compliance:Q") + dots).properties(height=300)
 
 
+def _log_axis(values: list[float]) -> tuple[alt.Scale, alt.Axis]:
+    """Return a log scale over the values (> 0) and an axis with plain numbers."""
+    low, high = min(values), max(values)
+    if high < 2 * low:
+        low, high = low / 2, high * 2
+    ticks = log_ticks(low, high)
+    return (
+        alt.Scale(type="log", domain=[low, high], nice=False, padding=12),
+        alt.Axis(values=ticks, format=PLAIN_NUMBER, labelOverlap="greedy"),
+    )
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return at most `MAX_TICKS` round numbers between two positive numbers, for a log scale.
+
+    >>> log_ticks(3.2, 640), log_ticks(0.1, 0.11), log_ticks(1, 1e4)
+    ([5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0], [0.1], [1.0, 10.0, 100.0, 1000.0, 10000.0])
+    """
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for mantissas in MANTISSAS:
+        all_ticks = [float(f"{digits}e{decade}") for decade in decades for digits in mantissas]
+        ticks = [tick for tick in all_ticks if low <= tick <= high]
+        if len(ticks) <= MAX_TICKS:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / MAX_TICKS)]
+
+
 def _tooltip(column: str, titles: Titles) -> alt.Tooltip:
-    numbers = {"compliance": ".3f", "majority": ".3f", "seconds": ".3~g", "shortest": ".3~g"}
+    numbers = {"compliance": ".3f", "majority": ".3f", "seconds": ",.1f", "shortest": ",.1f"}
     kind = "N" if column in ("annotator", "reasons") else "Q"
     if column in numbers:
         return alt.Tooltip(f"{column}:{kind}", title=titles[column], format=numbers[column])
@@ -134,7 +183,8 @@ def _tooltip(column: str, titles: Titles) -> alt.Tooltip:
 
 
 def seconds_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
-    """Return a histogram of the times on a log scale. frame: low, high, judgments."""
+    """Return a histogram of the times on a log scale. frame: low, high, judgments; at least one row."""
+    ticks = log_ticks(*frame.select(pl.min("low"), pl.max("high")).row(0))
     return (
         alt.Chart(frame)
         .mark_bar(color=BLUE, binSpacing=1)
@@ -144,13 +194,13 @@ def seconds_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
                 bin="binned",
                 title=titles["seconds"],
                 scale=alt.Scale(type="log", nice=False),
-                axis=alt.Axis(format=",~r"),
+                axis=alt.Axis(values=ticks, format=PLAIN_NUMBER, labelOverlap="greedy"),
             ),
             x2="high:Q",
             y=alt.Y("judgments:Q", title=titles["judgments"], axis=alt.Axis(tickMinStep=1)),
             tooltip=[
-                alt.Tooltip("low:Q", title=titles["from"], format=".3~g"),
-                alt.Tooltip("high:Q", title=titles["to"], format=".3~g"),
+                alt.Tooltip("low:Q", title=titles["from"], format=",.2~f"),
+                alt.Tooltip("high:Q", title=titles["to"], format=",.2~f"),
                 alt.Tooltip("judgments:Q", title=titles["judgments"], format=","),
             ],
         )

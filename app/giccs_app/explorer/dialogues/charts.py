@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Callable, Mapping
 
 import altair as alt
@@ -23,7 +24,10 @@ TITLES = {
 """Default titles."""
 LABEL_WIDTH = 34
 """Maximum number of characters per line of a label."""
-MAX_LABEL_LINES = 4
+MAX_LABEL_LINES = 6
+"""If a text needs more lines, all labels are the letters of the candidates."""
+RIGHT_TO_LEFT, END_OF_DIRECTION = "\u2067", "\u2069"
+"""The characters RIGHT-TO-LEFT ISOLATE and POP DIRECTIONAL ISOLATE of Unicode."""
 LINE_HEIGHT, CANDIDATE_GAP = 14, 12
 """Height of a line of text and distance between candidates, in pixels."""
 HAS_HALF_LINE = "slice(datum.label, -1) === '\\n'"
@@ -37,6 +41,8 @@ def candidates_chart(
 ) -> alt.LayerChart:
     """Return a dot plot of the candidates of a dialogue with intervals, highest score first.
 
+    The labels are the letters and complete texts of the candidates, or only their letters if a text is long.
+
     candidates: letter, utterance, score; with judgments also low, high, best, worst and appearances. A
     candidate with a null interval has only a dot. `score`, `low` and `high` are in [0, 1]. format_score:
     formats the limits of intervals in the tooltip.
@@ -47,6 +53,8 @@ def candidates_chart(
         _wrap_label(letter, text, width)
         for letter, text in candidates.select("letter", "utterance").iter_rows()
     ]
+    if any(len(label_lines) > MAX_LABEL_LINES for label_lines in lines):
+        lines = [[letter] for letter in candidates["letter"]]
     n_lines = max(map(len, lines), default=1)
     labels = [_center_label(label_lines, n_lines) for label_lines in lines]
     frame = candidates.with_columns(pl.Series("label", labels, pl.String))
@@ -84,14 +92,27 @@ def _multiline_axis(n_lines: int) -> alt.Axis:
 
 
 def _wrap_label(letter: str, utterance: str, width: int) -> list[str]:
-    """Return the letter and the text of a candidate as lines.
+    """Return the letter and the text of a candidate as lines; each has the direction of the text.
 
     >>> _wrap_label("B", "eins zwei drei vier", 10)
     ['B\xa0 eins', 'zwei drei', 'vier']
     """
-    return textwrap.wrap(
-        f"{letter}\u00a0 {utterance}", width, max_lines=MAX_LABEL_LINES, placeholder=" …"
-    )
+    start = f"{letter}\u00a0 "
+    first, *others = textwrap.wrap(f"{start}{utterance}", width) or [start]
+    texts = [first.removeprefix(start), *others]
+    if _is_right_to_left(utterance):
+        texts = [f"{RIGHT_TO_LEFT}{text}{END_OF_DIRECTION}" for text in texts]
+    return [start + texts[0], *texts[1:]]
+
+
+def _is_right_to_left(text: str) -> bool:
+    """Return whether the first letter with a direction is written from right to left.
+
+    >>> _is_right_to_left("3 نجوم"), _is_right_to_left("OK"), _is_right_to_left("🙂")
+    (True, False, False)
+    """
+    directions = (unicodedata.bidirectional(character) for character in text)
+    return next((name for name in directions if name in ("L", "R", "AL")), "L") != "L"
 
 
 def _center_label(lines: list[str], n_lines: int) -> str:

@@ -13,7 +13,7 @@ from giccs_app.explorer.caching import cached
 from giccs_app.explorer.dialogues import data as frames
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
-from giccs_app.explorer.display import number_column, show_chart, show_chat, show_table
+from giccs_app.explorer.display import show_chart, show_chat, show_table, show_text_table
 from giccs_app.explorer.labels import format_number, say
 from giccs_app.explorer.study import Study
 
@@ -206,21 +206,15 @@ def _table_columns(candidates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _show_candidate_table(candidates: pl.DataFrame, dialogue: str, notes: Sequence[str]) -> None:
-    number = number_column
-    decimals = {
-        name: number(say(f"dialogues.{name}"), format="%.2f") for name in ("score", "low", "high")
+    table = _table_columns(candidates)
+    titles = {
+        name: say(f"dialogues.{name}") for name in COLUMNS if name not in ("letter", "utterance")
     }
-    counts = {name: number(say(f"dialogues.{name}")) for name in ("best", "worst", "appearances")}
-    columns = {
-        "letter": st.column_config.TextColumn("", width=30),
-        "utterance": st.column_config.TextColumn(say("dialogues.candidate"), width=280),
-        **decimals,
-        **counts,
-        "disagreement": number(
-            say("dialogues.disagreement"), format="%.2f", help=say("dialogues.disagreement_help")
-        ),
+    titles |= {"letter": "", "utterance": say("dialogues.candidate")}
+    formats = {
+        name: "," if table.schema[name].is_integer() else ".2f" for name in table.columns[2:]
     }
-    show_table(_table_columns(candidates), f"candidates {dialogue} table", column_config=columns)
+    show_text_table(table, f"candidates {dialogue} table", titles, formats)
     for note in notes:
         st.caption(note)
 

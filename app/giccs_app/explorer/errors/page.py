@@ -9,7 +9,14 @@ from giccs.measures.results import Result
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
-from giccs_app.explorer.display import number_column, show_chart, show_chat, show_table
+from giccs_app.explorer.display import (
+    number_column,
+    show_chart,
+    show_chat,
+    show_missing_values,
+    show_table,
+    show_text_table,
+)
 from giccs_app.explorer.errors import data as frames
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.models import charts as views
@@ -90,6 +97,7 @@ def _show_subsets(study: Study, predictions: PredictionTable, name: str) -> None
     show_chart(
         views.dot_plot(frame, "part", labels, mark_zero=True), f"errors by {by} {name}", frame
     )
+    show_missing_values(frame, "part", {})
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
         st.caption(literal(reason))
     decimals = {
@@ -171,12 +179,11 @@ def _show_item(study: Study, errors: pl.DataFrame, choices: pl.DataFrame) -> Non
             this=pl.when(pl.col("item_id") == item).then(pl.lit("▶")).otherwise(pl.lit(""))
         )
         st.markdown(f"**{say('errors.candidates')}**")
-        ranks = numbers("rank_prediction", "rank_score", "score")
-        residual = number_column(say("errors.residual"), format="%+.3f")
-        this = {"this": st.column_config.TextColumn("", width=30)}
-        config = {**this, **texts("utterance"), "residual": residual, **ranks}
-        name = f"candidates {row['dialogue_id']}"
-        show_table(dialogue_errors.select(*config), name, column_config=config)
+        ranks = ("rank_prediction", "rank_score", "score")
+        labels = {"this": "", "residual": say("errors.residual"), **titles("utterance", *ranks)}
+        formats = {"residual": "+.3f", **dict.fromkeys(ranks, ".3f")}
+        table = dialogue_errors.select("this", "utterance", *formats)
+        show_text_table(table, f"candidates {row['dialogue_id']}", labels, formats)
 
 
 def _show_wrong(study: Study, results: list[Result]) -> None:

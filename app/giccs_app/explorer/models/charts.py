@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
 
+from giccs.report.model_names import chart_names, fit_names, wrap_name
 from giccs_app.explorer.theme import BLUE, GREEN, GREY, ORANGE
 
 __all__ = [
@@ -22,13 +23,14 @@ __all__ = [
 ]
 
 Titles = Mapping[str, str]
-ROW_HEIGHT = 28
-"""Height of a row of a dot plot in pixels."""
-AXIS_HEIGHT, LEGEND_HEIGHT, LINE_LEGEND_HEIGHT = 75, 75, 50
-"""Heights in pixels of the axis with title, the legend of the histories, and the legend of a line."""
+ROW_HEIGHT, TWO_HISTORIES_HEIGHT = 30, 46
+"""Heights in pixels of a row of a dot plot, and of one with both history conditions."""
 TICK_COUNT = 8
-MAX_NAME_WIDTH = 170
-"""Maximum width of a name in pixels, for small screens; the tooltip contains the full name."""
+NAME_WIDTH = 26
+"""Longest line of a name in characters, for small screens; names have at most two lines."""
+LINE_HEIGHT = 13
+MAX_LEGEND_WIDTH = 340
+"""Maximum width of the names of categories in pixels."""
 HISTORIES = ("with", "without")
 COLOURS, SHAPES = (ORANGE, BLUE), ("diamond", "circle")
 """Colours and shapes of the history conditions."""
@@ -61,14 +63,20 @@ def dot_plot(
     titles: Titles | None = None,
     mark_zero: bool = False,
     background_layers: Sequence[alt.Chart] = (),
+    rows: Sequence[str] = (),
+    domain: tuple[float, float] | None = None,
 ) -> alt.LayerChart:
     """Return a dot plot of values and intervals, in the order of the frame.
 
     frame: the column `name`, value, low, high; optionally `history` and `baseline` as in `leaderboard`, and
     `n` for the tooltip. titles: of columns, and of ``with`` and ``without``. mark_zero: draw a line at 0.
-    background_layers: layers drawn first, with a legend at the bottom.
+    background_layers: layers drawn first, with a legend at the bottom. rows, domain: the names of all rows in
+    order, and the range of the values, by default those of the frame; charts with the same rows and domain
+    can be placed side by side, since their legends are at the bottom.
     """
-    return _dot_plot(frame.fill_nan(None), name, titles or {}, background_layers, mark_zero)
+    return _dot_plot(
+        frame.fill_nan(None), name, titles or {}, background_layers, mark_zero, rows, domain
+    )
 
 
 def scatter(
@@ -95,7 +103,7 @@ def scatter(
     }
     if categories:
         column, values = categories
-        legend = alt.Legend(title=None, labelLimit=2 * MAX_NAME_WIDTH, columns=1, orient="top")
+        legend = alt.Legend(title=None, labelLimit=MAX_LEGEND_WIDTH, columns=1, orient="top")
         for channel, channel_type, channel_range in (
             ("color", alt.Color, (*COLOURS, GREY)),
             ("shape", alt.Shape, (*SHAPES, "cross")),
@@ -234,32 +242,42 @@ def _dot_plot(
     titles: Titles,
     background_layers: Sequence[alt.Chart],
     mark_zero: bool = False,
+    rows: Sequence[str] = (),
+    domain: tuple[float, float] | None = None,
 ) -> alt.LayerChart:
-    labels = {"value": "value", "low": "2.5 %", "high": "97.5 %", "history": "history"} | dict(
+    texts = {"value": "value", "low": "2.5 %", "high": "97.5 %", "history": "history"} | dict(
         titles
     )
-    visible = _translate_histories(frame.filter(pl.col("value").is_not_null()), labels)
-    names = visible[name].unique(maintain_order=True).to_list()
-    base = _rows(visible, name, names, labels)
-    interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
-    colour = {
-        key: encoding
-        for key, encoding in _history_encoding(visible, labels).items()
-        if key == "color"
-    }
-    intervals = interval.encode(x="low:Q", x2="high:Q", **colour)
-    points = _points(base, visible, labels, _tooltip(visible, name, labels))
-    zero_line = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=GREY).encode(x="zero:Q")
-    rows = ROW_HEIGHT * max(1, len(names)) * (1.6 if _has_two_histories(visible) else 1)
-    height = (
-        AXIS_HEIGHT
-        + rows
-        + (LEGEND_HEIGHT if "history" in visible.columns else 0)
-        + (LINE_LEGEND_HEIGHT if background_layers else 0)
+    visible = _translate_histories(frame.filter(pl.col("value").is_not_null()), texts)
+    labels = _row_labels(rows or visible[name].unique(maintain_order=True).to_list(), name)
+    visible = visible.with_columns(
+        label=pl.col(name).replace_strict(labels, return_dtype=pl.String)
     )
+    base = _rows(visible, list(labels.values()), texts)
+    scale = alt.Undefined if domain is None else alt.Scale(domain=domain)
+    interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+    styles = _history_encoding(visible, texts, "bottom" if rows else "top")
+    colour = {key: encoding for key, encoding in styles.items() if key == "color"}
+    intervals = interval.encode(x=alt.X("low:Q", scale=scale), x2="high:Q", **colour)
+    x = alt.X("value:Q", title=texts["value"], axis=alt.Axis(tickCount=TICK_COUNT), scale=scale)
+    points = _points(base.encode(x=x, tooltip=_tooltip(visible, name, texts), **styles), visible)
+    zero_line = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=GREY).encode(x="zero:Q")
+    step = TWO_HISTORIES_HEIGHT if rows or _has_two_histories(visible) else ROW_HEIGHT
     return alt.LayerChart(
         layer=[*background_layers, *([zero_line] if mark_zero else []), intervals, *points]
-    ).properties(height=round(height))
+    ).properties(height=alt.Step(step, **{"for": "position"}))
+
+
+def _row_labels(names: Sequence[str], column: str) -> dict[str, str]:
+    """Return a unique label of one or two lines for each name; those of models are shortened."""
+    length = 2 * NAME_WIDTH
+    shorten = chart_names(names, length) if column == "model" else {name: name for name in names}
+    for margin in range(0, NAME_WIDTH + 1, 2):  # a break behind punctuation may need a third line
+        short = fit_names(shorten, length - margin)
+        labels = {name: wrap_name(text, NAME_WIDTH) for name, text in short.items()}
+        if all(label.count("\n") < 2 for label in labels.values()):
+            break
+    return labels
 
 
 def _translate_histories(frame: pl.DataFrame, titles: Titles) -> pl.DataFrame:
@@ -273,11 +291,17 @@ def _history_titles(titles: Titles) -> dict[str, str]:
     return {name: titles.get(name, name) for name in HISTORIES}
 
 
-def _rows(frame: pl.DataFrame, name: str, names: Sequence[str], titles: Titles) -> alt.Chart:
+def _rows(frame: pl.DataFrame, labels: Sequence[str], titles: Titles) -> alt.Chart:
     axis = alt.Axis(
-        labelLimit=MAX_NAME_WIDTH, title=None, grid=False, ticks=False, domain=False, labelPadding=6
-    )
-    base = alt.Chart(frame).encode(y=alt.Y(f"{name}:N", sort=names, axis=axis))
+        title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelLimit=0,
+        labelExpr="split(datum.label, '\\n')", labelLineHeight=LINE_HEIGHT, labelOverlap=False,
+        labelBaseline={
+            "condition": {"test": "indexof(datum.label, '\\n') > 0", "value": "bottom"},
+            "value": "middle",
+        },
+    )  # fmt: skip
+    scale = alt.Scale(domain=list(labels))
+    base = alt.Chart(frame).encode(y=alt.Y("label:N", scale=scale, sort=list(labels), axis=axis))
     offset = alt.YOffset("history:N", sort=list(_history_titles(titles).values()))
     return base.encode(yOffset=offset) if _has_two_histories(frame) else base
 
@@ -286,21 +310,14 @@ def _has_two_histories(frame: pl.DataFrame) -> bool:
     return "history" in frame.columns and frame["history"].n_unique() > 1
 
 
-def _points(
-    base: alt.Chart, frame: pl.DataFrame, titles: Titles, tooltip: list[alt.Tooltip]
-) -> list[alt.Chart]:
-    encoding: dict[str, Any] = {
-        "x": alt.X("value:Q", title=titles["value"], axis=alt.Axis(tickCount=TICK_COUNT)),
-        "tooltip": tooltip,
-    }
-    encoding |= _history_encoding(frame, titles)
+def _points(base: alt.Chart, frame: pl.DataFrame) -> list[alt.Chart]:
     if "baseline" not in frame.columns:
-        return [_marks(base, filled=True).encode(**encoding)]
+        return [_marks(base, filled=True)]
     baseline_values = set(
         frame["baseline"].to_list()
     )  # an empty layer would be an image without an accessible name
     return [
-        _marks(base.transform_filter(condition), filled).encode(**encoding)
+        _marks(base.transform_filter(condition), filled)
         for baseline, condition, filled in (
             (False, "!datum.baseline", True),
             (True, "datum.baseline", False),
@@ -313,7 +330,9 @@ def _marks(base: alt.Chart, filled: bool) -> alt.Chart:
     return base.mark_point(filled=filled, size=90, opacity=1, strokeWidth=2)
 
 
-def _history_encoding(frame: pl.DataFrame, titles: Titles) -> dict[str, Any]:
+def _history_encoding(
+    frame: pl.DataFrame, titles: Titles, orient: Literal["top", "bottom"]
+) -> dict[str, Any]:
     """Return colour and shape by history condition, if the frame has this column."""
     if frame.is_empty() or "history" not in frame.columns:
         return {"color": alt.value(BLUE)}
@@ -327,7 +346,7 @@ def _history_encoding(frame: pl.DataFrame, titles: Titles) -> dict[str, Any]:
         channel: channel_type(
             "history:N",
             scale=alt.Scale(domain=domain, range=values),
-            legend=alt.Legend(title=None, orient="top", columns=1),
+            legend=alt.Legend(title=None, orient=orient, columns=1),
         )
         for channel, (channel_type, values) in channels.items()
     }

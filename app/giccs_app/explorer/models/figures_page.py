@@ -36,7 +36,12 @@ from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import number_column, show_chart, show_problems, show_table
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.models.data import METRICS, best_first, key
-from giccs_app.explorer.models.selection import choose, history_name, predictions_path
+from giccs_app.explorer.models.selection import (
+    choose,
+    history_name,
+    history_names,
+    predictions_path,
+)
 from giccs_app.explorer.study import Study
 
 __all__ = ["show_figures"]
@@ -71,7 +76,7 @@ def _show_differences(study: Study, results: list[Result]) -> None:
         st.info(say("figures.no_differences"))
         return
     metric = _choose_metric(list(boards))
-    frame = difference_frame(boards[metric], _histories())
+    frame = difference_frame(boards[metric], history_names())
     visible = _pairs_of_model(boards[metric], frame)
     draw = difference_chart if len(visible) <= MAX_LISTED_PAIRS else difference_matrix
     if len(visible) < len(frame):
@@ -146,7 +151,7 @@ def _show_subsets(study: Study, results: list[Result]) -> None:
     metric = main_metric_of(results)
     if result_kind(results[0].task).tables == "pairs":
         metric = _choose_metric(METRICS)
-    frame = subset_frame(results, metric, _histories())
+    frame = subset_frame(results, metric, history_names())
     divisions = list(dict.fromkeys(frame["division"]))
     if not divisions:
         st.info(say("models.no_parts"))
@@ -211,10 +216,6 @@ def _choose_metric(metrics: Sequence[str]) -> str:
 
 def _metric_title(metric: str) -> str:
     return say("models.title_accuracy") if metric == "accuracy" else say(f"models.{metric}")
-
-
-def _histories() -> dict[str, str]:
-    return {name: history_name(name) for name in ("with", "without")}
 
 
 def _titles(names: Mapping[str, str]) -> dict[str, str]:

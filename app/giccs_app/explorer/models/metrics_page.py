@@ -20,6 +20,7 @@ from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
+    show_missing_values,
     show_problems,
     show_result,
     show_table,
@@ -174,6 +175,7 @@ def _show_dots(frame: pl.DataFrame, column: str, metric: str, name: str) -> None
     if frame["value"].is_not_nan().any():
         labels = titles(column, "n", "low", "high") | {"value": _title(metric)}
         show_chart(views.dot_plot(frame, column, labels), name, frame)
+    show_missing_values(frame, column, {})
 
 
 def _title(metric: str) -> str:

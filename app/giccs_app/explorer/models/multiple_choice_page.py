@@ -11,7 +11,14 @@ from bws.problems import InputError
 from giccs.measures.results import Result
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
-from giccs_app.explorer.display import number_column, show_chart, show_problems, show_table
+from giccs_app.explorer.display import (
+    number_column,
+    show_chart,
+    show_missing_values,
+    show_problems,
+    show_table,
+    show_text_table,
+)
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
@@ -21,6 +28,7 @@ from giccs_app.explorer.models.selection import (
     choose,
     choose_two,
     history_name,
+    history_names,
     load_predictions,
     numbers,
     predictions_path,
@@ -54,10 +62,10 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
     """Show the accuracy of each model and the chance level."""
     measure = choose_measure()
     frame = frames.accuracies(results, measure)
-    history_names = {name: history_name(name) for name in ("with", "without")}
-    labels = titles("model", "history", "n", "low", "high", "chance") | history_names
+    labels = titles("model", "history", "n", "low", "high", "chance") | history_names()
     labels["value"] = say("models.title_accuracy")
     show_chart(views.accuracies(frame, labels), measure, frame)
+    show_missing_values(frame, "model", history_names())
     st.caption(say("models.accuracies_said"))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
         st.caption(literal(reason))
@@ -65,7 +73,7 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
     config = titles("model", "history", "reason") | {"n": say("models.title_questions")}
     table = frame if (frame["reason"] != "").any() else frame.drop("reason")
     show_table(
-        table.with_columns(pl.col("history").replace(history_names)),
+        table.with_columns(pl.col("history").replace(history_names())),
         f"{measure} table",
         column_config={**config, **numbers("low", "high", "chance"), **value},
     )
@@ -93,14 +101,13 @@ def show_question(study: Study, results: list[Result]) -> None:
         "roles": "|".join(say(f"models.role_{role}") for role in ROLES.values()),
     }
     show_chart(views.likelihoods(labelled, labels), f"options {dialogue} {history}", labelled)
-    columns = titles("letter", "role", "utterance") | numbers("likelihood", "score", "logprob")
-    columns |= {"likelihood": number_column(labels["likelihood"], format="%.3f")}
-    columns |= titles("tokens", "bytes")
+    formats = dict.fromkeys(("likelihood", "score", "logprob"), ".3f")
+    formats |= dict.fromkeys(("tokens", "bytes"), ",.6g")
     if measure == "accuracy":
-        del columns["logprob"]
-    show_table(
-        labelled.select(*columns), f"options {dialogue} {history} table", column_config=columns
-    )
+        del formats["logprob"]
+    table = labelled.select("letter", "role", "utterance", *formats)
+    labels |= titles("logprob", "tokens", "bytes")
+    show_text_table(table, f"options {dialogue} {history} table", labels, formats)
     _show_prompts(study, result, dialogue, history)
 
 

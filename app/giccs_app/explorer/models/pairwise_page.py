@@ -16,7 +16,12 @@ from giccs.measures.results import Result
 from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
-from giccs_app.explorer.display import number_column, show_chart, show_table
+from giccs_app.explorer.display import (
+    number_column,
+    show_chart,
+    show_missing_values,
+    show_table,
+)
 from giccs_app.explorer.labels import current_language, format_number, literal, say
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
@@ -25,7 +30,7 @@ from giccs_app.explorer.models.selection import (
     PredictionTable,
     choose,
     choose_two,
-    history_name,
+    history_names,
     load_predictions,
     numbers,
     texts,
@@ -62,6 +67,7 @@ def show_leaderboard(study: Study, results: list[Result]) -> None:
     ceiling = _ceiling(study, metric)
     chart = views.leaderboard(frame, ceiling, _titles(metric, "model", "ceiling"))
     show_chart(chart, f"leaderboard {metric}", frame)
+    show_missing_values(frame, "model", history_names())
     st.caption(say("models.leaderboard_said"))
     table = frame.select(pl.exclude("baseline"), "baseline")
     _show_estimates(table, f"leaderboard {metric} table", metric, titles("model", "baseline"))
@@ -99,6 +105,7 @@ def show_subsets(study: Study, results: list[Result]) -> None:
     name = f"{metric} by {by} {key(result)}"
     title = {"part": say(f"models.by_{by}")}
     show_chart(views.dot_plot(frame, "part", _titles(metric) | title, mark_zero=True), name, frame)
+    show_missing_values(frame, "part", history_names())
     _show_estimates(frame, f"{name} table", metric, title)
 
 
@@ -118,18 +125,33 @@ def show_histories(study: Study, results: list[Result]) -> None:
             _history_difference(study, *pair, resamples) if resamples else {} for pair in pairs
         ]
     frame = frames.side_by_side(pairs, metric, changes)
+    rows = frame["model"].to_list()
+    domain = _shared_domain(both_conditions, frame)
+    labels = _titles(metric, "model")
     left, right = st.columns(2)
     with left:
-        chart = views.dot_plot(both_conditions, "model", _titles(metric, "model"), mark_zero=True)
+        chart = views.dot_plot(
+            both_conditions, "model", labels, mark_zero=True, rows=rows, domain=domain
+        )
         show_chart(chart, f"histories {metric}", both_conditions)
     with right:
-        labels = _titles(metric, "model") | titles("value")
-        show_chart(
-            views.dot_plot(frame, "model", labels, mark_zero=True), f"changes {metric}", frame
-        )
+        labels |= titles("value")
+        chart = views.dot_plot(frame, "model", labels, mark_zero=True, rows=rows, domain=domain)
+        show_chart(chart, f"changes {metric}", frame)
+    show_missing_values(both_conditions, "model", history_names())
+    show_missing_values(
+        frame.with_columns(history=pl.lit(labels["value"])), "model", history_names()
+    )
     st.caption(say("models.histories_said"))
     columns = titles("model") | numbers("with", "without", "value")
     _show_estimates(frame, f"histories {metric} table", metric, columns)
+
+
+def _shared_domain(*tables: pl.DataFrame) -> tuple[float, float] | None:
+    """Return the range of all values and intervals, with 0; None without values."""
+    numbers = pl.concat([frame[name] for frame in tables for name in ("value", "low", "high")])
+    defined = numbers.fill_nan(None).drop_nulls().to_list()
+    return (min(0.0, *defined), max(0.0, *defined)) if defined else None
 
 
 def show_comparison(study: Study, results: list[Result]) -> None:
@@ -239,10 +261,9 @@ def _show_estimates(
     frame: pl.DataFrame, name: str, metric: str, columns: Mapping[str, object]
 ) -> None:
     """Show a table of estimates, and the reasons for missing values and intervals."""
-    history_names = {history: history_name(history) for history in ("with", "without")}
     table = frame
     if "history" in frame.columns:
-        table = frame.with_columns(pl.col("history").replace(history_names))
+        table = frame.with_columns(pl.col("history").replace(history_names()))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
         st.caption(literal(reason))
     n = say("models.title_dialogues" if metric == "rank_spearman" else "models.title_items")
@@ -263,10 +284,9 @@ def _metric_title(metric: str) -> str:
 
 def _titles(metric: str, *columns: str) -> dict[str, str]:
     """Return the titles of a chart of a metric."""
-    history_names = {name: history_name(name) for name in ("with", "without")}
     return (
         titles("history", "n", "low", "high", *columns)
-        | history_names
+        | history_names()
         | {"value": _metric_title(metric)}
     )
 

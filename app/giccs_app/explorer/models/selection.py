@@ -29,6 +29,7 @@ __all__ = [
     "choose_task",
     "choose_two",
     "history_name",
+    "history_names",
     "load_predictions",
     "numbers",
     "predictions_path",
@@ -235,6 +236,11 @@ def choose_two(
 def history_name(name: str) -> str:
     """Return the label of a history condition."""
     return say(f"models.{name}_history") if name in ("with", "without") else name
+
+
+def history_names() -> dict[str, str]:
+    """Return the labels of the history conditions ``with`` and ``without``."""
+    return {name: history_name(name) for name in ("with", "without")}
 
 
 def load_predictions(study: Study, result: Result) -> PredictionTable | None:

@@ -89,12 +89,39 @@ def test_whom_to_look_at_has_a_colour_and_a_shape():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "field"), [((9.0, 1.0), "seconds"), ((None, None), "judgments")]
+    ("seconds", "title", "positions"),
+    [((9.0, 0.0), "seconds", {9.0, 0.1}), ((None, None), "judgments", {10, 20})],
 )
-def test_without_times_annotators_stand_by_their_judgments(seconds, field):
+def test_without_times_annotators_stand_by_their_judgments(seconds, title, positions):
     chart = annotators_chart(annotators(seconds), ENGLISH)
-    assert chart.to_dict()["layer"][1]["encoding"]["x"]["field"] == field
+    document = chart.to_dict()
+    assert document["layer"][1]["encoding"]["x"]["title"] == ENGLISH[title]
+    rows = [row for rows in document["datasets"].values() for row in rows if "position" in row]
+    assert {row["position"] for row in rows} == positions
     drawn(chart)
+
+
+@pytest.mark.parametrize("n", [3, 200])
+def test_few_and_many_annotators_have_plain_ticks_and_marks_that_show_overlap(n):
+    frame = pl.concat([annotators().head(1)] * n).with_columns(
+        seconds=pl.Series([1.7 * 1.03**index for index in range(n)]),
+        annotator=pl.int_range(n).cast(str),
+    )
+    chart = annotators_chart(frame, ENGLISH)
+    mark = chart.to_dict()["layer"][1]["mark"]
+    assert mark["fillOpacity"] < 0.5
+    assert mark["size"] == {3: 100, 200: 35}[n]
+    svg = drawn(chart)
+    assert svg.count('aria-roledescription="point"') == n
+    ticks = horizontal_labels(svg)
+    assert 2 <= len(ticks) <= 8
+    assert all(re.fullmatch(r"[\d,.]+", tick) for tick in ticks)
+
+
+def horizontal_labels(svg):
+    """Return the labels of the horizontal axis."""
+    axis = svg.split("X-axis titled")[1].split("role-axis-title")[0]
+    return re.findall(r"<text[^>]*>([^<]*)</text>", axis)
 
 
 def test_times_are_on_a_log_scale_from_edge_to_edge():

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 
-from giccs_app.explorer.dialogues.charts import MAX_LABEL_LINES, candidates_chart
+from giccs_app.explorer.dialogues.charts import candidates_chart
 
 CANDIDATES = pl.DataFrame(
     {
@@ -48,14 +48,29 @@ def test_intervals_are_drawn_where_there_are_some():
     assert [row["interval"] for row in rows] == ["0.60 – 0.90", "0.40 – 0.60", "–"]
 
 
-def test_long_texts_are_wrapped_and_cut_and_short_ones_stand_in_the_middle():
-    _, rows = drawn(candidates_chart(CANDIDATES, width=20))
-    short, middle, long = (row["label"] for row in rows)
-    assert long.count("\n") == MAX_LABEL_LINES - 1
-    assert long.endswith("…")
+def test_texts_are_wrapped_and_short_ones_stand_in_the_middle():
+    _, rows = drawn(candidates_chart(CANDIDATES.head(2), width=20))
+    short, long = (row["label"] for row in rows)
+    assert long.replace("\n", " ").split() == ["A", *["nein"] * 12]
+    assert long.count("\n") == 3
     assert short == "\nB\u00a0 ja\n"  # of four lines: one above, and half a line that is missing
-    assert middle.replace("\n", " ").split() == ["A", *["nein"] * 12]
-    assert len({row["label"] for row in rows}) == 3
+
+
+def test_where_a_text_is_long_the_labels_are_letters_and_no_text_is_cut():
+    _, rows = drawn(candidates_chart(CANDIDATES, width=20))
+    assert [row["label"] for row in rows] == ["B", "A", "C"]
+    assert rows[2]["utterance"] == "vielleicht " * 60
+
+
+def test_a_text_from_right_to_left_keeps_its_direction_in_each_line():
+    texts = pl.Series("utterance", ["كم؟ " * 12, "כן!", "ok (كم)"])
+    _, rows = drawn(candidates_chart(CANDIDATES.with_columns(texts)))
+    lines = [row["label"].strip("\n").split("\n") for row in rows]
+    start, end = "\u2067", "\u2069"
+    assert len(lines[0]) > 1
+    assert all(line.removeprefix("B\u00a0 ").startswith(start) for line in lines[0])
+    assert all(line.endswith(end) for line in lines[0])
+    assert lines[1:] == [[f"A\u00a0 {start}כן!{end}"], ["C\u00a0 ok (كم)"]]
 
 
 def test_equal_texts_of_two_letters_stay_apart():

@@ -85,15 +85,15 @@ def test_each_part_has_its_mean(opened, results):
         assert table["value"].is_sorted(descending=True)
 
 
-def test_an_item_is_shown_in_its_dialogue(opened, results):
+def test_an_item_is_shown_in_its_dialogue(opened, results, text_table):
     app = opened(results.folder, item="hotel-02-c")
     dialogue = [
         item for item in read_benchmark("giccs-sample").items if item.dialogue_id == "hotel-02"
     ]
     assert [text.value for text in app.text] == [turn.text for turn in dialogue[0].turns]
-    own = shown(app, 2)
-    assert sorted(own["utterance"]) == sorted(item.utterance for item in dialogue)
-    (marked,) = own.filter(pl.col("this") != "")["utterance"]
+    _, *own = text_table(app)
+    assert sorted(row[1] for row in own) == sorted(item.utterance for item in dialogue)
+    (marked,) = (row[1] for row in own if row[0])
     assert marked == next(item.utterance for item in dialogue if item.item_id == "hotel-02-c")
     offered = widget(app, "item").options
     assert len(offered) in (200, 201)  # the link's own item is among them in any case
@@ -108,7 +108,7 @@ def test_another_model_has_other_errors(opened, results):
     assert shown(app, 1)["residual"].to_list() == wanted["residual"].to_list()
 
 
-def test_texts_are_shown_as_they_are(opened, tmp_path):
+def test_texts_are_shown_as_they_are(opened, tmp_path, text_table):
     data, wild = tmp_path / "wild.jsonl", "<b>fett</b> **fett** $x$ [a](b) :red[c]"
     lines = [
         {"item_id": f"{d}-{n}", "dialogue_id": d, "source": "s", "domain": "tv", "n_turns": 2,
@@ -122,7 +122,7 @@ def test_texts_are_shown_as_they_are(opened, tmp_path):
     list(run([open_model("baseline:chance")], [PairwiseSTS()], read_benchmark(data), store))
     app = opened(store.folder, data=data, item="<u>d</u>-1")
     assert app.text[0].value == f"{wild} <u>d</u>"  # st.text renders no Markdown
-    assert f"{wild} 1" in shown(app, 1)["utterance"].to_list()
+    assert f"{wild} 1" in [row[1] for row in text_table(app)]
     markdown = [one.value for kind in (app.markdown, app.caption) for one in kind]
     assert not any(wild in text for text in markdown)
     assert "`<u>d</u>` · 2 turns" in markdown

@@ -148,3 +148,36 @@ def test_letters_are_bars_with_a_tick_where_they_were_right():
     chart = charts.positions(frame, titles)
     (bar,), (tick,) = layers(chart, "bar"), layers(chart, "tick")
     assert (bar["encoding"]["y"]["field"], tick["encoding"]["y"]["field"]) == ("chosen", "gold")
+
+
+def rows_of(n, prefix="org/" + "m" * 60):
+    names = [f"{prefix}-{index:03}" for index in range(n)]
+    return pl.DataFrame(
+        {"model": names, "value": [1 - index / n for index in range(n)]}
+    ).with_columns(low=pl.lit(None, pl.Float64), high=pl.lit(None, pl.Float64))
+
+
+def test_a_hundred_long_names_have_different_labels_of_two_lines_and_full_tooltips():
+    frame = rows_of(100)
+    chart = charts.leaderboard(frame)
+    (points,) = layers(chart, "point")
+    labels = points["encoding"]["y"]["scale"]["domain"]
+    assert len(set(labels)) == 100
+    assert all(len(label.split("\n")) <= 2 for label in labels)
+    assert max(len(line) for label in labels for line in label.split("\n")) <= charts.NAME_WIDTH
+    assert points["encoding"]["y"]["axis"]["labelLimit"] == 0  # Vega cuts nothing, in files, too
+    assert points["encoding"]["tooltip"][0]["field"] == "model"
+    assert {row["model"] for row in drawn(chart)} == set(frame["model"])
+    svg = chart_svg(chart)
+    assert all(line in svg for label in labels for line in label.split("\n"))
+
+
+def test_two_charts_with_the_same_rows_are_aligned():
+    rows = ["c", "a", "b"]
+    both = charts.dot_plot(FRAME, "model", rows=rows, domain=(-1, 1))
+    change = charts.dot_plot(FRAME.drop("history"), "model", rows=rows, domain=(-1, 1))
+    first, second = (layers(chart, "point")[0]["encoding"] for chart in (both, change))
+    assert first["y"]["scale"] == second["y"]["scale"] == {"domain": rows}  # c has no value
+    assert first["x"]["scale"] == second["x"]["scale"] == {"domain": [-1, 1]}
+    assert first["color"]["legend"]["orient"] == "bottom"
+    assert both.to_dict()["height"] == change.to_dict()["height"]

@@ -71,6 +71,8 @@ class RankedModel:
     """Lowest and highest rank consistent with all pairwise decisions; 1 is the best."""
     ties_first: bool
     """Whether the first model is not significantly better; True for the first itself."""
+    key: str = ""
+    """First 12 hexadecimal digits of the digest of the result's signature."""
 
     def document(self) -> dict[str, Any]:
         """Return the row as a dict."""
@@ -245,7 +247,7 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
             ]
             if reason := _too_few_reason(defined):
                 skipped += [_skipped(row.result, reason, row.history, metric) for row in defined]
-            else:
+            elif defined:
                 leaderboards.append(_leaderboard(defined, metric, target))
     return ModelComparison(tuple(leaderboards), tuple(skipped))
 
@@ -381,7 +383,14 @@ def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboar
     better = significantly_better(pairs, len(rows))
     low, high = rank_intervals(better)
     models = tuple(
-        RankedModel(*label, row.metrics[metric], int(low[i]), int(high[i]), not better[0, i])
+        RankedModel(
+            *label,
+            row.metrics[metric],
+            int(low[i]),
+            int(high[i]),
+            not better[0, i],
+            digest(row.result.signature)[:12],
+        )
         for i, (label, row) in enumerate(zip(_unique_labels(ordered), ordered, strict=True))
     )
     task, content = comparison_key(first.result)

@@ -278,3 +278,14 @@ def test_predictions_are_read_back_with_a_result(results, tmp_path):
         path.unlink()
     read = [store.with_predictions(result) for result in store.results()]
     assert [s.reason for s in compare(read).skipped] == ["its predictions are missing"]
+
+
+def test_results_that_are_all_unusable_are_skipped_with_their_reasons():
+    estimates = {name: Estimate(0.5, 0.4, 0.6, 9) for name in ("spearman", "rank_spearman")}
+    results = [
+        Result(model, "pairwise-sts", estimates, (), {"data": "d", "model": model}, {}, 1.0)
+        for model in "ab"
+    ]
+    comparison = compare(results)
+    assert comparison.leaderboards == ()
+    assert [each.reason for each in comparison.skipped] == ["its predictions are missing"] * 2

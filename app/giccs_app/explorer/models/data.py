@@ -40,6 +40,7 @@ __all__ = [
     "dialogue_index",
     "join_predictions",
     "key",
+    "kind_of",
     "leaderboard",
     "metric_of",
     "names",
@@ -79,6 +80,7 @@ NUMBERS = {
     "n": pl.Int64,
     "reason": pl.String,
 }
+IDENTITY = {"kind": pl.String, "key": pl.String}
 COMMON_FIELDS = frozenset(["task", "model", "history", "data"])
 """Fields of a signature that are omitted from names."""
 COLUMNS: Mapping[str, Mapping[str, type[pl.DataType]]] = {
@@ -105,6 +107,15 @@ COLUMNS: Mapping[str, Mapping[str, type[pl.DataType]]] = {
 def key(result: Result) -> str:
     """Return the key of a result in links: the first 12 hexadecimal digits of the digest of its signature."""
     return digest(result.signature)[:12]
+
+
+def kind_of(result: Result) -> str:
+    """Return the kind of a model, as in `giccs.models.KINDS`: ``baseline``, ``encoder``, ``chat`` and others.
+
+    It is that of the signature, else the prefix of the name; empty without both.
+    """
+    prefix = result.model.partition(":")[0] if ":" in result.model else ""
+    return str(result.signature.get("kind", prefix))
 
 
 def names(results: Sequence[Result]) -> dict[str, str]:
@@ -205,7 +216,8 @@ def read_prompts(path: str | os.PathLike[str], dialogue_id: str) -> pl.DataFrame
 
 
 def leaderboard(results: Sequence[Result], metric: str) -> pl.DataFrame:
-    """Return one row per result, best first: model, history, baseline, value, low, high, n, reason, key."""
+    """Return one row per result, best first: model, history, baseline, value, low, high, n, reason, kind,
+    key."""
     result_names = names(results)
     rows = [
         {
@@ -213,12 +225,13 @@ def leaderboard(results: Sequence[Result], metric: str) -> pl.DataFrame:
             "history": history_of(result),
             "baseline": result.model.startswith("baseline:"),
             **numbers_of(metric_of(result, metric)),
+            "kind": kind_of(result),
             "key": key(result),
         }
         for result in best_first(results, metric)
     ]
     key_columns = {"model": pl.String, "history": pl.String, "baseline": pl.Boolean}
-    return pl.DataFrame(rows, schema={**key_columns, **NUMBERS, "key": pl.String})
+    return pl.DataFrame(rows, schema={**key_columns, **NUMBERS, **IDENTITY})
 
 
 def subset_metrics(results: Sequence[Result], metric: str, division: str) -> pl.DataFrame:
@@ -365,7 +378,7 @@ def _plain_difference(first: Result, second: Result, metric: str) -> Estimate:
 
 
 def accuracies(results: Sequence[Result], measure: str) -> pl.DataFrame:
-    """Return one row per result and history, best first: model, history, `NUMBERS`, chance."""
+    """Return one row per result and history, best first: model, history, `NUMBERS`, chance, kind, key."""
     result_names = names(results)
     rows = [
         {
@@ -373,13 +386,15 @@ def accuracies(results: Sequence[Result], measure: str) -> pl.DataFrame:
             "history": str(group.by["history"]),
             **numbers_of(group.metrics[measure]),
             "chance": group.metrics[measure].extra.get("chance", math.nan),
+            "kind": kind_of(result),
+            "key": key(result),
         }
         for result in results
         for group in result.groups
         if set(group.by) == {"history"} and measure in group.metrics
     ]
     key_columns = {"model": pl.String, "history": pl.String}
-    schema = {**key_columns, **NUMBERS, "chance": pl.Float64}
+    schema = {**key_columns, **NUMBERS, "chance": pl.Float64, **IDENTITY}
     frame = pl.DataFrame(rows, schema=schema)
     return frame.sort(pl.col("value").fill_nan(None), descending=True, nulls_last=True)
 

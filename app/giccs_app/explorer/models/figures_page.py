@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError, Problem
+from bws.problems import InputError
 from giccs.measures.results import Result
 from giccs.report.figures.calibration import (
     TITLES as CALIBRATION_TITLES,
@@ -29,19 +29,15 @@ from giccs.report.figures.differences import (
 )
 from giccs.report.figures.subsets import TITLES as SUBSET_TITLES
 from giccs.report.figures.subsets import main_metric_of, subset_chart, subset_frame
-from giccs.report.model_comparison import Leaderboard, ModelComparison, compare
+from giccs.report.model_comparison import Leaderboard, ModelComparison
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import number_column, show_chart, show_problems, show_table
 from giccs_app.explorer.labels import format_number, literal, say
-from giccs_app.explorer.models.data import METRICS, best_first, key
-from giccs_app.explorer.models.selection import (
-    choose,
-    history_name,
-    history_names,
-    predictions_path,
-)
+from giccs_app.explorer.models.comparisons import compare_results, stamp_of, with_predictions
+from giccs_app.explorer.models.data import METRICS, best_first
+from giccs_app.explorer.models.selection import choose, history_name, history_names
 from giccs_app.explorer.study import Study
 
 __all__ = ["show_figures"]
@@ -113,38 +109,10 @@ def _comparison(study: Study, results: Sequence[Result]) -> ModelComparison | No
     ):
         return None
     with st.spinner(say("models.working")):
-        comparison, problems = _compared(study, _stamp(study, results), tuple(results))
+        comparison, problems = compare_results(study, results)
     if problems:
         show_problems(say("models.no_predictions"), problems)
     return comparison
-
-
-def _stamp(study: Study, results: Sequence[Result]) -> str:
-    """Return a text that changes with the results and their predictions."""
-    states = []
-    for result in results:
-        path = predictions_path(study, result)
-        states.append((key(result), str(path), path.stat().st_mtime_ns if path.exists() else 0))
-    return repr(states)
-
-
-@cached
-def _compared(
-    study: Study, stamp: str, _results: tuple[Result, ...]
-) -> tuple[ModelComparison, list[Problem]]:
-    predicted: list[Result] = []
-    problems: list[Problem] = []
-    for result in _results:
-        try:
-            predicted.append(_with_predictions(study, result))
-        except InputError as error:
-            problems += error.problems
-    return compare(predicted), problems
-
-
-def _with_predictions(study: Study, result: Result) -> Result:
-    assert study.store is not None
-    return study.store.with_predictions(result)
 
 
 def _show_subsets(study: Study, results: list[Result]) -> None:
@@ -178,7 +146,7 @@ def _division_name(division: str) -> str:
 def _show_calibration(study: Study, results: list[Result]) -> None:
     result = choose("chooser", say("models.model"), best_first(results, "accuracy"))
     try:
-        measured, reason = _calibrated(study, _stamp(study, [result]), result)
+        measured, reason = _calibrated(study, stamp_of(study, [result]), result)
     except InputError as error:
         show_problems(say("models.no_predictions"), error.problems)
         return
@@ -204,7 +172,7 @@ def _show_calibration(study: Study, results: list[Result]) -> None:
 @cached
 def _calibrated(study: Study, stamp: str, _result: Result) -> tuple[Mapping[str, Calibration], str]:
     """Return the calibration per history, or no calibration and the reason."""
-    predicted = _with_predictions(study, _result)
+    predicted = with_predictions(study, _result)
     if reason := unusable_reason(predicted):
         return {}, reason
     return dict(calibrations(predicted)), ""

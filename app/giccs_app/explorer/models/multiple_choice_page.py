@@ -12,7 +12,6 @@ from giccs.measures.results import Result
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
-    number_column,
     show_chart,
     show_missing_values,
     show_problems,
@@ -23,6 +22,7 @@ from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
 from giccs_app.explorer.models.data import MEASURES, read_prompts
+from giccs_app.explorer.models.filters import choose_metrics, show_leaderboard_table
 from giccs_app.explorer.models.selection import (
     PredictionTable,
     choose,
@@ -61,21 +61,24 @@ ROLES = {
 def show_accuracies(study: Study, results: list[Result]) -> None:
     """Show the accuracy of each model and the chance level."""
     measure = choose_measure()
-    frame = frames.accuracies(results, measure)
+    accuracy = say("models.title_accuracy")
+    metric_titles = {name: f"{accuracy}, {say(f'models.{name}')}" for name in MEASURES}
+    further = choose_metrics("measures", list(MEASURES), metric_titles)
+    by_measure = {
+        name: frames.accuracies(results, name) for name in dict.fromkeys([measure, *further])
+    }
+    frame = by_measure[measure].drop("key")
     labels = titles("model", "history", "n", "low", "high", "chance") | history_names()
-    labels["value"] = say("models.title_accuracy")
+    labels["value"] = accuracy
     show_chart(views.accuracies(frame, labels), measure, frame)
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.accuracies_said"))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
         st.caption(literal(reason))
-    value = {"value": number_column(labels["value"], format="%.3f")}
     config = titles("model", "history", "reason") | {"n": say("models.title_questions")}
-    table = frame if (frame["reason"] != "").any() else frame.drop("reason")
-    show_table(
-        table.with_columns(pl.col("history").replace(history_names())),
-        f"{measure} table",
-        column_config={**config, **numbers("low", "high", "chance"), **value},
+    columns = {**config, **numbers("low", "high", "chance")}
+    show_leaderboard_table(
+        study, results, measure, by_measure, metric_titles | {measure: accuracy}, columns
     )
 
 

@@ -11,6 +11,7 @@ from giccs_app.explorer.labels import say
 from giccs_app.explorer.models import multiple_choice_page as choosing
 from giccs_app.explorer.models import pairwise_page as scoring
 from giccs_app.explorer.models.figures_page import show_figures
+from giccs_app.explorer.models.filters import filter_results
 from giccs_app.explorer.models.metrics_page import show_metrics
 from giccs_app.explorer.models.selection import choose_data, choose_task, visible_results
 from giccs_app.explorer.study import Study
@@ -57,4 +58,7 @@ def show(study: Study) -> None:
             list(VIEWS[kind]),
             format_option=lambda name: say(f"models.view_{name}"),
         )
-    VIEWS[kind][view](data_study, results)
+    if kind != "metrics":
+        results = filter_results(results, found.results)
+    if results:
+        VIEWS[kind][view](data_study, results)

@@ -26,6 +26,7 @@ from giccs_app.explorer.labels import current_language, format_number, literal, 
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
 from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
+from giccs_app.explorer.models.filters import choose_metrics, show_leaderboard_table
 from giccs_app.explorer.models.selection import (
     PredictionTable,
     choose,
@@ -63,14 +64,21 @@ METADATA_COLUMNS = ("item_id", "domain", "n_turns")
 def show_leaderboard(study: Study, results: list[Result]) -> None:
     """Show all models, best first, and the noise ceiling."""
     metric = _choose_metric()
-    frame = frames.leaderboard(results, metric).drop("key")
+    metric_titles = {name: _metric_title(name) for name in METRICS}
+    further = choose_metrics("metrics", METRICS, metric_titles)
+    by_metric = {
+        name: frames.leaderboard(results, name) for name in dict.fromkeys([metric, *further])
+    }
+    frame = by_metric[metric].drop("key")
     ceiling = _ceiling(study, metric)
     chart = views.leaderboard(frame, ceiling, _titles(metric, "model", "ceiling"))
     show_chart(chart, f"leaderboard {metric}", frame)
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.leaderboard_said"))
-    table = frame.select(pl.exclude("baseline"), "baseline")
-    _show_estimates(table, f"leaderboard {metric} table", metric, titles("model", "baseline"))
+    _show_reasons(frame)
+    by_metric[metric] = by_metric[metric].drop("baseline")
+    columns = {**titles("model", "history", "reason"), **numbers("low", "high"), "n": _size(metric)}
+    show_leaderboard_table(study, results, metric, by_metric, metric_titles, columns)
 
 
 def show_predictions(study: Study, results: list[Result]) -> None:
@@ -264,14 +272,28 @@ def _show_estimates(
     table = frame
     if "history" in frame.columns:
         table = frame.with_columns(pl.col("history").replace(history_names()))
-    for reason in filter(None, frame["reason"].unique(maintain_order=True)):
-        st.caption(literal(reason))
-    n = say("models.title_dialogues" if metric == "rank_spearman" else "models.title_items")
+    _show_reasons(frame)
     value = {"value": number_column(_metric_title(metric), format="%.3f")}
-    config = {**titles("history", "reason"), **numbers("low", "high"), "n": n, **value, **columns}
+    config = {
+        **titles("history", "reason"),
+        **numbers("low", "high"),
+        "n": _size(metric),
+        **value,
+        **columns,
+    }
     if not (frame["reason"] != "").any():
         table = table.drop("reason")
     show_table(table, name, column_config=config)
+
+
+def _show_reasons(frame: pl.DataFrame) -> None:
+    for reason in filter(None, frame["reason"].unique(maintain_order=True)):
+        st.caption(literal(reason))
+
+
+def _size(metric: str) -> str:
+    """Return the title of the sample size of a metric."""
+    return say("models.title_dialogues" if metric == "rank_spearman" else "models.title_items")
 
 
 def _choose_metric() -> str:

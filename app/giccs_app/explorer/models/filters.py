@@ -1,0 +1,171 @@
+"""Filters and further columns of leaderboards; their state is in the link."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+import streamlit as st
+
+from giccs.measures.results import Result
+from giccs.report.leaderboards import TIE_MARK
+from giccs.tasks import result_kind
+from giccs_app.explorer import links
+from giccs_app.explorer.display import number_column, show_table
+from giccs_app.explorer.labels import literal, local_numbers, say
+from giccs_app.explorer.models.comparisons import compare_results
+from giccs_app.explorer.models.data import key, kind_of, names
+from giccs_app.explorer.models.selection import history_names, titles
+from giccs_app.explorer.study import Study
+
+__all__ = ["choose_metrics", "filter_results", "show_leaderboard_table"]
+
+MAX_RESULTS_AT_ONCE = 40
+"""Number of results above which all pairs are compared on request only."""
+ROW = ("key", "history")
+"""Columns that identify a row of a leaderboard."""
+
+
+def filter_results(results: Sequence[Result], all_results: Sequence[Result]) -> list[Result]:
+    """Show the filters, and return the results that they select.
+
+    A result is selected if its name contains all words, in any case, and its kind is one of the selected
+    ones. all_results: those of all tasks, for the list of kinds.
+    """
+    kinds = sorted({kind_of(result) for result in all_results})
+    is_active = bool(links.value("model_name") or links.value("model_kind"))
+    with st.expander(say("filters.filter"), icon=":material/filter_list:", expanded=is_active):
+        left, right = st.columns(2)
+        with left:
+            text = links.text("model_name", say("filters.name"), help=say("filters.name_help"))
+        with right:
+            selected_kinds = links.multiselect(
+                "model_kind", say("filters.kind"), kinds, placeholder=say("page.all")
+            )
+    result_names = names(results)
+    selected = [
+        result
+        for result in results
+        if all(word in result_names[key(result)].casefold() for word in text.casefold().split())
+        and (not selected_kinds or kind_of(result) in selected_kinds)
+    ]
+    if text.strip() or selected_kinds:
+        st.caption(say("page.counted", n=len(selected), total=len(results)))
+    if not selected:
+        st.info(say("filters.nothing"))
+    return selected
+
+
+def choose_metrics(
+    parameter: str, metrics: Sequence[str], metric_titles: Mapping[str, str]
+) -> list[str]:
+    """Show a widget to select the metrics that are shown beside the main one."""
+    return links.multiselect(
+        parameter,
+        say("filters.metrics"),
+        metrics,
+        format_option=metric_titles.__getitem__,
+        placeholder=say("filters.no_metrics"),
+    )
+
+
+def show_leaderboard_table(
+    study: Study,
+    results: Sequence[Result],
+    metric: str,
+    frames: Mapping[str, pl.DataFrame],
+    metric_titles: Mapping[str, str],
+    columns: Mapping[str, object],
+) -> None:
+    """Show the rows of a leaderboard with their ranks and other metrics, and offer all numbers.
+
+    frames: metric -> its rows: key, history, value, low, high, and for the main metric further columns, whose
+    titles are `columns`. In the files each other metric has three columns: ``pearson``, ``pearson_low``,
+    ``pearson_high``.
+    """
+    ties = _ties(study, results, metric)
+    offered = frames[metric] if ties is None else _joined(frames[metric], ties)
+    shown = offered
+    for name, frame in frames.items():
+        if name == metric:
+            continue
+        numbers = frame.select(
+            *ROW,
+            pl.col("value").alias(name),
+            *(pl.col(limit).alias(f"{name}_{limit}") for limit in ("low", "high")),
+        )
+        offered = _joined(offered, numbers)
+        shown = _joined(shown, numbers.select(*ROW, _interval_text(numbers, name)))
+    config = {
+        **columns,
+        "value": number_column(metric_titles[metric], format="%.3f"),
+        **titles("kind", "ranks", "ties"),
+        **{name: f"{metric_titles[name]} [95 %]" for name in frames if name != metric},
+    }
+    if not (offered["reason"] != "").any():
+        shown, offered = shown.drop("reason"), offered.drop("reason")
+    shown, offered = (
+        table.with_columns(pl.col("history").replace(history_names())) for table in (shown, offered)
+    )
+    order = ["model", "ties", "history", "value", "low", "high", "ranks", *frames]
+    first = [column for column in order if column in shown.columns]
+    show_table(
+        shown.select(*first, pl.exclude(*first, "key")),
+        f"leaderboard {metric} table",
+        offered,
+        column_config=config,
+    )
+    if ties is not None:
+        st.caption(say("filters.ties"))
+
+
+def _joined(left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
+    return left.join(right, on=ROW, how="left", maintain_order="left")
+
+
+def _interval_text(numbers: pl.DataFrame, name: str) -> pl.Series:
+    """Return values with their intervals as texts; empty for undefined values."""
+
+    def text(value: float | None, low: float, high: float) -> str:
+        if value is None or value != value:
+            return ""
+        interval = "" if low != low else f" [{low:.3f}, {high:.3f}]"
+        return local_numbers(f"{value:.3f}{interval}")
+
+    columns = (name, f"{name}_low", f"{name}_high")
+    return pl.Series(name, [text(*row) for row in numbers.select(columns).iter_rows()])
+
+
+def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame | None:
+    """Return key, history, ties (a mark of models that do not differ from the first) and ranks.
+
+    None if the metric or the results cannot be compared, or if there are many results and the comparison is
+    not requested.
+    """
+    if metric not in result_kind(results[0].task).comparison_metrics or len(results) < 2:
+        return None
+    if len(results) > MAX_RESULTS_AT_ONCE and not links.toggle(
+        "compare", say("filters.compare"), help=say("models.interval_help")
+    ):
+        return None
+    with st.spinner(say("models.working")):
+        comparison, _ = compare_results(study, results)
+    reasons = Counter(
+        result.reason for result in comparison.skipped if result.metric in ("", metric)
+    )
+    for reason, n in reasons.items():
+        st.caption(say("filters.not_compared", n=n, reason=literal(reason)))
+    boards = [board for board in comparison.leaderboards if board.metric == metric]
+    if len(boards) != 1:
+        return None
+    rows = [
+        {
+            "key": model.key,
+            "history": model.history,
+            "ties": TIE_MARK if model.ties_first else "",
+            "ranks": f"{model.rank_low}–{model.rank_high}",
+        }
+        for model in boards[0].models
+    ]
+    return pl.DataFrame(rows)

@@ -1,10 +1,10 @@
-"""The score explorer on 100,000 items: seconds of the first view and of each interaction.
+"""The score explorer on 100,000 items and 100 results: seconds of the first view and of each interaction.
 
-    python -m benchmarks.explorer [--dialogues N] [--annotators N] [--profile INTERACTION]
+    python -m benchmarks.explorer [--dialogues N] [--annotators N] [--results N] [--profile INTERACTION]
 
 Each run of the page's script is measured with Streamlit's AppTest in this process: the work of the server
-from the click to the complete output, without drawing in the browser. The start of giccs-explore (imports and
-reading of files) is measured separately.
+from the click to the complete output, without drawing in the browser; also in CPU seconds of all threads.
+The start of giccs-explore (imports and reading of files) is measured separately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -32,17 +32,17 @@ from bws.simulation import simulate
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import run
-from giccs.measures.results import Store
+from giccs.measures.results import Signature, Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
-from giccs_app.explorer.cli import warm_up
+from giccs_app.explorer.cli import prepare_pages, warm_up
 
 CANDIDATES, N_SHOWN = 5, 3
 DESIGN = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
 """Tuples of a dialogue's candidates; each item is in three."""
 MODELS = ("baseline:char-ngram", "baseline:chance")
 LIMITS = {"first view": 3.0}
-LIMIT = 1.0
+LIMIT = 0.3
 """Limits of an interaction in seconds."""
 FOR_MANY_ITEMS = {"points instead of cells"}
 """Interactions with controls that the page only has for many items."""
@@ -89,26 +89,31 @@ def made_judgments(items: list[Item], annotators: int) -> Judgments:
     return simulate(tuples, truth, annotators, noise=0.25)
 
 
-def prepare(folder: Path, dialogues: int, annotators: int) -> list[str]:
+def prepare(folder: Path, dialogues: int, annotators: int, results: int) -> list[str]:
     """Write benchmark, judgments and results; return the explorer's arguments."""
     items = made_items(dialogues)
     judgments = made_judgments(items, annotators)
     scores = score(judgments, scale="unit").score.tolist()
-    data, judgments_path, results = (
-        folder / "large.jsonl",
-        folder / "judgments.csv",
-        folder / "results",
-    )
+    data, judgments_path = folder / "large.jsonl", folder / "judgments.csv"
     write_benchmark(
         [replace(item, score=value) for item, value in zip(items, scores, strict=True)], data
     )
     write_judgments(judgments, judgments_path)
-    benchmark, store = read_benchmark(data), Store(results)
+    benchmark, store = read_benchmark(data), Store(folder / "results")
     tasks = [PairwiseSTS(history, resamples=20) for history in ("without", "with")]
-    for _ in run([open_model(name) for name in MODELS], tasks, benchmark, store):
-        pass
-    print(f"{len(items)} items of {dialogues} dialogues, {len(judgments)} judgments, 4 results")
-    return ["--data", str(data), "--judgments", str(judgments_path), "--results", str(results)]
+    made = [
+        store.with_predictions(result)
+        for result in run([open_model(name) for name in MODELS], tasks, benchmark, store)
+    ]
+    for number in range(len(made), results):
+        name = f"organisation-{number % 7}/a-long-model-name-v{number}"
+        copied = made[number % len(made)]
+        signature = cast("Signature", {**copied.signature, "model": name})
+        store.add(replace(copied, model=name, signature=signature))
+    counts = f"{len(judgments)} judgments, {max(results, len(made))} results"
+    print(f"{len(items)} items of {dialogues} dialogues, {counts}", flush=True)
+    files = {"--data": data, "--judgments": judgments_path, "--results": store.folder}
+    return [str(part) for pair in files.items() for part in pair]
 
 
 def interactions() -> Iterator[Interaction]:
@@ -150,7 +155,7 @@ def measure(page: Any, profiled: str | None) -> None:
         profile = cProfile.Profile() if name == profiled else None
         if profile:  # the script runs in a separate thread
             threading.setprofile(lambda *_, own=profile: own.enable())
-        start = time.perf_counter()
+        start, start_of_cpu = time.perf_counter(), time.process_time()
         try:
             done = act(page)
         except KeyError:  # the page has no such control with few items
@@ -159,13 +164,13 @@ def measure(page: Any, profiled: str | None) -> None:
             print(f"{name:26} skipped: too few items", flush=True)
             continue
         finally:
-            elapsed = time.perf_counter() - start
+            elapsed, cpu = time.perf_counter() - start, time.process_time() - start_of_cpu
             threading.setprofile(None)  # type: ignore[arg-type]
         for wrong in (*done.exception, *done.error):
             raise RuntimeError(f"{name}: {wrong.value}")
         limit = LIMITS.get(name, LIMIT)
         verdict = "within" if elapsed <= limit else "ABOVE"
-        print(f"{name:26} {elapsed:7.3f} s, {verdict} {limit:g} s", flush=True)
+        print(f"{name:26} {elapsed:7.3f} s, {verdict} {limit:g} s; CPU {cpu:.3f} s", flush=True)
         if profile:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
 
@@ -174,6 +179,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--dialogues", type=int, default=20_000)
     parser.add_argument("--annotators", type=int, default=3)
+    parser.add_argument("--results", type=int, default=100)
     parser.add_argument("--profile", metavar="INTERACTION")
     options = parser.parse_args(arguments)
     from streamlit.testing.v1 import AppTest
@@ -181,11 +187,14 @@ def main(arguments: list[str] | None = None) -> None:
     logging.disable(logging.WARNING)  # warnings about the missing server
     script = str(Path(giccs_app.__file__).parent / "explorer" / "streamlit_app.py")
     with tempfile.TemporaryDirectory() as folder:
-        prepared = prepare(Path(folder), options.dialogues, options.annotators)
+        prepared = prepare(Path(folder), options.dialogues, options.annotators, options.results)
         sys.argv = [script, *prepared]
         start = time.perf_counter()
         warm_up(prepared[1], prepared[3], prepared[5], None)
         print(f"before the server is up    {time.perf_counter() - start:7.3f} s", flush=True)
+        start = time.perf_counter()
+        prepare_pages(prepared[1], prepared[3], prepared[5], None)
+        print(f"behind the first page      {time.perf_counter() - start:7.3f} s", flush=True)
         measure(AppTest.from_file(script, default_timeout=600), options.profile)
 
 

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Integers = NDArray[np.int64]
 Stage = tuple[Floats, Floats]
-"""(C, L) regressor and (C, L) offset of C choices among L alternatives, the chosen one first."""
+"""(L, C) regressor and (L, C) offset of C choices among L alternatives, the chosen one first."""
 
 MIN_JUDGMENTS = 5
 """Annotators with fewer judgments are not flagged."""
@@ -561,7 +561,12 @@ def _chosen_first(judgments: Judgments) -> tuple[Integers, Integers]:
 
 
 def _stage(value: Floats, offset: Floats, order: Integers) -> Stage:
-    return np.take_along_axis(value, order, axis=1), np.take_along_axis(offset, order, axis=1)
+    """Return (K, J) values and offsets, the chosen item first; sums over few items are fast in this order."""
+    chosen_first = (
+        np.take_along_axis(value, order, axis=1),
+        np.take_along_axis(offset, order, axis=1),
+    )
+    return np.ascontiguousarray(chosen_first[0].T), np.ascontiguousarray(chosen_first[1].T)
 
 
 def _best_worst_stages(judgments: Judgments, utility: Floats) -> list[Stage]:
@@ -598,11 +603,11 @@ def _log_likelihood_derivatives(
     """Return (n_owners,) first and minus second derivatives of the log-likelihood at coefficients x."""
     slope, curvature = np.zeros(len(x)), np.zeros(len(x))
     for value, offset in stages:
-        logit = x[annotator_of][:, None] * value + offset
-        p = np.exp(logit - logit.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        mean = (p * value).sum(axis=1)
-        spread = (p * (value - mean[:, None]) ** 2).sum(axis=1)
-        slope += np.bincount(annotator_of, value[:, 0] - mean, len(x))
+        logit = x[annotator_of] * value + offset
+        p = np.exp(logit - logit.max(axis=0))
+        p /= p.sum(axis=0)
+        mean = (p * value).sum(axis=0)
+        spread = (p * (value - mean) ** 2).sum(axis=0)
+        slope += np.bincount(annotator_of, value[0] - mean, len(x))
         curvature += np.bincount(annotator_of, spread, len(x))
     return slope, curvature

@@ -11,9 +11,9 @@ from bws.clusters import too_few_clusters_note
 from giccs.measures.metrics import (
     Estimate,
     Statistic,
-    correlations,
     jackknife_estimate,
     mean_over_dialogues,
+    undefined_correlations,
     weighted_pearson,
     weighted_spearman,
     within_dialogue_correlations,
@@ -170,12 +170,9 @@ def paired_correlations(
     >>> differences["spearman"].value, differences["rank_spearman"].value  # 1 - (-1)
     (2.0, 2.0)
     """
-    model_correlations = [
-        correlations(model, score, dialogue, resamples=0) for model in (first, second)
-    ]
-    for estimates in model_correlations:
-        if math.isnan(estimates["pearson"].value):
-            return estimates
+    for model in (first, second):
+        if undefined := undefined_correlations(model, score, dialogue):
+            return undefined
     n, n_dialogues = len(score), int(dialogue.max()) + 1
     differences = {}
     for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):

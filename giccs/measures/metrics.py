@@ -36,6 +36,7 @@ __all__ = [
     "percentile_estimate",
     "quadratic_excess",
     "to_unbounded",
+    "undefined_correlations",
     "weighted_pearson",
     "weighted_rank_spearman",
     "weighted_spearman",
@@ -128,12 +129,9 @@ def correlations(
     >>> metrics["rank_spearman"].value, metrics["rank_spearman"].n
     (1.0, 2)
     """
-    n, n_dialogues = len(score), int(dialogue.max()) + 1 if len(dialogue) else 0
-    reason = _undefined_reason(prediction, score)
-    if reason:
-        undefined = Estimate(math.nan, math.nan, math.nan, n, reason)
-        within = Estimate(math.nan, math.nan, math.nan, n_dialogues, reason)
-        return {"pearson": undefined, "spearman": undefined, "rank_spearman": within}
+    if undefined := undefined_correlations(prediction, score, dialogue):
+        return undefined
+    n, n_dialogues = len(score), int(dialogue.max()) + 1
     per_dialogue = within_dialogue_correlations(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
@@ -159,6 +157,17 @@ def correlations(
         )
         for name, (statistic, count, clusters, remark) in statistics.items()
     }
+
+
+def undefined_correlations(
+    prediction: Floats, score: Floats, dialogue: Ints
+) -> dict[str, Estimate]:
+    """Return the estimates of `correlations`, NaN with the reason, or none if they are defined."""
+    reason = _undefined_reason(prediction, score)
+    n_dialogues = int(dialogue.max()) + 1 if len(dialogue) else 0
+    counts = {"pearson": len(score), "spearman": len(score), "rank_spearman": n_dialogues}
+    nan = math.nan
+    return {name: Estimate(nan, nan, nan, n, reason) for name, n in counts.items() if reason}
 
 
 def order_metrics(

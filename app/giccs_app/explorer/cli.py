@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import click
 
@@ -16,7 +17,7 @@ from bws.problems import InputError
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import SKY
 
-__all__ = ["explore", "warm_up"]
+__all__ = ["explore", "prepare_pages", "warm_up"]
 
 HOST = "127.0.0.1"
 SETTINGS = {
@@ -98,6 +99,7 @@ def explore(
     arguments = {"data": data, **{name: path for name, path in files.items() if path is not None}}
     warm_up(data, **files)
     console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
+    Thread(target=prepare_pages, args=(data,), kwargs=files, daemon=True).start()
     _serve(
         [f"--{name}={value}" for name, value in settings.items()],
         [f"--{name}={path}" for name, path in arguments.items()],
@@ -136,6 +138,20 @@ def warm_up(data: str, judgments: str | None, results: str | None, ledger: str |
 
     with suppress(InputError):  # reported on the page
         _ = study_of(data, judgments, results, ledger).benchmark.fingerprint
+
+
+def prepare_pages(
+    data: str, judgments: str | None, results: str | None, ledger: str | None
+) -> None:
+    """Import the other pages and compute what takes long on them, while the first page is shown."""
+    from giccs_app.explorer.caching import study_of
+
+    with suppress(InputError):  # reported on the page
+        study = study_of(data, judgments, results, ledger)
+        for name in ("dialogues", "annotation"):
+            import_module(f"giccs_app.explorer.{name}.page").prepare(study)
+    for name in ("models", "errors"):
+        import_module(f"giccs_app.explorer.{name}.page")
 
 
 def _serve(settings: list[str], arguments: list[str]) -> None:

@@ -102,3 +102,18 @@ def test_it_serves_until_it_is_told_to_end(tmp_path):
         finally:
             server.send_signal(signal.SIGTERM)
         assert server.wait(timeout=300) == 0
+
+
+def test_pages_are_prepared_for_every_study(tmp_path):
+    """The figures of Annotation and the dialogues are in the caches; unreadable data are left to the page."""
+    from giccs_app.explorer.annotation import page as annotation
+    from giccs_app.explorer.caching import study_of
+    from giccs_app.explorer.cli import prepare_pages
+
+    prepare_pages("giccs-sample", None, None, None)
+    study = study_of("giccs-sample", None, None, None)
+    assert "index_in_judgments" in vars(study)
+    computed = annotation._figures(study.key, study.judgments)
+    prepare_pages("giccs-sample", None, None, None)
+    assert annotation._figures(study.key, study.judgments) is computed
+    prepare_pages(str(tmp_path / "missing.jsonl"), None, None, None)

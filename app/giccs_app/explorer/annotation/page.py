@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from bws.records import Judgments, Tuples
     from bws.tables import ResultTable
 
-__all__ = ["show"]
+__all__ = ["prepare", "show"]
 
 UPDATE_INTERVAL_SECONDS = 10
 """Interval of automatic updates from a ledger."""
@@ -92,6 +92,13 @@ def show(study: Study) -> None:
 
 def _is_available(study: Study, source: str) -> bool:
     return bool(study.ledger) if source == "ledger" else study.judgments is not None
+
+
+def prepare(study: Study) -> None:
+    """Compute what takes long in advance."""
+    if study.judgments is not None:
+        progress = _file_progress(study)
+        _figures(progress.key, study.judgments)
 
 
 def _show_file(study: Study) -> None:

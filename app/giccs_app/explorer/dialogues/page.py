@@ -17,7 +17,7 @@ from giccs_app.explorer.display import show_chart, show_chat, show_table, show_t
 from giccs_app.explorer.labels import format_number, say
 from giccs_app.explorer.study import Study
 
-__all__ = ["show"]
+__all__ = ["prepare", "show"]
 
 MAX_OPTIONS = 300
 """Maximum length of the list of dialogues; of more dialogues no list is shown."""
@@ -44,6 +44,12 @@ def show(study: Study) -> None:
         candidates = _show_candidates(study, dialogue)
     _show_candidate_table(candidates, dialogue, study.interval_notes)
     _show_judgments(study, dialogue)
+
+
+def prepare(study: Study) -> None:
+    """Compute what takes long in advance."""
+    _dialogues(study)
+    _ = study.turns, study.index_in_judgments
 
 
 @cached

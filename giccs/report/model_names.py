@@ -6,11 +6,29 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
+from typing import Any
 
-__all__ = ["MAX_LINE_CHARACTERS", "chart_names", "fit_names", "short_names", "wrap_name"]
+__all__ = [
+    "MAX_LINE_CHARACTERS",
+    "WRAPPED_LABELS",
+    "chart_names",
+    "fit_names",
+    "short_names",
+    "wrap_name",
+]
 
 MAX_LINE_CHARACTERS = 32
 """Longest line of a name in a chart; the tooltip contains the full name."""
+WRAPPED_LABELS: Mapping[str, Any] = {
+    "labelExpr": "split(datum.label, '\\n')",
+    "labelLineHeight": 13,
+    "labelLimit": 0,
+    "labelBaseline": {
+        "condition": {"test": "indexof(datum.label, '\\n') > 0", "value": "bottom"},
+        "value": "middle",
+    },
+}
+"""Settings of a vertical Altair axis for labels of one or two lines (`wrap_name`), centred in their rows."""
 MIN_ORGANISATION_CHARACTERS = 4
 """Shortest form of an organisation that distinguishes equal names."""
 MAX_SHARED_CHARACTERS = 4

@@ -212,6 +212,8 @@ def show_text_table(
 def _text_table(frame: pl.DataFrame, titles: Mapping[str, str], formats: Mapping[str, str]) -> str:
     head = "".join(
         f'<th scope="col"{_class(name, formats)}>{html.escape(titles[name])}</th>'
+        if titles[name]
+        else "<td></td>"
         for name in frame.columns
     )
     rows = "".join(

@@ -22,6 +22,7 @@ from giccs.report.figures.panels import (
     results_by_data,
     with_titles,
 )
+from giccs.report.model_names import WRAPPED_LABELS, wrap_name
 from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ NO_VALUE = "–"
 FITTED_TEXT_SIZE = "bandwidth('x') < 16 ? 0 : min(11, bandwidth('x') / 2.4)"
 """Size of the numbers of a stretched chart in pixels: none in cells too narrow to read them."""
 SPAN_OF_EQUAL_VALUES = 0.5
+PAGE_LABEL_CHARACTERS = 28
+"""Longest line of a label in a stretched chart, for small screens."""
 MAX_LEVEL_CHARACTERS = 5
 """Longest name of a subset below its column; longer names are tilted."""
 TITLES = {
@@ -152,12 +155,15 @@ def subset_chart(
     switch = low + TEXT_SWITCH * (high - low)
     axis: dict[str, Any] = {"grid": False, "ticks": False, "domain": False, "labelLimit": 300}
     axis |= {"labelFlush": False, "labelBound": False, "labelOverlap": False}
+    if is_stretched:
+        lines = [wrap_name(label, PAGE_LABEL_CHARACTERS) for label in frame["label"]]
+        frame = frame.with_columns(label=pl.Series(lines))
     longest = max(map(len, frame["subset"]))
     base = alt.Chart(frame).encode(
         x=alt.X("subset:N", sort=None, title=labels["subset"]).axis(
             labelAngle=-45 if longest > MAX_LEVEL_CHARACTERS else 0, **axis
         ),
-        y=alt.Y("label:N", sort=None, title=None).axis(**axis),
+        y=alt.Y("label:N", sort=None, title=None).axis(**{**axis, **WRAPPED_LABELS}),
         tooltip=[
             *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in ("model", "subset")),
             *(
@@ -185,8 +191,9 @@ def subset_chart(
         missing.mark_rect(color=MISSING_COLOUR, stroke="#FFFFFF"),
         missing.mark_text(text=NO_VALUE, fontSize=11, color=DARK_TEXT),
     ]
+    row_height = 28 if frame["label"].str.contains("\n", literal=True).any() else 20
     used = layers[:2] if frame["value"].null_count() == 0 else layers
-    return alt.LayerChart(layer=used).properties(width=alt.Step(44), height=alt.Step(20))
+    return alt.LayerChart(layer=used).properties(width=alt.Step(44), height=alt.Step(row_height))
 
 
 def _domain(values: Sequence[float]) -> tuple[float, float]:

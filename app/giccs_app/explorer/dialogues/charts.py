@@ -69,7 +69,10 @@ def candidates_chart(
         tooltip=_tooltip(has_judgments, labels_by_name),
     )
     layers = [dots]
-    if has_judgments:
+    has_interval = (
+        has_judgments and (frame["low"].is_not_null() & frame["high"].is_not_null()).any()
+    )
+    if has_interval:  # an empty layer would be an image without an accessible name
         rule = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(
             color=GREY, strokeWidth=3
         )

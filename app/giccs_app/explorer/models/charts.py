@@ -9,7 +9,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from giccs.report.model_names import chart_names, fit_names, wrap_name
+from giccs.report.model_names import WRAPPED_LABELS, chart_names, fit_names, wrap_name
 from giccs_app.explorer.theme import BLUE, GREEN, GREY, ORANGE
 
 __all__ = [
@@ -28,7 +28,6 @@ ROW_HEIGHT, TWO_HISTORIES_HEIGHT = 30, 46
 TICK_COUNT = 8
 NAME_WIDTH = 26
 """Longest line of a name in characters, for small screens; names have at most two lines."""
-LINE_HEIGHT = 13
 MAX_LEGEND_WIDTH = 340
 """Maximum width of the names of categories in pixels."""
 HISTORIES = ("with", "without")
@@ -255,17 +254,22 @@ def _dot_plot(
     )
     base = _rows(visible, list(labels.values()), texts)
     scale = alt.Undefined if domain is None else alt.Scale(domain=domain)
-    interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+    layers = [*background_layers, *([_zero_line()] if mark_zero else [])]
     styles = _history_encoding(visible, texts, "bottom" if rows else "top")
     colour = {key: encoding for key, encoding in styles.items() if key == "color"}
-    intervals = interval.encode(x=alt.X("low:Q", scale=scale), x2="high:Q", **colour)
+    if visible["low"].count():  # an empty layer would be an image without an accessible name
+        interval = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+        layers.append(interval.encode(x=alt.X("low:Q", scale=scale), x2="high:Q", **colour))
     x = alt.X("value:Q", title=texts["value"], axis=alt.Axis(tickCount=TICK_COUNT), scale=scale)
     points = _points(base.encode(x=x, tooltip=_tooltip(visible, name, texts), **styles), visible)
-    zero_line = alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=GREY).encode(x="zero:Q")
     step = TWO_HISTORIES_HEIGHT if rows or _has_two_histories(visible) else ROW_HEIGHT
-    return alt.LayerChart(
-        layer=[*background_layers, *([zero_line] if mark_zero else []), intervals, *points]
-    ).properties(height=alt.Step(step, **{"for": "position"}))
+    return alt.LayerChart(layer=[*layers, *points]).properties(
+        height=alt.Step(step, **{"for": "position"})
+    )
+
+
+def _zero_line() -> alt.Chart:
+    return alt.Chart(pl.DataFrame({"zero": [0.0]})).mark_rule(color=GREY).encode(x="zero:Q")
 
 
 def _row_labels(names: Sequence[str], column: str) -> dict[str, str]:
@@ -293,14 +297,10 @@ def _history_titles(titles: Titles) -> dict[str, str]:
 
 def _rows(frame: pl.DataFrame, labels: Sequence[str], titles: Titles) -> alt.Chart:
     axis = alt.Axis(
-        title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelLimit=0,
-        labelExpr="split(datum.label, '\\n')", labelLineHeight=LINE_HEIGHT, labelOverlap=False,
-        labelBaseline={
-            "condition": {"test": "indexof(datum.label, '\\n') > 0", "value": "bottom"},
-            "value": "middle",
-        },
+        title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelOverlap=False,
+        **WRAPPED_LABELS,
     )  # fmt: skip
-    scale = alt.Scale(domain=list(labels))
+    scale = alt.Scale(type="band", domain=list(labels), padding=0.2)
     base = alt.Chart(frame).encode(y=alt.Y("label:N", scale=scale, sort=list(labels), axis=axis))
     offset = alt.YOffset("history:N", sort=list(_history_titles(titles).values()))
     return base.encode(yOffset=offset) if _has_two_histories(frame) else base

@@ -177,7 +177,9 @@ def test_two_charts_with_the_same_rows_are_aligned():
     both = charts.dot_plot(FRAME, "model", rows=rows, domain=(-1, 1))
     change = charts.dot_plot(FRAME.drop("history"), "model", rows=rows, domain=(-1, 1))
     first, second = (layers(chart, "point")[0]["encoding"] for chart in (both, change))
-    assert first["y"]["scale"] == second["y"]["scale"] == {"domain": rows}  # c has no value
+    assert first["y"]["scale"] == second["y"]["scale"]
+    assert first["y"]["scale"]["domain"] == rows  # c has no value
+    assert first["y"]["scale"]["type"] == "band"
     assert first["x"]["scale"] == second["x"]["scale"] == {"domain": [-1, 1]}
     assert first["color"]["legend"]["orient"] == "bottom"
     assert both.to_dict()["height"] == change.to_dict()["height"]

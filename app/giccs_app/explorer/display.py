@@ -27,6 +27,7 @@ from giccs_app.explorer.labels import (
     local_numbers,
     say,
 )
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
@@ -131,7 +132,7 @@ def show_result(
     cells = (cell for row in table.rows for cell in row)
     long_texts = [cell for cell in cells if isinstance(cell, str) and len(cell) > MAX_TEXT_LENGTH]
     for text in (*long_texts, *table.notes):
-        st.caption(literal(text))
+        st.caption(literal(local_remark(text)))
 
 
 def number_column(title: str, format: str | None = None, **settings: Any) -> object:  # noqa: A002
@@ -169,7 +170,7 @@ def show_table(
 def _localized(
     frame: pl.DataFrame, config: Mapping[str, Any]
 ) -> tuple[object, Mapping[str, object]]:
-    """Return a pandas Styler that writes numbers in the current language, and the other configuration.
+    """Return a pandas Styler with numbers and reasons in the current language, and the other configuration.
 
     The printf formats of Streamlit always have a decimal point. The values remain numbers, by which columns
     are sorted.
@@ -181,6 +182,9 @@ def _localized(
         formats[name] = partial(_format_value, form or "%.4f")
         if form:
             columns[name] = {**column, "type_config": {**column["type_config"], "format": None}}
+    if "reason" in frame.columns:
+        reasons = [reason and local_remark(reason) for reason in frame["reason"]]
+        frame = frame.with_columns(reason=pl.Series(reasons, dtype=pl.String))
     style: Any = frame.to_pandas(use_pyarrow_extension_array=True).style
     return style.format(formats, na_rep="–"), columns
 
@@ -341,7 +345,7 @@ def show_missing_values(frame: pl.DataFrame, name: str, histories: Mapping[str, 
     for row in missing.iter_rows(named=True):
         history = histories.get(row.get("history") or "", row.get("history"))
         names = ", ".join(literal(part) for part in (row[name], history) if part)
-        lines.append(f"{names}: {literal(row['reason'])}" if row["reason"] else names)
+        lines.append(f"{names}: {literal(local_remark(row['reason']))}" if row["reason"] else names)
     st.caption("  \n".join(lines))
 
 

@@ -14,7 +14,8 @@ from giccs_app.explorer.dialogues import data as frames
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
 from giccs_app.explorer.display import show_chart, show_chat, show_table, show_text_table
-from giccs_app.explorer.labels import format_number, say
+from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import Study
 
 __all__ = ["prepare", "show"]
@@ -222,7 +223,7 @@ def _show_candidate_table(candidates: pl.DataFrame, dialogue: str, notes: Sequen
     }
     show_text_table(table, f"candidates {dialogue} table", titles, formats)
     for note in notes:
-        st.caption(note)
+        st.caption(literal(local_remark(note)))
 
 
 def _show_judgments(study: Study, dialogue: str) -> None:

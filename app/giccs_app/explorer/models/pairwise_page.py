@@ -23,6 +23,7 @@ from giccs_app.explorer.display import (
     show_table,
 )
 from giccs_app.explorer.labels import current_language, format_number, literal, say
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
 from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
@@ -288,7 +289,7 @@ def _show_estimates(
 
 def _show_reasons(frame: pl.DataFrame) -> None:
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
-        st.caption(literal(reason))
+        st.caption(literal(local_remark(reason)))
 
 
 def _size(metric: str) -> str:
@@ -316,14 +317,14 @@ def _titles(metric: str, *columns: str) -> dict[str, str]:
 def _format_estimate(metric: str, estimate: Estimate, signed: bool = False) -> str:
     """Return an estimate with its interval as Markdown."""
     if math.isnan(estimate.value):
-        return f"{_metric_title(metric)}: {literal(estimate.reason)}"
+        return f"{_metric_title(metric)}: {literal(local_remark(estimate.reason))}"
     spec = "+.3f" if signed else ".3f"
     value, low, high = (
         format_number(number, spec) for number in (estimate.value, estimate.low, estimate.high)
     )
     interval = f" [{low}{'; ' if current_language() == 'de' else ', '}{high}]"
     if math.isnan(estimate.low):
-        interval = f" [–] ({literal(estimate.reason)})" if estimate.reason else " [–]"
+        interval = f" [–] ({literal(local_remark(estimate.reason))})" if estimate.reason else " [–]"
     return f"{_metric_title(metric)} **{value}**{interval}"
 
 
@@ -374,7 +375,7 @@ def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
     if estimate.extra.get("equal_dialogue_means"):
         st.caption(say("models.equal_dialogue_means"))
     if estimate.reason:
-        st.caption(literal(estimate.reason))
+        st.caption(literal(local_remark(estimate.reason)))
     return estimate.value, estimate.low, estimate.high
 
 

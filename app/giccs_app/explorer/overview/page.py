@@ -14,6 +14,7 @@ from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
 from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.overview import data as frames
 from giccs_app.explorer.overview.charts import sizes_chart
 from giccs_app.explorer.study import Study
@@ -124,7 +125,7 @@ def _show_ceiling(study: Study) -> None:
     for reason in dict.fromkeys(
         estimate.reason for estimate in ceiling.values() if estimate.reason
     ):
-        st.caption(literal(reason))
+        st.caption(literal(local_remark(reason)))
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,97 @@
+"""German translations of the remarks that computations return with their numbers, in English.
+
+The remarks are those of terminal, files and report; unknown ones remain in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from giccs_app.explorer.labels import current_language
+
+__all__ = ["local_remark"]
+
+UNITS: Mapping[str, str] = {
+    "annotators": "Annotierende",
+    "dialogues": "Dialoge",
+    "groups": "Gruppen",
+    "items": "Items",
+    "pairs": "Paare",
+    "questions": "Fragen",
+    "resamples": "Stichproben",
+    "tuples": "Tupel",
+}
+UNIT = rf"(?P<unit>{'|'.join(UNITS)})"
+PHRASES: Mapping[str, str] = {
+    rf"(?P<n>\d+) {UNIT}: the interval is approximate below (?P<m>\d+)": (
+        "{n} {unit}: Das Intervall ist bei weniger als {m} nur eine Näherung"
+    ),
+    rf"(?P<n>\d+) {UNIT}: no interval, which needs (?P<m>\d+)": (
+        "{n} {unit}: kein Intervall, für das {m} nötig sind"
+    ),
+    rf"(?P<n>\d+) {UNIT} that differ from the others: no interval, which needs (?P<m>\d+)": (
+        "{n} {unit} mit anderen Ergebnissen: kein Intervall, für das {m} nötig sind"
+    ),
+    r"(?P<n>\d+) items have no interval: fewer than (?P<m>\d+) clusters per item": (
+        "{n} Items haben kein Intervall: weniger als {m} Cluster pro Item"
+    ),
+    rf"undefined without some of the {UNIT}: no interval": (
+        "kein Intervall: ohne einige der {unit} nicht definiert"
+    ),
+    rf"(?:undefined or )?at its bound without some of the {UNIT}: no interval": (
+        "kein Intervall: ohne einige der {unit} am Rand des Wertebereichs oder nicht definiert"
+    ),
+    r"(?P<n>\d+) items; a correlation requires two": "{n} Items; für eine Korrelation sind zwei nötig",
+    r"(?P<n>\d+) predictions are NaN": "{n} Vorhersagen sind NaN",
+    r"(?P<n>\d+) dialogues excluded:": "{n} Dialoge ausgeschlossen:",
+    r"all predictions are equal": "alle Vorhersagen sind gleich",
+    r"all scores are equal": "alle Werte sind gleich",
+    r"predictions or scores are constant, or there is one item": (
+        "Vorhersagen oder Werte sind konstant, oder es gibt nur ein Item"
+    ),
+    r"predictions of one of the two, or scores, are constant, or there is one item": (
+        "Vorhersagen eines der beiden oder Werte sind konstant, oder es gibt nur ein Item"
+    ),
+    r"no interval: not resampled": "kein Intervall: nicht berechnet",
+    r"not computed": "nicht berechnet",
+    r"all judgments are of one annotator": "alle Urteile stammen von einer Person",
+    r"the correlation is negative: Spearman-Brown is undefined": (
+        "die Korrelation ist negativ: Spearman–Brown ist nicht definiert"
+    ),
+    r"annotation: reproducibility with other answers to the same tuples "
+    r"\(the split of most published figures\)": (
+        "annotation: Reproduzierbarkeit mit anderen Antworten zu denselben Tupeln (die Teilung der meisten "
+        "veröffentlichten Zahlen)"
+    ),
+    r"tuple: reproducibility with other tuples of the same items": (
+        "tuple: Reproduzierbarkeit mit anderen Tupeln derselben Items"
+    ),
+    r"annotator: reproducibility with other annotators": (
+        "annotator: Reproduzierbarkeit mit anderen Annotierenden"
+    ),
+    r"all, by (?P<n>annotation|tuple|annotator):": "alle, {n}:",
+    r"all:": "alle:",
+}
+"""Pattern of a phrase -> German text with the groups of the pattern."""
+PATTERNS = [(re.compile(rf"(?<!\w){phrase}"), text) for phrase, text in PHRASES.items()]
+
+
+def local_remark(remark: str, language: str = "") -> str:
+    """Return a remark in a language, by default the current one.
+
+    >>> local_remark("all: 5 annotators: the interval is approximate below 20", "de")
+    'alle: 5 Annotierende: Das Intervall ist bei weniger als 20 nur eine Näherung'
+    """
+    if (language or current_language()) != "de":
+        return remark
+    for pattern, text in PATTERNS:
+        remark = pattern.sub(partial(_filled, text), remark)
+    return remark
+
+
+def _filled(text: str, match: re.Match[str]) -> str:
+    return text.format(
+        **{name: UNITS.get(value, value) for name, value in match.groupdict().items()}
+    )

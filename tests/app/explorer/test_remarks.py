@@ -1,0 +1,48 @@
+"""German remarks: those that computations really return, and unknown ones as they are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bws.clusters import few_clusters_note, too_few_clusters_note
+from bws.split_half import SPLIT_QUESTIONS
+from giccs.measures.annotator_uncertainty import UNDEFINED
+from giccs.measures.metrics import correlations
+from giccs_app.explorer.labels.remarks import UNITS, local_remark
+
+CONSTANT = correlations(np.ones(9), np.arange(9.0), np.arange(9), resamples=0)["spearman"].reason
+FEW = correlations(np.ones(1), np.ones(1), np.zeros(1, int), resamples=0)["spearman"].reason
+MISSING = correlations(
+    np.array([math.nan, 1, 2]), np.arange(3.0), np.arange(3), resamples=0
+)["spearman"].reason  # fmt: skip
+ENGLISH = (
+    "interval",
+    "equal",
+    "items",
+    "annotators",
+    "dialogues",
+    "reproducibility",
+    " are ",
+    "needs",
+)
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        *(few_clusters_note(7, unit) for unit in UNITS),
+        *(too_few_clusters_note(2, unit) for unit in UNITS),
+        *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
+        UNDEFINED, CONSTANT, FEW, MISSING, f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
+    ],
+)  # fmt: skip
+def test_remarks_of_computations_are_german(remark):
+    german = local_remark(remark, "de")
+    assert german != remark
+    assert not any(word in german.replace("Items", "") for word in ENGLISH)
+    assert local_remark(remark, "en") == remark
+
+
+def test_unknown_remarks_remain():
+    assert local_remark("the cat sat on 5 mats", "de") == "the cat sat on 5 mats"

@@ -50,6 +50,7 @@ __all__ = [
     "read_relabelled",
     "relabel_rows",
     "split_file",
+    "text_columns",
     "write_csts",
 ]
 
@@ -98,6 +99,12 @@ class Instance:
     float from 1 to 5 in the STS Benchmark."""
     pair: int
     """Index of the sentence pair, from 0 in the order of the file."""
+
+
+def text_columns(rows: Sequence[Instance]) -> dict[str, list[str]]:
+    """Return the columns of a prediction table with the texts of the rows."""
+    names = ("sentence1", "sentence2", "condition")
+    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from giccs.csts.data import text_columns
 from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
 from giccs.csts.encoders.settings import settings_of
 from giccs.csts.measures import csts_metrics, hidden_metrics
@@ -137,7 +138,7 @@ class ConditionalSimilarity:
                     "uid": [row.uid for row in rows],
                     "prediction": prediction,
                     **data.label_columns(),
-                    **data.text_columns(),
+                    **text_columns(rows),
                 }
             ),
         )

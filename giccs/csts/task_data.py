@@ -123,11 +123,6 @@ class TaskData:
             return labels
         return {**labels, INDEX: [self.indices[instance.uid] for instance in self.instances]}
 
-    def text_columns(self) -> dict[str, list[str]]:
-        """Return the columns of a prediction table with the texts of the data."""
-        names = ("sentence1", "sentence2", "condition")
-        return {name: [getattr(row, name) for row in self.instances] for name in names}
-
     def described(self) -> str:
         """Return the size of the data: ``60 sentence pairs, 120 rows``."""
         labels = ", labels hidden" if self.hidden else ""

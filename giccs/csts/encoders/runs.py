@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
+from giccs.csts.data import text_columns
 from giccs.csts.encoders.base import base_folder
 from giccs.csts.encoders.settings import TEMPLATES, Settings, is_first, processes, why_impossible
 from giccs.csts.encoders.splits import Splits
@@ -277,6 +278,7 @@ class _Task:
                     "uid": [row.uid for row in rows],
                     "prediction": np.mean(columns, axis=0),
                     "label": [row.label for row in rows],
+                    **text_columns(rows),
                     **{
                         f"seed_{seed}": column
                         for seed, column in zip(self.settings.seeds, columns, strict=True)

@@ -295,6 +295,7 @@ def test_several_seeds_come_to_a_mean_and_a_standard_deviation(tiny, splits, tmp
         assert result.extra["sd"] == pytest.approx(np.std(values, ddof=1))
         assert result.low <= result.value <= result.high
     table = outcome.result.predictions
+    assert table.columns[3:6] == ["sentence1", "sentence2", "condition"]
     columns = table.select("seed_1", "seed_2", "seed_3").to_numpy()
     assert table["prediction"].to_numpy() == pytest.approx(columns.mean(axis=1))
     assert len({tuple(column) for column in columns.T}) == 3

@@ -96,16 +96,14 @@ def reliability_chart(
     prediction for more annotations of the present tuples, and the target.
     """
     from bws.planning import describe_annotation_needs
-    from bws.study_charts import reachable_annotations, reliability_layers
+    from bws.study_charts import reliability_layers
 
     planner, target = (plan.planner, plan.target) if plan else (None, None)
-    needed = reachable_annotations(planner, target)
-    titles = {} if needed is None else {"needed": f"{needed:.1f} annotations"}
     remarks = ["Bars: middle 95 % of the random splits, not confidence intervals"]
     if plan:
         remarks.append(_capitalised(describe_annotation_needs(plan.target, plan.planner)))
     title = f"{'Reliability' if plan else 'Split-half reliability'} by number of annotations"
-    layers = reliability_layers(curve, planner, target, titles)
+    layers = reliability_layers(curve, planner, target)
     return finished(layers, title, judgments, *remarks)
 
 

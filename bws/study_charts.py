@@ -24,9 +24,13 @@ if TYPE_CHECKING:
     from bws.split_half import Correlation, ReliabilityCurve
 
 __all__ = [
+    "COMPONENTS_TITLES",
     "MAX_DRAWN_ITEMS",
     "MAX_NAMED_ITEMS",
     "MAX_PLANNED_ANNOTATIONS",
+    "PAIRS_TITLES",
+    "RANKED_TITLES",
+    "RELIABILITY_TITLES",
     "Titles",
     "components_chart",
     "pairs_chart",
@@ -45,6 +49,13 @@ BAR_SHIFT = 0.03
 MAX_PLANNED_ANNOTATIONS = 30
 """Largest number of annotations per tuple on the axis, unless the study has more."""
 N_PREDICTIONS = 60
+SERIES = {
+    "pearson": (BLUE, (1, 0), "circle"),
+    "spearman": (VERMILION, (1, 0), "diamond"),
+    "predicted": (GREEN, (6, 3), "stroke"),
+    "target": (GREY, (2, 3), "stroke"),
+}
+"""Series of a chart of reliability: colour, dash and shape."""
 RELIABILITY_TITLES = {
     "annotations": "Annotations per tuple",
     "value": "Reliability (Spearman–Brown corrected)",
@@ -126,31 +137,18 @@ def reliability_layers(
 ) -> alt.LayerChart:
     """Return the Spearman–Brown corrected reliability against the number of annotations per tuple.
 
-    planner: adds the reliability predicted from variance components, for the present tuples, and with a
-    target the number of annotations that reaches it, if that is at most `MAX_PLANNED_ANNOTATIONS`. target:
-    adds a line at this reliability; titles: also of ``target`` and ``needed`` (texts beside the lines).
+    planner: adds the reliability predicted from variance components for the present tuples, and with a
+    target a mark at the number of annotations that reaches it, if `reachable_annotations` has one. target:
+    adds a line at this reliability. titles: also of ``target``.
     """
     import altair as alt
 
-    labels = {
-        "target": "" if target is None else f"target {target:g}",
-        "needed": "",
-        **RELIABILITY_TITLES,
-        **({"value": "Reliability"} if planner else {}),
-        **(titles or {}),
-    }
-    names = ["pearson", "spearman", *(["predicted"] if planner else [])]
-    rows = reliability_rows(curve)
-    for row in rows:
-        row["correlation"] = labels[row["correlation"]]
-    domain = [labels[name] for name in names]
-    legend = alt.Legend(orient="bottom", columns=1, labelLimit=300)
-    colour = alt.Color("correlation:N", title=labels["correlation"], legend=legend).scale(
-        domain=domain, range=[BLUE, VERMILION, GREEN][: len(names)]
-    )
-    dash = alt.StrokeDash("correlation:N", title=labels["correlation"], legend=legend).scale(
-        domain=domain, range=[[1, 0], [1, 0], [6, 3]][: len(names)]
-    )
+    defaults = RELIABILITY_TITLES | ({"value": "Reliability"} if planner else {})
+    labels = {"target": f"target {target:g}" if target else "", **defaults, **(titles or {})}
+    rows = [row | {"correlation": labels[row["correlation"]]} for row in reliability_rows(curve)]
+    names = ["pearson", "spearman"]
+    names += ["predicted"] * (planner is not None) + ["target"] * (target is not None)
+    colour, dash, shape = _series_scales(names, labels)
     x = alt.X(
         "annotations:Q", title=labels["annotations"], axis=alt.Axis(tickMinStep=1, format="~g")
     ).scale(zero=False, padding=16)
@@ -161,9 +159,6 @@ def reliability_layers(
         alt.Tooltip("value:Q", title=labels["value"], format=".3f"),
     ]
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, color=colour, tooltip=tooltip)
-    shape = alt.Shape("correlation:N", title=labels["correlation"], legend=legend).scale(
-        domain=domain, range=["circle", "diamond", "stroke"][: len(names)]
-    )
     layers = [
         base.mark_rule().encode(y=alt.Y("low:Q", title=labels["value"]), y2="high:Q"),
         base.mark_line().encode(y=y, strokeDash=dash),
@@ -174,12 +169,36 @@ def reliability_layers(
             {"annotations": number, "correlation": labels["predicted"], "value": value}
             for number, value in _predictions(curve, planner, target)
         ]
-        line = alt.Chart(alt.InlineData(values=predicted)).encode(
-            x=x, y=y, color=colour, strokeDash=dash, tooltip=tooltip
-        )
-        layers.append(line.mark_line(strokeWidth=2))
-    layers += _target_layers(planner, target, labels)
+        line = base.properties(data=alt.InlineData(values=predicted)).mark_line(strokeWidth=2)
+        layers.append(line.encode(y=y, strokeDash=dash))
+    if target is not None:
+        line_of_target = alt.InlineData(values=[{"value": target, "correlation": labels["target"]}])
+        rule = alt.Chart(line_of_target).mark_rule(strokeWidth=2)
+        layers.append(rule.encode(y=y, color=colour, strokeDash=dash))
+    needed = reachable_annotations(planner, target)
+    if needed is not None:
+        point = {"annotations": needed, "value": target, "correlation": labels["predicted"]}
+        mark = base.properties(data=alt.InlineData(values=[point]))
+        layers.append(mark.mark_point(shape="square", size=110, strokeWidth=2).encode(y=y))
     return alt.LayerChart(layer=layers)
+
+
+def _series_scales(
+    names: Sequence[str], labels: Titles
+) -> tuple[alt.Color, alt.StrokeDash, alt.Shape]:
+    """Return the encodings of the series in a chart of reliability, with one legend."""
+    import altair as alt
+
+    colours, dashes, shapes = zip(*map(SERIES.__getitem__, names), strict=True)
+    domain, title = [labels[name] for name in names], labels["correlation"]
+    legend = alt.Legend(orient="bottom", columns=1, labelLimit=300)
+    return (
+        alt.Color("correlation:N", title=title, legend=legend).scale(domain=domain, range=colours),
+        alt.StrokeDash("correlation:N", title=title, legend=legend).scale(
+            domain=domain, range=dashes
+        ),
+        alt.Shape("correlation:N", title=title, legend=legend).scale(domain=domain, range=shapes),
+    )
 
 
 def _predictions(
@@ -202,32 +221,6 @@ def reachable_annotations(planner: Planner | None, target: float | None) -> floa
     needed = planner.annotations_for(target)
     most = max(MAX_PLANNED_ANNOTATIONS, 2 * planner.annotations_per_tuple)
     return needed if 1 <= needed <= most else None
-
-
-def _target_layers(
-    planner: Planner | None, target: float | None, labels: Titles
-) -> Iterator[alt.Chart]:
-    import altair as alt
-
-    if target is None:
-        return
-    line = alt.Chart(alt.InlineData(values=[{"value": target, "text": labels["target"]}]))
-    yield line.mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=2).encode(y="value:Q")
-    yield line.mark_text(align="left", baseline="bottom", dx=4, dy=-3, fontSize=12).encode(
-        y="value:Q", x=alt.value(0), text="text:N"
-    )
-    needed = reachable_annotations(planner, target)
-    if needed is not None:
-        point = {"annotations": needed, "value": target, "text": labels["needed"]}
-        mark = alt.Chart(alt.InlineData(values=[point])).encode(
-            x="annotations:Q",
-            y="value:Q",
-            tooltip=alt.Tooltip("annotations:Q", title=labels["annotations"], format=".2f"),
-        )
-        yield mark.mark_point(shape="square", size=110, strokeWidth=2, color=GREEN, filled=False)
-        yield mark.mark_text(align="center", baseline="top", dy=10, fontSize=12).encode(
-            text="text:N"
-        )
 
 
 def ranked_rows(
@@ -302,7 +295,7 @@ def ranked_chart(
     points = base.mark_point(filled=True, opacity=1, color=BLUE, size=45 if are_named else 10)
     layers = [points.encode(x=alt.X("score:Q", title=labels["score"]))]
     if any("low" in row for row in rows):
-        rule = base.mark_rule(color=BLUE, opacity=1 if are_named else 0.45)
+        rule = base.mark_rule(color=BLUE, opacity=1 if are_named else 0.7)
         defined = rule.transform_filter("isValid(datum.low)")
         layers.insert(
             0, defined.encode(x=alt.X("low:Q", title=labels["score"]), x2=alt.X2("high:Q"))

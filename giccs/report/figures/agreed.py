@@ -137,7 +137,7 @@ def agreed_chart(
             ],
         ),
     ]
-    return alt.LayerChart(layer=layers).properties(height=320)
+    return alt.LayerChart(layer=layers).properties(height=400)
 
 
 def agreed_panels(

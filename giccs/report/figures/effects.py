@@ -176,14 +176,14 @@ def _rows(frame: pl.DataFrame) -> alt.Y:
 
 
 def prompt_frame(table: ResultTable, titles: Titles | None = None) -> pl.DataFrame:
-    """Return the rows of `prompt_table` with the column label (short names).
+    """Return the rows of `prompt_table` with the column label (short names with the number of prompts).
 
     titles: as in `model_labels`.
     """
     frame: pl.DataFrame = table.to_frame("polars")
     names = list(frame.select("model", "history").iter_rows())
     labels = pl.Series("label", model_labels(names, titles), pl.String)
-    return frame.with_columns(labels).select(pl.exclude("^range.*$"))
+    return frame.with_columns(pl.format("{} (n = {})", labels, "prompts").alias("label"))
 
 
 def prompt_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
@@ -217,9 +217,6 @@ def prompt_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.Layer
         base.mark_point(
             shape="diamond", filled=True, size=90, opacity=1, color="#FFFFFF", stroke=BLUE
         ).encode(x=alt.X("median:Q", title=title)),
-        base.mark_text(align="left", dx=10, fontSize=11).encode(
-            x=alt.X("maximum:Q", title=title), text="text:N"
-        ).transform_calculate(text="'n = ' + datum.prompts"),
     ]  # fmt: skip
     return alt.LayerChart(layer=layers).properties(height=alt.Step(28))
 

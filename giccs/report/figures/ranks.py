@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -27,9 +28,10 @@ __all__ = ["rank_chart", "rank_frame", "rank_panels"]
 MAX_PANELS = 12
 """Largest number of panels of one figure; those of the best models."""
 MAX_LABEL_CHARACTERS = 48
-CHARACTER_WIDTH, MAX_LABEL_WIDTH, MARGIN = 6.2, 270, 36
-"""Widths in pixels: of a character, of the longest label, and beside the points of the model."""
-DRAWING_WIDTH = 440
+MAX_LABEL_WIDTH = 300
+"""Width of the longest label in pixels."""
+MARGIN = 0.1
+"""Distance of the points from the sides, as a share of the distance between them."""
 DIRECTIONS = ("higher", "lower", "same")
 TITLES = {
     "people": "people",
@@ -96,10 +98,7 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
         for row in frame.to_dicts()
         for side, name in enumerate(("rank_score", "rank_prediction"))
     ]
-    names = _joined_labels(frame)
-    longest = max(len(row["item"]) for row in names)
-    left = min(CHARACTER_WIDTH * longest + 16, MAX_LABEL_WIDTH)
-    slope = DRAWING_WIDTH - left - MARGIN
+    names = _labels_by_rank(frame)
     x = alt.X("side:Q", title=None).axis(
         values=[0, 1],
         labelExpr=f"datum.value ? {_quoted(labels['model'])} : {_quoted(labels['people'])}",
@@ -111,7 +110,13 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
     y = alt.Y("rank:Q", title=labels["rank"]).scale(
         domain=[len(frame) + 0.5, 0.5], nice=False, zero=False
     )
-    y = y.axis(format="d", grid=False, values=list(range(1, len(frame) + 1)))
+    y = y.axis(
+        values=list(names),
+        labelExpr=f"{json.dumps({f'{rank:g}': text for rank, text in names.items()})}[datum.value]",
+        grid=False,
+        labelLimit=MAX_LABEL_WIDTH,
+        labelOverlap=False,
+    )
     domain = [labels[name] for name in DIRECTIONS]
     legend = alt.Legend(
         orient="bottom",
@@ -122,7 +127,7 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
         symbolStrokeWidth=3,
     )
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=x.scale(domain=[-left / slope, 1 + MARGIN / slope], nice=False),
+        x=x.scale(domain=[-MARGIN, 1 + MARGIN], nice=False),
         y=y,
         detail="item_id:N",
         color=alt.Color("direction:N", legend=legend).scale(
@@ -139,13 +144,9 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
     dash = alt.StrokeDash("direction:N", legend=legend).scale(
         domain=domain, range=[[1, 0], [6, 3], [2, 2]]
     )
-    text = alt.Chart(alt.InlineData(values=names)).mark_text(
-        align="right", dx=-9, fontSize=12, limit=MAX_LABEL_WIDTH
-    )
     layers = [
         base.mark_line(strokeWidth=2).encode(strokeDash=dash),
         base.mark_circle(size=60, opacity=1),
-        text.encode(x=alt.datum(0), y="rank:Q", text="item:N", tooltip="full:N"),
     ]
     return alt.LayerChart(layer=layers).properties(height=max(34 * len(frame), 120))
 
@@ -154,14 +155,14 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def _joined_labels(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the label at each rank by people."""
-    rows = []
-    for (rank,), group in frame.group_by("rank_score", maintain_order=True):
-        full = " / ".join(" ".join(text.split()) for text in group["item"])
-        cut = full if len(full) <= MAX_LABEL_CHARACTERS else f"{full[: MAX_LABEL_CHARACTERS - 1]}…"
-        rows.append({"rank": rank, "item": cut, "full": full})
-    return rows
+def _labels_by_rank(frame: pl.DataFrame) -> dict[float, str]:
+    """Return the label at each rank by people, with the rank: ``2.5 · first / second``."""
+    labels: dict[float, str] = {}
+    for rank, items in frame.group_by("rank_score", maintain_order=True).agg("item").iter_rows():
+        text = f"{rank:g} · {' / '.join(' '.join(item.split()) for item in items)}"
+        is_short = len(text) <= MAX_LABEL_CHARACTERS
+        labels[rank] = text if is_short else f"{text[: MAX_LABEL_CHARACTERS - 1]}…"
+    return labels
 
 
 def rank_panels(

@@ -5,6 +5,7 @@ import html
 import re
 import sys
 
+import polars as pl
 import pytest
 
 from giccs.benchmark import write_benchmark
@@ -36,6 +37,19 @@ def opened(monkeypatch):
         return app
 
     return open_page
+
+
+@pytest.fixture
+def chart_rows():
+    """Return a function from a chart on a page, selected by texts of its specification, to all its rows."""
+
+    def rows_of(app, *texts):
+        charts = [each.proto for each in app.get("vega_lite_chart")]
+        (chart,) = [each for each in charts if all(text in each.spec for text in texts)]
+        frames = [pl.read_ipc_stream(each.data.data) for each in chart.datasets]
+        return [row for frame in frames for row in frame.to_dicts()]
+
+    return rows_of
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Figures of ranks, failures, history, prompts and distributions against plain loops, and their refusals."""
 
+import html
 import json
 from dataclasses import replace
 
@@ -42,6 +43,10 @@ def prompted(model, noise, prompt, history="without"):
     return replace(result, signature={**result.signature, "prompt": {"name": prompt}})
 
 
+def _labels(axis):
+    return json.loads(axis["labelExpr"].removesuffix("[datum.value]")).values()
+
+
 def drawn_rows(chart):
     """All rows of a chart."""
     specification = chart.to_dict()
@@ -67,8 +72,21 @@ def test_ranks_are_those_within_the_dialogue_and_ties_share_their_mean():
         ("c", 2.5, 3.0, "lower"),
         ("d", 4.0, 4.0, "same"),
     ]
-    labels = [row["item"] for row in drawn_rows(rank_chart(frame)) if "full" in row]
-    assert labels == ["first", "b / c", "d"]
+    axis = rank_chart(frame).to_dict()["layer"][0]["encoding"]["y"]["axis"]
+    assert axis["values"] == [1, 2.5, 4]
+    assert list(_labels(axis)) == ["1 · first", "2.5 · b / c", "4 · d"]
+
+
+def test_the_labels_of_ranks_are_drawn_whatever_they_contain():
+    vl_convert = pytest.importorskip(
+        "vl_convert", reason="the extra giccs[charts] is not installed"
+    )
+    predictions = pairwise("a", 1.0).predictions
+    texts = {"i00": 'it\'s "x"', "i01": "back\\slash", "i02": "é 日本"}
+    svg = vl_convert.vegalite_to_svg(rank_chart(rank_frame(predictions, "d00", texts)).to_dict())
+    svg = html.unescape(svg)
+    for text in ('it\'s "x"', "back\\slash", "é 日本", "i03"):
+        assert f" · {text}<" in svg
 
 
 def test_a_panel_per_model_with_ranks_the_best_first():
@@ -177,7 +195,10 @@ def test_ranges_over_prompts_are_those_of_the_table():
     table = prompt_table(results)
     for row, expected in zip(panel.frame.iter_rows(named=True), table.rows, strict=True):
         assert [row[name] for name in ("minimum", "median", "maximum")] == expected[3:6]
-    assert dict(panel.frame.select("label", "prompts").iter_rows()) == {"a": 2, "b": 1}
+    assert dict(panel.frame.select("label", "prompts").iter_rows()) == {
+        "a (n = 2)": 2,
+        "b (n = 1)": 1,
+    }
     assert any("prompts change the order of" in note for note in panel.notes)
 
 

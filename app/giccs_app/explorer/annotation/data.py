@@ -22,7 +22,10 @@ from giccs_app.explorer.study import under_pseudonyms
 
 if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
+    from bws.components import Generalisability
+    from bws.planning import Planner
     from bws.records import Judgments, Tuples
+    from bws.split_half import ReliabilityCurve
     from bws.tables import ResultTable
     from mturk.study.ledger import Assignment, Ledger
     from mturk.study.status import Pace
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AnnotationFigures",
     "AnnotationProgress",
+    "StudyReliability",
     "annotator_frame",
     "comment_frame",
     "compute_figures",
@@ -42,6 +46,7 @@ __all__ = [
     "position_frame",
     "seconds_frame",
     "seconds_of",
+    "study_reliability",
     "tuple_counts",
     "wilson",
 ]
@@ -107,6 +112,40 @@ def consistency(judgments: Judgments, tuples: Tuples | None = None) -> dict[str,
         "reliability": reliability(judgments, split=usual_split(judgments)).result_table(),
         "agreement": agreement(judgments, intervals=True).result_table(),
     }
+
+
+@dataclass(frozen=True, eq=False)
+class StudyReliability:
+    """Reliability by number of annotations, and the variance components behind its prediction."""
+
+    curve: ReliabilityCurve | None
+    """None if no tuple has two judgments."""
+    planner: Planner | None
+    """None if the reliability cannot be predicted."""
+    components: Generalisability
+
+    @property
+    def has_components(self) -> bool:
+        """Whether a variance component is defined."""
+        return any(
+            estimate.value == estimate.value for estimate in self.components.variances.values()
+        )
+
+
+def study_reliability(judgments: Judgments) -> StudyReliability:
+    """Return the reliability of a study without adaptive tuples, as ``bws-reliability --plan``."""
+    from bws.components import generalisability
+    from bws.planning import Planner
+    from bws.split_half import reliability_curve
+
+    answers = judgments.canonical
+    components = generalisability(answers)
+    has_repeated = len(np.unique(answers.tuple_of)) < len(answers)
+    return StudyReliability(
+        reliability_curve(judgments) if has_repeated else None,
+        Planner.from_study(answers, components),
+        components,
+    )
 
 
 def tuple_counts(n_by_tuple: Mapping[str, int]) -> pl.DataFrame:

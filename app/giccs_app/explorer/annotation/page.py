@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from giccs_app.explorer.annotation.charts import (
 from giccs_app.explorer.annotation.data import (
     AnnotationFigures,
     AnnotationProgress,
+    StudyReliability,
     compute_figures,
     consistency,
     cumulative_judgments,
@@ -28,6 +30,7 @@ from giccs_app.explorer.annotation.data import (
     from_ledger,
     incomplete_tuples,
     ledger_version,
+    study_reliability,
     tuple_counts,
 )
 from giccs_app.explorer.caching import cached
@@ -42,6 +45,7 @@ from giccs_app.explorer.labels import format_number, say
 from giccs_app.explorer.study import Study
 
 if TYPE_CHECKING:
+    from bws.raw_agreement import AnnotatorPairs
     from bws.records import Judgments, Tuples
     from bws.tables import ResultTable
 
@@ -66,6 +70,8 @@ TITLES = (
     *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
     *("count", "low", "high", "expected", "comment"),
 )
+TARGETS = (0.9, 0.8, 0.95)
+"""Target reliabilities, the default first."""
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 
@@ -155,6 +161,22 @@ def _consistency(key: str, _judgments: Judgments, _tuples: Tuples | None) -> dic
     return consistency(_judgments, _tuples)
 
 
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _study_reliability(key: str, _judgments: Judgments) -> StudyReliability:
+    return study_reliability(_judgments)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _pairs(key: str, _judgments: Judgments) -> AnnotatorPairs | None:
+    """Return the agreement of pairs of annotators; None if no two judged the same tuple."""
+    from bws.raw_agreement import annotator_pairs
+
+    try:
+        return annotator_pairs(_judgments)
+    except ValueError:
+        return None
+
+
 def _show_all(progress: AnnotationProgress, requested: int) -> None:
     judgments = progress.judgments
     titles = {name: say(f"annotation.title_{name}") for name in TITLES}
@@ -168,6 +190,7 @@ def _show_all(progress: AnnotationProgress, requested: int) -> None:
         st.info(say("annotation.no_judgments"))
         return
     _show_annotators(figures, titles, is_adaptive=judgments.is_adaptive)
+    _show_pairs(progress)
     _show_times(figures, titles)
     _show_positions(figures, titles)
     _show_consistency(progress)
@@ -285,6 +308,24 @@ def _show_annotators(
         )
 
 
+def _show_pairs(progress: AnnotationProgress) -> None:
+    """Show the matrix of the agreement of all pairs of annotators."""
+    from bws.raw_agreement import MIN_COMMON_TUPLES
+    from bws.study_charts import PAIRS_TITLES, pairs_chart, pairs_rows
+
+    judgments = progress.judgments
+    assert judgments is not None
+    st.subheader(say("annotation.pairs"), anchor=False)
+    pairs = _pairs(progress.key, judgments)
+    if pairs is None:
+        st.info(say("annotation.no_pairs"))
+        return
+    st.markdown(say("annotation.pairs_said", few=MIN_COMMON_TUPLES))
+    chart = pairs_chart(pairs, {name: say(f"annotation.pairs_{name}") for name in PAIRS_TITLES})
+    frame = pl.DataFrame(pairs_rows(pairs), infer_schema_length=None)
+    show_chart(chart, "annotator-pairs", frame, width="content")
+
+
 def _show_times(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
     st.subheader(say("annotation.times"), anchor=False)
     if not len(figures.seconds):
@@ -319,6 +360,66 @@ def _show_consistency(progress: AnnotationProgress) -> None:
         tables = _consistency(progress.key, judgments, progress.tuples)
     for name, table in tables.items():
         show_result(table, name)
+    if not judgments.is_adaptive:
+        _show_plan(progress)
+
+
+def _show_plan(progress: AnnotationProgress) -> None:
+    """Show reliability against annotations with a target, and the variance components."""
+    from bws.study_charts import (
+        COMPONENTS_TITLES,
+        RELIABILITY_TITLES,
+        components_chart,
+        reliability_layers,
+        reliability_rows,
+    )
+
+    assert progress.judgments is not None
+    with st.spinner(say("annotation.computing")):
+        measured = _study_reliability(progress.key, progress.judgments)
+    st.markdown(f"**{say('annotation.curve')}**")
+    if measured.curve is None:
+        st.info(say("annotation.no_curve"))
+    else:
+        target = links.segmented(
+            "target",
+            say("annotation.target"),
+            TARGETS,
+            format_option=lambda value: format_number(value, "g"),
+        )
+        titles = {name: say(f"annotation.curve_{name}") for name in RELIABILITY_TITLES}
+        titles["target"] = say("annotation.target_line", value=format_number(target, "g"))
+        chart = reliability_layers(measured.curve, measured.planner, target, titles)
+        frame = pl.DataFrame(reliability_rows(measured.curve), infer_schema_length=None)
+        show_chart(chart.properties(height=440), f"reliability {target:g}", frame)
+        st.caption(_describe_plan(measured, target))
+    st.markdown(f"**{say('annotation.components')}**")
+    if not measured.has_components:
+        st.info(say("annotation.no_components"))
+        return
+    titles = {name: say(f"annotation.component_{name}") for name in COMPONENTS_TITLES}
+    table = measured.components.result_table()
+    show_chart(
+        components_chart(measured.components, titles), "components", table.to_frame("polars")
+    )
+    st.caption(say("annotation.components_said"))
+
+
+def _describe_plan(measured: StudyReliability, target: float) -> str:
+    """Return what the chart shows, and the annotations for a target."""
+    texts = [say("annotation.curve_said")]
+    planner = measured.planner
+    if planner is None:
+        return " ".join([*texts, say("annotation.no_plan")])
+    texts.append(say("annotation.predicted_said"))
+    needed, aim = planner.annotations_for(target), format_number(target, "g")
+    if math.isinf(needed):
+        limit = format_number(planner.annotation_limit, ".3f")
+        texts.append(say("annotation.unreachable", target=aim, limit=limit))
+    else:
+        value = format_number(needed, ".1f")
+        texts.append(say("annotation.requires", target=aim, value=value))
+    return " ".join(texts)
 
 
 def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:

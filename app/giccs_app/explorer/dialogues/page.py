@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.dialogues import data as frames
@@ -16,6 +17,9 @@ from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
 from giccs_app.explorer.display import show_chart, show_chat, show_table, show_text_table
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
+from giccs_app.explorer.models.data import best_first, join_predictions, key
+from giccs_app.explorer.models.selection import choose, load_predictions
+from giccs_app.explorer.results import results_of
 from giccs_app.explorer.study import Study
 
 __all__ = ["prepare", "show"]
@@ -23,6 +27,8 @@ __all__ = ["prepare", "show"]
 MAX_OPTIONS = 300
 """Maximum length of the list of dialogues; of more dialogues no list is shown."""
 MAX_CANDIDATES_SHOWN = 50
+RANK_HEIGHT, LEGEND_HEIGHT = 34, 120
+"""Heights in pixels of a rank, and of the axis with the legend."""
 FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
 """The parameters that filter dialogues."""
 
@@ -44,6 +50,7 @@ def show(study: Study) -> None:
     with ranked:
         candidates = _show_candidates(study, dialogue)
     _show_candidate_table(candidates, dialogue, study.interval_notes)
+    _show_ranks(study, dialogue, candidates)
     _show_judgments(study, dialogue)
 
 
@@ -224,6 +231,33 @@ def _show_candidate_table(candidates: pl.DataFrame, dialogue: str, notes: Sequen
     show_text_table(table, f"candidates {dialogue} table", titles, formats)
     for note in notes:
         st.caption(literal(local_remark(note)))
+
+
+def _show_ranks(study: Study, dialogue: str, candidates: pl.DataFrame) -> None:
+    """Show the ranks of the candidates by people and by a model, if there are results."""
+    from giccs.report.figures.ranks import TITLES, rank_chart, rank_frame
+
+    if study.store is None:
+        return
+    results = results_of(study).results
+    pairwise = [result for result in results if result_kind(result.task).tables == "pairs"]
+    if not pairwise or len(candidates) < 2:
+        return
+    st.subheader(say("dialogues.ranks"), anchor=False)
+    result = choose("model", say("models.model"), best_first(pairwise))
+    predictions = load_predictions(study, result)
+    if predictions is None:
+        return
+    letters = dict(candidates.select("item_id", "letter").iter_rows())
+    predicted = join_predictions(candidates, predictions.table)
+    frame = rank_frame(predicted, dialogue, letters)
+    if len(frame) < 2:
+        st.info(say("dialogues.no_ranks"))
+        return
+    titles = {name: say(f"dialogues.ranks_{name}") for name in TITLES}
+    chart = rank_chart(frame, titles).properties(height=RANK_HEIGHT * len(frame) + LEGEND_HEIGHT)
+    show_chart(chart, f"ranks {dialogue} {key(result)}", frame)
+    st.caption(say("dialogues.ranks_said"))
 
 
 def _show_judgments(study: Study, dialogue: str) -> None:

@@ -1,4 +1,4 @@
-"""The view "Figures": differences of all pairs of models, subsets of all models, calibration."""
+"""The view "Figures": differences of all pairs of models, subsets of all models, calibration, prompts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ from giccs.report.figures.differences import (
 from giccs.report.figures.differences import (
     TITLES as DIFFERENCE_TITLES,
 )
+from giccs.report.figures.effects import PROMPT_TITLES, prompt_chart, prompt_frame
 from giccs.report.figures.subsets import TITLES as SUBSET_TITLES
 from giccs.report.figures.subsets import main_metric_of, subset_chart, subset_frame
 from giccs.report.model_comparison import Leaderboard, ModelComparison
+from giccs.report.setting_effects import prompt_table
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
@@ -53,6 +55,8 @@ def show_figures(study: Study, results: list[Result]) -> None:
     figures = {"differences": _show_differences, "subsets": _show_subsets}
     if is_choice:
         figures["calibration"] = _show_calibration
+    elif result_kind(results[0].task).tables == "pairs":
+        figures["prompts"] = _show_prompts
     name = links.segmented(
         "figure",
         say("figures.figure"),
@@ -177,6 +181,20 @@ def _calibrated(study: Study, stamp: str, _result: Result) -> tuple[Mapping[str,
     if reason := unusable_reason(predicted):
         return {}, reason
     return dict(calibrations(predicted)), ""
+
+
+def _show_prompts(study: Study, results: list[Result]) -> None:
+    table = prompt_table(results)
+    if table is None:
+        st.info(say("figures.no_prompts"))
+        return
+    frame = prompt_frame(table, history_names())
+    titles = _titles(PROMPT_TITLES) | {"value": _metric_title("spearman")}
+    show_chart(prompt_chart(frame, titles), "prompts", frame)
+    st.caption(say("figures.prompts_said"))
+    ordered = frame.select("label", "prompts", "minimum", "median", "maximum", "ranks")
+    columns = _columns(ordered, titles | {"label": titles["model"]})
+    show_table(ordered, "prompts table", column_config=columns)
 
 
 def _choose_metric(metrics: Sequence[str]) -> str:

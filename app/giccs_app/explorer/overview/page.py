@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import streamlit as st
@@ -15,6 +15,7 @@ from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
+from giccs_app.explorer.models.data import DIVISIONS
 from giccs_app.explorer.overview import data as frames
 from giccs_app.explorer.overview.charts import sizes_chart
 from giccs_app.explorer.study import Study
@@ -42,6 +43,8 @@ def show(study: Study) -> None:
         _show_sizes(study)
     _show_ceiling(study)
     _show_consistency(study)
+    _show_subsets(study)
+    _show_ranked(study)
     _show_description(study)
 
 
@@ -91,6 +94,75 @@ def _show_sizes(study: Study) -> None:
 @cached
 def _sizes(study: Study) -> pl.DataFrame:
     return frames.sizes(study.items)
+
+
+def _show_subsets(study: Study) -> None:
+    """Show the distribution of the scores by domain, number of turns or source."""
+    from giccs.report.figures.distributions import MAX_SUBSETS, TITLES, distribution_chart
+
+    divisions = [name for name in DIVISIONS if study.items[name].n_unique() > 1]
+    if not divisions:
+        return
+    st.subheader(say("overview.by_subset"), anchor=False)
+    by = links.segmented(
+        "scores_by",
+        say("models.by"),
+        divisions,
+        format_option=lambda name: say(f"models.by_{name}"),
+    )
+    frame = _distributions(study, by)
+    drawn = _largest(study, by)
+    if (total := frame["subset"].n_unique()) > MAX_SUBSETS:
+        st.caption(say("overview.largest_subsets", most=MAX_SUBSETS, total=total))
+    titles = {name: say(f"overview.subset_{name}") for name in TITLES}
+    show_chart(distribution_chart(drawn, titles), f"scores by {by}", frame)
+    st.caption(say("overview.by_subset_said"))
+
+
+@cached
+def _distributions(study: Study, by: str) -> pl.DataFrame:
+    from giccs.report.figures.distributions import distribution_frame
+
+    return distribution_frame(study.items[by].to_list(), study.items["score"].to_list())
+
+
+@cached
+def _largest(study: Study, by: str) -> pl.DataFrame:
+    from giccs.report.figures.distributions import largest_subsets
+
+    return largest_subsets(_distributions(study, by))
+
+
+def _show_ranked(study: Study) -> None:
+    """Show all items by score, with their intervals."""
+    from bws.study_charts import RANKED_TITLES, ranked_chart
+
+    st.subheader(say("overview.ranked"), anchor=False)
+    rows, bands = _ranked(study)
+    titles = {name: say(f"overview.ranked_{name}") for name in (*RANKED_TITLES, "utterance")}
+    columns = ["item_id", "utterance", "score", "low", "high"]
+    frame = study.items.select(name for name in columns if name in study.items.columns)
+    frame = frame.sort("score", descending=True, maintain_order=True)
+    show_chart(ranked_chart(rows, bands, titles), "items by score", frame)
+    is_judged = any("low" in row for row in rows)
+    st.caption(say("overview.ranked_intervals" if is_judged else "overview.ranked_plain"))
+    if len(rows) < len(study.items):
+        st.caption(say("overview.ranked_thinned", n=len(rows), total=len(study.items)))
+
+
+@cached
+def _ranked(study: Study) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the drawn items and bands of `bws.study_charts.ranked_rows`, with utterances."""
+    from bws.study_charts import ranked_rows
+
+    items = study.items
+    limits = [
+        items[name].fill_null(math.nan).to_numpy() if name in items.columns else None
+        for name in ("low", "high")
+    ]
+    rows, bands = ranked_rows(items["item_id"].to_list(), items["score"].to_numpy(), *limits)
+    utterances = dict(items.select("item_id", "utterance").iter_rows())
+    return [{**row, "utterance": utterances[row["item"]]} for row in rows], bands
 
 
 def _is_requested(key: str, is_slow: bool) -> bool:

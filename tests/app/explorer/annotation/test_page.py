@@ -12,7 +12,11 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
 import streamlit
 
+from bws.components import generalisability
+from bws.planning import Planner
+from bws.raw_agreement import annotator_pairs
 from giccs_app.explorer.labels import text_of
+from giccs_app.explorer.study import load
 
 HOSTILE = "<script>alert(1)</script> **bold** $x$ [a](http://example.org) `c` :red[r]"
 
@@ -231,3 +235,40 @@ def test_a_broken_ledger_is_a_sentence(opened, tmp_path, content):
         path.write_bytes(content)
     app = opened("--ledger", path)
     assert "broken.db" in app.error[0].value
+
+
+def test_pairs_of_annotators_are_a_matrix(opened, chart_rows):
+    rows = chart_rows(opened(), "common tuples")
+    pairs = annotator_pairs(load().judgments)
+    assert len(rows) == 20
+    assert [row["first"] for row in rows[::4]] == list(pairs.annotators)
+    assert rows[0]["agreement"] == pairs.agreement[0, 1]
+
+
+def test_annotators_without_common_tuples_are_not_compared(opened, tmp_path):
+    rows = [
+        row for n, row in enumerate(sample_rows()) if row["annotator"] == f"simulated-{n % 5 + 1}"
+    ]
+    single = list({row["tuple_id"]: row for row in rows}.values())
+    app = opened("--judgments", judgments_file(tmp_path, single))
+    assert text_of("annotation.no_pairs", "en") in texts(app)
+    assert text_of("annotation.no_curve", "en") in texts(app)
+
+
+@pytest.mark.parametrize("target", [0.9, 0.95])
+def test_the_target_of_the_link_is_drawn_and_its_annotations_are_stated(opened, chart_rows, target):
+    app = opened(target=str(target))
+    rows = chart_rows(app, "predicted")
+    lines = [row for row in rows if row["correlation"] == f"target {target}"]
+    assert [row["value"] for row in lines] == [target]
+    study = generalisability(load().judgments.canonical)
+    needed = Planner.from_study(load().judgments.canonical, study).annotations_for(target)
+    text = text_of("annotation.requires", "en", target=str(target), value=f"{needed:.1f}")
+    assert any(text in each for each in texts(app))
+
+
+def test_variance_components_are_those_of_the_command(opened, chart_rows):
+    rows = chart_rows(opened(lang="de"), "Varianz eines Urteils")
+    study = generalisability(load().judgments.canonical)
+    assert [row["value"] for row in rows] == [each.value for each in study.variances.values()]
+    assert rows[0]["component"] == "Items"

@@ -2,11 +2,18 @@
 
 import re
 
+import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
+from giccs.benchmark import read_benchmark
+from giccs.evaluation.run import run
+from giccs.measures.results import Store
+from giccs.models import open_model
+from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.labels import text_of
+from giccs_app.explorer.models.data import key
 
 
 def captions(app):
@@ -113,3 +120,35 @@ def test_without_judgments_there_are_candidates_only(opened, hostile, text_table
     assert text_table(app)[0] == ["", text_of("dialogues.candidate", "en"), "Score"]
     assert not app.dataframe
     assert "disagreement" not in [slider.key for slider in app.slider]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    models = [open_model("baseline:char-ngram"), open_model("baseline:chance")]
+    list(run(models, [PairwiseSTS(resamples=0)], read_benchmark("giccs-sample"), Store(folder)))
+    return folder
+
+
+@pytest.mark.parametrize("model", ["baseline:char-ngram", "baseline:chance"])
+def test_candidates_have_ranks_by_people_and_by_the_selected_model(
+    opened, chart_rows, results, model
+):
+    store = Store(results)
+    (stored,) = [result for result in store.results() if result.model == model]
+    app = opened("--results", results, page="dialogues", dialogue="hotel-02", model=key(stored))
+    predictions = store.predictions(stored).filter(pl.col("dialogue_id") == "hotel-02")
+    expected = {}
+    for n, row in enumerate(predictions.iter_rows(named=True)):
+        values = predictions["score"], predictions["prediction"]
+        expected["ABCDE"[n]] = tuple(
+            (column > value).sum() + ((column == value).sum() + 1) / 2
+            for column, value in zip(values, (row["score"], row["prediction"]), strict=True)
+        )
+    rows = chart_rows(app, "the model ranks it")
+    assert {row["item"]: (row["rank_score"], row["rank_prediction"]) for row in rows} == expected
+
+
+def test_without_results_there_are_no_ranks(opened):
+    app = opened(page="dialogues")
+    assert text_of("dialogues.ranks", "en") not in [each.value for each in app.subheader]

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from giccs.benchmark import read_benchmark
+from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
@@ -16,6 +16,7 @@ from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.errors.data import residuals
+from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.models.data import key
 from giccs_app.explorer.study import load
 
@@ -193,3 +194,22 @@ def test_wrong_choices_come_with_what_would_have_been_right(opened, tmp_path):
     chosen(app, "history", "without")
     chosen(app, "measure", "accuracy_bytes")
     assert not app.exception
+
+
+def test_items_on_which_people_agree_and_the_model_fails(opened, results):
+    app = opened(results.folder, lang="de")
+    errors = expected(results, "baseline:char-ngram")
+    found = errors.filter((pl.col("disagreement") <= 0.2) & (pl.col("residual").abs() >= 0.5))
+    assert len(found) > 5
+    table = shown(app, 2)
+    assert table["item_id"].to_list() == found["item_id"].to_list()
+    assert table["residual"].to_list() == found["residual"].to_list()
+    assert f"**{len(found)}** von 300 Items" in "".join(text.value for text in app.markdown)
+
+
+def test_failures_need_judgments(opened, results, tmp_path):
+    path = tmp_path / "benchmark.jsonl"
+    write_benchmark(read_benchmark("giccs-sample").items, path)
+    app = opened(results.folder, data=path)
+    assert text_of("dialogues.no_judgments", "en") in [text.value for text in app.caption]
+    assert len(app.dataframe) == 2

@@ -1,5 +1,7 @@
 """The view "Figures": what it shows of results of baselines, and of a formula in multiple choice."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -140,3 +142,19 @@ def test_a_missing_file_of_predictions_is_named(opened, results, tmp_path):
     app = opened(folder)
     assert "its predictions are missing" in texts(app)
     assert "no two results on the same items" in texts(app)
+
+
+def test_prompts_are_a_range_per_model(opened, results, tmp_path):
+    assert "No model has results with several prompts" in texts(opened(results, figure="prompts"))
+    store, source = Store(tmp_path / "results"), Store(results)
+    values = []
+    for name in ("q", "p"):
+        for each in source.results():
+            if each.task == "pairwise-sts" and each.signature["history"] == "without":
+                prompt = {"prompt": {"name": f"{name}", "target": name, "candidate": name}}
+                store.add(replace(source.with_predictions(each), signature=each.signature | prompt))
+                values.append(each.metrics["spearman"].value)
+    rows = table(opened(store.folder, figure="prompts", lang="de"))
+    assert rows["prompts"].to_list() == [2, 2]
+    assert set(rows["minimum"]) == set(values)
+    assert rows["minimum"].to_list() == rows["maximum"].to_list()

@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
+import streamlit
+
 from giccs_app.explorer.labels import text_of
+from giccs_app.explorer.study import load
 
 
 def captions(app):
@@ -20,7 +23,7 @@ def test_the_overview_has_its_charts_and_tables(opened):
         text_of(f"overview.{key}", "en")
         for key in ("distribution", "sizes", "ceiling", "consistency")
     ]
-    bins, sizes = (json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart"))
+    bins, sizes, *_ = (json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart"))
     assert bins["encoding"]["y"]["title"] == "Items"
     assert sizes["encoding"]["color"]["scale"]["domain"] == [3, 5]
     reliability, agreement = (table.value for table in app.dataframe)
@@ -31,8 +34,36 @@ def test_the_overview_has_its_charts_and_tables(opened):
 
 
 def test_charts_are_titled_in_german(opened):
-    bins, _ = opened(lang="de").get("vega_lite_chart")
+    bins, *_ = opened(lang="de").get("vega_lite_chart")
     assert json.loads(bins.proto.spec)["encoding"]["x"]["title"] == "Ähnlichkeitswert"
+
+
+def test_scores_are_shown_by_subset_and_ranked_with_intervals(opened, chart_rows):
+    app = opened(scores_by="source")
+    items = load().items
+    rows = chart_rows(app, "rank of the item")
+    assert [row["score"] for row in rows] == items["score"].sort(descending=True).to_list()
+    limits = dict(zip(items["item_id"], items.select("low", "high").iter_rows(), strict=True))
+    assert all((row["low"], row["high"]) == limits[row["item"]] for row in rows)
+    spec = json.dumps(json.loads(app.get("vega_lite_chart")[2].proto.spec))
+    assert "share of the items" in spec
+    assert text_of("overview.ranked_intervals", "en") in captions(app)
+
+
+def test_of_many_items_some_are_drawn_and_the_page_says_so(opened, monkeypatch):
+    from bws import study_charts
+
+    monkeypatch.setattr(study_charts, "MAX_DRAWN_ITEMS", 100)
+    streamlit.cache_resource.clear()
+    app = opened(lang="de")
+    streamlit.cache_resource.clear()
+    text = text_of("overview.ranked_thinned", "de", n=100, total=300)
+    assert text in captions(app)
+
+
+def test_a_benchmark_without_judgments_has_no_intervals(opened, hostile):
+    app = opened("--data", hostile / "benchmark.jsonl")
+    assert text_of("overview.ranked_plain", "en") in captions(app)
 
 
 def test_table_2_comes_when_it_is_asked_for(opened):

@@ -2,8 +2,10 @@
 
 import csv
 import html
+import importlib.util
 import re
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -92,3 +94,22 @@ def hostile(tmp_path_factory):
             row = [f"t{n}", dialogue, "u0", "u1", third, "u0", third, HOSTILE[0], HOSTILE[1]]
             rows.writerow(row)
     return folder
+
+
+@pytest.fixture(scope="session")
+def extremes():
+    """Return the module with the study at the limits of the pages."""
+    path = Path(__file__).with_name("extremes.py")
+    specification = importlib.util.spec_from_file_location("extremes", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def extreme_study(extremes, tmp_path_factory):
+    """Return the arguments of giccs-explore for the study at the limits of the pages."""
+    folder = tmp_path_factory.mktemp("extremes")
+    extremes.write_study(folder)
+    files = {"data": "benchmark.jsonl", "judgments": "judgments.csv", "results": "results"}
+    return [str(part) for name, file in files.items() for part in (f"--{name}", folder / file)]

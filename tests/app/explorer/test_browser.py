@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -40,18 +41,15 @@ def results(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def site(results, tmp_path_factory):
-    """Start the command as a person would; return its address."""
+@contextmanager
+def serving(log, *arguments):
+    """Start the command as a person would; give its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     code = "from giccs_app.explorer.cli import explore; explore()"
-    arguments = ["--no-browser", "--port", str(port), "--results", str(results)]
-    log = tmp_path_factory.mktemp("log") / "server.log"
+    command = [sys.executable, "-c", code, "--no-browser", "--port", str(port), *arguments]
     with log.open("w") as log_file:
-        server = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stdout=log_file, stderr=subprocess.STDOUT
-        )
+        server = subprocess.Popen(command, stdout=log_file, stderr=subprocess.STDOUT)
         try:
             wait_for(f"http://127.0.0.1:{port}/_stcore/health", server, log)
             yield f"http://127.0.0.1:{port}/"
@@ -59,6 +57,18 @@ def site(results, tmp_path_factory):
             server.terminate()
             server.wait(120)
     assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture(scope="module")
+def site(results, tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("log") / "server.log", "--results", results) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def extreme_site(extreme_study, tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("log") / "server.log", *extreme_study) as address:
+        yield address
 
 
 def wait_for(health, server, log):
@@ -76,6 +86,19 @@ def wait_for(health, server, log):
 @pytest.fixture
 def open_page(chromium, site):
     """Return a function that opens the explorer afresh; at the end, nothing may have gone wrong or out."""
+    with opening(chromium, site) as opened:
+        yield opened
+
+
+@pytest.fixture
+def open_extreme_page(chromium, extreme_site):
+    """Return the same function for the study at the limits of the pages."""
+    with opening(chromium, extreme_site) as opened:
+        yield opened
+
+
+@contextmanager
+def opening(chromium, site):
     contexts, wrong = [], []
 
     def opened(path="", **options):
@@ -279,33 +302,118 @@ def test_a_broken_upload_is_told_and_the_page_goes_on(open_page, tmp_path):
     page.get_by_text(re.compile("not allowed")).first.wait_for(state="attached")
 
 
-def violations(page, **options):
-    """Run axe-core; return what it calls serious or critical, Streamlit's own markup included."""
+PAGES = ("overview", "dialogues", "annotation", "models", "errors")
+
+
+def go(tab, **link):
+    """Open another page in the same tab, and wait for its tables and charts."""
+    query = "&".join(f"{name}={value}" for name, value in link.items())
+    tab.goto(urlsplit(tab.url)._replace(query=query).geturl())
+    tab.locator(
+        '[data-testid="stVegaLiteChart"] svg, [data-testid="stDataFrame"] canvas'
+    ).first.wait_for()
+    at_rest(tab)
+
+
+WIDTHS = "[...document.querySelectorAll(selector)].map(e => [e.scrollWidth, e.clientWidth])"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_text_is_cut_or_sideways(open_extreme_page, extremes, width):
+    page = open_extreme_page("?page=dialogues", viewport={"width": width, "height": 900})
+    for name, (turns, candidates) in extremes.dialogues().items():
+        go(page, page="dialogues", dialogue=name)
+        page.locator(".giccs-texts td.text").nth(len(candidates) - 1).wait_for()
+        assert chat(page)[-1].endswith(turns[-1])
+        texts = page.locator(".giccs-texts td.text").all_inner_texts()
+        assert sorted(texts) == sorted(candidates)
+        for selector in ("[data-testid=stMain]", "[data-testid=stText]", ".giccs-texts, td.text"):
+            for scroll, client in page.evaluate(f"selector => {WIDTHS}", selector):
+                assert scroll <= client, (name, selector)
+
+
+IS_RIGHT_TO_LEFT = """element => {
+    const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const text = texts.nextNode(), range = document.createRange();
+    const left = index => (range.setStart(text, index), range.setEnd(text, index + 1),
+                           range.getBoundingClientRect().left);
+    return left(0) > left(text.length - 1);
+}"""
+"""Whether the last character is to the left of the first one, for a text of one line."""
+
+
+@pytest.mark.parametrize("dialogue", ["arabic", "hebrew", "persian", "urdu"])
+def test_turns_and_candidates_are_written_from_right_to_left(open_extreme_page, dialogue):
+    page = open_extreme_page(f"?page=dialogues&dialogue={dialogue}")
+    page.locator(".giccs-texts td.text").nth(3).wait_for()
+    for selector in ("[data-testid=stText]", ".giccs-texts tr:nth-child(2) td.text"):
+        for element in page.locator(selector).all():
+            assert element.evaluate(IS_RIGHT_TO_LEFT), element.inner_text()
+            assert element.evaluate("e => getComputedStyle(e).textAlign") == "start"
+
+
+CHART_COLOURS = """() => [
+    getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor,
+    ...[...document.querySelectorAll("[data-testid=stVegaLiteChart] svg text")]
+        .filter(text => text.textContent.trim()).map(text => getComputedStyle(text).fill),
+]"""
+
+
+def luminance(colour):
+    """Return the relative luminance of a CSS colour, as in WCAG 2."""
+    channels = [int(channel) / 255 for channel in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_of_charts_have_the_contrast_of_wcag_aa(open_extreme_page, scheme):
+    page = open_extreme_page("?page=overview", color_scheme=scheme)
+    for name in PAGES:
+        go(page, page=name)
+        page.locator('[data-testid="stVegaLiteChart"] svg text').first.wait_for()
+        background, *texts = map(luminance, page.evaluate(CHART_COLOURS))
+        for text in texts:
+            low, high = sorted([background, text])
+            assert (high + 0.05) / (low + 0.05) >= 4.5, name
+
+
+@pytest.mark.parametrize(
+    ("language", "title"), [("de", "giccs-Explorer"), ("en", "giccs explorer")]
+)
+def test_title_and_language_of_the_document(open_page, language, title):
+    from playwright.sync_api import expect
+
+    page = open_page(f"?lang={language}")
+    expect(page).to_have_title(title)
+    expect(page.locator("html")).to_have_attribute("lang", language)
+
+
+def violations(page):
+    """Run axe-core; return what it finds, Streamlit's own markup included."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     result = page.evaluate(
-        "options => axe.run(document, options).then(result => result.violations)",
-        {"resultTypes": ["violations"], **options},
+        "() => axe.run(document, {resultTypes: ['violations']}).then(result => result.violations)"
     )
     return [
         f"{one['id']} ({one['impact']}): {node['html'][:200]}"
         for one in result
-        if one["impact"] in ("serious", "critical")
         for node in one["nodes"]
     ]
 
 
-def test_no_page_keeps_people_out(open_page):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_no_page_keeps_people_out(open_page, open_extreme_page, language, scheme):
     if not AXE.exists():
         pytest.skip("axe-core is not there; `make test` fetches it with npm into .cache/axe")
     wrong = {}
-    page = open_page("?lang=de", color_scheme="light")
-    for name in ("overview", "dialogues", "annotation", "models", "errors"):
-        page.goto(urlsplit(page.url)._replace(query=f"lang=de&page={name}").geturl())
-        page.locator('[data-testid="stDataFrame"]').first.wait_for()
-        at_rest(page)
-        wrong[name] = violations(page)
-        page.emulate_media(color_scheme="dark")
-        wrong[f"{name}, dark"] = violations(page, runOnly=["color-contrast"])
-        page.emulate_media(color_scheme="light")
+    for opened in (open_page, open_extreme_page):
+        page = opened(f"?lang={language}", color_scheme=scheme)
+        for name in PAGES:
+            go(page, lang=language, page=name)
+            wrong[f"{opened is open_page} {name}"] = violations(page)
     wrong = {name: result for name, result in wrong.items() if result}
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)

@@ -211,6 +211,10 @@ def test_messages_do_not_show_the_folder_of_uploads(opened, tmp_path):
         for table in app.dataframe:
             assert not table.value.astype(str).stack().str.contains("giccs-explore-a1").any()
     assert "mine.jsonl" in said(app)
+    for path in folder.iterdir():
+        path.unlink()
+    app = opened("--results", folder, page="models")
+    assert "The uploaded files contain no results for this benchmark (`giccs-sample`)." in said(app)
 
 
 def test_data_of_another_task_are_explained_and_their_results_shown(opened, tmp_path):

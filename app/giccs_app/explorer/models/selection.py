@@ -70,9 +70,13 @@ def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
     if found.hidden:
         _show_hidden(study, found.hidden)
     if not visible and not found.problems:
-        folder = without_folder(study.store.folder) or say("page.own_files")
-        data = without_folder(study.benchmark.name)
-        st.info(say("models.none", folder=literal(folder), data=literal(data)))
+        data = literal(without_folder(study.benchmark.name))
+        folder = without_folder(study.store.folder)
+        st.info(
+            say("models.none", folder=literal(folder), data=data)
+            if folder
+            else say("models.none_uploaded", data=data)
+        )
     return replace(found, results=visible)
 
 

@@ -29,16 +29,27 @@ def cached(function: Callable[P, R]) -> Callable[P, R]:
     return cache(function)
 
 
-def study_of(data: str, judgments: str | None, results: str | None, ledger: str | None) -> Study:
+def study_of(
+    data: str,
+    judgments: str | None,
+    results: str | None,
+    ledger: str | None,
+    notes: str | None = None,
+) -> Study:
     """Return the study that `load` reads; it is read again if the benchmark or the judgments changed."""
-    return _load(data, judgments, results, ledger, stamp(data, judgments))
+    return _load(data, judgments, results, ledger, notes, stamp(data, judgments))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _load(
-    data: str, judgments: str | None, results: str | None, ledger: str | None, state: str
+    data: str,
+    judgments: str | None,
+    results: str | None,
+    ledger: str | None,
+    notes: str | None,
+    state: str,
 ) -> Study:
-    return load(data, judgments, results, ledger)
+    return load(data, judgments, results, ledger, notes)
 
 
 def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:

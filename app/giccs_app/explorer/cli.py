@@ -42,6 +42,7 @@ SETTINGS = {
     giccs-explore
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --ledger ledger.db --port 8600 --no-browser
+    giccs-explore --data benchmark.jsonl --notes notes.csv
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
     """,
     interrupt_message="all files are unchanged",
@@ -64,6 +65,11 @@ SETTINGS = {
     help="Results directory of giccs-eval; new results appear automatically.",
 )
 @click.option("--ledger", metavar="FILE", help="Ledger of a running study, written by mturk-hits.")
+@click.option(
+    "--notes",
+    metavar="FILE",
+    help="CSV file for your notes on dialogues; without it, notes are not offered.",
+)
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
@@ -108,13 +114,15 @@ def explore(
 
 def _export(
     console: Console, folder: Path, data: str, judgments: str | None, results: str | None,
-    ledger: str | None,
+    ledger: str | None, notes: str | None,
 ) -> None:  # fmt: skip
     """Write the folder of a Space, and print what it contains."""
     if ledger is not None:
         raise click.UsageError(
             "a ledger is not published; use --judgments FILE instead of --ledger with --export-space"
         )
+    if notes is not None:
+        raise click.UsageError("notes are not published; leave out --notes with --export-space")
     from giccs_app.explorer.space import write_space
 
     for note in write_space(folder, data, judgments, results):
@@ -122,7 +130,13 @@ def _export(
     console.note(f"wrote {folder}; see {folder / 'README.md'}")
 
 
-def warm_up(data: str, judgments: str | None, results: str | None, ledger: str | None) -> None:
+def warm_up(
+    data: str,
+    judgments: str | None,
+    results: str | None,
+    ledger: str | None,
+    notes: str | None = None,
+) -> None:
     """Import modules and read the data in advance, so that the first page loads quickly."""
     logging.getLogger("streamlit").setLevel(
         logging.ERROR
@@ -137,17 +151,21 @@ def warm_up(data: str, judgments: str | None, results: str | None, ledger: str |
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        _ = study_of(data, judgments, results, ledger).benchmark.fingerprint
+        _ = study_of(data, judgments, results, ledger, notes).benchmark.fingerprint
 
 
 def prepare_pages(
-    data: str, judgments: str | None, results: str | None, ledger: str | None
+    data: str,
+    judgments: str | None,
+    results: str | None,
+    ledger: str | None,
+    notes: str | None = None,
 ) -> None:
     """Import the other pages and compute what takes long on them, while the first page is shown."""
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        study = study_of(data, judgments, results, ledger)
+        study = study_of(data, judgments, results, ledger, notes)
         for name in ("dialogues", "annotation"):
             import_module(f"giccs_app.explorer.{name}.page").prepare(study)
     for name in ("models", "errors"):

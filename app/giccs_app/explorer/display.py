@@ -1,6 +1,11 @@
 """Elements shared by the pages: tables and charts with downloads, dialogues as chats, and messages.
 
 Downloads are created on request, not on each run of the page.
+
+The argument `select` of tables and charts links views: it maps parameters of the link to columns. A row or
+point that is selected sets these parameters, and the link selects the row or point of its values, so that
+several tables and charts show the same selection, and the browser's *back* undoes it. The selection of a
+widget is set from the link in each run and only read when it changes, so it cannot survive a navigation.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import streamlit as st
 from bws.command import json_ready
 from bws.problems import Problem
 from bws.tables import Interval, NumberText, ResultTable
+from giccs_app.explorer import links
 from giccs_app.explorer.labels import (
     current_language,
     format_number,
@@ -28,29 +34,41 @@ from giccs_app.explorer.labels import (
     say,
 )
 from giccs_app.explorer.labels.remarks import local_remark
+from giccs_app.explorer.search import hits, mark_hits
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
 __all__ = [
+    "DIALOGUE_FILTERS",
     "MAX_ROWS_SHOWN",
     "as_csv",
     "as_drawing",
     "as_json",
     "number_column",
+    "offer_dialogue",
+    "offer_view",
     "show_chart",
     "show_chat",
+    "show_item",
     "show_missing_package",
     "show_missing_values",
     "show_problems",
     "show_result",
+    "show_selected_item",
     "show_table",
     "show_text_table",
 ]
 
+DIALOGUE_FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
+"""The parameters that filter dialogues."""
 MAX_ROWS_SHOWN = 500
 """Maximum number of rows sent to the browser; downloads contain all rows."""
 TEXT_COLUMNS = ("utterance",)
 """Columns of tables with complete texts that have long texts."""
+SELECTION = "selected"
+"""Name of the selection of a point in charts."""
+DEFAULT_POINT_SIZE, ENLARGEMENT = 60, 4
+"""Area of a point without a size in pixels, and factor of the area of the selected point."""
 MAX_TEXT_LENGTH = 80
 """Number of characters above which a cell of a table of results is cut, and repeated below the table."""
 LOCALES: Mapping[str, Mapping[str, Any]] = {
@@ -144,19 +162,29 @@ def number_column(title: str, format: str | None = None, **settings: Any) -> obj
 
 
 def show_table(
-    frame: pl.DataFrame, name: str, offered: pl.DataFrame | None = None, **settings: Any
+    frame: pl.DataFrame,
+    name: str,
+    offered: pl.DataFrame | None = None,
+    *,
+    select: Mapping[str, str] | None = None,
+    **settings: Any,
 ) -> None:
     """Show a table (at most 500 rows), and offer all rows as CSV and JSON.
 
-    name: name of the files; unique on the page. offered: content of the files, by default `frame`.
-    settings: passed to ``st.dataframe``.
+    name: name of the files; unique on the page. offered: content of the files, by default the visible columns
+    of `frame`. select: parameter of the link -> column; rows can be selected, see above. settings: passed to
+    ``st.dataframe``; a column with the configuration None is not visible.
     """
-    download_frame = frame if offered is None else offered
-    visible = frame.head(MAX_ROWS_SHOWN).fill_nan(None)
+    config = settings.get("column_config", {})
+    visible = frame.drop([column for column in frame.columns if config.get(column, "") is None])
+    download_frame = visible if offered is None else offered
+    if select:
+        settings |= _row_selection(frame.head(MAX_ROWS_SHOWN), name, select)
+    shown = visible.head(MAX_ROWS_SHOWN).fill_nan(None)
     if current_language() == "en":
-        data: object = visible
+        data: object = shown
     else:
-        data, columns = _localized(visible, settings.get("column_config", {}))
+        data, columns = _localized(shown, config)
         settings = {**settings, "column_config": columns}
     st.dataframe(data, **{"hide_index": True, "placeholder": "–", **settings})
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -199,21 +227,28 @@ def _format_value(form: str, value: float) -> str:
 
 
 def show_text_table(
-    frame: pl.DataFrame, name: str, titles: Mapping[str, str], formats: Mapping[str, str]
+    frame: pl.DataFrame,
+    name: str,
+    titles: Mapping[str, str],
+    formats: Mapping[str, str],
+    words: str = "",
 ) -> None:
     """Show a table with complete texts (at most 500 rows), and offer all rows as CSV and JSON.
 
     name: name of the files; unique on the page. titles: of all columns. formats: of the columns of numbers,
-    as of `format`. Each text is displayed in its own direction; its characters are escaped.
+    as of `format`. words: marked in the columns `TEXT_COLUMNS`. Each text is displayed in its own direction;
+    its characters are escaped.
     """
-    st.html(_text_table(frame.head(MAX_ROWS_SHOWN), titles, formats))
+    st.html(_text_table(frame.head(MAX_ROWS_SHOWN), titles, formats, words))
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
         _offer(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
 
 
-def _text_table(frame: pl.DataFrame, titles: Mapping[str, str], formats: Mapping[str, str]) -> str:
+def _text_table(
+    frame: pl.DataFrame, titles: Mapping[str, str], formats: Mapping[str, str], words: str
+) -> str:
     head = "".join(
         f'<th scope="col"{_class(name, formats)}>{html.escape(titles[name])}</th>'
         if titles[name]
@@ -221,7 +256,9 @@ def _text_table(frame: pl.DataFrame, titles: Mapping[str, str], formats: Mapping
         for name in frame.columns
     )
     rows = "".join(
-        "<tr>" + "".join(_text_cell(name, row[name], titles, formats) for name in row) + "</tr>"
+        "<tr>"
+        + "".join(_text_cell(name, row[name], titles, formats, words) for name in row)
+        + "</tr>"
         for row in frame.iter_rows(named=True)
     )
     return (
@@ -230,10 +267,13 @@ def _text_table(frame: pl.DataFrame, titles: Mapping[str, str], formats: Mapping
     )
 
 
-def _text_cell(name: str, value: Any, titles: Mapping[str, str], formats: Mapping[str, str]) -> str:
+def _text_cell(
+    name: str, value: Any, titles: Mapping[str, str], formats: Mapping[str, str], words: str
+) -> str:
     attributes = f'{_class(name, formats)} data-title="{html.escape(titles[name])}"'
     if name not in formats:
-        return f'<td{attributes} dir="auto">{html.escape(str(value))}</td>'
+        text = mark_hits(str(value), words if name in TEXT_COLUMNS else "")
+        return f'<td{attributes} dir="auto">{text}</td>'
     is_number = isinstance(value, (int, float)) and value == value
     return f"<td{attributes}>{format_number(value, formats[name]) if is_number else '–'}</td>"
 
@@ -245,15 +285,60 @@ def _class(name: str, formats: Mapping[str, str]) -> str:
     return ' class="text"' if name in TEXT_COLUMNS else ""
 
 
+def _row_selection(rows: pl.DataFrame, name: str, select: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of a table whose selected row is that of the link."""
+    key = f"select {name}"
+    texts = {
+        parameter: pl.col(column).cast(pl.String).replace("", None)
+        for parameter, column in select.items()
+    }
+    choices = rows.select(**texts).to_dicts()
+    linked = _linked(select)
+    selected = [choices.index(linked)] if linked in choices else []
+    state = st.session_state.get(key)
+    if (state["selection"]["rows"] if state else []) != selected:
+        st.session_state[key] = {"selection": {"rows": selected, "columns": [], "cells": []}}
+    return {
+        "key": key,
+        "on_select": partial(_go_to_row, key, choices),
+        "selection_mode": "single-row",
+    }
+
+
+def _linked(select: Mapping[str, str]) -> dict[str, str | None] | None:
+    """Return the parameters of a selection from the link; None if it has none of them."""
+    values = {parameter: links.value(parameter) for parameter in select}
+    return values if any(values.values()) else None
+
+
+def _go_to_row(key: str, choices: Sequence[Mapping[str, str | None]]) -> None:
+    """Store the selected row in the link; called by Streamlit when the selection has changed."""
+    if links.navigated():
+        return
+    rows = st.session_state[key]["selection"]["rows"]
+    links.go(**(choices[rows[0]] if rows else dict.fromkeys(choices[0])))
+
+
 def show_chart(
-    chart: alt.Chart | alt.LayerChart, name: str, frame: pl.DataFrame, **settings: Any
+    chart: alt.Chart | alt.LayerChart,
+    name: str,
+    frame: pl.DataFrame,
+    *,
+    select: Mapping[str, str] | None = None,
+    **settings: Any,
 ) -> None:
     """Show a chart, and offer it as PNG and SVG and its data as CSV.
 
-    name: name of the files; unique on the page. settings: passed to ``st.altair_chart``.
+    name: name of the files; unique on the page. select: parameter of the link -> field of the chart; points
+    can be selected, see above. settings: passed to ``st.altair_chart``.
     """
+    selectable = chart
+    if select:
+        linked = _linked(select)
+        selectable = _with_selection(chart, select, linked)
+        settings |= _point_selection(f"select {name} {linked}", select)
     localized = chart.configure(**LOCALES[current_language()])
-    coloured = chart.configure(**LOCALES[current_language()], **TEXT_COLOURS)
+    coloured = selectable.configure(**LOCALES[current_language()], **TEXT_COLOURS)
     st.altair_chart(coloured.properties(usermeta=SVG), **{"width": "stretch", **settings})
     forms = {
         "png": lambda: as_drawing(localized, "png"),
@@ -262,6 +347,57 @@ def show_chart(
     }
     with st.container(horizontal=True):
         _offer(name, forms)
+
+
+def _with_selection(
+    chart: alt.Chart | alt.LayerChart,
+    select: Mapping[str, str],
+    linked: Mapping[str, str | None] | None,
+) -> alt.Chart | alt.LayerChart:
+    """Return a chart whose points can be clicked; the selected one is drawn larger."""
+    fields = list(select.values())
+    value = [{select[key]: text for key, text in linked.items()}] if linked else alt.Undefined
+    point = alt.selection_point(SELECTION, fields=fields, value=value, toggle=False)
+    if not isinstance(chart, alt.LayerChart):
+        return _enlarge(chart, point).add_params(point)
+    selectable = chart.copy(deep=False)
+    selectable.layer = [
+        _enlarge(layer, point) if isinstance(layer, alt.Chart) else layer for layer in chart.layer
+    ]
+    return selectable.add_params(point)
+
+
+def _enlarge(layer: alt.Chart, point: alt.Parameter) -> alt.Chart:
+    """Return a layer of points with the selected one enlarged; other layers unchanged."""
+    mark = layer.mark.to_dict() if isinstance(layer.mark, alt.MarkDef) else {"type": layer.mark}
+    if mark["type"] != "point":
+        return layer
+    size = mark.setdefault("size", DEFAULT_POINT_SIZE)
+    clickable = layer.copy(deep=False)
+    clickable.mark = alt.MarkDef(**{**mark, "cursor": "pointer"})
+    larger = alt.condition(point, alt.value(size * ENLARGEMENT), alt.value(size), empty=False)
+    return clickable.encode(size=larger)
+
+
+def _point_selection(key: str, select: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings of a chart whose points can be selected.
+
+    key: contains the selection of the link. The selection of a chart cannot be set, so another selection
+    needs another widget.
+    """
+    return {
+        "key": key,
+        "on_select": partial(_go_to_point, key, select),
+        "selection_mode": [SELECTION],
+    }
+
+
+def _go_to_point(key: str, select: Mapping[str, str]) -> None:
+    """Store the selected point in the link; called by Streamlit when the selection has changed."""
+    if links.navigated():
+        return
+    points = st.session_state[key]["selection"].get(SELECTION) or [{}]
+    links.go(**{parameter: points[0].get(field) for parameter, field in select.items()})
 
 
 def as_csv(frame: pl.DataFrame) -> bytes:
@@ -309,8 +445,11 @@ def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
         )
 
 
-def show_chat(study: Study, dialogue: str, *details: str) -> None:
-    """Show the turns of a dialogue without rendering their text, below a line with its id and `details`."""
+def show_chat(study: Study, dialogue: str, *details: str, words: str = "") -> None:
+    """Show the turns of a dialogue without rendering their text, below a line with its id and `details`.
+
+    words: marked in the turns.
+    """
     turns = study.turns[dialogue]
     caption = [literal(part) for part in (dialogue, *details) if part]
     st.caption(" · ".join([*caption, say("dialogues.turns", n=len(turns))]))
@@ -320,7 +459,70 @@ def show_chat(study: Study, dialogue: str, *details: str) -> None:
         with st.container(border=last), st.chat_message(turn.speaker or "?", avatar=avatar):
             if last:
                 st.caption(f":material/flag: **{say('dialogues.last_turn')}**")
-            st.text(turn.text)
+            if hits(turn.text, words):
+                st.html(f'<div class="giccs-text" dir="auto">{mark_hits(turn.text, words)}</div>')
+            else:
+                st.text(turn.text)
+
+
+def show_selected_item(study: Study, item: str | None) -> None:
+    """Show an item and a button that opens its dialogue; without an item, how to select one."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        rows = study.items.filter(pl.col("item_id") == item) if item else study.items.head(0)
+        for row in rows.iter_rows(named=True):
+            st.text(f"▶ {item}: {row['utterance']}", width="content")
+            offer_view(
+                "page.open_dialogue", page="dialogues", dialogue=row["dialogue_id"], item=item
+            )
+        if rows.is_empty():
+            st.caption(say("page.select_item"))
+
+
+def offer_view(label: str, place: str = "", /, **parameters: str | None) -> None:
+    """Show a button that opens another view.
+
+    label: key of its label, with `place` also the key of the button.
+    """
+    st.button(
+        say(label),
+        key=f"{label} {place}".rstrip(),
+        type="tertiary",
+        icon=":material/open_in_new:",
+        on_click=links.go,
+        kwargs=parameters,
+    )
+
+
+def offer_dialogue(dialogue: str, item: str | None = None, place: str = "") -> None:
+    """Show a button that opens a dialogue without filters; place: see `offer_view`."""
+    filters = dict.fromkeys(DIALOGUE_FILTERS)
+    label = "page.open_dialogue"
+    offer_view(label, place, page="dialogues", dialogue=dialogue, item=item, **filters)
+
+
+def show_item(
+    study: Study,
+    item: str | None,
+    candidates: pl.DataFrame,
+    titles: Mapping[str, str],
+    formats: Mapping[str, str],
+) -> None:
+    """Show the dialogue of an item beside a table of its candidates, in which the item is marked.
+
+    item: nothing is shown for None or an item that is not in `candidates`. candidates: item_id,
+    dialogue_id, utterance, score and the columns of `formats`, of this and other dialogues. titles, formats:
+    see `show_text_table`.
+    """
+    for dialogue in candidates.filter(pl.col("item_id") == (item or ""))["dialogue_id"]:
+        mark = pl.when(pl.col("item_id") == item).then(pl.lit("▶")).otherwise(pl.lit(""))
+        rows = candidates.filter(pl.col("dialogue_id") == dialogue).sort("score", descending=True)
+        chat, ranked = st.columns([2, 3], gap="large")
+        with chat:
+            show_chat(study, dialogue)
+        with ranked:
+            st.markdown(f"**{say('page.candidates')}**")
+            table = rows.select(mark.alias("this"), "utterance", *formats)
+            show_text_table(table, f"candidates {dialogue}", {"this": "", **titles}, formats)
 
 
 def show_problems(headline: str, problems: Sequence[Problem]) -> None:

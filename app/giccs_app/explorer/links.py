@@ -24,8 +24,10 @@ __all__ = [
     "go",
     "ignore",
     "ignored",
+    "leave_fragment",
     "link",
     "multiselect",
+    "navigated",
     "number",
     "score_range",
     "segmented",
@@ -47,12 +49,30 @@ MAX_TEXT_LENGTH = 200
 
 def begin() -> None:
     """Read the parameters from the address; call this first in each run."""
-    parameters = {key: tuple(st.query_params.get_all(key)) for key in st.query_params}
+    parameters = _address()
     if PARAMETERS not in st.session_state or not st.session_state.pop(CHANGED, False):
         st.session_state[PARAMETERS] = parameters
     elif parameters != st.session_state[PARAMETERS]:
         _write_address()
     st.session_state[IGNORED] = {}
+
+
+def navigated() -> bool:
+    """Return whether the address differs from the stored parameters, so that it takes precedence.
+
+    For callbacks of widgets whose value is set from the link: if a navigation interrupts the run that sets
+    it, the browser sends the old value again, which looks like a change.
+    """
+    return _address() != _parameters()
+
+
+def leave_fragment() -> None:
+    """Run the whole page if a widget of this fragment has changed the link; call it first in each fragment.
+
+    In a run of the fragment alone, `begin` is not called, and no other page can be shown.
+    """
+    if st.session_state.get(CHANGED, False):
+        st.rerun()
 
 
 def value(key: str) -> str | None:
@@ -167,6 +187,10 @@ def score_range(
         lambda ends: (f"{ends[0]:g}..{ends[1]:g}",),
     )
     return bound.show(st.slider, label, low, high, step=0.05, **settings)
+
+
+def _address() -> dict[str, Texts]:
+    return {key: tuple(st.query_params.get_all(key)) for key in st.query_params}
 
 
 def _parameters() -> dict[str, Texts]:

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=SAMPLE)
-    for name in ("--judgments", "--results", "--ledger"):
+    for name in ("--judgments", "--results", "--ledger", "--notes"):
         parser.add_argument(name)
     parser.add_argument("--without-uploads", action="store_true")
     return parser.parse_args(arguments)
@@ -88,7 +88,8 @@ def _load_study(arguments: argparse.Namespace) -> Study:
     judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
     results = uploaded.get("results", arguments.results)
     with st.spinner(say("page.reading")):
-        study = study_of(data, judgments, results, arguments.ledger)
+        notes = None if arguments.without_uploads else arguments.notes
+        study = study_of(data, judgments, results, arguments.ledger, notes)
     summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
     return replace(study, problems=(*problems, *study.problems)) if problems else study
 

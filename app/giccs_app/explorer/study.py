@@ -70,6 +70,8 @@ class Study:
     """Judgments with pseudonymous annotators."""
     store: Store | None = None
     ledger: str | None = None
+    notes_file: str | None = None
+    """The reader's notes on dialogues, see `giccs_app.explorer.dialogues.notes`; the file may be missing."""
     problems: tuple[Problem, ...] = ()
     """Problems in the judgments or results, which are skipped."""
     notes: tuple[str, ...] = ()
@@ -114,8 +116,9 @@ def load(
     judgments: str | None = None,
     results: str | None = None,
     ledger: str | None = None,
+    notes: str | None = None,
 ) -> Study:
-    """Read a study; giccs-sample includes its judgments.
+    """Read a study; giccs-sample includes its judgments. The files ledger and notes are read by pages.
 
     Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are
     skipped and reported in `Study.problems`.
@@ -137,7 +140,13 @@ def load(
         store = None
         problems += error.problems
     study = Study(
-        benchmark, items_of(benchmark), source_judgments, store, ledger, task_data=task_data
+        benchmark,
+        items_of(benchmark),
+        source_judgments,
+        store,
+        ledger,
+        notes,
+        task_data=task_data,
     )
     key = stamp(data, judgments)
     if source_judgments is None:

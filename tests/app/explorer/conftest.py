@@ -3,6 +3,7 @@
 import csv
 import html
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -52,6 +53,38 @@ def chart_rows():
         return [row for frame in frames for row in frame.to_dicts()]
 
     return rows_of
+
+
+@pytest.fixture
+def select():
+    """Return a function that selects a row of a table (by index), or a point of a chart (by its fields).
+
+    The app tester cannot; None removes the selection.
+    """
+
+    def select_in(app, element, choice):
+        if element.type == "dataframe":
+            selection = {"rows": [] if choice is None else [choice], "columns": [], "cells": []}
+        else:
+            selection = {"selected": [] if choice is None else [choice]}
+        states = app._tree.get_widget_states()
+        states.widgets.add(id=element.proto.id, string_value=json.dumps({"selection": selection}))
+        app._run(states)
+        assert not app.exception, app.exception[0].message
+
+    return select_in
+
+
+@pytest.fixture
+def selected():
+    """Return a function from a table to the index of its selected row, None if no row is selected."""
+
+    def selected_in(app, table):
+        state = app.session_state[f"{table.key}"] if table.key in app.session_state else None
+        rows = state["selection"]["rows"] if state else []
+        return rows[0] if rows else None
+
+    return selected_in
 
 
 @pytest.fixture(scope="session")

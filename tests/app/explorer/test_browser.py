@@ -191,12 +191,15 @@ def test_open_filter_leaf_and_follow_the_link(open_page, capsys):
     page.keyboard.press("p")
     page.get_by_text(f"2 of {result}", exact=True).wait_for()
     at_rest(page)
-    said, address = chat(page), page.url
+    chat_hits = '[data-testid="stChatMessage"] mark'
+    said, address, n_hits = chat(page), page.url, page.locator(chat_hits).count()
+    assert {text.lower() for text in page.locator("mark").all_inner_texts()} == {"hotel"}
     other = open_page(urlsplit(address)._replace(scheme="", netloc="").geturl().lstrip("/"))
     other.get_by_text(f"2 of {result}", exact=True).wait_for()
     expect(other.get_by_role("textbox", name="Search", exact=True)).to_have_value(
         "Hotel", timeout=60_000
     )
+    expect(other.locator(chat_hits)).to_have_count(n_hits)
     assert chat(other) == said
 
 
@@ -248,6 +251,41 @@ def test_two_models_are_compared(open_page):
     page.wait_for_url("**second=**")
     page.get_by_text(before, exact=True).wait_for(state="detached")
     assert page.get_by_text(estimate).first.inner_text() != before
+
+
+def test_a_point_and_a_row_open_dialogues_and_back_closes_them(open_page):
+    page = open_page("?page=models&view=predictions")
+    points = page.locator(".mark-symbol path[aria-label*='item: ']")
+    points.first.wait_for()
+    at_rest(page)
+    label = points.nth(11).get_attribute("aria-label")
+    points.nth(11).click(force=True)  # points may lie upon each other
+    page.wait_for_url("**item=**")
+    selected = page.get_by_text(re.compile("^▶ "))
+    selected.wait_for()
+    item = selected.inner_text().removeprefix("▶ ").split(":")[0]
+    assert f"item: {item};" in f"{label};"
+    assert len(chat(page)) >= 2
+    at_rest(page)
+    table = page.locator('[data-testid="stDataFrame"]').first
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 15, "y": 35 + 35 // 2})  # the box of the first row, below the titles
+    page.wait_for_url("**item=restaurant-01-a**")
+    page.get_by_text(re.compile("^▶ restaurant-01-a")).wait_for()
+    at_rest(page)
+    page.go_back()
+    page.get_by_text(re.compile(f"^▶ {item}:")).wait_for()
+    page.go_back()
+    selected.wait_for(state="detached")
+    at_rest(page)
+    assert "item=" not in page.url
+    page.go_forward()
+    page.get_by_text(re.compile(f"^▶ {item}:")).wait_for()
+    at_rest(page)
+    page.get_by_role("button", name="Open dialogue").press("Enter")
+    page.wait_for_url("**page=dialogues**")
+    page.get_by_text(re.compile(r"^\d+ of 60$")).wait_for()
+    assert chat(page)
 
 
 def own_benchmark(path):

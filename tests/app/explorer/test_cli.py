@@ -30,10 +30,12 @@ def served(monkeypatch):
 def test_what_is_named_is_passed_on_and_nothing_else(served):
     port = str(free_port())
     files = ["--data", "b.jsonl", "--judgments", "j.csv", "--results", "r", "--ledger", "l.db"]
+    files += ["--notes", "n.csv"]
     result = CliRunner().invoke(cli.explore, [*files, "--port", port, "--no-browser"])
     assert result.exit_code == 0
     settings, asked = served[0]
-    assert asked == ["--data=b.jsonl", "--judgments=j.csv", "--results=r", "--ledger=l.db"]
+    assert asked[:4] == ["--data=b.jsonl", "--judgments=j.csv", "--results=r", "--ledger=l.db"]
+    assert asked[4:] == ["--notes=n.csv"]
     assert {"--server.headless=true", f"--server.port={port}"} <= set(settings)
     assert f"http://127.0.0.1:{port}" in result.output
 
@@ -66,6 +68,14 @@ def test_a_port_that_is_taken_is_one_line(served):
         result.output
         == f"Error: port {port} is in use; stop the program that uses it, or choose another --port\n"
     )
+
+
+def test_notes_are_not_published(served, tmp_path):
+    arguments = ["--notes", "n.csv", "--export-space", str(tmp_path / "space")]
+    result = CliRunner().invoke(cli.explore, arguments)
+    assert result.exit_code == 2
+    assert "notes are not published" in result.output
+    assert not (tmp_path / "space").exists()
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "x"])

@@ -42,6 +42,7 @@ __all__ = [
     "from_judgments",
     "from_ledger",
     "incomplete_tuples",
+    "judgment_frame",
     "ledger_version",
     "position_frame",
     "seconds_frame",
@@ -369,6 +370,40 @@ def comment_frame(judgments: Judgments) -> pl.DataFrame:
     distinct = frame.unique(["comment", "assignment"], keep="first", maintain_order=True)
     length = pl.col("comment").str.len_chars()
     return distinct.sort(length, descending=True, maintain_order=True).drop("assignment")
+
+
+def judgment_frame(
+    judgments: Judgments, items: pl.DataFrame, index_in_judgments: NDArray[np.int64]
+) -> pl.DataFrame:
+    """Return one row per judgment: tuple, annotator, dialogue, best, worst, and seconds and comment if any.
+
+    items: of the benchmark; index_in_judgments: (N,) index of each item in `judgments.tuples.items`, -1 if
+    missing. best and worst are utterances; for items that are not in the benchmark, dialogue is null and they
+    are ids.
+    """
+    tuples = judgments.tuples
+    known = np.flatnonzero(index_in_judgments >= 0)
+    row_of = np.full(len(tuples.items), -1, dtype=np.int64)
+    row_of[index_in_judgments[known]] = known
+
+    def texts(column: str, item: NDArray[np.int32]) -> pl.Series:
+        rows = pl.Series(row_of[item])
+        return items[column].gather(rows.set(rows < 0, None))
+
+    ids = pl.Series(list(map(str, tuples.items)), dtype=pl.String)
+    columns = {
+        "tuple": pl.Series(tuples.ids[judgments.tuple_of].tolist(), dtype=pl.String),
+        "annotator": _annotator_names(judgments),
+        "dialogue": texts("dialogue_id", judgments.best_item),
+        **{
+            answer: texts("utterance", item).fill_null(ids.gather(item))
+            for answer, item in (("best", judgments.best_item), ("worst", judgments.worst_item))
+        },
+        "seconds": seconds_of(judgments),
+    }
+    if (comments := judgments.columns.get("comment")) is not None:
+        columns["comment"] = pl.Series(comments.tolist(), dtype=pl.String).str.strip_chars()
+    return pl.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False)

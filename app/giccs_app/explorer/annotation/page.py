@@ -29,6 +29,7 @@ from giccs_app.explorer.annotation.data import (
     from_judgments,
     from_ledger,
     incomplete_tuples,
+    judgment_frame,
     ledger_version,
     study_reliability,
     tuple_counts,
@@ -36,13 +37,14 @@ from giccs_app.explorer.annotation.data import (
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
     number_column,
+    offer_dialogue,
     show_chart,
     show_problems,
     show_result,
     show_table,
 )
-from giccs_app.explorer.labels import format_number, say
-from giccs_app.explorer.study import Study
+from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.study import Study, index_in_judgments
 
 if TYPE_CHECKING:
     from bws.raw_agreement import AnnotatorPairs
@@ -68,10 +70,13 @@ TITLES = (
     ),
     *("flags", "reasons", "compliance", "majority", "seconds", "shortest", "duration", "place_p"),
     *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
-    *("count", "low", "high", "expected", "comment"),
+    *("count", "low", "high", "expected", "comment", "dialogue"),
 )
 TARGETS = (0.9, 0.8, 0.95)
 """Target reliabilities, the default first."""
+BY_ANNOTATOR = {"annotator": "annotator"}
+BY_JUDGMENT = {"tuple": "tuple", **BY_ANNOTATOR}
+"""Parameters of the link -> columns by which an annotator or a judgment is selected."""
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 
@@ -93,7 +98,7 @@ def show(study: Study) -> None:
     if source == "file":
         _show_file(study)
     else:
-        _show_ledger(str(study.ledger))
+        _show_ledger(study, str(study.ledger))
 
 
 def _is_available(study: Study, source: str) -> bool:
@@ -118,7 +123,7 @@ def _show_file(study: Study) -> None:
         help=say("annotation.wanted_help"),
         width=260,
     )
-    _show_all(progress, requested)
+    _show_all(study, progress, requested)
 
 
 @cached
@@ -127,14 +132,16 @@ def _file_progress(study: Study) -> AnnotationProgress:
     return replace(from_judgments(study.judgments), key=study.key)
 
 
-def _show_ledger(path: str) -> None:
+def _show_ledger(study: Study, path: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         is_live = links.toggle("live", say("annotation.live"))
         st.button(say("annotation.refresh"), key="refresh", icon=":material/refresh:")
-    st.fragment(_show_ledger_progress, run_every=UPDATE_INTERVAL_SECONDS if is_live else None)(path)
+    interval = UPDATE_INTERVAL_SECONDS if is_live else None
+    st.fragment(_show_ledger_progress, run_every=interval)(study, path)
 
 
-def _show_ledger_progress(path: str) -> None:
+def _show_ledger_progress(study: Study, path: str) -> None:
+    links.leave_fragment()
     try:
         progress = _ledger_progress(path, ledger_version(path))
     except InputError as error:
@@ -142,7 +149,7 @@ def _show_ledger_progress(path: str) -> None:
     else:
         if progress.simulated:
             st.caption(say("annotation.simulated"))
-        _show_all(progress, progress.judgments_per_tuple)
+        _show_all(study, progress, progress.judgments_per_tuple)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -177,7 +184,13 @@ def _pairs(key: str, _judgments: Judgments) -> AnnotatorPairs | None:
         return None
 
 
-def _show_all(progress: AnnotationProgress, requested: int) -> None:
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _judgment_frame(key: str, study_key: str, _study: Study, _judgments: Judgments) -> pl.DataFrame:
+    index = index_in_judgments(_study.benchmark, _judgments.tuples)
+    return judgment_frame(_judgments, _study.items, index)
+
+
+def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> None:
     judgments = progress.judgments
     titles = {name: say(f"annotation.title_{name}") for name in TITLES}
     figures = None if judgments is None else _figures(progress.key, judgments)
@@ -190,11 +203,14 @@ def _show_all(progress: AnnotationProgress, requested: int) -> None:
         st.info(say("annotation.no_judgments"))
         return
     _show_annotators(figures, titles, is_adaptive=judgments.is_adaptive)
+    all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
+    _show_annotator(all_judgments, titles)
     _show_pairs(progress)
     _show_times(figures, titles)
     _show_positions(figures, titles)
     _show_consistency(progress)
     _show_comments(figures, titles)
+    _offer_dialogue(all_judgments, "comments")
 
 
 def _show_state(progress: AnnotationProgress) -> None:
@@ -290,13 +306,15 @@ def _show_annotators(
         st.caption(say("annotation.unnamed", n=figures.unnamed))
     if is_adaptive:
         st.caption(say("annotation.adaptive_annotators"))
-    show_chart(annotators_chart(frame, titles), "annotators-chart", frame)
+    chart = annotators_chart(frame, titles)
+    show_chart(chart, "annotators-chart", frame, select=BY_ANNOTATOR)
     flag_names = {
         flag: say(f"annotation.flag_{flag}") for flag in ("compliance", "seconds", "places", "same")
     }
     translated = frame.with_columns(pl.col("flags").list.eval(pl.element().replace(flag_names)))
     columns = [column.name for column in translated if column.null_count() < len(column)]
-    show_table(translated.select(columns), "annotators", column_config=_columns(frame, titles))
+    config = _columns(frame, titles)
+    show_table(translated.select(columns), "annotators", select=BY_ANNOTATOR, column_config=config)
     with st.expander(say("annotation.flags_title")):
         st.markdown(
             say(
@@ -324,6 +342,29 @@ def _show_pairs(progress: AnnotationProgress) -> None:
     chart = pairs_chart(pairs, {name: say(f"annotation.pairs_{name}") for name in PAIRS_TITLES})
     frame = pl.DataFrame(pairs_rows(pairs), infer_schema_length=None)
     show_chart(chart, "annotator-pairs", frame, width="content")
+
+
+def _show_annotator(all_judgments: pl.DataFrame, titles: Mapping[str, str]) -> None:
+    """Show the judgments of the annotator that is selected in the link."""
+    annotator = links.value("annotator") or ""
+    own = all_judgments.filter(pl.col("annotator") == annotator).drop("annotator")
+    if own.is_empty():
+        st.caption(say("annotation.select_annotator"))
+        return
+    st.markdown(f"**{say('annotation.judgments_of')}** {literal(annotator)}")
+    columns = [column.name for column in own if column.null_count() < len(column)]
+    config = _columns(own, titles)
+    name = f"judgments {annotator}"
+    show_table(own.select(columns), name, select={"tuple": "tuple"}, column_config=config)
+    _offer_dialogue(all_judgments, "annotator")
+
+
+def _offer_dialogue(all_judgments: pl.DataFrame, place: str) -> None:
+    """Show a button that opens the dialogue of the selected tuple; place: distinguishes several buttons."""
+    selected = pl.col("tuple") == (links.value("tuple") or "")
+    dialogues = all_judgments.filter(selected)["dialogue"].drop_nulls()
+    if len(dialogues):
+        offer_dialogue(dialogues[0], place=place)
 
 
 def _show_times(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:
@@ -430,7 +471,8 @@ def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> Non
     query = links.text("comments", say("annotation.search_comments"))
     lower_case = pl.col("comment").str.to_lowercase()
     matches = figures.comments.filter(lower_case.str.contains(query.lower(), literal=True))
-    show_table(matches, "comments", column_config=_columns(matches, titles))
+    config = _columns(matches, titles)
+    show_table(matches, "comments", select=BY_JUDGMENT, column_config=config)
 
 
 def _columns(frame: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object]:

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from bws.records import Judgments
+from giccs_app.explorer.search import fold
 from giccs_app.explorer.study import Study
 
 __all__ = [
@@ -20,9 +21,10 @@ __all__ = [
     "letter",
     "matching",
     "single_judgments",
+    "with_errors",
 ]
 
-ORDERS = ("file", "disagreement", "spread")
+ORDERS = ("file", "disagreement", "spread", "errors")
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class DialogueFilter:
     disagreement: tuple[float, float] = (0.0, 1.0)
     """... of the disagreement of at least one candidate (the same for both)."""
     words: str = ""
-    """Substring of a turn or candidate, case-insensitive."""
+    """Substring of a turn or candidate, see `giccs_app.explorer.search`."""
     order: str = "file"
 
 
@@ -45,8 +47,8 @@ def dialogues(study: Study) -> pl.DataFrame:
     """Return one row per dialogue, in the order of the file.
 
     Columns: dialogue_id, source, domain, n_turns, last_turn, candidates, spread (highest minus lowest score),
-    disagreement (mean over the candidates; null without judgments) and text (all turns and candidates in
-    lower case).
+    disagreement (mean over the candidates; null without judgments) and text (all turns and candidates,
+    folded for the search).
     """
     metadata = [pl.col(name).first() for name in ("source", "domain", "n_turns", "last_turn")]
     frame = study.items.group_by("dialogue_id", maintain_order=True).agg(
@@ -63,12 +65,15 @@ def dialogues(study: Study) -> pl.DataFrame:
     turns = [
         "\n".join(turn.text for turn in study.turns[dialogue]) for dialogue in frame["dialogue_id"]
     ]
-    all_text = pl.concat_str(pl.Series("turns", turns), "text", separator="\n")
-    return frame.with_columns(all_text.str.to_lowercase().alias("text"))
+    texts = [
+        fold(f"{own_turns}\n{own_candidates}")
+        for own_turns, own_candidates in zip(turns, frame["text"], strict=True)
+    ]
+    return frame.with_columns(pl.Series("text", texts, pl.String))
 
 
 def matching(frame: pl.DataFrame, items: pl.DataFrame, criteria: DialogueFilter) -> pl.DataFrame:
-    """Return the rows of `dialogues` that match the criteria, in the order of the criteria."""
+    """Return the rows of `dialogues` that match the criteria, in their order; adds the number of hits."""
     conditions = [
         pl.col(name).is_in(values)
         for name, values in (
@@ -78,13 +83,15 @@ def matching(frame: pl.DataFrame, items: pl.DataFrame, criteria: DialogueFilter)
         )
         if values
     ]
+    n_hits = pl.lit(0)
     if criteria.words:
-        conditions.append(pl.col("text").str.contains(criteria.words.lower(), literal=True))
+        n_hits = pl.col("text").str.count_matches(fold(criteria.words), literal=True)
+        conditions.append(n_hits > 0)
     if item_conditions := _item_conditions(items, criteria):
         matching_ids = items.filter(*item_conditions)["dialogue_id"].unique()
         conditions.append(pl.col("dialogue_id").is_in(matching_ids.implode()))
-    matches = frame.filter(*conditions) if conditions else frame
-    if criteria.order == "file":
+    matches = (frame.filter(*conditions) if conditions else frame).with_columns(hits=n_hits)
+    if criteria.order not in matches.columns:  # as in the file, or by errors that cannot be read
         return matches
     return matches.sort(criteria.order, descending=True, nulls_last=True, maintain_order=True)
 
@@ -98,8 +105,27 @@ def _item_conditions(items: pl.DataFrame, criteria: DialogueFilter) -> list[pl.E
     ]
 
 
-def candidates(items: pl.DataFrame, dialogue_id: str) -> pl.DataFrame:
-    """Return the items of a dialogue with their letters, highest score first."""
+def with_errors(all_dialogues: pl.DataFrame, residuals: pl.DataFrame) -> pl.DataFrame:
+    """Add the column errors: mean absolute residual over the predicted items of a dialogue, null without any.
+
+    residuals: of one result, as returned by `giccs_app.explorer.errors.data.residuals`.
+    """
+    size = pl.col("residual").abs().mean().alias("errors")
+    means = residuals.group_by("dialogue_id").agg(size)
+    return all_dialogues.join(means, on="dialogue_id", how="left", maintain_order="left")
+
+
+def candidates(
+    items: pl.DataFrame, dialogue_id: str, residuals: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Return the items of a dialogue with their letters, highest score first.
+
+    residuals: adds the column residual, null for items without a prediction.
+    """
+    if residuals is not None:
+        own = residuals.select("item_id", "residual")
+        items = items.filter(pl.col("dialogue_id") == dialogue_id)
+        items = items.join(own, on="item_id", how="left", maintain_order="left")
     dialogue_items = items.filter(pl.col("dialogue_id") == dialogue_id)
     letters = pl.Series(
         "letter", [letter(index) for index in range(len(dialogue_items))], pl.String

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
+from giccs.measures.results import Result
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.dialogues import data as frames
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
-from giccs_app.explorer.display import show_chart, show_chat, show_table, show_text_table
+from giccs_app.explorer.dialogues.note_field import show_note
+from giccs_app.explorer.display import (
+    DIALOGUE_FILTERS,
+    offer_view,
+    show_chart,
+    show_chat,
+    show_table,
+    show_text_table,
+)
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.data import best_first, join_predictions, key
-from giccs_app.explorer.models.selection import choose, load_predictions
-from giccs_app.explorer.results import results_of
+from giccs_app.explorer.models.selection import choose, choose_data, load_predictions
+from giccs_app.explorer.results import StudyResults, results_of
 from giccs_app.explorer.study import Study
 
 __all__ = ["prepare", "show"]
@@ -29,29 +39,79 @@ MAX_OPTIONS = 300
 MAX_CANDIDATES_SHOWN = 50
 RANK_HEIGHT, LEGEND_HEIGHT = 34, 120
 """Heights in pixels of a rank, and of the axis with the legend."""
-FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
-"""The parameters that filter dialogues."""
 
 
 def show(study: Study) -> None:
     """Show the filters, the selected dialogue and its judgments."""
     all_dialogues = _dialogues(study)
-    matches = frames.matching(all_dialogues, study.items, _choose_filter(study, all_dialogues))
+    criteria = _choose_filter(study, all_dialogues)
+    result, errors = _choose_errors(study) if criteria.order == "errors" else (None, None)
+    if errors is not None:
+        all_dialogues = frames.with_errors(all_dialogues, errors)
+    matches = frames.matching(all_dialogues, study.items, criteria)
     if len(matches) < len(all_dialogues):
         _offer_all(len(all_dialogues))
     if matches.is_empty():
         st.info(say("dialogues.none"))
         return
     dialogue = _choose_dialogue(matches, all_dialogues)
+    row = matches.row(by_predicate=pl.col("dialogue_id") == dialogue, named=True)
+    _show_position(row, matches, criteria)
+    is_reading = links.toggle(
+        "reading", say("dialogues.reading"), help=say("dialogues.reading_help")
+    )
+    candidates = frames.candidates(study.items, dialogue, errors)
     chat, ranked = st.columns([2, 3], gap="large")
     with chat:
-        row = matches.row(by_predicate=pl.col("dialogue_id") == dialogue, named=True)
-        show_chat(study, dialogue, row["source"], row["domain"])
+        show_chat(study, dialogue, row["source"], row["domain"], words=criteria.words)
     with ranked:
-        candidates = _show_candidates(study, dialogue)
-    _show_candidate_table(candidates, dialogue, study.interval_notes)
-    _show_ranks(study, dialogue, candidates)
-    _show_judgments(study, dialogue)
+        if not is_reading:
+            _show_candidates(candidates, dialogue)
+        else:
+            _show_candidate_table(candidates, dialogue, criteria.words, READING_COLUMNS)
+        show_note(study, dialogue)
+    if not is_reading:
+        _show_candidate_table(candidates, dialogue, criteria.words)
+        for note in study.interval_notes:
+            st.caption(literal(local_remark(note)))
+        _show_ranks(study, dialogue, candidates, result)
+        _show_judgments(study, dialogue)
+
+
+def _choose_errors(study: Study) -> tuple[Result, pl.DataFrame | None]:
+    """Show a widget to select a result; return it and its errors, None if they cannot be read."""
+    found = _scored_results(study)
+    study_of_data, results = choose_data(study, found, found.results)
+    result = choose("model", say("models.model"), best_first(results))
+    predictions = load_predictions(study, result)
+    if predictions is None:
+        return result, None
+    return result, _residuals(study_of_data, predictions.stamp, predictions.table)
+
+
+def _scored_results(study: Study) -> StudyResults:
+    """Return the results with a prediction per item."""
+    found = results_of(study)
+    scored = [result for result in found.results if result_kind(result.task).tables == "pairs"]
+    return replace(found, results=tuple(scored))
+
+
+@cached
+def _residuals(study: Study, stamp: str, _predictions: pl.DataFrame) -> pl.DataFrame:
+    from giccs_app.explorer.errors.data import residuals
+
+    return residuals(study.items, _predictions)
+
+
+def _show_position(row: dict[str, Any], matches: pl.DataFrame, criteria: DialogueFilter) -> None:
+    """Show the number of hits, and the error by which the dialogues are ordered."""
+    if criteria.words:
+        total, n = int(matches["hits"].sum()), len(matches)
+        st.caption(say("dialogues.hits", n=row["hits"], total=total, dialogues=n))
+    if "errors" in row and row["errors"] is None:
+        st.caption(say("dialogues.no_error"))
+    elif "errors" in row:
+        st.caption(say("dialogues.error", value=format_number(row["errors"], ".2f")))
 
 
 def prepare(study: Study) -> None:
@@ -112,7 +172,7 @@ def _offer_all(total: int) -> None:
             type="tertiary",
             icon=":material/filter_alt_off:",
             on_click=links.go,
-            kwargs=dict.fromkeys(FILTERS),
+            kwargs=dict.fromkeys(DIALOGUE_FILTERS),
         )
 
 
@@ -127,7 +187,11 @@ def _choose_values(all_dialogues: pl.DataFrame, column: str) -> list[Any]:
 
 
 def _orders(study: Study) -> list[str]:
-    return [order for order in ORDERS if order != "disagreement" or study.judgments is not None]
+    is_available = {
+        "disagreement": study.judgments is not None,
+        "errors": len(_scored_results(study).results) > 0,
+    }
+    return [order for order in ORDERS if is_available.get(order, True)]
 
 
 def _choose_dialogue(matches: pl.DataFrame, all_dialogues: pl.DataFrame) -> str:
@@ -174,7 +238,7 @@ def _show_step_button(label: str, key: str, ids: pl.Series, index: int, step: in
 def _go_by(ids: pl.Series, step: int) -> None:
     """Step from the current dialogue of the link: keys can be pressed faster than the page is drawn."""
     index = _index_of(ids, links.value("dialogue"))
-    links.go(dialogue=ids[min(max(index + step, 0), len(ids) - 1)])
+    links.go(dialogue=ids[min(max(index + step, 0), len(ids) - 1)], item=None, tuple=None)
 
 
 def _index_of(ids: pl.Series, dialogue: str | None) -> int:
@@ -182,9 +246,8 @@ def _index_of(ids: pl.Series, dialogue: str | None) -> int:
     return (ids.index_of(dialogue) or 0) if dialogue is not None else 0
 
 
-def _show_candidates(study: Study, dialogue: str) -> pl.DataFrame:
-    """Show the chart of the candidates, and return them."""
-    candidates = frames.candidates(study.items, dialogue)
+def _show_candidates(candidates: pl.DataFrame, dialogue: str) -> None:
+    """Show the chart of the candidates."""
     if len(candidates) > MAX_CANDIDATES_SHOWN:
         st.caption(
             say("dialogues.most_candidates", most=MAX_CANDIDATES_SHOWN, total=len(candidates))
@@ -197,10 +260,12 @@ def _show_candidates(study: Study, dialogue: str) -> pl.DataFrame:
         format_score=lambda score: format_number(score, ".2f"),
     )
     alt = f"{say('dialogues.candidate')}: {titles['score']}"
-    show_chart(chart, f"candidates {dialogue}", _table_columns(candidates), alt=alt)
-    return candidates
+    name = f"candidates {dialogue}"
+    show_chart(chart, name, _table_columns(candidates), select=BY_ITEM, alt=alt)
 
 
+BY_ITEM, BY_JUDGMENT = {"item": "item_id"}, {"tuple": "tuple", "annotator": "annotator"}
+"""Parameters of the link -> columns by which a candidate or a judgment is selected."""
 CHART_FIELDS = ("interval", "candidate", "best", "worst", "appearances")
 COLUMNS = (
     "letter",
@@ -212,39 +277,51 @@ COLUMNS = (
     "worst",
     "appearances",
     "disagreement",
+    "residual",
 )
+READING_COLUMNS = ("letter", "utterance", "score", "residual")
+"""The columns of the reading mode."""
 
 
 def _table_columns(candidates: pl.DataFrame) -> pl.DataFrame:
     return candidates.select(name for name in COLUMNS if name in candidates.columns)
 
 
-def _show_candidate_table(candidates: pl.DataFrame, dialogue: str, notes: Sequence[str]) -> None:
-    table = _table_columns(candidates)
-    titles = {
-        name: say(f"dialogues.{name}") for name in COLUMNS if name not in ("letter", "utterance")
-    }
-    titles |= {"letter": "", "utterance": say("dialogues.candidate")}
+def _show_candidate_table(
+    candidates: pl.DataFrame, dialogue: str, words: str, columns: Sequence[str] = COLUMNS
+) -> None:
+    """Show the candidates with their complete texts; the selected one has a mark."""
+    table = candidates.select(name for name in columns if name in candidates.columns)
+    is_selected = candidates["item_id"] == (links.value("item") or "")
+    if is_selected.any():
+        mark = pl.when(is_selected).then(pl.lit("▶")).otherwise(pl.lit(""))
+        table = table.select(mark.alias("this"), pl.all())
+    titles = {name: say(f"dialogues.{name}") for name in COLUMNS[2:-1]}
+    titles |= {"this": "", "letter": "", "utterance": say("dialogues.candidate")}
+    titles["residual"] = say("errors.residual")
     formats = {
-        name: "," if table.schema[name].is_integer() else ".2f" for name in table.columns[2:]
+        name: "," if kind.is_integer() else "+.2f" if name == "residual" else ".2f"
+        for name, kind in table.schema.items()
+        if kind.is_numeric()
     }
-    show_text_table(table, f"candidates {dialogue} table", titles, formats)
-    for note in notes:
-        st.caption(literal(local_remark(note)))
+    show_text_table(table, f"candidates {dialogue} table", titles, formats, words)
 
 
-def _show_ranks(study: Study, dialogue: str, candidates: pl.DataFrame) -> None:
-    """Show the ranks of the candidates by people and by a model, if there are results."""
+def _show_ranks(
+    study: Study, dialogue: str, candidates: pl.DataFrame, result: Result | None
+) -> None:
+    """Show the ranks of the candidates by people and by a model, if there are results.
+
+    result: by default, a widget to select it is shown.
+    """
     from giccs.report.figures.ranks import TITLES, rank_chart, rank_frame
 
-    if study.store is None:
-        return
-    results = results_of(study).results
-    pairwise = [result for result in results if result_kind(result.task).tables == "pairs"]
-    if not pairwise or len(candidates) < 2:
+    found = _scored_results(study)
+    if not found.results or len(candidates) < 2:
         return
     st.subheader(say("dialogues.ranks"), anchor=False)
-    result = choose("model", say("models.model"), best_first(pairwise))
+    if result is None:
+        result = choose("model", say("models.model"), best_first(found.results))
     predictions = load_predictions(study, result)
     if predictions is None:
         return
@@ -277,4 +354,17 @@ def _show_judgments(study: Study, dialogue: str) -> None:
     single_annotator = st.column_config.CheckboxColumn(
         say("dialogues.alone"), help=say("dialogues.alone_help")
     )
-    show_table(rows, f"judgments {dialogue}", column_config={**columns, "alone": single_annotator})
+    columns["alone"] = single_annotator
+    show_table(rows, f"judgments {dialogue}", select=BY_JUDGMENT, column_config=columns)
+    _offer_annotator(study, rows)
+
+
+def _offer_annotator(study: Study, rows: pl.DataFrame) -> None:
+    """Show a button that opens the annotator of the selected judgment."""
+    annotator = links.value("annotator")
+    if annotator and annotator in rows["annotator"]:
+        st.caption(literal(annotator))
+        source = "file" if study.ledger else None
+        offer_view("page.open_annotator", page="annotation", annotator=annotator, source=source)
+    else:
+        st.caption(say("page.select_judgment"))

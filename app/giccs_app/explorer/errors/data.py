@@ -98,11 +98,12 @@ SUBSET_SCHEMA = {
 def wrong_answers(all_options: pl.DataFrame, history: str, items: pl.DataFrame) -> pl.DataFrame:
     """Return the incorrectly answered questions, the largest margin first.
 
-    all_options: as returned by `option_likelihoods`; items: of the benchmark. Columns: dialogue_id,
-    last_turn, chosen and right (the utterances), score_chosen, score_right and margin (likelihood of the
-    chosen option minus that of the most likely gold option, in the units of the measure).
+    all_options: as returned by `option_likelihoods`; items: of the benchmark. Columns: item_id (of the chosen
+    utterance), dialogue_id, last_turn, chosen and right (the utterances), score_chosen, score_right and
+    margin (likelihood of the chosen option minus that of the most likely gold option, in the units of the
+    measure).
     """
-    texts = items.select("dialogue_id", "utterance_id", "utterance", "last_turn")
+    texts = items.select("item_id", "dialogue_id", "utterance_id", "utterance", "last_turn")
     choices = all_options.filter(pl.col("history") == history).join(
         texts, on=["dialogue_id", "utterance_id"], maintain_order="left"
     )
@@ -113,6 +114,7 @@ def wrong_answers(all_options: pl.DataFrame, history: str, items: pl.DataFrame) 
     best = gold.unique("dialogue_id", keep="first", maintain_order=True)
     mistakes = chosen_options.filter(~pl.col("gold")).join(best, on="dialogue_id", suffix="_gold")
     return mistakes.select(
+        "item_id",
         "dialogue_id",
         "last_turn",
         chosen=pl.col("utterance"),

@@ -12,10 +12,10 @@ from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
-    show_chat,
+    show_item,
     show_missing_values,
+    show_selected_item,
     show_table,
-    show_text_table,
 )
 from giccs_app.explorer.errors import data as frames
 from giccs_app.explorer.labels import format_number, literal, say
@@ -171,7 +171,7 @@ def _show_largest(study: Study, errors: pl.DataFrame, name: str) -> None:
     text_columns = texts("last_turn", "utterance")
     config = {"residual": residual, **text_columns, **decimals, **titles(*METADATA_COLUMNS)}
     table = selected.select(*config)
-    show_table(table, f"errors {name}", column_config=config)
+    show_table(table, f"errors {name}", select={"item": "item_id"}, column_config=config)
     is_linked = pl.col("item_id") == (links.value("item") or "")
     _show_item(study, errors, pl.concat([selected.head(MAX_OPTIONS), errors.filter(is_linked)]))
 
@@ -213,21 +213,10 @@ def _show_item(study: Study, errors: pl.DataFrame, choices: pl.DataFrame) -> Non
     item = links.selectbox(
         "item", say("errors.item"), list(labels), format_option=labels.__getitem__
     )
-    row = errors.row(by_predicate=pl.col("item_id") == item, named=True)
-    chat, candidates = st.columns([2, 3], gap="large")
-    with chat:
-        show_chat(study, row["dialogue_id"])
-    with candidates:
-        dialogue_errors = errors.filter(pl.col("dialogue_id") == row["dialogue_id"])
-        dialogue_errors = dialogue_errors.sort("score", descending=True).with_columns(
-            this=pl.when(pl.col("item_id") == item).then(pl.lit("▶")).otherwise(pl.lit(""))
-        )
-        st.markdown(f"**{say('errors.candidates')}**")
-        ranks = ("rank_prediction", "rank_score", "score")
-        labels = {"this": "", "residual": say("errors.residual"), **titles("utterance", *ranks)}
-        formats = {"residual": "+.3f", **dict.fromkeys(ranks, ".3f")}
-        table = dialogue_errors.select("this", "utterance", *formats)
-        show_text_table(table, f"candidates {row['dialogue_id']}", labels, formats)
+    show_selected_item(study, item)
+    ranks = ("rank_prediction", "rank_score", "score")
+    labels = {"residual": say("errors.residual"), **titles("utterance", *ranks)}
+    show_item(study, item, errors, labels, {"residual": "+.3f", **dict.fromkeys(ranks, ".3f")})
 
 
 def _show_wrong(study: Study, results: list[Result]) -> None:
@@ -251,7 +240,13 @@ def _show_wrong(study: Study, results: list[Result]) -> None:
         **texts("last_turn", "chosen", "right"),
         **numbers("score_chosen", "score_right"),
     }
-    show_table(mistakes.select(*columns), f"wrong {key(result)} {history}", column_config=columns)
+    table = mistakes.select("item_id", *columns)
+    name = f"wrong {key(result)} {history}"
+    select = {"item": "item_id"}
+    show_table(table, name, select=select, column_config={"item_id": None, **columns})
+    item = links.value("item")
+    show_selected_item(study, item)
+    show_item(study, item, study.items, titles("utterance", "score"), {"score": ".3f"})
 
 
 @cached

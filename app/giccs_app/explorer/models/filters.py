@@ -78,12 +78,13 @@ def show_leaderboard_table(
     frames: Mapping[str, pl.DataFrame],
     metric_titles: Mapping[str, str],
     columns: Mapping[str, object],
+    select: Mapping[str, str] | None = None,
 ) -> None:
     """Show the rows of a leaderboard with their ranks and other metrics, and offer all numbers.
 
     frames: metric -> its rows: key, history, value, low, high, and for the main metric further columns, whose
     titles are `columns`. In the files each other metric has three columns: ``pearson``, ``pearson_low``,
-    ``pearson_high``.
+    ``pearson_high``. select: see `display.show_table`.
     """
     ties = _ties(study, results, metric)
     offered = frames[metric] if ties is None else _joined(frames[metric], ties)
@@ -112,10 +113,11 @@ def show_leaderboard_table(
     order = ["model", "ties", "history", "value", "low", "high", "ranks", *frames]
     first = [column for column in order if column in shown.columns]
     show_table(
-        shown.select(*first, pl.exclude(*first, "key")),
+        shown.select(*first, pl.exclude(*first)),
         f"leaderboard {metric} table",
         offered,
-        column_config=config,
+        select=select,
+        column_config={"key": None, **config},
     )
     if ties is not None:
         st.caption(say("filters.ties"))

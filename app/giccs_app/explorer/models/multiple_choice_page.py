@@ -79,7 +79,13 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
     config = titles("model", "history", "reason") | {"n": say("models.title_questions")}
     columns = {**config, **numbers("low", "high", "chance")}
     show_leaderboard_table(
-        study, results, measure, by_measure, metric_titles | {measure: accuracy}, columns
+        study,
+        results,
+        measure,
+        by_measure,
+        metric_titles | {measure: accuracy},
+        columns,
+        select={"chooser": "key"},
     )
 
 

@@ -18,15 +18,18 @@ from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import (
     number_column,
+    offer_view,
     show_chart,
+    show_item,
     show_missing_values,
+    show_selected_item,
     show_table,
 )
 from giccs_app.explorer.labels import current_language, format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
-from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
+from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of, names
 from giccs_app.explorer.models.filters import choose_metrics, show_leaderboard_table
 from giccs_app.explorer.models.selection import (
     PredictionTable,
@@ -60,6 +63,8 @@ MAX_RESAMPLED_ITEMS = 5_000_000
 """Maximum number of items times resamples, if that allows at least 100 resamples."""
 TEXT_COLUMNS = ("item_id", "last_turn", "utterance")
 METADATA_COLUMNS = ("item_id", "domain", "n_turns")
+BY_ITEM, BY_MODEL = {"item": "item_id"}, {"model": "key"}
+"""Parameter of the link -> column by which a row or point is selected."""
 
 
 def show_leaderboard(study: Study, results: list[Result]) -> None:
@@ -70,16 +75,32 @@ def show_leaderboard(study: Study, results: list[Result]) -> None:
     by_metric = {
         name: frames.leaderboard(results, name) for name in dict.fromkeys([metric, *further])
     }
-    frame = by_metric[metric].drop("key")
+    frame = by_metric[metric]
     ceiling = _ceiling(study, metric)
     chart = views.leaderboard(frame, ceiling, _titles(metric, "model", "ceiling"))
-    show_chart(chart, f"leaderboard {metric}", frame)
+    show_chart(chart, f"leaderboard {metric}", frame.drop("key"), select=BY_MODEL)
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.leaderboard_said"))
     _show_reasons(frame)
     by_metric[metric] = by_metric[metric].drop("baseline")
     columns = {**titles("model", "history", "reason"), **numbers("low", "high"), "n": _size(metric)}
-    show_leaderboard_table(study, results, metric, by_metric, metric_titles, columns)
+    _show_selected_model(results)
+    show_leaderboard_table(
+        study, results, metric, by_metric, metric_titles, columns, select=BY_MODEL
+    )
+
+
+def _show_selected_model(results: list[Result]) -> None:
+    """Show the model that is selected in the link, and buttons that open its views."""
+    model, result_names = links.value("model"), names(results)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if model is None or model not in result_names:
+            st.caption(say("models.select_model"))
+            return
+        st.markdown(literal(result_names[model]), width="content")
+        offer_view("models.view_predictions", view="predictions")
+        offer_view("models.view_parts", view="parts")
+        offer_view("page.errors", page="errors")
 
 
 def show_predictions(study: Study, results: list[Result]) -> None:
@@ -92,7 +113,14 @@ def show_predictions(study: Study, results: list[Result]) -> None:
     _show_missing(study, items)
     st.markdown("  \n".join(_format_estimate(name, metric_of(result, name)) for name in METRICS))
     labels = titles("score", "prediction", "items", *TEXT_COLUMNS)
-    _show_points(items, "score", "prediction", labels, f"predictions {key(result)}")
+    name = f"predictions {key(result)}"
+    _show_points(items, "score", "prediction", labels, name)
+    item = links.value("item")
+    show_selected_item(study, item)
+    columns = texts("last_turn", "utterance") | numbers("score", "prediction")
+    columns |= titles(*METADATA_COLUMNS)
+    show_table(items.select(*columns), f"{name} table", select=BY_ITEM, column_config=columns)
+    _show_item(study, item, items, "score", "prediction")
 
 
 def show_subsets(study: Study, results: list[Result]) -> None:
@@ -178,7 +206,7 @@ def show_comparison(study: Study, results: list[Result]) -> None:
     )
     _show_missing(study, items)
     _show_difference(study, first_predictions, second_predictions)
-    _show_disagreement(items, f"{key(first)} {key(second)}")
+    _show_disagreement(study, items, f"{key(first)} {key(second)}")
 
 
 def _show_difference(study: Study, first: PredictionTable, second: PredictionTable) -> None:
@@ -206,7 +234,7 @@ def _verdict(estimate: Estimate) -> str:
     return "second_better" if estimate.high < 0 else "not_apart"
 
 
-def _show_disagreement(items: pl.DataFrame, name: str) -> None:
+def _show_disagreement(study: Study, items: pl.DataFrame, name: str) -> None:
     """Show the ranks by two models, and the items with the largest differences."""
     st.subheader(say("models.disagreement"), anchor=False, help=say("models.disagreement_help"))
     winners = {side: say(f"models.nearer_{side}") for side in frames.NEARER}
@@ -216,6 +244,8 @@ def _show_disagreement(items: pl.DataFrame, name: str) -> None:
     _show_points(
         labelled, "rank_first", "rank_second", labels, f"ranks {name}", ("nearer", categories)
     )
+    item = links.value("item")
+    show_selected_item(study, item)
     ranks = ("difference", "rank_first", "rank_second", "rank_score")
     predictions = ("score", "first", "second")
     columns = (
@@ -232,7 +262,14 @@ def _show_disagreement(items: pl.DataFrame, name: str) -> None:
         *predictions,
         *METADATA_COLUMNS,
     )
-    show_table(table, f"differing items {name}", column_config=columns)
+    show_table(table, f"differing items {name}", select=BY_ITEM, column_config=columns)
+    _show_item(study, item, labelled, "score", *ranks)
+
+
+def _show_item(study: Study, item: str | None, items: pl.DataFrame, *columns: str) -> None:
+    """Show the dialogue of an item with numbers of its candidates."""
+    formats = dict.fromkeys(columns, ".3f")
+    show_item(study, item, items, titles("utterance", *columns), formats)
 
 
 def _show_points(
@@ -263,11 +300,14 @@ def _show_points(
     chart = views.scatter(
         points, x, y, labels, TEXT_COLUMNS, categories, diagonal=categories is not None
     )
-    show_chart(chart, name, points)
+    show_chart(chart, name, points, select=BY_ITEM)
 
 
 def _show_estimates(
-    frame: pl.DataFrame, name: str, metric: str, columns: Mapping[str, object]
+    frame: pl.DataFrame,
+    name: str,
+    metric: str,
+    columns: Mapping[str, object],
 ) -> None:
     """Show a table of estimates, and the reasons for missing values and intervals."""
     table = frame

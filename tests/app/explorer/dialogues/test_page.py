@@ -1,6 +1,7 @@
 """The page "Dialogues", run by Streamlit's own app tester on real data."""
 
 import re
+import shutil
 
 import polars as pl
 import pytest
@@ -12,8 +13,10 @@ from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.errors.data import residuals
 from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.models.data import key
+from giccs_app.explorer.study import load
 
 
 def captions(app):
@@ -152,3 +155,87 @@ def test_candidates_have_ranks_by_people_and_by_the_selected_model(
 def test_without_results_there_are_no_ranks(opened):
     app = opened(page="dialogues")
     assert text_of("dialogues.ranks", "en") not in [each.value for each in app.subheader]
+
+
+def marks(app):
+    """The marked hits of the page."""
+    return re.findall("<mark>(.*?)</mark>", "".join(each.proto.body for each in app.get("html")))
+
+
+def test_hits_are_marked_and_counted(opened):
+    app = opened(page="dialogues", words="HOTEL")
+    texts = {}
+    for item in read_benchmark("giccs-sample").items:
+        texts.setdefault(item.dialogue_id, [turn.text for turn in item.turns]).append(
+            item.utterance
+        )
+    n_hits = {name: "\n".join(parts).lower().count("hotel") for name, parts in texts.items()}
+    n_hits = {name: n for name, n in n_hits.items() if n}
+    first, n_first = next(iter(n_hits.items()))
+    total = sum(n_hits.values())
+    said = f"{n_first} hits in this dialogue, {total} in {len(n_hits)} dialogues."
+    assert said in captions(app)
+    assert counter(app) == f"1 of {len(n_hits)}"
+    assert app.selectbox(key="dialogue").value == first
+    assert [hit.lower() for hit in marks(app)] == ["hotel"] * n_first
+    without = opened(page="dialogues", dialogue=first)
+    assert not marks(without)
+    assert not any("hits" in caption for caption in captions(without))
+
+
+def test_hits_in_hostile_texts_are_escaped(opened, hostile):
+    app = opened("--data", hostile / "benchmark.jsonl", page="dialogues", words="<SCRIPT>")
+    assert marks(app) == ["&lt;script&gt;"] * 2  # in a turn and a candidate
+    blocks = [block.proto.body for block in app.get("html") if "<mark>" in block.proto.body]
+    assert not any("<script" in block for block in blocks)
+
+
+def test_the_reading_mode_shows_a_dialogue_and_its_candidates_as_texts(opened, text_table):
+    app = opened(page="dialogues", reading="yes", dialogue="restaurant-02", item="restaurant-02-c")
+    assert not app.dataframe
+    assert not app.get("vega_lite_chart")
+    assert counter(app) == "2 of 60"
+    _, *rows = text_table(app)
+    items = {i.item_id: i for i in read_benchmark("giccs-sample").items}
+    assert [row[1:3] for row in rows if row[0]] == [["C", items["restaurant-02-c"].utterance]]
+    scores = [float(row[3]) for row in rows]
+    assert len(scores) == 5
+    assert scores == sorted(scores, reverse=True)
+    app.button(key="next").click().run()
+    assert (counter(app), len(text_table(app)[1])) == ("3 of 60", 3)
+
+
+def test_the_largest_errors_of_a_model_come_first(opened, results, text_table):
+    store = Store(results)
+    by_name = {result.model: result for result in store.results()}
+    for model in ("baseline:chance", "baseline:char-ngram"):
+        link = {"order": "errors", "model": key(by_name[model])}
+        app = opened("--results", results, page="dialogues", **link)
+        errors = residuals(load().items, store.predictions(by_name[model]))
+        size = pl.col("residual").abs().mean()
+        sizes = errors.group_by("dialogue_id").agg(size).sort("residual", descending=True)
+        largest = sizes["residual"][0]
+        options = [option.split(" · ")[0] for option in app.selectbox(key="dialogue").options]
+        by_dialogue = dict(sizes.iter_rows())
+        assert [by_dialogue[name] for name in options] == sizes["residual"].to_list()
+        assert app.selectbox(key="dialogue").value == options[0]
+        assert any(f"this dialogue: {largest:.2f}" in caption for caption in captions(app))
+        own = errors.filter(pl.col("dialogue_id") == options[0])["residual"]
+        assert sorted(row[-1] for row in text_table(app)[1:]) == sorted(f"{r:+.2f}" for r in own)
+    assert "errors" not in opened(page="dialogues").selectbox(key="order").options
+
+
+def test_a_dialogue_without_predictions_is_last_with_the_reason(opened, results, tmp_path):
+    store = Store(shutil.copytree(results, tmp_path / "results"))
+    (result,) = [one for one in store.results() if one.model == "baseline:chance"]
+    path = store.path(result.model, result.task, result.signature).with_suffix(".parquet")
+    table = pl.read_parquet(path)
+    table.filter(~pl.col("item_id").str.starts_with("restaurant-01")).write_parquet(path)
+    link = {"order": "errors", "model": key(result), "dialogue": "restaurant-01"}
+    app = opened("--results", store.folder, page="dialogues", **link)
+    assert counter(app) == "60 of 60"
+    assert text_of("dialogues.no_error", "en") in captions(app)
+    path.write_bytes(b"no table")
+    app.run()
+    assert path.name in app.error[0].value
+    assert counter(app) == "1 of 60"

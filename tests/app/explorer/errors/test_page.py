@@ -91,7 +91,8 @@ def test_an_item_is_shown_in_its_dialogue(opened, results, text_table):
     dialogue = [
         item for item in read_benchmark("giccs-sample").items if item.dialogue_id == "hotel-02"
     ]
-    assert [text.value for text in app.text] == [turn.text for turn in dialogue[0].turns]
+    turns = [text.value for message in app.chat_message for text in message.text]
+    assert turns == [turn.text for turn in dialogue[0].turns]
     _, *own = text_table(app)
     assert sorted(row[1] for row in own) == sorted(item.utterance for item in dialogue)
     (marked,) = (row[1] for row in own if row[0])
@@ -122,7 +123,7 @@ def test_texts_are_shown_as_they_are(opened, tmp_path, text_table):
     store = Store(tmp_path / "results")
     list(run([open_model("baseline:chance")], [PairwiseSTS()], read_benchmark(data), store))
     app = opened(store.folder, data=data, item="<u>d</u>-1")
-    assert app.text[0].value == f"{wild} <u>d</u>"  # st.text renders no Markdown
+    assert app.chat_message[0].text[0].value == f"{wild} <u>d</u>"  # st.text renders no Markdown
     assert f"{wild} 1" in [row[1] for row in text_table(app)]
     markdown = [one.value for kind in (app.markdown, app.caption) for one in kind]
     assert not any(wild in text for text in markdown)
@@ -176,7 +177,7 @@ class Shortest:
         return {}
 
 
-def test_wrong_choices_come_with_what_would_have_been_right(opened, tmp_path):
+def test_wrong_choices_come_with_what_would_have_been_right(opened, select, text_table, tmp_path):
     sample, store = read_benchmark("giccs-sample"), Store(tmp_path)
     task = MultipleChoice(open_template("figure2-de-1"), resamples=5)
     (result,) = run([Shortest()], [task], sample, store)
@@ -191,6 +192,8 @@ def test_wrong_choices_come_with_what_would_have_been_right(opened, tmp_path):
     assert len(top["chosen"]) < len(top["right"])
     assert (len(top["right"]) - len(top["chosen"])) / 9 == pytest.approx(top["margin"])
     assert top["score_right"] > top["score_chosen"]
+    select(app, app.dataframe[0], 0)
+    assert [row[1] for row in text_table(app) if row[0] == "▶"] == [top["chosen"]]
     chosen(app, "history", "without")
     chosen(app, "measure", "accuracy_bytes")
     assert not app.exception

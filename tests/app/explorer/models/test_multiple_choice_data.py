@@ -134,14 +134,21 @@ def test_wrong_answers_come_with_how_sure_they_are():
         + rows(("A", -1, True, 0.9), ("B", -2, False, 0.3), dialogue="right")
         + rows(("A", -9, True, 0.9), ("B", -1, False, 0.4), ("C", -6, True, 0.9), dialogue="e")
     )
+    item_id = pl.concat_str("dialogue_id", "utterance_id")
     items = table.select(
-        "dialogue_id", "utterance_id", utterance="answer", last_turn=pl.lit("Hallo")
+        "dialogue_id",
+        "utterance_id",
+        item_id=item_id,
+        utterance="answer",
+        last_turn=pl.lit("Hallo"),
     )
     result = wrong_answers(frames.option_likelihoods(table), "with", items)
     assert result.select("dialogue_id", "chosen", "right", "margin").rows() == [
         ("e", " B", " C", 5.0),  # the likelier of two right ones
         ("d", " B", " A", 2.0),
     ]
+    (chosen,) = items.filter(dialogue_id="e", utterance=" B")["item_id"]
+    assert result["item_id"][0] == chosen
     assert wrong_answers(frames.option_likelihoods(table), "without", items).is_empty()
 
 

@@ -203,7 +203,9 @@ def _localized(
     The printf formats of Streamlit always have a decimal point. The values remain numbers, by which columns
     are sorted.
     """
-    columns, formats = dict(config), {}
+    columns: dict[str, object] = dict(config)
+    integers = [name for name, kind in frame.schema.items() if kind.is_integer()]
+    formats = dict.fromkeys(integers, partial(_format_value, ","))
     for name in (name for name, kind in frame.schema.items() if kind.is_float()):
         column: Any = columns.get(name)
         form = column["type_config"].get("format") if isinstance(column, dict) else None
@@ -213,8 +215,11 @@ def _localized(
     if "reason" in frame.columns:
         reasons = [reason and local_remark(reason) for reason in frame["reason"]]
         frame = frame.with_columns(reason=pl.Series(reasons, dtype=pl.String))
-    style: Any = frame.to_pandas(use_pyarrow_extension_array=True).style
-    return style.format(formats, na_rep="–"), columns
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    table: Any = frame.drop(lists).to_pandas(use_pyarrow_extension_array=True)  # with null integers
+    for name in lists:
+        table[name] = frame[name].to_list()
+    return table[frame.columns].style.format(formats, na_rep="–"), columns
 
 
 def _format_value(form: str, value: float) -> str:

@@ -89,3 +89,33 @@ def test_a_table_of_results_has_titles_texts_of_intervals_and_notes():
     assert config["pearson"]["label"] == "Pearson"
     assert config["pearson"]["type_config"]["format"] == "%.2f"
     assert app.caption[0].value == "`all: **a note**`"
+
+
+def german_script():
+    import polars as pl
+
+    from giccs_app.explorer import links
+    from giccs_app.explorer.display import number_column, show_table
+
+    links.begin()
+    frame = pl.DataFrame(
+        {
+            "share": [0.5, None], "n": [3000, None], "reason": ["not computed", ""],
+            "on": [True, None], "names": [["a"], []],
+        }
+    )  # fmt: skip
+    show_table(frame, "x", column_config={"share": number_column("Anteil", format="%+.2f")})
+
+
+def test_german_tables_have_german_numbers_in_every_browser_and_remain_numbers():
+    app = AppTest.from_function(german_script, default_timeout=60)
+    app.query_params["lang"] = "de"
+    app.run()
+    assert not app.exception
+    table = app.dataframe[0]
+    assert table.value["share"].tolist()[0] == 0.5
+    shown = pl.read_ipc_stream(table.proto.arrow_data.styler.display_values)
+    assert shown.columns == ["share", "n", "reason", "on", "names"]
+    assert shown.rows()[0][:3] == ("+0,50", "3.000", "nicht berechnet")
+    assert shown.rows()[1][:2] == ("–", "–")
+    assert json.loads(table.proto.columns)["share"]["type_config"].get("format") is None

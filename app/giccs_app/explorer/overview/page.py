@@ -6,6 +6,7 @@ import math
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import polars as pl
 import streamlit as st
 
@@ -13,7 +14,7 @@ from bws.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, literal, local_numbers, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.data import DIVISIONS
 from giccs_app.explorer.overview import data as frames
@@ -65,7 +66,11 @@ def _show_distribution(study: Study) -> None:
     st.subheader(say("overview.distribution"), anchor=False)
     bins = _bins(study)
     chart = score_distribution(bins)
-    chart.encoding.x.title, chart.encoding.y.title = say("overview.score"), say("overview.items")
+    x, y = say("overview.score"), say("overview.items")
+    chart.encoding.x.title, chart.encoding.y.title = x, y
+    chart.encoding.tooltip = [alt.Tooltip("score:O", title=x), alt.Tooltip("items:Q", title=y)]
+    for row in chart.data.values:
+        row["score"] = local_numbers(row["score"])
     table = distribution_table(bins).select("low", "high", "items")
     show_chart(chart, "scores", table.to_frame("polars"), alt=say("overview.distribution"))
 

@@ -150,7 +150,7 @@ def reliability_layers(
     names += ["predicted"] * (planner is not None) + ["target"] * (target is not None)
     colour, dash, shape = _series_scales(names, labels)
     x = alt.X(
-        "annotations:Q", title=labels["annotations"], axis=alt.Axis(tickMinStep=1, format="~g")
+        "annotations:Q", title=labels["annotations"], axis=alt.Axis(tickMinStep=1, format="d")
     ).scale(zero=False, padding=16)
     y = alt.Y("value:Q", title=labels["value"]).scale(zero=False)
     tooltip = [
@@ -368,7 +368,11 @@ def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.Laye
     colour = alt.Color(
         "agreement:Q",
         legend=alt.Legend(
-            title=labels["agreement"], orient="top", gradientLength=120, titleLimit=300
+            title=labels["agreement"],
+            orient="top",
+            direction="horizontal",
+            gradientLength=120,
+            titleLimit=300,
         ),
     ).scale(domain=[low, high], range=list(RAMP), interpolate="rgb")
     text_colour = alt.condition(

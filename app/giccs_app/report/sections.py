@@ -23,6 +23,12 @@ from giccs_app.report.content import (
 )
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.reading import reading_section
+from giccs_app.report.study_figures import (
+    effect_figures,
+    pairs_figures,
+    reliability_figures,
+    score_figures,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,7 +150,8 @@ def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
         "annotators gave the same answer."
     ]
     tables = [source.table(result.result_table())]
-    return Section("agreement", "Agreement", text, [source.command], tables=tables)
+    figures = list(pairs_figures(judgments))
+    return Section("agreement", "Agreement", text, [source.command], figures, tables)
 
 
 def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section, Source]:
@@ -157,7 +164,8 @@ def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section,
         "Split-half reliability: the correlation between scores from two random halves of the judgments."
     ]
     tables = [source.table(result.result_table())]
-    return Section("reliability", "Reliability", text, [source.command], tables=tables), source
+    figures = list(reliability_figures(judgments))
+    return Section("reliability", "Reliability", text, [source.command], figures, tables), source
 
 
 def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
@@ -233,7 +241,8 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
         f"{scores}: 1 if an item {is_chosen} chosen as most similar, 0 if always as least similar."
     ]
     tables = [source.table(distribution_table(bins))]
-    return dialogues, Section("scores", "The scores", text, [source.command], [figure], tables)
+    figures = [figure, *score_figures(inputs)]
+    return dialogues, Section("scores", "The scores", text, [source.command], figures, tables)
 
 
 def _source_of_results(inputs: Inputs) -> Source:
@@ -267,8 +276,9 @@ def _pairwise_results(inputs: Inputs) -> list[IndexedResult]:
 def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
     """Yield sections for pairwise results on this benchmark and multiple-choice results on any."""
     if pairs := _pairwise_results(inputs):
-        effects = _effects(inputs, [result for _, result in pairs], source)
-        yield _pairwise_section(sorted(pairs, key=_correlation_key), source, effects)
+        results = _with_predictions(inputs, [result for _, result in pairs])
+        effects, figures = _effects(results, source), list(effect_figures(results))
+        yield _pairwise_section(sorted(pairs, key=_correlation_key), source, effects, figures)
     indexed = enumerate(inputs.results)
     if choices := [
         indexed_result
@@ -291,7 +301,10 @@ def _descending(estimate: Estimate) -> float:
 
 
 def _pairwise_section(
-    pairs: Sequence[IndexedResult], source: Source, effects: Sequence[Table]
+    pairs: Sequence[IndexedResult],
+    source: Source,
+    effects: Sequence[Table],
+    effect_charts: Sequence[Figure],
 ) -> Section:
     text = [
         "Correlation between the model’s similarity of two utterances and the scores, with 95 % intervals "
@@ -303,7 +316,7 @@ def _pairwise_section(
     tables = [_correlations(pairs, source), *_orders(pairs, source), *effects]
     by_part = _by_part(pairs, source)
     tables += [by_part] if by_part.rows else []
-    figures = [_leaderboard(pairs, source)]
+    figures = [_leaderboard(pairs, source), *effect_charts]
     return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
 
 
@@ -343,13 +356,13 @@ def _orders(pairs: Sequence[IndexedResult], source: Source) -> list[Table]:
     return [source.table(replace(table, notes=[ORDER_NOTE]))] if table else []
 
 
-def _effects(inputs: Inputs, results: Sequence[Result], source: Source) -> list[Table]:
-    """Return the tables of what history and prompts change in the results on this benchmark."""
+def _effects(results: Sequence[Result], source: Source) -> list[Table]:
+    """Return the tables of what history and prompts change in results with predictions."""
     from giccs.measures.results import comparison_key
     from giccs.report.setting_effects import EFFECT_TABLES
 
     groups: dict[tuple[str, str], list[Result]] = {}
-    for result in _with_predictions(inputs, results):
+    for result in results:
         groups.setdefault(comparison_key(result), []).append(result)
     return [
         source.table(replace(table, sources=_sources(source, name, key)))

@@ -99,7 +99,12 @@ def distribution_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt
         ],
     )
     legend = alt.Legend(
-        title=labels["share"], orient="top", gradientLength=120, titleLimit=300, format=".0%"
+        title=labels["share"],
+        orient="top",
+        direction="horizontal",
+        gradientLength=120,
+        titleLimit=300,
+        format=".0%",
     )
     colour = alt.Color("share:Q", legend=legend).scale(
         domain=[0, high], range=list(RAMP), interpolate="rgb"

@@ -22,11 +22,13 @@ pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not inst
 pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
 
 from bws.command import Console
+from bws.files import read_judgments
 from giccs_app.demo.pipeline import run_pipeline
 from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.report.content import Source, chart_svg_for_page, resolve_pointer
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
+from giccs_app.report.study_figures import pairs_figures, reliability_figures
 
 from ...giccs.causal_models import make_model
 
@@ -140,6 +142,30 @@ def test_intervals_of_four_dialogues_are_dashes_with_a_note(folder, read):
 
 def test_the_sections_are_all_there(read):
     assert read.headings[1:] == list(TITLES.values())
+
+
+def test_the_study_has_its_figures(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    labels = re.findall(r'class="chart" role="img" aria-label="([^"]*)"', text)
+    scores = [json.loads(line)["score"] for line in (folder / "benchmark.jsonl").open()]
+    for label in (
+        "Matrix of the agreement of 3 annotators",
+        "Chart of the reliability (Pearson) by annotations per tuple: 2 annotations",
+        f"Scores from {max(scores):.2f} to {min(scores):.2f}.",
+        "Heat map of the scores by domain.",
+    ):
+        assert sum(each.startswith(label) for each in labels) == 1, label
+    assert "All items, the highest score first" in text
+
+
+def test_figures_without_their_data_are_left_out(folder, tmp_path):
+    lines = (folder / "judgments.csv").read_text("utf-8").splitlines(keepends=True)
+    first = {line.split(",")[0]: line for line in reversed(lines[1:])}
+    path = tmp_path / "judgments.csv"
+    path.write_text(lines[0] + "".join(first.values()), "utf-8")
+    single = read_judgments(path)
+    assert not list(pairs_figures(single))
+    assert not list(reliability_figures(single))
 
 
 def test_it_loads_nothing_and_runs_nothing(read):
@@ -259,11 +285,15 @@ def test_in_chromium_without_network(chromium, folder, width, scheme):
         assert chart.get_attribute("aria-label")
     marks = ".role-mark.mark-symbol path, .role-mark.mark-rect path"
     bins, models, histories = 5, 2, 2  # the ceiling of so few dialogues has no band
-    assert [chart.locator(marks).count() for chart in charts] == [bins, models, histories]
+    expected = {"Bar chart of the scores": bins, "Chart of Spearman": models}
+    expected |= {"Chart of accuracies": histories, "Matrix of the agreement of 3 annotators": 6}
+    for label, count in expected.items():
+        (chart,) = [each for each in charts if each.get_attribute("aria-label").startswith(label)]
+        assert chart.locator(marks).count() == count
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, "the page itself scrolls sideways"
     assert contrast(page, "#study h2") > 7
-    assert contrast(page, ".chart svg text", "fill") > 4.5
+    assert contrast(page, ".chart svg .role-axis-label text", "fill") > 4.5
     context.close()
 
 

@@ -1,0 +1,156 @@
+"""Figures of the study in the report: pairs of annotators, reliability with a target, scores, effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from giccs_app.report.content import Figure, chart_svg_for_page
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from bws.records import Judgments
+    from giccs.measures.results import Result
+    from giccs_app.report.inputs import Inputs
+
+__all__ = ["TARGET", "effect_figures", "pairs_figures", "reliability_figures", "score_figures"]
+
+TARGET = 0.9
+"""Target reliability, the default of ``bws-reliability --plan``."""
+CELL_WIDTH, CELL_HEIGHT, MAX_MATRIX_WIDTH = 36, 24, 380
+WIDE, TALL = 340, 440
+"""Width of wide charts, and height of the chart of many items, in pixels."""
+DIVISIONS = {"domain": "domain", "n_turns": "number of turns", "source": "source"}
+"""Column of the items -> name in the caption."""
+
+
+def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
+    """Yield the matrix of annotators under pseudonyms, if two judged the same tuple."""
+    from bws.raw_agreement import MIN_COMMON_TUPLES, annotator_pairs
+    from bws.study_charts import pairs_chart
+    from giccs_app.explorer.study import under_pseudonyms
+
+    try:
+        pairs = annotator_pairs(under_pseudonyms(judgments)[0])
+    except ValueError:
+        return
+    n = len(pairs.annotators)
+    values = pairs.agreement[pairs.tuples > 0]
+    yield Figure(
+        chart_svg_for_page(
+            pairs_chart(pairs),
+            width=min(CELL_WIDTH * n, MAX_MATRIX_WIDTH),
+            height=min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
+        ),
+        "Share of equal answers of each pair of annotators in their common tuples, not corrected for chance; "
+        f"the highest mean first. Pairs with fewer than {MIN_COMMON_TUPLES} common tuples are marked.",
+        f"Matrix of the agreement of {n} annotators, from {values.min():.2f} to {values.max():.2f}.",
+    )
+
+
+def reliability_figures(judgments: Judgments) -> Iterator[Figure]:
+    """Yield the reliability against the number of annotations, if a tuple has two judgments."""
+    from bws.components import generalisability
+    from bws.planning import Planner, describe_annotation_needs
+    from bws.problems import InputError
+    from bws.split_half import reliability_curve
+    from bws.study_charts import reliability_layers
+
+    try:
+        curve = reliability_curve(judgments, target=TARGET)
+    except InputError:
+        return
+    answers = judgments.canonical
+    planner = Planner.from_study(answers, generalisability(answers))
+    caption = "Bars: middle 95 % of the random splits, not confidence intervals."
+    if planner:
+        needs = describe_annotation_needs(TARGET, planner)
+        caption += f" Dashed line: predicted from variance components; {needs}."
+    points = "; ".join(
+        f"{point.annotations:g} annotations {point.pearson.spearman_brown:.3f}"
+        for point in curve.points
+        if not math.isnan(point.pearson.spearman_brown)
+    )
+    yield Figure(
+        chart_svg_for_page(
+            reliability_layers(curve, planner, TARGET if planner else None), width=WIDE
+        ),
+        caption,
+        f"Chart of the reliability (Pearson) by annotations per tuple: {points}.",
+    )
+
+
+def score_figures(inputs: Inputs) -> Iterator[Figure]:
+    """Yield all items by score with their intervals, and the scores by domain, turns and source."""
+    from bws.study_charts import ranked_chart, ranked_rows
+    from giccs_app.explorer.study import load
+
+    has_judgments = inputs.judgments is not None
+    judgments = str(inputs.path(inputs.judgments_file)) if has_judgments else None
+    items = load(str(inputs.path(inputs.benchmark_file)), judgments).items
+    limits = [
+        items[name].fill_null(math.nan).to_numpy() if name in items.columns else None
+        for name in ("low", "high")
+    ]
+    rows, bands = ranked_rows(items["item_id"].to_list(), items["score"].to_numpy(), *limits)
+    caption = "All items, the highest score first"
+    caption += ", with 95 % intervals." if any("low" in row for row in rows) else "."
+    if len(rows) < len(items):
+        caption += f" Drawn: {len(rows)} of {len(items)} items; grey band: the intervals of all."
+    ends = f"{rows[0]['score']:.2f} to {rows[-1]['score']:.2f}"
+    yield Figure(
+        chart_svg_for_page(ranked_chart(rows, bands), width=WIDE, height=_height(rows)),
+        caption,
+        f"Scores from {ends}.",
+    )
+    yield from _subset_figures(items)
+
+
+def _height(rows: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the height of the chart of all items; None for that of a row per named item."""
+    from bws.study_charts import MAX_NAMED_ITEMS
+
+    return TALL if len(rows) > MAX_NAMED_ITEMS else None
+
+
+def _subset_figures(items: pl.DataFrame) -> Iterator[Figure]:
+    """Yield the scores by domain, number of turns and source, as far as these vary."""
+    from giccs.report.figures.distributions import (
+        MAX_SUBSETS,
+        distribution_chart,
+        distribution_frame,
+        largest_subsets,
+    )
+
+    for division, name in DIVISIONS.items():
+        if items[division].n_unique() > 1:
+            frame = distribution_frame(items[division].to_list(), items["score"].to_list())
+            n_subsets, drawn = frame["subset"].n_unique(), largest_subsets(frame)
+            yield Figure(
+                chart_svg_for_page(distribution_chart(drawn)),
+                f"Share of the items in each fifth of the scale, by {name}"
+                + (
+                    f"; the {MAX_SUBSETS} largest of {n_subsets}."
+                    if len(drawn) < len(frame)
+                    else "."
+                ),
+                f"Heat map of the scores by {name}.",
+            )
+
+
+def effect_figures(results: Sequence[Result]) -> Iterator[Figure]:
+    """Yield what history and prompts change in results with predictions, as far as they exist."""
+    from giccs.report.figures.effects import history_panels, prompt_panels
+    from giccs.report.figures.panels import MissingFigureError
+
+    for panels_of in (history_panels, prompt_panels):
+        try:
+            panels = panels_of(results)
+        except MissingFigureError:
+            continue
+        for panel in panels:
+            caption = " ".join([f"{panel.title}.", *panel.notes[:1]])
+            names = ", ".join(panel.frame["label"])
+            yield Figure(chart_svg_for_page(panel.chart), caption, f"Chart of {names}.")

@@ -160,10 +160,12 @@ def reliability_layers(
     ]
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, color=colour, tooltip=tooltip)
     layers = [
-        base.mark_rule().encode(y=alt.Y("low:Q", title=labels["value"]), y2="high:Q"),
         base.mark_line().encode(y=y, strokeDash=dash),
         base.mark_point(filled=True, opacity=1, size=60).encode(y=y, shape=shape),
     ]
+    if any("low" in row for row in rows):  # an empty layer would be an image without a name
+        rule = base.mark_rule().encode(y=alt.Y("low:Q", title=labels["value"]), y2="high:Q")
+        layers.insert(0, rule)
     if planner:
         predicted = [
             {"annotations": number, "correlation": labels["predicted"], "value": value}

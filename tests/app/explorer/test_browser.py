@@ -390,10 +390,10 @@ def test_turns_and_candidates_are_written_from_right_to_left(open_extreme_page, 
             assert element.evaluate("e => getComputedStyle(e).textAlign") == "start"
 
 
-CHART_COLOURS = """() => [
+CHART_COLOURS = """() => [  // texts in cells of a matrix are on the colour of the cell
     getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor,
     ...[...document.querySelectorAll("[data-testid=stVegaLiteChart] svg text")]
-        .filter(text => text.textContent.trim()).map(text => getComputedStyle(text).fill),
+        .filter(text => text.textContent.trim() && !text.closest(".role-mark")).map(text => getComputedStyle(text).fill),
 ]"""
 
 

@@ -440,16 +440,26 @@ def _leaderboard(pairs: Sequence[IndexedResult], source: Source) -> Figure:
             )
         ),
         "Spearman’s ρ of each model with 95 % interval; hollow marks: baselines"
-        + ("; dashed line: noise ceiling." if ceiling else "."),
+        + ("; dashed line: noise ceiling." if ceiling else ".")
+        + _without_value(frame),
         f"Chart of Spearman’s rho: {_alternative_text(frame)}"
         + (f"; noise ceiling {ceiling[0]:.2f}." if ceiling else "."),
     )
 
 
+def _without_value(frame: pl.DataFrame) -> str:
+    """Return a sentence with the models that the chart does not contain, and the reasons; or no text."""
+    missing = [
+        f"{row['model']} {row['history']} history ({row['reason']})"
+        for row in frame.filter(frame["value"].is_nan()).iter_rows(named=True)
+    ]
+    return f" Without a value: {'; '.join(missing)}." if missing else ""
+
+
 def _alternative_text(frame: pl.DataFrame) -> str:
     return "; ".join(
         f"{row['model']} {row['history']} history {row['value']:.2f}"
-        for row in frame.iter_rows(named=True)
+        for row in frame.filter(frame["value"].is_not_nan()).iter_rows(named=True)
     )
 
 

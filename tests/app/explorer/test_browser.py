@@ -393,7 +393,8 @@ def test_turns_and_candidates_are_written_from_right_to_left(open_extreme_page, 
 CHART_COLOURS = """() => [  // texts in cells of a matrix are on the colour of the cell
     getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor,
     ...[...document.querySelectorAll("[data-testid=stVegaLiteChart] svg text")]
-        .filter(text => text.textContent.trim() && !text.closest(".role-mark")).map(text => getComputedStyle(text).fill),
+        .filter(text => text.textContent.trim() && !text.closest(".role-mark"))
+        .map(text => getComputedStyle(text).fill),
 ]"""
 
 
@@ -442,8 +443,7 @@ def violations(page):
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("language", ["de", "en"])
+@pytest.mark.parametrize(("language", "scheme"), [("de", "light"), ("en", "dark")])
 def test_no_page_keeps_people_out(open_page, open_extreme_page, language, scheme):
     if not AXE.exists():
         pytest.skip("axe-core is not there; `make test` fetches it with npm into .cache/axe")

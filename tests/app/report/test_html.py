@@ -329,3 +329,15 @@ def test_axe_finds_no_barrier(chromium, folder, scheme):
     ]
     assert said == []
     context.close()
+
+
+def test_models_without_a_value_are_named_below_the_leaderboard():
+    import polars as pl
+
+    from giccs_app.report.sections import _alternative_text, _without_value
+
+    rows = [("a", "with", 0.5, ""), ("b", "with", float("nan"), "every prediction is equal")]
+    frame = pl.DataFrame(rows, ["model", "history", "value", "reason"], orient="row")
+    assert _without_value(frame) == " Without a value: b with history (every prediction is equal)."
+    assert _without_value(frame[:1]) == ""
+    assert _alternative_text(frame) == "a with history 0.50"

@@ -373,15 +373,25 @@ def _with_selection(
 
 
 def _enlarge(layer: alt.Chart, point: alt.Parameter) -> alt.Chart:
-    """Return a layer of points with the selected one enlarged; other layers unchanged."""
+    """Return a layer of points with the selected one enlarged; other layers unchanged.
+
+    Filled points also have an outline, in the colour of texts.
+    """
     mark = layer.mark.to_dict() if isinstance(layer.mark, alt.MarkDef) else {"type": layer.mark}
     if mark["type"] != "point":
         return layer
     size = mark.setdefault("size", DEFAULT_POINT_SIZE)
+    encoding = {"size": (size * ENLARGEMENT, size)}
+    if mark.get("filled"):
+        encoding["stroke"] = (TEXT, mark.get("stroke", "transparent"))
     clickable = layer.copy(deep=False)
     clickable.mark = alt.MarkDef(**{**mark, "cursor": "pointer"})
-    larger = alt.condition(point, alt.value(size * ENLARGEMENT), alt.value(size), empty=False)
-    return clickable.encode(size=larger)
+    return clickable.encode(
+        **{
+            channel: alt.condition(point, alt.value(selected), alt.value(other), empty=False)
+            for channel, (selected, other) in encoding.items()
+        }
+    )
 
 
 def _point_selection(key: str, select: Mapping[str, str]) -> dict[str, Any]:

@@ -109,7 +109,10 @@ def prepare(study: Study) -> None:
     """Compute what takes long in advance."""
     if study.judgments is not None:
         progress = _file_progress(study)
-        _figures(progress.key, study.judgments)
+        assert progress.judgments is not None
+        _figures(progress.key, progress.judgments)
+        _pairs(progress.key, progress.judgments)
+        _judgment_frame(progress.key, study.key, study, progress.judgments)
 
 
 def _show_file(study: Study) -> None:

@@ -21,7 +21,13 @@ from giccs_app.explorer.errors import data as frames
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
-from giccs_app.explorer.models.data import COLUMNS, DIVISIONS, best_first, key
+from giccs_app.explorer.models.data import (
+    COLUMNS,
+    DIVISIONS,
+    answers_by_question,
+    best_first,
+    key,
+)
 from giccs_app.explorer.models.multiple_choice_page import (
     choose_history,
     choose_measure,
@@ -225,12 +231,16 @@ def _show_wrong(study: Study, results: list[Result]) -> None:
     predictions = load_predictions(study, result)
     if predictions is None:
         return
-    measure = choose_measure()
+    measure = choose_measure(predictions)
     all_options = option_table(predictions.stamp, measure, predictions)
     history = choose_history(all_options)
     mistakes = frames.wrong_answers(all_options, history, study.items)
     n_questions = all_options.filter(pl.col("history") == history)["dialogue_id"].n_unique()
     st.caption(say("errors.wrong_said", n=len(mistakes), total=n_questions))
+    if n_without := sum(
+        answers.get(history, False) is None for answers in answers_by_question(all_options).values()
+    ):
+        st.caption(say("errors.without_choice", n=n_without))
     if mistakes.is_empty():
         return
     margin = number_column(say("errors.margin"), format="%.3f", help=say("errors.margin_help"))

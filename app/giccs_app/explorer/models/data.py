@@ -31,6 +31,7 @@ __all__ = [
     "LetterCounts",
     "accuracies",
     "answers_by_question",
+    "are_generated",
     "best_first",
     "bin_counts",
     "compare_accuracies",
@@ -421,6 +422,11 @@ def option_likelihoods(predictions: pl.DataFrame, measure: str = "accuracy") -> 
     return by_option.with_columns(chosen=pl.when(is_defined).then(is_best))
 
 
+def are_generated(predictions: pl.DataFrame) -> bool:
+    """Return whether the answers were generated, so that options have no likelihoods."""
+    return predictions["bytes"].is_null().all()
+
+
 def correct_answers(answers: pl.DataFrame) -> pl.DataFrame:
     """Return one row per question: history, dialogue_id, right; null if no option was chosen.
 
@@ -444,13 +450,19 @@ class LetterCounts:
 
     frame: pl.DataFrame
     """letter, chosen, gold, expected; over all orders. A question with two gold options counts one half for
-    each; expected is the sum of 1 / number of options over the questions with the letter."""
+    each; expected is the sum of 1 / number of options over the questions with the letter. Generated answers
+    that choose no option are not counted."""
     questions: int
+    """Number of questions in the test."""
     p: float
     """p-value of Pearson's chi-square test of a uniform distribution of the chosen letters in the first
     order."""
     reason: str = ""
     """Reason for a NaN p: ``few`` questions, or different ``lengths``."""
+    unanswered: int = 0
+    """Number of answers that choose no option."""
+    answers: int = 0
+    """Number of answers: one per question and order."""
 
 
 def count_letters(predictions: pl.DataFrame, history: str) -> LetterCounts:
@@ -458,14 +470,19 @@ def count_letters(predictions: pl.DataFrame, history: str) -> LetterCounts:
 
     The test uses each question once, in the first order, so that the answers are independent.
     """
+    answer = ("dialogue_id", "order")
     questions = predictions.filter(pl.col("history") == history).with_columns(
-        k=pl.len().over("dialogue_id", "order"),
-        right=pl.col("gold") / pl.col("gold").sum().over("dialogue_id", "order"),
+        k=pl.len().over(answer),
+        right=pl.col("gold") / pl.col("gold").sum().over(answer),
+        is_answered=pl.col("chosen").any().over(answer),
     )
-    frame = _count_letters(questions)
-    first_order = _count_letters(questions.filter(pl.col("order") == 0))
-    p, reason = _uniformity_test(first_order, questions["k"].n_unique())
-    return LetterCounts(frame, questions["dialogue_id"].n_unique(), p, reason)
+    answers = questions.unique(answer)["is_answered"]
+    answered = questions.filter("is_answered")
+    first_order = answered.filter(pl.col("order") == 0)
+    p, reason = _uniformity_test(_count_letters(first_order), answered["k"].n_unique())
+    n_questions = first_order["dialogue_id"].n_unique()
+    unanswered = len(answers) - int(answers.sum())
+    return LetterCounts(_count_letters(answered), n_questions, p, reason, unanswered, len(answers))
 
 
 def compare_accuracies(
@@ -507,9 +524,9 @@ def _count_letters(questions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _uniformity_test(counts: pl.DataFrame, n_lengths: int) -> tuple[float, str]:
-    if n_lengths != 1:
+    if n_lengths > 1:
         return math.nan, "lengths"
-    if counts["expected"].min() < MIN_EXPECTED_COUNT:  # type: ignore[operator]
+    if counts.is_empty() or counts["expected"].min() < MIN_EXPECTED_COUNT:  # type: ignore[operator]
         return math.nan, "few"
     from scipy.special import chdtrc
 

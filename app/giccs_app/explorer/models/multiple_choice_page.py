@@ -40,6 +40,7 @@ from giccs_app.explorer.study import Study
 __all__ = [
     "choose_history",
     "choose_measure",
+    "likelihood_title",
     "option_table",
     "show_accuracies",
     "show_duel",
@@ -95,7 +96,7 @@ def show_question(study: Study, results: list[Result]) -> None:
     predictions = load_predictions(study, result)
     if predictions is None:
         return
-    measure = choose_measure()
+    measure = choose_measure(predictions)
     all_options = option_table(predictions.stamp, measure, predictions)
     dialogue = _choose_dialogue(all_options)
     history = choose_history(all_options)
@@ -106,8 +107,9 @@ def show_question(study: Study, results: list[Result]) -> None:
     labelled = question_options.join(
         utterances, on=["dialogue_id", "utterance_id"], maintain_order="left"
     ).select(pl.all(), role=_role())
+    generated = frames.are_generated(predictions.table)
     labels = titles("letter", "utterance", "role", "score") | {
-        "likelihood": say(f"models.likelihood_{measure}"),
+        "likelihood": likelihood_title(measure, predictions),
         "roles": "|".join(say(f"models.role_{role}") for role in ROLES.values()),
     }
     show_chart(views.likelihoods(labelled, labels), f"options {dialogue} {history}", labelled)
@@ -115,6 +117,8 @@ def show_question(study: Study, results: list[Result]) -> None:
     formats |= dict.fromkeys(("tokens", "bytes"), ",.6g")
     if measure == "accuracy":
         del formats["logprob"]
+    if generated:
+        del formats["tokens"], formats["bytes"]
     table = labelled.select("letter", "role", "utterance", *formats)
     labels |= titles("logprob", "tokens", "bytes")
     show_text_table(table, f"options {dialogue} {history} table", labels, formats)
@@ -138,6 +142,9 @@ def show_letters(study: Study, results: list[Result]) -> None:
     else:
         label = "models.letters_uneven" if letter_counts.p < 0.05 else "models.letters_even"
         st.markdown(say(label, n=letter_counts.questions, p=_format_p_value(letter_counts.p)))
+    if letter_counts.unanswered:
+        n, total = letter_counts.unanswered, letter_counts.answers
+        st.caption(say("models.letters_unanswered", n=n, total=total))
     columns = titles("letter", "chosen") | numbers("gold", "expected", form="%.1f")
     show_table(letter_counts.frame, f"letters {history} table", column_config=columns)
 
@@ -196,8 +203,16 @@ def _format_p_value(p: float) -> str:
     return f"{relation} {format_number(value, '.3f')}"
 
 
-def choose_measure() -> str:
-    """Show a widget to select an accuracy."""
+def likelihood_title(measure: str, predictions: PredictionTable) -> str:
+    """Return the title of the likelihoods by a measure; of generated answers, of the share of orders."""
+    name = "generated" if frames.are_generated(predictions.table) else measure
+    return say(f"models.likelihood_{name}")
+
+
+def choose_measure(predictions: PredictionTable | None = None) -> str:
+    """Show a widget to select an accuracy; generated answers have only one."""
+    if predictions is not None and frames.are_generated(predictions.table):
+        return "accuracy"
     return links.segmented(
         "measure",
         say("models.measure"),

@@ -174,6 +174,23 @@ def test_uneven_letters_are_scipys_chi_square():
     assert frames.count_letters(mixed, "with").reason == "lengths"
 
 
+def test_letters_of_generated_answers_without_a_choice_are_not_expected():
+    # 40 questions of two options; the first 20 are answered, each letter in ten
+    table = pl.DataFrame(
+        [
+            {"dialogue_id": str(n), "history": "with", "order": order, "letter": letter,
+             "chosen": n < 20 and letter == "AB"[(n + order) % 2], "gold": letter == "A"}
+            for n in range(40) for order in (0, 1) for letter in "AB"
+        ]
+    )  # fmt: skip
+    result = frames.count_letters(table, "with")
+    assert result.frame.rows() == [("A", 20, 40.0, 20.0), ("B", 20, 0.0, 20.0)]
+    assert (result.p, result.questions) == (1, 20)
+    assert (result.unanswered, result.answers) == (40, 80)
+    none = frames.count_letters(table.with_columns(chosen=pl.lit(False)), "with")
+    assert (none.reason, none.questions, none.unanswered) == ("few", 0, 80)
+
+
 def test_two_right_options_count_half_each():
     table = pl.DataFrame(rows(("A", -1, True, 0.9), ("B", -2, True, 0.9)))
     assert frames.count_letters(table, "with").frame["gold"].to_list() == [0.5, 0.5]

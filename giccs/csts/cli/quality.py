@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import RESAMPLES, SEED, Choice
+from bws.options import MAX_COUNT, RESAMPLES, SEED, Choice
 from bws.tables import tabulated
 from giccs.csts.data import SPLITS, read_csts
 from giccs.csts.task_data import in_splits
@@ -35,7 +35,7 @@ __all__ = ["quality", "rating_sheets"]
     help="Read only this file of a folder, as for giccs-csts answers; default: all files.",
 )
 @click.option(
-    "--instances", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+    "--instances", type=click.IntRange(1, MAX_COUNT), default=200, show_default=True, metavar="N",
     help="Number of instances in the sample; each has two answers per file.",
 )  # fmt: skip
 @click.option(

@@ -386,7 +386,7 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "b.jsonl"], "--data requires --judgments or --against"),
+        (["--data", "b.jsonl"], "--data requires --judgments, --against or --dialogue"),
         (
             ["--judgments", "j.csv", "--against", "r.toml"],
             "--against cannot be combined with --judgments",
@@ -394,7 +394,10 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
         (["--against", "nowhere.toml"], "nowhere.toml: no such file"),
         (["--compare", "--against", "r.toml"], "--compare cannot be combined with --against"),
         (["--compare", "--judgments", "j.csv"], "--compare cannot be combined with --against or"),
-        (["--compare", "--data", "b.jsonl"], "--data requires --judgments or --against"),
+        (
+            ["--compare", "--data", "b.jsonl"],
+            "--data requires --judgments, --against or --dialogue",
+        ),
         (["--detect", "0.1"], "--detect requires --compare"),
         (["--compare", "--detect", "0"], "Invalid value for '--detect'"),
     ],

@@ -232,6 +232,7 @@ def test_participants_return_are_bound_to_their_session_and_confirm_links(live, 
     assert page.locator("code").inner_text() == "C0DE-42"
 
     page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign out").wait_for(state="detached")
     page.go_back()
     page.reload()
     assert page.get_by_role("button", name="Sign out").count() == 0

@@ -210,7 +210,10 @@ def _titles(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _columns(table: pl.DataFrame, titles: Mapping[str, str]) -> dict[str, object]:
+    formats = dict.fromkeys(("p", "p_holm"), "%.2g")
     return {
-        name: number_column(titles[name], format="%.3f") if kind.is_float() else titles[name]
+        name: number_column(titles[name], format=formats.get(name, "%.3f"))
+        if kind.is_float()
+        else titles[name]
         for name, kind in table.schema.items()
     }

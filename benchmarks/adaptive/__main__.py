@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
     for section in options.only:
         start = time.monotonic()
         table = SECTIONS[section](journal.run, options.studies)
-        took = f"{time.monotonic() - start:.0f} s."
+        took = "with a journal." if options.journal else f"{time.monotonic() - start:.0f} s."
         if section not in WITHOUT_STUDIES:
             took = f"{options.studies} studies per cell, {took}"
         text = f"{table}\n\n{provenance('make adaptive')} {took}"

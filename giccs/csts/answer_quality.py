@@ -79,6 +79,11 @@ class Ratings:
     values: Ints
     """(N, R) ratings from 1 to 5; 0 where an answer is not rated."""
 
+    @property
+    def pairs(self) -> Ints:
+        """(N,) index of the sentence pair of each answer."""
+        return np.array([answer.pair for answer in self.answers], dtype=np.intp)
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:
@@ -255,7 +260,7 @@ def quality(ratings: Ratings, *, resamples: int = 1000, seed: int = 0) -> list[Q
     >>> round(only.mean.value, 3), round(only.accuracy.value, 3), only.mean.n
     (4.667, 0.667, 3)
     """
-    values, pair = ratings.values, np.array([answer.pair for answer in ratings.answers])
+    values, pair = ratings.values, ratings.pairs
     rated = (values != NOT_RATED).sum(axis=1).astype(np.float64)
     total, best = values.sum(axis=1).astype(np.float64), (values == BEST).sum(axis=1)
 
@@ -291,7 +296,7 @@ def rater_agreement(
         nothing = Estimate(math.nan, math.nan, math.nan, 0, "no answer is rated by two raters")
         return nothing, nothing
     values = ratings.values[everyone]
-    pair = np.array([answer.pair for answer in ratings.answers])[everyone]
+    pair = ratings.pairs[everyone]
     counts = np.stack([(values == rating).sum(axis=1) for rating in RATINGS], axis=1)
     index = np.unique(pair, return_inverse=True)[1]
     kappa, _ = fleiss_kappas(counts.astype(np.float64), index, resamples, seed)

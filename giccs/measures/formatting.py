@@ -11,6 +11,7 @@ from giccs.measures.metrics import SELECTED_KEY, Estimate
 
 __all__ = [
     "SELECTED_REMARK", "few_clusters_note", "interval", "limits", "number", "other_reasons", "plus_minus",
+    "value_and_limits",
 ]  # fmt: skip
 
 SELECTED_REMARK = "* selected by this score: optimistic for new data"
@@ -36,6 +37,19 @@ def interval(estimate: Estimate, decimals: int = 3) -> str:
 def limits(estimate: Estimate, decimals: int = 3) -> str:
     """Return ``[low, high]``, or a dash in brackets without an interval."""
     return limits_text(estimate, f".{decimals}f")
+
+
+def value_and_limits(estimate: Estimate, decimals: int = 3) -> tuple[str, str]:
+    """Return the value and ``low to high`` for two columns; with a dash for missing limits.
+
+    >>> value_and_limits(Estimate(0.5, 0.25, 0.75, 10), decimals=2)
+    ('0.50', '0.25 to 0.75')
+    >>> value_and_limits(Estimate(0.5, math.nan, math.nan, 2))
+    ('0.500', '–')
+    """
+    low, high = (f"{limit:.{decimals}f}" for limit in (estimate.low, estimate.high))
+    value = "undefined" if math.isnan(estimate.value) else f"{estimate.value:.{decimals}f}"
+    return value, "–" if math.isnan(estimate.low) else f"{low} to {high}"
 
 
 def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:

@@ -12,6 +12,7 @@ from bws.options import MAX_COUNT, RESAMPLES, SEED, Choice
 from bws.tables import tabulated
 from giccs.csts.data import SPLITS, read_csts
 from giccs.csts.task_data import in_splits
+from giccs.measures.formatting import value_and_limits
 
 if TYPE_CHECKING:
     from giccs.csts.answer_quality import Quality, Ratings
@@ -119,15 +120,14 @@ def _rated(ratings: Ratings) -> dict[str, int]:
 
 
 def _text(ratings: Ratings, qualities: list[Quality], kappa: Estimate, equal: Estimate) -> str:
-    compared = [one.difference for one in qualities if one.difference]
+    differences = any(one.difference for one in qualities)
+    header = ["answers", "mean", "95 %", "accuracy", "95 %", "rated"]
+    header += ["difference", "95 %", ""] if differences else [""]
     rows = [
-        [one.answers, *_cells(one.mean, 2), *_cells(one.accuracy, 3), one.mean.n,
-         *(_cells(one.difference, 2) if one.difference else ("",) * 2), one.mean.reason]
+        [one.answers, *value_and_limits(one.mean, 2), *value_and_limits(one.accuracy), one.mean.n,
+         *(_difference(one) if differences else ()), one.mean.reason]
         for one in qualities
     ]  # fmt: skip
-    header = ["answers", "mean", "95 %", "accuracy", "95 %", "rated", "difference", "95 %", ""]
-    if not compared:
-        rows, header = [[*row[:6], row[8]] for row in rows], [*header[:6], ""]
     counts = ", ".join(f"{name} {count}" for name, count in _rated(ratings).items())
     lines = [
         f"{len(ratings.answers)} answers; rated: {counts}",
@@ -135,21 +135,16 @@ def _text(ratings: Ratings, qualities: list[Quality], kappa: Estimate, equal: Es
         tabulated(rows, header),
         "",
         tabulated(
-            [["Fleiss' kappa", *_cells(kappa, 3), kappa.n, kappa.reason],
-             ["equal ratings", *_cells(equal, 3), equal.n, equal.reason]],
+            [["Fleiss' kappa", *value_and_limits(kappa), kappa.n, kappa.reason],
+             ["equal ratings", *value_and_limits(equal), equal.n, equal.reason]],
             ["agreement of raters", "", "95 %", "answers", ""],
         ),
     ]  # fmt: skip
     return "\n".join(lines)
 
 
-def _cells(estimate: Estimate, digits: int) -> tuple[str, str]:
-    """Return the value and the interval as text."""
-    value, low, high = (
-        f"{number:.{digits}f}" for number in (estimate.value, estimate.low, estimate.high)
-    )
-    is_undefined, has_no_interval = estimate.value != estimate.value, estimate.low != estimate.low
-    return "undefined" if is_undefined else value, "–" if has_no_interval else f"{low} to {high}"
+def _difference(one: Quality) -> tuple[str, str]:
+    return value_and_limits(one.difference, 2) if one.difference else ("", "")
 
 
 def _document(one: Quality) -> dict[str, Any]:

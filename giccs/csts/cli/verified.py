@@ -72,8 +72,10 @@ def verified(console: Console, answers: str, output: str | None, resamples: int,
 
 
 def _text(verified: Verified, kappas: Mapping[str, Estimate], output: str | None) -> str:
+    from giccs.measures.formatting import value_and_limits
+
     rows = [
-        [NAMES.get(name, name), _number(kappa.value), _interval(kappa), kappa.n, kappa.reason]
+        [NAMES.get(name, name), *value_and_limits(kappa), kappa.n, kappa.reason]
         for name, kappa in kappas.items()
     ]
     n_answers = sum(len(triplet.answers) for triplet in verified.triplets)
@@ -87,14 +89,6 @@ def _text(verified: Verified, kappas: Mapping[str, Estimate], output: str | None
         tabulated(rows, ["", "kappa", "95 % interval", "triplets", ""]),
     ]
     return "\n".join([*lines, *([f"\nwritten to {output}"] if output else [])])
-
-
-def _number(value: float) -> str:
-    return "undefined" if value != value else f"{value:.3f}"
-
-
-def _interval(estimate: Estimate) -> str:
-    return "–" if estimate.low != estimate.low else f"{estimate.low:.3f} to {estimate.high:.3f}"
 
 
 def _document(

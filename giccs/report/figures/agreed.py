@@ -12,6 +12,7 @@ from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
     Titles,
+    best_panels,
     results_by_data,
     with_titles,
 )
@@ -35,7 +36,6 @@ MIN_RANK_DIFFERENCE = 0.5
 """Smallest difference of ranks, as a share of all items, with which a model is said to fail."""
 MAX_POINTS = 3000
 """Largest number of items that are not failures in a chart; of more, a part at equal distances is drawn."""
-MAX_PANELS = 12
 GROUPS = ("failure", "other")
 TITLES = {
     "disagreement": "disagreement of the annotators",
@@ -55,7 +55,7 @@ def agreed_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) -
     rank_score and rank_prediction (0 for the lowest value, 1 for the highest, mean ranks of equal values),
     residual (rank_prediction - rank_score) and group (failure or other).
     """
-    found = pl.DataFrame(
+    disagreements = pl.DataFrame(
         {"item_id": list(disagreement), "disagreement": list(disagreement.values())},
         schema={"item_id": pl.String, "disagreement": pl.Float64},
     ).filter(pl.col("disagreement").is_not_nan())
@@ -66,7 +66,7 @@ def agreed_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) -
         rank_score=(pl.col("score").rank("average") - 1) / divisor,
         rank_prediction=(pl.col("prediction").rank("average") - 1) / divisor,
     ).with_columns(residual=pl.col("rank_prediction") - pl.col("rank_score"))
-    joined = ranked.join(found, on="item_id", maintain_order="left")
+    joined = ranked.join(disagreements, on="item_id", maintain_order="left")
     return with_groups(joined).select(
         "item_id",
         "dialogue_id",
@@ -162,12 +162,7 @@ def agreed_panels(
     if not panels:
         reason = "; ".join(missing) or "no result of pairs of utterances has judged items"
         raise MissingFigureError(reason)
-    notes = [f"Not shown: {reason}." for reason in missing]
-    if len(panels) > MAX_PANELS:
-        notes.append(f"Not shown: {len(panels) - MAX_PANELS} panels of less accurate models.")
-    first = panels[0]
-    first = Panel(first.title, first.chart, first.frame, [*first.notes, *notes])
-    return [first, *panels[1:MAX_PANELS]]
+    return best_panels(panels, missing)
 
 
 def _notes(frame: pl.DataFrame) -> list[str]:

@@ -16,6 +16,7 @@ from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
     Titles,
+    best_panels,
     model_and_prompt,
     model_labels,
     with_titles,
@@ -38,8 +39,6 @@ __all__ = [
 N_BINS = 10
 BOUNDARY_TOLERANCE = 1e-9
 """Tolerance for a confidence that rounding moves below the boundary of a bin."""
-MAX_PANELS = 12
-"""Largest number of panels of one figure; those of the most accurate models."""
 QUESTION = ("history", "dialogue_id")
 GENERATED_REASON = "its answers were generated, without log-probabilities of the options"
 PREDICTIONS_REASON = "its predictions are missing"
@@ -203,14 +202,10 @@ def calibration_panels(results: Sequence[Result]) -> list[Panel]:
     }
     usable = [result for result in choices if not unusable_reason(result)]
     panels = list(_panels(usable))
+    missing = [f"{name}: {reason}" for name, reason in reasons.items()]
     if not panels:
-        raise MissingFigureError("; ".join(f"{name}: {reason}" for name, reason in reasons.items()))
-    omitted = [f"Not shown: {name}: {reason}." for name, reason in reasons.items()]
-    if len(panels) > MAX_PANELS:
-        omitted.append(f"Not shown: {len(panels) - MAX_PANELS} panels of less accurate models.")
-    first = panels[0]
-    first = Panel(first.title, first.chart, first.frame, [*first.notes, *omitted])
-    return [first, *panels[1:MAX_PANELS]]
+        raise MissingFigureError("; ".join(missing))
+    return best_panels(panels, missing)
 
 
 def _panels(results: Sequence[Result]) -> Iterator[Panel]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from giccs.measures.results import Result, comparison_key, data_of, model_of, prompt_of
@@ -20,6 +20,7 @@ __all__ = [
     "MissingFigureError",
     "Panel",
     "Titles",
+    "best_panels",
     "data_titles",
     "full_name",
     "layout",
@@ -36,6 +37,8 @@ LINE_CHARACTERS = 86
 """Length of a line of notes below the title of a panel."""
 WIDTH = 440
 """Width of the plot area of a single panel in pixels."""
+MAX_PANELS = 12
+"""Largest number of panels of one figure; those of the best models."""
 
 
 class MissingFigureError(ValueError):
@@ -52,6 +55,19 @@ class Panel:
     """The numbers of the chart."""
     notes: Sequence[str] = ()
     """Sentences on the definition, and on what is missing."""
+
+
+def best_panels(panels: Sequence[Panel], missing: Sequence[str]) -> list[Panel]:
+    """Return the first `MAX_PANELS` panels; notes of the first one say what is not shown, and why.
+
+    panels: at least one, the best model first. missing: what has no panel, with the reason.
+    """
+    notes = [f"Not shown: {reason}." for reason in missing]
+    if len(panels) > MAX_PANELS:
+        notes.append(f"Not shown: {len(panels) - MAX_PANELS} panels of less accurate models.")
+    first = panels[0]
+    first = replace(first, notes=[*first.notes, *notes])
+    return [first, *panels[1:MAX_PANELS]]
 
 
 def results_by_data(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:

@@ -14,6 +14,7 @@ from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
     Titles,
+    best_panels,
     results_by_data,
     with_titles,
 )
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["rank_chart", "rank_frame", "rank_panels"]
 
-MAX_PANELS = 12
-"""Largest number of panels of one figure; those of the best models."""
 MAX_LABEL_CHARACTERS = 48
 MAX_LABEL_WIDTH = 300
 """Width of the longest label in pixels."""
@@ -187,11 +186,7 @@ def rank_panels(
                 panels.append(Panel(heading, rank_chart(frame), frame))
     if not panels:
         raise MissingFigureError(_reason(dialogue, known, missing))
-    notes = [f"Not shown: {reason}." for reason in missing]
-    if len(panels) > MAX_PANELS:
-        notes.append(f"Not shown: {len(panels) - MAX_PANELS} panels of less accurate models.")
-    first = panels[0]
-    return [Panel(first.title, first.chart, first.frame, notes), *panels[1:MAX_PANELS]]
+    return best_panels(panels, missing)
 
 
 def _reason(dialogue: str, known: set[str], missing: Sequence[str]) -> str:

@@ -107,7 +107,6 @@ def show_question(study: Study, results: list[Result]) -> None:
     labelled = question_options.join(
         utterances, on=["dialogue_id", "utterance_id"], maintain_order="left"
     ).select(pl.all(), role=_role())
-    generated = frames.are_generated(predictions.table)
     labels = titles("letter", "utterance", "role", "score") | {
         "likelihood": likelihood_title(measure, predictions),
         "roles": "|".join(say(f"models.role_{role}") for role in ROLES.values()),
@@ -117,7 +116,7 @@ def show_question(study: Study, results: list[Result]) -> None:
     formats |= dict.fromkeys(("tokens", "bytes"), ",.6g")
     if measure == "accuracy":
         del formats["logprob"]
-    if generated:
+    if frames.are_generated(predictions.table):
         del formats["tokens"], formats["bytes"]
     table = labelled.select("letter", "role", "utterance", *formats)
     labels |= titles("logprob", "tokens", "bytes")

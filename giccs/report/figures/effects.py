@@ -1,4 +1,4 @@
-"""What prompts and the history change: ranges over the prompts of a model, pairs with and without history.
+"""Effects of settings: correlations of each model without and with history, and over its prompts.
 
 The numbers are those of the tables of `giccs.report.setting_effects`.
 """

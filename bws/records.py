@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.frames import FrameLibrary, HasFrame, Tabular, data_frame
-from bws.problems import Problem
+from bws.model_annotators import is_model
+from bws.problems import InputError, Problem
 from bws.tables import Column, ResultTable
 
 if TYPE_CHECKING:
@@ -187,6 +188,23 @@ class Judgments(HasFrame):
             )
 
     @cached_property
+    def by_model(self) -> NDArray[np.bool_]:
+        """(J,) whether the annotator is a language model."""
+        is_model_name = np.array([*map(is_model, self.annotators), False])
+        by_model: NDArray[np.bool_] = is_model_name[self.annotator_of]
+        return by_model
+
+    def check_one_kind(self) -> None:
+        """Raise InputError if people and language models are mixed."""
+        n_by_models = int(np.count_nonzero(self.by_model))
+        if 0 < n_by_models < len(self):
+            message = (
+                f"{n_by_models} of {len(self)} judgments are by language models (annotator model:...); "
+                "expected judgments of people or of models in a file of their own"
+            )
+            raise InputError(Problem(self.source or "judgments", None, message))
+
+    @cached_property
     def best_item(self) -> Ints:
         """(J,) index of the best item."""
         return self.tuples.members[self.tuple_of, self.best]
@@ -200,11 +218,14 @@ class Judgments(HasFrame):
     def canonical(self) -> CanonicalJudgments:
         """The judgments in canonical order, which is independent of the file.
 
+        Raises InputError if people and language models are mixed, whose answers are never pooled unasked.
+
         >>> one, two = (Judgment(("b", "a", "c"), "b", worst) for worst in "ac")
         >>> first, again = (Judgments.from_records(r).canonical for r in ([one, two], [two, one]))
         >>> first.items, first.members.tolist(), first.digest() == again.digest()
         (['a', 'b', 'c'], [[0, 1, 2]], True)
         """
+        self.check_one_kind()
         return _in_canonical_order(self)
 
     @property

@@ -16,6 +16,7 @@ from bws.files.columns import Faults, delimited, encode, quoted, series, texts
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
+from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import InputError, Problem
 from bws.records import Ints, Judgment, Judgments, Tuples, normal_id
 from bws.textio import write_atomic
@@ -70,7 +71,8 @@ def judgments_of(
         ),
     )
     annotator_of, annotators = _annotators(rows)
-    _check_once(faults, assembled.tuple_of, annotator_of, annotators)
+    run_of = _runs(rows, annotator_of, annotators)
+    _check_once(faults, assembled.tuple_of, annotator_of, annotators, run_of)
     display_order = orders_shown(faults, rows, assembled)
     if (
         on_invalid == "error"
@@ -145,15 +147,33 @@ def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
     return new[codes], ids[ids != ""]
 
 
+def _runs(rows: Rows, annotator_of: Ints, annotators: NDArray[np.object_]) -> Ints:
+    """Return (J,) the number of a model's prompt and run; 0 for people, who judge a tuple once."""
+    import polars as pl
+
+    columns = [rows.columns[name].fill_null("") for name in RUN_COLUMNS if name in rows.columns]
+    by_model = np.array([*map(is_model, annotators), False])[annotator_of]
+    if not columns or not by_model.any():
+        return np.zeros(len(rows.lines), np.int32)
+    (codes,), _ = encode([pl.select(pl.concat_str(columns, separator="\n")).to_series()])
+    return np.where(by_model, codes, 0).astype(np.int32)
+
+
 def _check_once(
-    faults: Faults, tuple_of: Ints, annotator_of: Ints, annotators: NDArray[np.object_]
+    faults: Faults,
+    tuple_of: Ints,
+    annotator_of: Ints,
+    annotators: NDArray[np.object_],
+    run_of: Ints,
 ) -> None:
-    """Add a fault for rows in which an annotator repeats a tuple."""
+    """Add a fault for rows in which an annotator repeats a tuple, or a model a run of it."""
     import polars as pl
 
     rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
-    key = tuple_of[rows].astype(np.int64) * len(annotators) + annotator_of[rows]
-    if _distinct(key, int(tuple_of.max()) * len(annotators) + len(annotators)):
+    sizes = len(annotators), int(run_of.max(initial=0)) + 1
+    key = tuple_of[rows].astype(np.int64) * sizes[0] + annotator_of[rows]
+    key = key * sizes[1] + run_of[rows]
+    if _distinct(key, (int(tuple_of.max()) + 1) * sizes[0] * sizes[1]):
         return
     again = ~pl.Series(key).is_first_distinct().to_numpy()
     earlier = dict(zip(key[~again].tolist(), faults.lines[rows[~again]].tolist(), strict=True))
@@ -165,6 +185,7 @@ def _check_once(
         lambda row: (
             f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in line "
             f"{earlier[key_of_row[row]]}; expected one judgment per annotator and tuple"
+            f"{', and of a model one per prompt and run' if is_model(annotators[annotator_of[row]]) else ''}"
         ),
     )
 

@@ -50,7 +50,7 @@ ALLOWED = {
 }
 ENTRY_POINTS = {"giccs.__main__": ["giccs_app.cli"]}  # python -m giccs
 LAYERS = (
-    ("giccs.benchmark", "giccs.caching", "giccs.progress"),
+    ("giccs.benchmark", "giccs.caching", "giccs.journal", "giccs.progress"),
     ("giccs.measures", "giccs.description", "giccs.preparation"),
     ("giccs.models", "giccs.prompts", "giccs.recipes"),
     ("giccs.tasks",),

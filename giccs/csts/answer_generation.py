@@ -8,20 +8,16 @@ if there is no such line, or if the condition is empty.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bws.command import json_ready
-from bws.problems import InputError, Problem
-from bws.textio import csv_text, read_bytes, write_atomic
+from bws.textio import csv_text
 from giccs.csts.data import LABELS, Dataset, Instance
 from giccs.csts.prompts import text
+from giccs.journal import Journal
 from giccs.models.abilities import ServedModel
 from giccs.progress import Progress, silent
 from giccs.tasks.refusals import no_generation_reason
@@ -31,10 +27,11 @@ __all__ = [
     "NO_ANSWER",
     "AnswerGenerator",
     "AnsweredRow",
-    "Journal",
+    "Outputs",
     "answered_rows",
     "answers_csv",
     "cleaned",
+    "parse_outputs",
     "question",
     "rows_to_ask",
 ]
@@ -46,8 +43,6 @@ NO_ANSWER = "(no answer)"
 MAX_TOKENS = 20
 AT_ONCE = 32
 """Number of rows per journal write, the maximum loss if a call is interrupted."""
-MAX_PROGRESS_LABEL = 40
-"""Maximum number of characters of a value in a message."""
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 COLUMNS = ("uid", "label", "answer1", "answer2", "condition")
 
@@ -94,57 +89,13 @@ def rows_to_ask(dataset: Dataset) -> tuple[Instance, ...]:
     return dataset.labelled().instances or dataset.instances
 
 
-@dataclass(slots=True)
-class Journal:
-    """Model outputs by uid, stored as JSON Lines; the first line is the signature of the generation.
+Outputs = tuple[str, str]
+"""Outputs of a model about sentence 1 and sentence 2."""
 
-    Raises InputError if the file has another signature or is not a journal.
-    """
 
-    path: Path
-    signature: Mapping[str, Any]
-    answers_by_uid: dict[str, tuple[str, str]] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        if self.path.exists():
-            self._read()
-        else:
-            write_atomic(self.path, _line({"signature": self.signature}))
-
-    def add(self, answer_rows: Iterable[tuple[str, str, str]]) -> None:
-        """Store rows of uid, output about sentence 1 and output about sentence 2; flushed to disk before the
-        return."""
-        rows = list(answer_rows)
-        lines = (_line({"uid": uid, "written": [answer1, two]}) for uid, answer1, two in rows)
-        with open(self.path, "ab") as file:
-            file.write("".join(lines).encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        self.answers_by_uid |= {uid: (answer_one, two) for uid, answer_one, two in rows}
-
-    def _read(self) -> None:
-        data = read_bytes(self.path)
-        complete_lines = data[: data.rfind(b"\n") + 1]
-        try:
-            header, *lines = [json.loads(line) for line in complete_lines.splitlines()]
-            signature = header["signature"]
-            self.answers_by_uid = {
-                line["uid"]: (line["written"][0], line["written"][1]) for line in lines
-            }
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
-            raise self._refused("not a journal of answers; remove it, or use --force") from None
-        if changed := _changed(signature, json_ready(self.signature)):
-            raise self._refused(
-                f"contains answers generated with other settings: {changed}; choose another "
-                "output, or use --force to generate all answers again"
-            )
-        if len(complete_lines) < len(
-            data
-        ):  # The last line is incomplete if the program was interrupted.
-            os.truncate(self.path, len(complete_lines))
-
-    def _refused(self, message: str) -> InputError:
-        return InputError(Problem(str(self.path), None, message))
+def parse_outputs(value: Any) -> Outputs:
+    """Return the outputs stored in a journal."""
+    return value[0], value[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +132,12 @@ class AnswerGenerator:
         ]
         return list(map(self.model.render_chat, prompts)) if self.chat_template else prompts
 
-    def ask(self, rows: Sequence[Instance], journal: Journal, progress: Progress = silent) -> int:
+    def ask(
+        self, rows: Sequence[Instance], journal: Journal[Outputs], progress: Progress = silent
+    ) -> int:
         """Generate answers for the rows that are not in the journal yet; return the number of these rows."""
         missing = [
-            row for row in rows if row.uid not in journal.answers_by_uid and question(row.condition)
+            row for row in rows if row.uid not in journal.answers and question(row.condition)
         ]
         log.debug("%d rows, %d of them without answers yet", len(rows), len(missing))
         served = isinstance(
@@ -197,26 +150,25 @@ class AnswerGenerator:
                 pass
         return len(missing)
 
-    def _in_parts(self, rows: Sequence[Instance], journal: Journal) -> Iterator[Instance]:
+    def _in_parts(self, rows: Sequence[Instance], journal: Journal[Outputs]) -> Iterator[Instance]:
         for start in range(0, len(rows), AT_ONCE):
             some = rows[start : start + AT_ONCE]
             self._add(some, journal)
             yield from some
 
-    def _add(self, rows: Sequence[Instance], journal: Journal, progress: Progress = silent) -> None:
+    def _add(
+        self, rows: Sequence[Instance], journal: Journal[Outputs], progress: Progress = silent
+    ) -> None:
         prompts = [prompt for row in rows for prompt in self.prompts(row)]
         generated = self.model.generate(prompts, self.max_tokens, progress)
-        uids = (row.uid for row in rows)
-        journal.add(zip(uids, generated[::2], generated[1::2], strict=True))
+        outputs = zip(generated[::2], generated[1::2], strict=True)
+        journal.add(zip((row.uid for row in rows), outputs, strict=True))
 
 
-def answered_rows(rows: Sequence[Instance], journal: Journal) -> list[AnsweredRow]:
+def answered_rows(rows: Sequence[Instance], journal: Journal[Outputs]) -> list[AnsweredRow]:
     """Return the cleaned answers of all rows."""
     nothing = ("", "")
-    return [
-        AnsweredRow(row, *map(cleaned, journal.answers_by_uid.get(row.uid, nothing)))
-        for row in rows
-    ]
+    return [AnsweredRow(row, *map(cleaned, journal.answers.get(row.uid, nothing))) for row in rows]
 
 
 def answers_csv(answers: Iterable[AnsweredRow]) -> str:
@@ -226,23 +178,3 @@ def answers_csv(answers: Iterable[AnsweredRow]) -> str:
         label = row.row.label if row.row.label in LABELS else ""
         rows.append((row.row.uid, label, row.answer1, row.answer2, row.row.condition))
     return csv_text(rows, COLUMNS)
-
-
-def _line(document: Mapping[str, Any]) -> str:
-    return json.dumps(json_ready(document), ensure_ascii=False) + "\n"
-
-
-def _changed(old: Any, new: Mapping[str, Any]) -> str:
-    """Return the differences between two signatures: ``model was a, is b``."""
-    before = old if isinstance(old, Mapping) else {}
-    return ", ".join(
-        f"{name} was {_short(before.get(name))}, is {_short(new.get(name))}"
-        for name in dict.fromkeys([*before, *new])
-        if before.get(name) != new.get(name)
-    )
-
-
-def _short(value: Any) -> str:
-    """Return a value for a message; digests are shortened."""
-    text = repr(value)
-    return text if len(text) <= MAX_PROGRESS_LABEL else f"{text[:MAX_PROGRESS_LABEL]}…"

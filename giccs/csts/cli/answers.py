@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import click
@@ -20,14 +19,16 @@ from giccs.csts.answer_generation import (
     MAX_TOKENS,
     AnsweredRow,
     AnswerGenerator,
-    Journal,
+    Outputs,
     answered_rows,
     answers_csv,
+    parse_outputs,
     question,
     rows_to_ask,
 )
 from giccs.csts.data import SPLITS, Dataset, Instance, read_csts
 from giccs.csts.task_data import first_pairs, in_splits
+from giccs.journal import Journal, open_journal
 from giccs.models import ModelOptions
 from giccs.models.abilities import ServedModel
 
@@ -107,7 +108,7 @@ def answers(
     if reason := generator.refuses():
         raise InputError(Problem(model_name, None, reason))
     start = time.perf_counter()
-    journal = _journal(output, generator.signature(dataset), force)
+    journal = open_journal(output, generator.signature(dataset), parse_outputs, force=force)
     with unknown_token_warning(console, model_name, dataset.name):
         n_generated = _ask(console, generator, rows, journal)
     answered = answered_rows(rows, journal)
@@ -117,22 +118,14 @@ def answers(
     console.answer(_text(document), document)
 
 
-def _journal(output: str, signature: dict[str, Any], force: bool) -> Journal:
-    """Return the journal beside the output; raise InputError if output or journal have another signature."""
-    path = Path(f"{output}.jsonl")
-    if force:
-        path.unlink(missing_ok=True)
-    elif Path(output).exists() and not path.exists():
-        message = f"exists without its journal {path.name}; choose another file, or use --force"
-        raise InputError(Problem(output, None, message))
-    return Journal(path, signature)
-
-
 def _ask(
-    console: Console, generator: AnswerGenerator, rows: Sequence[Instance], journal: Journal
+    console: Console,
+    generator: AnswerGenerator,
+    rows: Sequence[Instance],
+    journal: Journal[Outputs],
 ) -> int:
     def note(more: str = "") -> None:
-        if n_written := sum(row.uid in journal.answers_by_uid for row in rows):
+        if n_written := sum(row.uid in journal.answers for row in rows):
             console.note(f"{n_written} of {len(rows)} rows have answers in {journal.path}{more}")
 
     note()
@@ -147,7 +140,7 @@ def _document(
     dataset: Dataset,
     generator: AnswerGenerator,
     answered: Sequence[AnsweredRow],
-    journal: Journal,
+    journal: Journal[Outputs],
     n_generated: int,
     output: str,
 ) -> dict[str, Any]:

@@ -22,16 +22,17 @@ from giccs.csts.answer_generation import (
     NO_ANSWER,
     AnsweredRow,
     AnswerGenerator,
-    Journal,
     answered_rows,
     answers_csv,
     cleaned,
+    parse_outputs,
     question,
 )
 from giccs.csts.cli import main
 from giccs.csts.data import Instance, read_csts
 from giccs.csts.errors.answers import read_answers
 from giccs.csts.task_data import read_task_data
+from giccs.journal import Journal
 
 from .tabled import Tabled, TabledChat
 from .test_data import GOOD, write
@@ -111,7 +112,7 @@ def test_each_sentence_is_asked_about_by_itself(kites, tmp_path):
     rows = dataset.instances
     model = Tabled(of_prompt)
     asking = AnswerGenerator(model)
-    journal = Journal(tmp_path / "journal", asking.signature(dataset))
+    journal = Journal(tmp_path / "journal", asking.signature(dataset), parse_outputs)
     assert asking.ask(rows, journal) == 4
     assert len(model.asked) == 8
     assert model.max_tokens == [20]
@@ -345,16 +346,19 @@ def test_answers_without_a_journal_are_not_written_over(kites, tmp_path, opened)
 
 def test_a_line_that_was_being_written_is_dropped(tmp_path):
     path = tmp_path / "journal"
-    journal = Journal(path, {"model": "a"})
-    journal.add([("0", "red\n", "blaü"), ("1", "", "x")])
+    journal = Journal(path, {"model": "a"}, parse_outputs)
+    journal.add([("0", ("red\n", "blaü")), ("1", ("", "x"))])
     whole = path.read_bytes()
     for cut in range(1, len(whole) - whole.rstrip(b"\n").rfind(b"\n") - 1):
         path.write_bytes(whole[:-cut])
-        again = Journal(path, {"model": "a"})
-        assert again.answers_by_uid == {"0": ("red\n", "blaü")}
-        again.add([("1", "", "x")])
+        again = Journal(path, {"model": "a"}, parse_outputs)
+        assert again.answers == {"0": ("red\n", "blaü")}
+        again.add([("1", ("", "x"))])
         assert path.read_bytes() == whole
-    assert Journal(path, {"model": "a"}).answers_by_uid == {"0": ("red\n", "blaü"), "1": ("", "x")}
+    assert Journal(path, {"model": "a"}, parse_outputs).answers == {
+        "0": ("red\n", "blaü"),
+        "1": ("", "x"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -365,7 +369,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path, content):
     path = tmp_path / "journal"
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a journal of answers"):
-        Journal(path, {})
+        Journal(path, {}, parse_outputs)
     assert path.read_bytes() == content
 
 
@@ -379,7 +383,7 @@ def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
     pytest.importorskip("sklearn")
     code = (
         "import os, signal, sys\n"
-        "from giccs.csts.answer_generation import Journal\n"
+        "from giccs.journal import Journal\n"
         "add = Journal.add\n"
         "def dying(self, written):\n"
         "    add(self, written)\n"

@@ -1,0 +1,422 @@
+"""Alternative annotator test: whether a language model may replace annotators.
+
+Calderon, Reichart and Dror (ACL 2025, The Alternative Annotator Test for LLM-as-a-Judge, section 3;
+arXiv 2501.10970), applied to best–worst scaling. Each annotator is left out in turn. On every tuple, the
+model's answer and the annotator's answer are compared with the answers of the other annotators. The model
+wins against an annotator if it is as good a representative of the others, except for a margin epsilon that
+allows for the lower cost of the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.clusters import (
+    MANY_CLUSTERS,
+    MIN_CLUSTERS,
+    ClusterVariance,
+    Estimate,
+    cluster_sums,
+    few_clusters_note,
+    t_quantile,
+    too_few_clusters_note,
+    two_way_variance,
+)
+from bws.common_tuples import CommonTuples
+from bws.tables import Column, ResultTable
+
+__all__ = [
+    "DEFAULT_EPSILON",
+    "AlternativeAnnotatorTest",
+    "Comparison",
+    "Wins",
+    "alternative_annotator_test",
+    "wins",
+]
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+DEFAULT_EPSILON = 0.1
+"""The strictest of the recommended values: 0.1 for crowd workers, 0.15 for skilled annotators, 0.2 for
+experts (section 3.3)."""
+FALSE_DISCOVERY_RATE = 0.05
+MIN_TUPLES = 30
+"""Minimum number of tuples of an annotator, for the t-test (section 3)."""
+MIN_ANNOTATORS = 3
+MIN_WINNING_RATE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Wins:
+    """R comparisons of a model with an annotator, one per annotator and tuple.
+
+    An answer's score is its mean agreement with the answers of the other annotators of the tuple.
+    """
+
+    annotators: tuple[str, ...]
+    annotator_of: Longs
+    """(R,) index into `annotators`."""
+    cluster_of: Longs
+    """(R,) cluster of dependent tuples; distinct numbers for independent tuples."""
+    model: Floats
+    """(R,) whether the model's score is at least the annotator's, W^f; a share for several answers."""
+    annotator: Floats
+    """(R,) whether the annotator's score is at least the model's, W^h. Both are 1 for equal scores."""
+    unit: str = "tuples"
+    """Plural name of the clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Comparison of a model with one annotator."""
+
+    annotator: str
+    tuples: int
+    clusters: int
+    model_advantage: float
+    """Probability that the model's answer is at least as good as the annotator's, rho^f."""
+    annotator_advantage: float
+    """Probability that the annotator's answer is at least as good as the model's, rho^h."""
+    p: float
+    """P-value of rho^f <= rho^h - epsilon, one-sided, not corrected."""
+    corrected_p: float
+    """P-value, corrected for the number of annotators (Benjamini and Yekutieli 2001)."""
+
+    @property
+    def is_won(self) -> bool:
+        """Whether the model wins: the hypothesis is rejected at a false discovery rate of 0.05."""
+        return self.corrected_p <= FALSE_DISCOVERY_RATE
+
+
+@dataclass(frozen=True)
+class AlternativeAnnotatorTest:
+    """Result of the alternative annotator test of one model."""
+
+    epsilon: float
+    comparisons: tuple[Comparison, ...]
+    """The annotators with enough tuples, sorted by id."""
+    advantage: Estimate
+    """Mean of the advantage probabilities rho^f over annotators, for comparisons of models; NaN without a
+    verdict."""
+    no_verdict: str = ""
+    """Reason for the missing verdict, and what it needs; empty if there is one."""
+    notes: tuple[str, ...] = ()
+    """Annotators left out, and notes on test and interval."""
+
+    @property
+    def winning_rate(self) -> float:
+        """Share of the annotators against whom the model wins; NaN without a verdict."""
+        if self.no_verdict:
+            return math.nan
+        return sum(each.is_won for each in self.comparisons) / len(self.comparisons)
+
+    @property
+    def may_replace(self) -> bool | None:
+        """Whether the model may replace annotators: a winning rate of 0.5 or more; None without a verdict."""
+        return None if self.no_verdict else self.winning_rate >= MIN_WINNING_RATE
+
+    @property
+    def verdict(self) -> str:
+        """The verdict as a sentence without the name of the model."""
+        if self.no_verdict:
+            return f"no verdict: {self.no_verdict}"
+        won = sum(each.is_won for each in self.comparisons)
+        relation, answer = ("≥", "may") if self.may_replace else ("<", "may not")
+        return (
+            f"{answer} replace annotators: winning rate {self.winning_rate:.2f} {relation} "
+            f"{MIN_WINNING_RATE}, {won} of {len(self.comparisons)} annotators, epsilon {self.epsilon:g}"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as a JSON-serialisable dict."""
+        return {
+            "verdict": self.verdict,
+            "may_replace": self.may_replace,
+            "winning_rate": self.winning_rate,
+            "advantage": self.advantage.document(),
+            "epsilon": self.epsilon,
+            "false_discovery_rate": FALSE_DISCOVERY_RATE,
+            "annotators": [
+                {**asdict(each), "is_won": each.is_won and not self.no_verdict}
+                for each in self.comparisons
+            ],
+            "notes": list(self.notes),
+        }
+
+    def result_table(self) -> ResultTable:
+        """Return a row per annotator."""
+        columns = [
+            Column("annotator", "annotator left out"),
+            Column("tuples", "tuples", align="right"),
+            Column("model_advantage", "model as good", ".3f", align="right"),
+            Column("annotator_advantage", "annotator as good", ".3f", align="right"),
+            Column("p", "p", ".3g", align="right"),
+            Column("corrected_p", "corrected p", ".3g", align="right"),
+            Column("wins", "model wins"),
+        ]
+        rows = [
+            [
+                *(each.annotator, each.tuples, each.model_advantage, each.annotator_advantage),
+                *(each.p, each.corrected_p),
+                "–" if self.no_verdict else "yes" if each.is_won else "no",
+            ]
+            for each in self.comparisons
+        ]
+        advantage = self.advantage
+        text = f"{advantage.value:.3f} [{advantage.low:.3f}, {advantage.high:.3f}]"
+        if math.isnan(advantage.low):
+            text = f"{advantage.value:.3f}"
+        lines = [] if math.isnan(advantage.value) else [f"mean advantage probability: {text}"]
+        return ResultTable(
+            columns,
+            rows,
+            [*lines, *self.notes],
+            "Alternative annotator test (Calderon et al. 2025)",
+        )
+
+
+def wins(common: CommonTuples) -> Wins:
+    """Return the comparisons of a model with every named annotator who shares tuples with others.
+
+    The agreement of two answers to a tuple is (same best + same worst) / 2. If the model answered a tuple
+    several times, each of its answers is compared, and the comparison is the share of its answers: the
+    probabilities are those of a single answer, for any number of runs. Judgments without annotator count
+    only among the others.
+    """
+    people, model = common.people, common.model
+    annotator_of = people.distinct_annotator_of
+    pairs, pair_of = np.unique(
+        np.column_stack([annotator_of, people.tuple_of]), axis=0, return_inverse=True
+    )
+    pair_of = pair_of.ravel()
+    best, worst = (
+        _counts(people.tuple_of, answers, people.k)[people.tuple_of]
+        - _counts(pair_of, answers, people.k)[pair_of]
+        for answers in (people.best, people.worst)
+    )
+    is_tested = (people.annotator_of >= 0) & (best.sum(axis=1) > 0)
+    judgment, answer = _meetings(people.tuple_of, model.tuple_of)
+    judgment, answer = judgment[is_tested[judgment]], answer[is_tested[judgment]]
+    # Agreeing answers of the others, an integer: the number of the others is the same on both sides.
+    score_of_annotator = (
+        best[judgment, people.best[judgment]] + worst[judgment, people.worst[judgment]]
+    )
+    score_of_model = best[judgment, model.best[answer]] + worst[judgment, model.worst[answer]]
+    pair_of = pair_of[judgment]
+    n = np.bincount(pair_of, minlength=len(pairs))
+    is_compared = n > 0
+    model_wins, annotator_wins = (
+        np.bincount(pair_of, is_as_good, len(pairs))[is_compared] / n[is_compared]
+        for is_as_good in (
+            score_of_model >= score_of_annotator,
+            score_of_annotator >= score_of_model,
+        )
+    )
+    annotators, tuples = pairs[is_compared].T
+    cluster_of = common.cluster_of[tuples]
+    names = tuple(people.annotators)
+    return Wins(names, annotators, cluster_of, model_wins, annotator_wins, common.unit)
+
+
+def _counts(row: Longs, answers: Longs, k: int) -> Longs:
+    """Return (rows, K) numbers of answers at each position of each row."""
+    n_rows = int(row.max(initial=-1)) + 1
+    return np.bincount(row * k + answers, minlength=n_rows * k).reshape(n_rows, k)
+
+
+def _meetings(people: Longs, model: Longs) -> tuple[Longs, Longs]:
+    """Return the indices of all pairs of a judgment of people and one of the model of the same tuple.
+
+    people, model: tuple of each judgment, ascending.
+    """
+    first = np.searchsorted(model, people, "left")
+    count = np.searchsorted(model, people, "right") - first
+    judgment = np.repeat(np.arange(len(people)), count)
+    within = np.arange(len(judgment)) - np.repeat(np.cumsum(count) - count, count)
+    return judgment, np.repeat(first, count) + within
+
+
+def alternative_annotator_test(
+    compared: Wins, *, epsilon: float = DEFAULT_EPSILON
+) -> AlternativeAnnotatorTest:
+    """Return the alternative annotator test of a model.
+
+    For each annotator j with at least 30 tuples, the null hypothesis rho_j^f <= rho_j^h - epsilon is tested
+    by a one-sided t-test of the differences d = W^h - W^f against epsilon (section 3.2). The standard error
+    of the mean difference is that of clusters c of dependent tuples, with G clusters and G - 1 degrees of
+    freedom: V = G / (G - 1) sum_c (sum_{i in c} (d_i - mean d))^2 / n^2. For clusters of one tuple each,
+    this is the t-test of the paper. Without variance (all differences are equal), p is its limit: 0 for a
+    mean difference below epsilon, otherwise 1.
+
+    Rejections are those of Benjamini and Yekutieli (2001) with a false discovery rate of 0.05. Annotators
+    with fewer tuples or fewer than `MIN_CLUSTERS` clusters are left out, with a note. There is no verdict
+    for fewer than three annotators.
+
+    The interval of the mean advantage probability generalises to other annotators and clusters
+    (`two_way_variance`); to other clusters alone with fewer than `MIN_CLUSTERS` annotators.
+
+    Raises ValueError unless 0 <= epsilon < 1.
+
+    >>> always = np.ones(30)
+    >>> rows = Wins(("a", "b", "c"), np.repeat([0, 1, 2], 30), np.tile(np.arange(30), 3),
+    ...             np.tile(always, 3), np.tile(always - np.arange(30) % 2, 3))
+    >>> print(alternative_annotator_test(rows).verdict)
+    may replace annotators: winning rate 1.00 ≥ 0.5, 3 of 3 annotators, epsilon 0.1
+    """
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"epsilon is {epsilon}; expected a number of at least 0 and below 1")
+    rows_of = [np.flatnonzero(compared.annotator_of == j) for j in range(len(compared.annotators))]
+    clusters = [len(np.unique(compared.cluster_of[rows])) for rows in rows_of]
+    tested = [
+        j
+        for j, rows in enumerate(rows_of)
+        if len(rows) >= MIN_TUPLES and clusters[j] >= MIN_CLUSTERS
+    ]
+    p = np.array([_p_value(compared, rows_of[j], epsilon) for j in tested])
+    comparisons = [
+        Comparison(
+            compared.annotators[j],
+            len(rows_of[j]),
+            clusters[j],
+            float(compared.model[rows_of[j]].mean()),
+            float(compared.annotator[rows_of[j]].mean()),
+            float(p_value),
+            float(corrected),
+        )
+        for j, p_value, corrected in zip(tested, p, _corrected(p), strict=True)
+    ]
+    notes = [
+        *_left_out_notes(rows_of, clusters, compared.unit),
+        *_test_notes(compared.unit, rows_of, clusters, tested),
+    ]
+    if len(tested) < MIN_ANNOTATORS:
+        return AlternativeAnnotatorTest(
+            epsilon,
+            tuple(comparisons),
+            Estimate(math.nan),
+            _needs(rows_of, compared.unit),
+            tuple(notes),
+        )
+    advantage, interval_notes = _mean_advantage(compared, [rows_of[j] for j in tested])
+    return AlternativeAnnotatorTest(
+        epsilon, tuple(comparisons), advantage, "", (*notes, *interval_notes)
+    )
+
+
+def _p_value(compared: Wins, rows: Longs, epsilon: float) -> float:
+    """Return the p-value of a mean difference W^h - W^f of at least epsilon."""
+    from scipy.special import stdtr
+
+    difference = compared.annotator[rows] - compared.model[rows]
+    mean = float(difference.mean())
+    between = _between_clusters((difference - mean) / len(rows), compared.cluster_of[rows])
+    (variance,), (count,) = between.corrected, between.clusters
+    if variance == 0:
+        return 0.0 if mean < epsilon else 1.0
+    return float(stdtr(count - 1, (mean - epsilon) / math.sqrt(variance)))
+
+
+def _between_clusters(influence: Floats, cluster_of: Longs) -> ClusterVariance:
+    """Return the variance between clusters of the sum of (R,) influences."""
+    numbers = np.unique(cluster_of, return_inverse=True)[1].ravel()
+    sums = cluster_sums(influence[:, None], numbers)
+    return ClusterVariance((sums**2).sum(axis=0), np.array([len(sums)]))
+
+
+def _corrected(p: Floats) -> Floats:
+    """Return p-values corrected for dependent tests (Benjamini and Yekutieli 2001, theorem 1.3).
+
+    >>> _corrected(np.array([0.01, 0.02, 0.5])).round(3).tolist()
+    [0.055, 0.055, 0.917]
+    """
+    m, order = len(p), np.argsort(p)
+    rank = np.arange(1, m + 1)
+    scaled = p[order] * m * (1 / rank).sum() / rank
+    corrected = np.empty(m)
+    corrected[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return corrected
+
+
+def _mean_advantage(compared: Wins, rows_of: list[Longs]) -> tuple[Estimate, list[str]]:
+    """Return the mean over annotators of rho^f, with its interval and notes on it."""
+    rho = np.array([compared.model[rows].mean() for rows in rows_of])
+    value, rows = float(rho.mean()), np.concatenate(rows_of)
+    sizes = np.array([len(rows) for rows in rows_of])
+    own = np.repeat(np.arange(len(rho)), sizes)
+    influence = (compared.model[rows] - rho[own]) / (len(rho) * sizes[own])
+    cluster_of = compared.cluster_of[rows]
+    n_clusters = len(np.unique(cluster_of))
+    if reason := too_few_clusters_note(n_clusters, compared.unit):
+        return Estimate(value), [f"mean advantage probability: {reason}"]
+    between = [_between_clusters(influence, cluster_of)]
+    note = few_clusters_note(n_clusters, compared.unit)
+    if len(rho) >= MIN_CLUSTERS:
+        between += [
+            _between_clusters((rho - value) / len(rho), np.arange(len(rho))),
+            _between_clusters(influence, own * (cluster_of.max() + 1) + cluster_of),
+        ]
+        note = "; ".join(filter(None, [note, few_clusters_note(len(rho), "annotators")]))
+    else:
+        note = (
+            f"fewer than {MIN_CLUSTERS} annotators: the interval does not generalise to others"
+            + (f"; {note}" if note else "")
+        )
+    error = two_way_variance(*between)
+    margin = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
+    estimate = Estimate(value, max(value - margin, 0.0), min(value + margin, 1.0))
+    return estimate, [f"mean advantage probability: {note}"] if note else []
+
+
+def _left_out_notes(rows_of: list[Longs], clusters: list[int], unit: str) -> Iterator[str]:
+    n_few = sum(len(rows) < MIN_TUPLES for rows in rows_of)
+    if n_few:
+        yield (
+            f"{n_few} of {len(rows_of)} annotators are left out: fewer than {MIN_TUPLES} tuples that "
+            "the model and others judged too"
+        )
+    n_clustered = sum(
+        len(rows) >= MIN_TUPLES and count < MIN_CLUSTERS
+        for rows, count in zip(rows_of, clusters, strict=True)
+    )
+    if n_clustered:
+        yield (
+            f"{n_clustered} of {len(rows_of)} annotators are left out: tuples of fewer than "
+            f"{MIN_CLUSTERS} {unit}"
+        )
+
+
+def _test_notes(
+    unit: str, rows_of: list[Longs], clusters: list[int], tested: list[int]
+) -> Iterator[str]:
+    if not tested:
+        return
+    n_tuples, n_clusters = (
+        [counts[j] for j in tested] for counts in ([*map(len, rows_of)], clusters)
+    )
+    if n_clusters == n_tuples:
+        yield "t-test of independent tuples"
+        return
+    fewest = min(n_clusters)
+    few = f"; approximate below {MANY_CLUSTERS}, the fewest of an annotator are {fewest}"
+    yield (
+        f"t-test with standard errors clustered by {unit}, whose tuples are dependent"
+        + (few if fewest < MANY_CLUSTERS else "")
+    )
+
+
+def _needs(rows_of: list[Longs], unit: str) -> str:
+    """Return why there is no verdict, and what it needs."""
+    most = sorted((len(rows) for rows in rows_of), reverse=True)[:MIN_ANNOTATORS]
+    have = ", ".join(map(str, most)) or "none"
+    clustered = "" if unit == "tuples" else f", of {MIN_CLUSTERS} {unit} or more"
+    return (
+        f"the test needs {MIN_ANNOTATORS} annotators with {MIN_TUPLES} tuples each that the model and other "
+        f"annotators judged too{clustered}; the annotators with the most have {have}"
+    )

@@ -1,0 +1,234 @@
+"""The alternative annotator test of Calderon, Reichart and Dror (2025)."""
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bws.alternative_annotator import Wins, alternative_annotator_test, wins
+from bws.common_tuples import common_tuples
+from bws.design import make_tuples
+from bws.records import Judgment, Judgments
+from bws.simulation import simulate
+
+# The data set MT-Bench of the paper: annotations (a, b, or t for a tie) of pairs of answers to two turns
+# (github.com/nitaytech/AltTest, data/mtbench, and MT-Bench, Zheng et al. 2023, CC BY 4.0). A key is the
+# question and the initial of the model that is compared with gpt-3.5-turbo.
+MT_BENCH = {
+    "author_0": """82Lba 85Ctt 85Vtt 86Abb 91Laa 91Vta 92Cab 92Vbb 96Abt 97Gbb 99Cbt 104Vta 105Vtt
+        106Vtt 107Ctt 114Att 115Abb 115Cbb 117Gbb 117Vaa 118Abt 130Laa 131Laa 133Vta 134Atb 137Abb 138Abt
+        138Gtt 140Laa 141Laa 149Laa 150Vbb 156Vbb 158Atb 159Abt 159Vtb 160Vta""",
+    "author_4": """82Laa 82Vab 84Abb 87Gbt 91Vba 91Laa 92Caa 92Gba 93Gbt 95Cab 100Cbb 100Aat 100Vtt
+        103Gbb 103Vta 104Vaa 104Gta 105Gtt 105Vtt 109Ctt 109Vbt 110Cta 112Cta 114Abb 117Gbb 118Abt 118Laa
+        123Gtb 133Laa 133Vaa 134Atb 135Abb 137Abb 138Abb 138Gaa 138Laa 140Laa 149Laa 150Vba 155Vba 158Abb
+        160Vtt""",
+    "expert_24": """82Vtt 84Atb 85Cta 85Vaa 86Abb 87Gta 91Vba 92Gba 92Vtb 93Gtb 95Cab 96Abb 97Gbb 99Cbt
+        100Aab 100Cbb 100Vaa 103Gbb 103Vta 104Gta 105Gbb 106Vtt 107Ctt 109Ctt 109Vbt 110Ctt 112Ctt 115Cbb
+        115Abb 117Vaa 118Lat 123Gtt 130Laa 131Laa 133Laa 135Abb 138Laa 138Gtb 141Laa 150Vab 155Vta 156Vtb
+        159Abb 159Vtt""",
+    "gemini_flash": """100Abb 100Cbb 100Vbb 103Gbb 103Vbb 104Gbb 104Vaa 105Gaa 105Vaa 106Vbb 107Caa
+        109Caa 109Vbb 110Caa 112Ctt 114Abb 115Abb 115Caa 117Gaa 117Vaa 118Aaa 118Laa 123Gbb 130Laa 131Laa
+        133Laa 133Vaa 134Abb 135Abb 137Abb 138Abb 138Gbb 138Laa 140Laa 141Laa 149Laa 150Vbb 155Vaa 156Vbb
+        158Abb 159Abb 159Vbb 160Vbb 82Lba 82Vbb 84Abb 85Cbb 85Vaa 86Abb 87Gbb 91Lab 91Vbb 92Caa 92Gbb
+        92Vba 93Gbb 95Cbb 96Abb 97Gbb 99Caa""",
+    "gemini_pro": """100Abb 100Cbb 100Vbb 103Gbb 103Vbb 104Gaa 104Vaa 105Gtt 105Vaa 106Vtt 107Caa 109Cbb
+        109Vbb 110Caa 112Ctt 114Abb 115Abb 115Caa 117Gaa 117Vaa 118Aab 118Lba 123Gtb 130Laa 131Laa 133Laa
+        133Vaa 134Abb 135Abb 137Abb 138Abb 138Gaa 138Laa 140Laa 141Laa 149Laa 150Vbb 155Vaa 156Vaa 158Abb
+        159Abb 159Vbb 160Vbb 82Laa 82Vbb 84Abb 85Cab 85Vbb 86Abb 87Gbb 91Laa 91Vaa 92Caa 92Gaa 92Vbb 93Gbb
+        95Cbb 96Abb 97Gbb 99Caa""",
+}
+PUBLISHED = {"gemini_flash": (0.00, 0.72), "gemini_pro": (0.00, 0.76)}
+"""Winning rate and advantage probability, with epsilon 0.2 (output of alt_test_example.ipynb)."""
+ANSWERS = {"a": ("a", "b"), "b": ("b", "t"), "t": ("t", "a")}
+"""Best and worst of an annotation as an answer to a tuple: two answers agree completely or not at all."""
+
+
+def mt_bench(*names):
+    rows = []
+    for name in names:
+        for text in MT_BENCH[name].split():
+            for turn, answer in enumerate(text[-2:]):
+                best, worst = (f"{text[:-2]}{turn}{item}" for item in ANSWERS[answer])
+                items = tuple(f"{text[:-2]}{turn}{item}" for item in "abt")
+                rows.append(Judgment(items, best, worst, name))
+    return Judgments.from_records(rows)
+
+
+@pytest.mark.parametrize("model", PUBLISHED)
+def test_published_figures_of_the_authors(model):
+    people = mt_bench("author_0", "author_4", "expert_24")
+    model_judgments = mt_bench(model)
+    result = alternative_annotator_test(wins(common_tuples(people, model_judgments)), epsilon=0.2)
+    published = (result.winning_rate, round(result.advantage.value, 2))
+    assert published == PUBLISHED[model]
+    assert result.may_replace is False
+    assert "t-test of independent tuples" in result.notes
+
+
+def answers_by_tuple(judgments):
+    """Return {annotator: {tuple: [(best, worst), ...]}} with ids as keys."""
+    table = {}
+    for judgment in judgments.records():
+        key = (judgment.group, frozenset(judgment.items))
+        answers = table.setdefault(judgment.annotator, {})
+        answers.setdefault(key, []).append((judgment.best, judgment.worst))
+    return table
+
+
+def agreement_of(answer, other):
+    return ((answer[0] == other[0]) + (answer[1] == other[1])) / 2
+
+
+def direct_test(people, model, epsilon):
+    """Return rho^f, rho^h and p of every annotator, and the winning rate, from the definitions."""
+    table = answers_by_tuple(people)
+    (machine,) = answers_by_tuple(model).values()
+    rows = {}
+    for name, answers in table.items():
+        as_good, beaten = [], []
+        for key, (own,) in sorted(answers.items(), key=str):
+            others = [
+                a for n, more in table.items() if n != name and key in more for a in more[key]
+            ]
+            if not others or key not in machine:
+                continue
+            score = np.mean([agreement_of(own, other) for other in others])
+            runs = [np.mean([agreement_of(run, o) for o in others]) for run in machine[key]]
+            as_good.append(np.mean([run >= score for run in runs]))
+            beaten.append(np.mean([score >= run for run in runs]))
+        difference = np.array(beaten) - np.array(as_good)
+        p = stats.ttest_1samp(difference, epsilon, alternative="less").pvalue
+        rows[name] = (np.mean(as_good), np.mean(beaten), p)
+    corrected = stats.false_discovery_control([p for *_, p in rows.values()], method="by")
+    return rows, np.mean(corrected <= 0.05), corrected
+
+
+def study(model_noise, *, runs=1, groups=1, items=12, careless=0.0, seed=3, annotators=4):
+    """Return judgments of people and of a model."""
+    ids = [f"{n:02}" for n in range(items)]
+    listed = [
+        {"group": f"d{g}" if groups > 1 else "", "item": i} for g in range(groups) for i in ids
+    ]
+    tuples = make_tuples(listed, 4, seed=seed)
+    truth = np.tile(np.linspace(-1, 1, items), groups)
+    people = simulate(tuples, truth, annotators, noise=0.6, seed=seed)
+    models = simulate(tuples, truth, runs, noise=model_noise, careless=careless, seed=seed + 1)
+    one = np.zeros(len(models), np.int32)
+    names = np.array(["model:m@1"], dtype=object)
+    return people, replace(models, annotator_of=one, annotators=names)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("noise", [0.3, 0.9])
+def test_without_groups_it_equals_an_independent_implementation(noise, runs):
+    people, model = study(noise, runs=runs, items=24)
+    result = alternative_annotator_test(wins(common_tuples(people, model)), epsilon=0.15)
+    rows, winning_rate, corrected = direct_test(people, model, 0.15)
+    assert [each.annotator for each in result.comparisons] == sorted(rows)
+    for each, correct in zip(result.comparisons, corrected, strict=True):
+        found = (each.model_advantage, each.annotator_advantage, each.p, each.corrected_p)
+        assert found == pytest.approx((*rows[each.annotator], correct), rel=1e-9)
+    assert result.winning_rate == winning_rate
+    assert result.advantage.value == pytest.approx(np.mean([row[0] for row in rows.values()]))
+
+
+def test_standard_errors_are_clustered_by_group():
+    people, model = study(0.6, groups=12, items=6)
+    compared = wins(common_tuples(people, model))
+    result = alternative_annotator_test(compared, epsilon=0.1)
+    assert "standard errors clustered by groups" in result.notes[0]
+    assert "approximate below 20, the fewest of an annotator are 12" in result.notes[0]
+    for number, each in enumerate(result.comparisons):
+        rows = compared.annotator_of == number
+        d = (compared.annotator - compared.model)[rows]
+        cluster = compared.cluster_of[rows]
+        sums = np.array([(d[cluster == c] - d.mean()).sum() for c in np.unique(cluster)])
+        error = np.sqrt(12 / 11 * (sums**2).sum()) / len(d)
+        assert each.clusters == 12
+        assert each.p == pytest.approx(stats.t.cdf((d.mean() - 0.1) / error, 11))
+
+
+def test_a_careful_model_may_replace_annotators_and_a_careless_one_may_not():
+    good, bad = (
+        alternative_annotator_test(wins(common_tuples(*study(noise, groups=30, careless=careless))))
+        for noise, careless in ((0.2, 0.0), (0.6, 1.0))
+    )
+    assert good.may_replace
+    assert good.verdict == (
+        "may replace annotators: winning rate 1.00 ≥ 0.5, 4 of 4 annotators, epsilon 0.1"
+    )
+    assert not bad.may_replace
+    assert bad.verdict.startswith("may not replace annotators: winning rate 0.00 < 0.5, 0 of 4")
+    assert good.advantage.low > bad.advantage.high
+
+
+def test_the_chance_of_a_wrong_verdict_is_small_at_the_margin():
+    """A model that answers like a random annotator has d near 0; with epsilon 0 it rarely wins."""
+    won = [
+        alternative_annotator_test(
+            wins(common_tuples(*study(0.6, groups=20, items=6, seed=s))), epsilon=0
+        )
+        for s in range(100, 140)
+    ]
+    assert np.mean([each.is_won for test in won for each in test.comparisons]) < 0.05
+
+
+def test_no_verdict_from_two_annotators_or_few_tuples():
+    people, model = study(0.6, groups=12, items=6, annotators=2)
+    result = alternative_annotator_test(wins(common_tuples(people, model)))
+    assert result.may_replace is None
+    assert np.isnan(result.winning_rate)
+    assert result.verdict.startswith("no verdict: the test needs 3 annotators with 30 tuples each")
+    assert len(result.comparisons) == 2
+    people, model = study(0.6, items=8)
+    few = alternative_annotator_test(wins(common_tuples(people, model)))
+    assert "4 of 4 annotators are left out: fewer than 30 tuples" in few.notes[0]
+    assert not few.comparisons
+    people, model = study(0.6, groups=4, items=12)
+    clustered = alternative_annotator_test(wins(common_tuples(people, model)))
+    assert "4 of 4 annotators are left out: tuples of fewer than 5 groups" in clustered.notes[0]
+
+
+def test_differences_without_variance_have_the_limit_of_the_p_value():
+    n = 30
+    equal = Wins(
+        ("a", "b", "c"),
+        np.repeat([0, 1, 2], n),
+        np.tile(np.arange(n), 3),
+        np.ones(3 * n),
+        np.ones(3 * n),
+    )
+    assert [each.p for each in alternative_annotator_test(equal).comparisons] == [0, 0, 0]
+    lost = replace(equal, model=np.zeros(3 * n))
+    assert [each.p for each in alternative_annotator_test(lost).comparisons] == [1, 1, 1]
+
+
+def test_epsilon_out_of_range():
+    people, model = study(0.6)
+    with pytest.raises(
+        ValueError, match="epsilon is 1; expected a number of at least 0 and below 1"
+    ):
+        alternative_annotator_test(wins(common_tuples(people, model)), epsilon=1)
+
+
+def test_answers_are_matched_by_group_and_items_in_any_order():
+    """The result is independent of the order of rows and of items in a tuple."""
+    people, model = study(0.6, groups=3, items=6)
+    shuffled = [
+        replace(row, items=next(p for p in permutations(row.items) if p != row.items), tuple_id="")
+        for row in reversed([*model.records()])
+    ]
+    one, two = (common_tuples(people, m) for m in (model, Judgments.from_records(shuffled)))
+    first, second = wins(one), wins(two)
+    assert (first.model == second.model).all()
+    assert (first.annotator == second.annotator).all()
+    assert (one.n_people_only, one.n_model_only) == (0, 0)
+    part = common_tuples(people.select(people.tuple_of > 1), model.select(model.tuple_of != 4))
+    assert (part.n_people_only, part.n_model_only) == (1, 2)
+    assert len(part) == len(people.tuples) - 3
+    assert (part.people.best < 4).all()
+    with_other_groups = common_tuples(mt_bench("author_0"), model)
+    assert len(with_other_groups) == 0
+    assert wins(with_other_groups).model.size == 0

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from bws.clusters import (
     MANY_CLUSTERS,
     MIN_CLUSTERS,
-    ClusterVariance,
     Estimate,
-    cluster_sums,
     few_clusters_note,
     t_quantile,
     too_few_clusters_note,
     two_way_variance,
+    variance_between,
 )
 from bws.common_tuples import CommonTuples
 from bws.tables import Column, ResultTable
@@ -190,7 +189,7 @@ def wins(common: CommonTuples) -> Wins:
     probabilities are those of a single answer, for any number of runs. Judgments without annotator count
     only among the others.
     """
-    people, model = common.people, common.model
+    people, model = common.people.canonical, common.model.canonical
     annotator_of = people.distinct_annotator_of
     pairs, pair_of = np.unique(
         np.column_stack([annotator_of, people.tuple_of]), axis=0, return_inverse=True
@@ -316,18 +315,11 @@ def _p_value(compared: Wins, rows: Longs, epsilon: float) -> float:
 
     difference = compared.annotator[rows] - compared.model[rows]
     mean = float(difference.mean())
-    between = _between_clusters((difference - mean) / len(rows), compared.cluster_of[rows])
+    between = variance_between((difference - mean) / len(rows), compared.cluster_of[rows])
     (variance,), (count,) = between.corrected, between.clusters
     if variance == 0:
         return 0.0 if mean < epsilon else 1.0
     return float(stdtr(count - 1, (mean - epsilon) / math.sqrt(variance)))
-
-
-def _between_clusters(influence: Floats, cluster_of: Longs) -> ClusterVariance:
-    """Return the variance between clusters of the sum of (R,) influences."""
-    numbers = np.unique(cluster_of, return_inverse=True)[1].ravel()
-    sums = cluster_sums(influence[:, None], numbers)
-    return ClusterVariance((sums**2).sum(axis=0), np.array([len(sums)]))
 
 
 def _corrected(p: Floats) -> Floats:
@@ -355,12 +347,12 @@ def _mean_advantage(compared: Wins, rows_of: list[Longs]) -> tuple[Estimate, lis
     n_clusters = len(np.unique(cluster_of))
     if reason := too_few_clusters_note(n_clusters, compared.unit):
         return Estimate(value), [f"mean advantage probability: {reason}"]
-    between = [_between_clusters(influence, cluster_of)]
+    between = [variance_between(influence, cluster_of)]
     note = few_clusters_note(n_clusters, compared.unit)
     if len(rho) >= MIN_CLUSTERS:
         between += [
-            _between_clusters((rho - value) / len(rho), np.arange(len(rho))),
-            _between_clusters(influence, own * (cluster_of.max() + 1) + cluster_of),
+            variance_between((rho - value) / len(rho), np.arange(len(rho))),
+            variance_between(influence, own * (cluster_of.max() + 1) + cluster_of),
         ]
         note = "; ".join(filter(None, [note, few_clusters_note(len(rho), "annotators")]))
     else:

@@ -5,7 +5,7 @@ chooses the best of K items with probability proportional to exp(lambda u + b x)
 others with probability proportional to exp(-lambda u + w x): the sequential best–worst logit (Marley and
 Louviere 2005) with a scale lambda (sigma = 1 / lambda; Swait and Louviere 1993) and linear effects b and w
 of the position x on the page, which is 1/2 for the item shown first and -1/2 for the item shown last. The
-utilities u come from the judgments of all other annotators.
+utilities u come from the judgments of all other annotators, for language models from those of people.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Integers = NDArray[np.int64]
+Others = tuple[NDArray[Any], NDArray[Any]]
+"""(J, K) best minus worst counts of a judgment's items, and appearances, in the judgments of others."""
 Stage = tuple[Floats, Floats]
 """(L, C) regressor and (L, C) offset of C choices among L alternatives, the chosen one first."""
 
@@ -114,7 +116,7 @@ class Annotator:
     """(K,) share of the best answers at each screen position; NaN if the order is unknown."""
     place_p: float
     """P-value of equal shares of best answers over screen positions (chi-square test). NaN if the order is
-    unknown or there are fewer than 5 K judgments."""
+    unknown, there are fewer than 5 K judgments, or models judged tuples several times."""
     same_answer: float
     """Share of the judgments with this annotator's most frequent answer, a pair of screen positions (best,
     worst); NaN if the order is unknown."""
@@ -132,13 +134,14 @@ class Annotator:
 
 @dataclass(frozen=True, repr=False)
 class AnnotatorReport(Tabular):
-    """Statistics of all annotators, sorted by id."""
+    """Statistics of all annotators, sorted by id; language models after people."""
 
     annotators: tuple[Annotator, ...]
     notes: tuple[str, ...] = ()
     """Missing information and skipped rows."""
     positions: PositionEffects = NO_EFFECTS
-    """Effects of being shown first rather than last over all judgments; NaN if the order is unknown."""
+    """Effects of being shown first rather than last over all judgments, of people if there are models beside
+    them; NaN if the order is unknown."""
 
     @property
     def flagged(self) -> tuple[Annotator, ...]:
@@ -207,7 +210,9 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
 
 
 @frames_like_source
-def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
+def annotator_report(
+    judgments: Judgments | Source, models: Sequence[Judgments | Source] = ()
+) -> AnnotatorReport:
     """Return statistics per annotator: compliance with the others, speed, positions, and reasons for review.
 
     Compliance: an answer implies that the best item is above every other item and every other item above
@@ -228,6 +233,12 @@ def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
     adaptive study, only warm-up and audit tuples count, with a note: counting scores are biased on tuples
     that were chosen to be hard, and late annotators would have more of them.
 
+    models: judgments of language models, to be listed beside people. They are compared with people alone,
+    and change no value of people. They are not flagged, as typical values are those of people. Their
+    standard errors and p-values of positions account for several judgments of a tuple: they are the larger
+    of the usual ones and those of clusters (groups, or tuples without groups). The same applies to judgments
+    of models among those of people.
+
     Raises ValueError if all tuples are adaptive, and InputError if no judgment names its annotator.
 
     >>> from bws.records import Judgment, Judgments
@@ -239,36 +250,22 @@ def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
     w2 0.667
     w3 0.333
     """
-    every_judgment = as_judgments(judgments)
+    every_judgment, model_judgments = _people_and_models(judgments, models)
     judgments, notes = every_judgment.without_adaptive("annotators")
     has_annotator = judgments.annotator_of >= 0
     if not has_annotator.any():
         message = "no judgment names its annotator; expected an annotator per judgment"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    ids, counts = judgments.annotators, np.bincount(judgments.annotator_of[has_annotator])
-    compliance, seconds = _compliance(judgments), _median_seconds(judgments)
-    best_at, same_answer = _position_shares(judgments)
-    annotator_of, utility = _annotator_or_last(judgments), _utilities_of_others(judgments)
-    scales = _estimate_scales(judgments, annotator_of, utility)
-    has_scale = scales.is_defined & ~np.isnan(scales.stderr)
-    overall_effects, positions = NO_EFFECTS, [NO_EFFECTS] * len(ids)
+    others = _counts_of_others(judgments)
+    annotator_of, utility = _annotator_or_last(judgments), _utilities(others)
+    cluster_of = _clusters(judgments) if judgments.by_model.all() else None
+    scales = _estimate_scales(judgments, annotator_of, utility, cluster_of=cluster_of)
+    overall_effects, positions = NO_EFFECTS, [NO_EFFECTS] * len(judgments.annotators)
     if judgments.shown is not None:
-        overall_effects, positions = _position_effects(judgments, annotator_of, utility, scales)
-    annotators = [
-        Annotator(
-            str(ids[a]),
-            int(counts[a]),
-            float(compliance[a]),
-            float(seconds[a]),
-            tuple(best_at[a].tolist()),
-            _uniformity_p(best_at[a] * counts[a]),
-            float(same_answer[a]),
-            float(scales.value[a]) if has_scale[a] else math.nan,
-            float(scales.stderr[a]) if has_scale[a] else math.nan,
-            positions[a],
+        overall_effects, positions = _position_effects(
+            judgments, annotator_of, utility, scales, cluster_of
         )
-        for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)
-    ]
+    annotators = _statistics(judgments, others, scales, positions)
     typical = _TypicalValues.from_annotators(annotators)
     suspected = [
         replace(annotator, reasons=tuple(typical.flag_reasons(annotator)))
@@ -277,12 +274,81 @@ def annotator_report(judgments: Judgments | Source) -> AnnotatorReport:
     missing = np.setdiff1d(every_judgment.annotator_of, judgments.annotator_of)
     if n_missing := np.count_nonzero(missing >= 0):
         notes.append(f"{n_missing} annotators of adaptive tuples alone are not listed")
-    return AnnotatorReport(tuple(suspected), (*notes, *_notes(judgments, scales)), overall_effects)
+    notes += _notes(judgments, scales)
+    listed_models = [
+        row for part in model_judgments for row in _model_statistics(part, judgments, scales)
+    ]
+    if listed_models:
+        notes.append("language models (model:...) are compared with people alone, and not flagged")
+    listed_models.sort(key=lambda annotator: annotator.annotator)
+    return AnnotatorReport((*suspected, *listed_models), tuple(notes), overall_effects)
 
 
-def _compliance(judgments: Judgments) -> Floats:
-    """Return (A,) shares of the implied pairs that are in the order of the others' scores."""
-    scores, rows = _scores_of_others(judgments), np.arange(len(judgments))
+def _people_and_models(
+    judgments: Judgments | Source, models: Sequence[Judgments | Source]
+) -> tuple[Judgments, list[Judgments]]:
+    """Return the judgments of people, and those of models beside them; of models alone as if of people."""
+    judgments, parts = as_judgments(judgments), [as_judgments(part) for part in models]
+    if judgments.by_model.any() and not judgments.by_model.all():
+        parts.insert(0, judgments.select(judgments.by_model))
+        judgments = judgments.select(~judgments.by_model)
+    return judgments, parts
+
+
+def _model_statistics(
+    judgments: Judgments, people: Judgments, scales_of_people: _Scales
+) -> list[Annotator]:
+    """Return the statistics of language models, compared with the judgments of people."""
+    judgments, _ = judgments.without_adaptive("annotators")
+    others = _counts_of_people(judgments, people)
+    annotator_of, utility = _annotator_or_last(judgments), _utilities(others)
+    cluster_of = _clusters(judgments)
+    scales = _estimate_scales(judgments, annotator_of, utility, scales_of_people, cluster_of)
+    positions = [NO_EFFECTS] * len(judgments.annotators)
+    if judgments.shown is not None:
+        _, positions = _position_effects(judgments, annotator_of, utility, scales, cluster_of)
+    return _statistics(judgments, others, scales, positions)
+
+
+def _clusters(judgments: Judgments) -> Integers:
+    """Return (J,) the cluster of dependent judgments: the group, or the tuple without groups."""
+    has_groups = len(judgments.tuples.groups) > 1
+    tuple_of = judgments.tuple_of.astype(np.int64)
+    return judgments.tuples.group_of_tuple[tuple_of].astype(np.int64) if has_groups else tuple_of
+
+
+def _statistics(
+    judgments: Judgments, others: Others, scales: _Scales, positions: list[PositionEffects]
+) -> list[Annotator]:
+    """Return the statistics of all annotators with judgments, sorted by id, without reasons for review."""
+    ids = judgments.annotators
+    counts = np.bincount(_annotator_or_last(judgments), minlength=len(ids) + 1)[:-1]
+    compliance, seconds = _compliance(judgments, others), _median_seconds(judgments)
+    best_at, same_answer = _position_shares(judgments)
+    has_scale = scales.is_defined & ~np.isnan(scales.stderr)
+    by_model = np.flatnonzero(judgments.by_model)
+    calls = judgments.annotator_of[by_model].astype(np.int64) * len(judgments.tuples)
+    is_repeated = len(np.unique(calls + judgments.tuple_of[by_model])) < len(by_model)
+    return [
+        Annotator(
+            str(ids[a]),
+            int(counts[a]),
+            float(compliance[a]),
+            float(seconds[a]),
+            tuple(best_at[a].tolist()),
+            math.nan if is_repeated else _uniformity_p(best_at[a] * counts[a]),
+            float(same_answer[a]),
+            float(scales.value[a]) if has_scale[a] else math.nan,
+            float(scales.stderr[a]) if has_scale[a] else math.nan,
+            positions[a],
+        )
+        for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)
+    ]
+
+
+def _compliance(judgments: Judgments, others: Others) -> Floats:
+    """Return (A,) shares of the implied pairs that are in the order of the others' counting scores."""
+    scores, rows = _ratio(*others), np.arange(len(judgments))
     best, worst = (
         scores[rows, position][:, None] for position in (judgments.best, judgments.worst)
     )
@@ -296,23 +362,16 @@ def _compliance(judgments: Judgments) -> Floats:
     return _ratio(agreeing, _sums(judgments, np.count_nonzero(~np.isnan(order), axis=1)))
 
 
-def _scores_of_others(judgments: Judgments) -> Floats:
-    """Return (J, K) counting scores of a judgment's items from all judgments of other annotators."""
-    return _ratio(*_counts_of_others(judgments))
-
-
-def _utilities_of_others(judgments: Judgments) -> Floats:
-    """Return (J, K) analytical logits of a judgment's items from all judgments of other annotators."""
-    balance, n = _counts_of_others(judgments)
+def _utilities(others: Others) -> Floats:
+    """Return (J, K) analytical logits of a judgment's items from the judgments of others."""
+    balance, n = others
     return np.where(n > 0, np.log((n + balance + 1) / (n - balance + 1)), np.nan)
 
 
-def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return (J, K) best minus worst counts of a judgment's items, and appearances, of other annotators."""
-    tuples, n_items = judgments.tuples, len(judgments.tuples.items)
-    items = tuples.members[judgments.tuple_of].astype(np.int64)
-    position = np.arange(tuples.k)
-    balance = (position == judgments.best[:, None]) * 1.0 - (position == judgments.worst[:, None])
+def _counts_of_others(judgments: Judgments) -> Others:
+    """Return the counts in the judgments of all other annotators."""
+    n_items = len(judgments.tuples.items)
+    items, balance = _items_and_balance(judgments)
     annotator_item = _annotator_or_last(judgments)[:, None] * n_items + items
     _, pair = np.unique(annotator_item, return_inverse=True)
     pair = pair.reshape(items.shape)
@@ -321,6 +380,31 @@ def _counts_of_others(judgments: Judgments) -> tuple[NDArray[Any], NDArray[Any]]
         - np.bincount(pair.ravel(), balance.ravel())[pair],
         np.bincount(items.ravel())[items] - np.bincount(pair.ravel())[pair],
     )
+
+
+def _counts_of_people(judgments: Judgments, people: Judgments) -> Others:
+    """Return the counts in the judgments of people, whose items are matched by group and id."""
+    items, balance = _items_and_balance(people)
+    n_items = len(people.tuples.items)
+    number = {key: n for n, key in enumerate(_item_keys(people))}
+    matched = np.array([number.get(key, n_items) for key in _item_keys(judgments)], np.int64)
+    item = matched[judgments.tuples.members[judgments.tuple_of]]
+    return (
+        np.bincount(items.ravel(), balance.ravel(), n_items + 1)[item],
+        np.bincount(items.ravel(), minlength=n_items + 1)[item],
+    )
+
+
+def _items_and_balance(judgments: Judgments) -> tuple[Integers, Floats]:
+    """Return (J, K) items of a judgment, and 1 for the best, -1 for the worst, 0 for the others."""
+    position = np.arange(judgments.tuples.k)
+    balance = (position == judgments.best[:, None]) * 1.0 - (position == judgments.worst[:, None])
+    return judgments.tuples.members[judgments.tuple_of].astype(np.int64), balance
+
+
+def _item_keys(judgments: Judgments) -> Iterator[tuple[str, str]]:
+    tuples = judgments.tuples
+    return zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
 
 
 def _median_seconds(judgments: Judgments) -> Floats:
@@ -460,12 +544,20 @@ def _notes(judgments: Judgments, scales: _Scales) -> Iterator[str]:
         yield f"{n_untimed} judgments have no time (column seconds)"
 
 
-def _estimate_scales(judgments: Judgments, annotator_of: Integers, utility: Floats) -> _Scales:
+def _estimate_scales(
+    judgments: Judgments,
+    annotator_of: Integers,
+    utility: Floats,
+    scales_of_people: _Scales | None = None,
+    cluster_of: Integers | None = None,
+) -> _Scales:
     """Estimate the scale of every annotator.
 
     annotator_of: (J,) annotator index of each judgment, A if unknown.
     utility: (J, K) utilities of each judgment's items from the judgments of all other annotators, or NaN.
         A judgment with NaN does not count.
+    scales_of_people: those of which the unit is used; None for the unit of these judgments.
+    cluster_of: (J,) clusters of dependent judgments, see `_find_modes`.
 
     A scale is relative to the coefficient over all judgments. It is the mode of the posterior under a normal
     prior with mean 1 and standard deviation 1, which pulls annotators with few judgments towards 1 and keeps
@@ -478,16 +570,24 @@ def _estimate_scales(judgments: Judgments, annotator_of: Integers, utility: Floa
     stages = _best_worst_stages(judgments, utility)
     (slope,), (information,) = _log_likelihood_derivatives(stages, single_label, np.zeros(1))
     (pooled,), _ = _find_modes(stages, single_label, 1, mean=0.0, sd=POOLED_PRIOR_SD)
+    is_defined = bool(slope > Z_95 * np.sqrt(information))
+    if scales_of_people:
+        pooled, is_defined = scales_of_people.pooled, scales_of_people.is_defined
     unit = pooled if pooled > 0 else 1.0
     stages = _best_worst_stages(judgments, unit * utility)
-    value, stderr = _find_modes(stages, annotator_of, n_labels, mean=1.0, sd=SCALE_PRIOR_SD)
+    value, stderr = _find_modes(
+        stages, annotator_of, n_labels, mean=1.0, sd=SCALE_PRIOR_SD, cluster_of=cluster_of
+    )
     stderr[_log_likelihood_derivatives(stages, annotator_of, value)[1] == 0] = np.nan
-    is_defined = bool(slope > Z_95 * np.sqrt(information))
     return _Scales(_round_digits(value), _round_digits(stderr), float(pooled), is_defined)
 
 
 def _position_effects(
-    judgments: Judgments, annotator_of: Integers, utility: Floats, scales: _Scales
+    judgments: Judgments,
+    annotator_of: Integers,
+    utility: Floats,
+    scales: _Scales,
+    cluster_of: Integers | None = None,
 ) -> tuple[PositionEffects, list[PositionEffects]]:
     """Return the position effects of all judgments together, and of each of A annotators.
 
@@ -511,7 +611,8 @@ def _position_effects(
     has_enough = np.bincount(annotator_of, minlength=n_annotators + 1)[:n_annotators] >= 5 * k
     n_tests = 2 * int(np.count_nonzero(has_enough))
     best, worst = (
-        _estimate_effects([stage], annotator_of, n_annotators + 1, n_tests) for stage in answers
+        _estimate_effects([stage], annotator_of, n_annotators + 1, n_tests, cluster_of)
+        for stage in answers
     )
     effects_by_annotator = [
         PositionEffects(best[a], worst[a]) if has_enough[a] else NO_EFFECTS
@@ -521,15 +622,23 @@ def _position_effects(
 
 
 def _estimate_effects(
-    stages: Sequence[Stage], annotator_of: Integers, n_labels: int, n_tests: int
+    stages: Sequence[Stage],
+    annotator_of: Integers,
+    n_labels: int,
+    n_tests: int,
+    cluster_of: Integers | None = None,
 ) -> list[PositionEffect]:
     """Return the position effect per owner (an annotator, or all judgments)."""
     from scipy.special import chdtrc
 
-    slope, information = _log_likelihood_derivatives(stages, annotator_of, np.zeros(n_labels))
+    none = np.zeros(n_labels)
+    slope, information = _log_likelihood_derivatives(stages, annotator_of, none)
+    variance = np.maximum(information, _slope_variance(stages, annotator_of, none, cluster_of))
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = np.minimum(1.0, n_tests * chdtrc(1, slope**2 / information))
-    value, stderr = _find_modes(stages, annotator_of, n_labels, mean=0.0, sd=POSITION_PRIOR_SD)
+        p = np.minimum(1.0, n_tests * chdtrc(1, slope**2 / variance))
+    value, stderr = _find_modes(
+        stages, annotator_of, n_labels, mean=0.0, sd=POSITION_PRIOR_SD, cluster_of=cluster_of
+    )
     rows = np.column_stack((value, value - Z_95 * stderr, value + Z_95 * stderr, p))
     has_no_choice = information == 0  # worst answers of pairs (K = 2)
     return [
@@ -576,12 +685,21 @@ def _best_worst_stages(judgments: Judgments, utility: Floats) -> list[Stage]:
 
 
 def _find_modes(
-    stages: Sequence[Stage], annotator_of: Integers, n_labels: int, *, mean: float, sd: float
+    stages: Sequence[Stage],
+    annotator_of: Integers,
+    n_labels: int,
+    *,
+    mean: float,
+    sd: float,
+    cluster_of: Integers | None = None,
 ) -> tuple[Floats, Floats]:
     """Return (n_owners,) modes of the posterior of the regressor's coefficient, and standard errors.
 
     Newton's method from the prior mean, safeguarded by bisection: a step that leaves the interval in which
     the slope changes its sign is replaced by the midpoint of the interval.
+
+    The standard errors are derived from the curvature. With (J,) clusters of dependent judgments, they are
+    those of a sandwich estimate with the clusters if these are larger.
     """
     x = np.full(n_labels, mean)
     low, high = np.full(n_labels, -np.inf), np.full(n_labels, np.inf)
@@ -594,7 +712,9 @@ def _find_modes(
         step, x = np.abs(target - x).max(initial=0.0), target
         if step <= STEP_TOLERANCE:
             break
-    return x, 1 / np.sqrt(_log_likelihood_derivatives(stages, annotator_of, x)[1] + 1 / sd**2)
+    curvature = _log_likelihood_derivatives(stages, annotator_of, x)[1] + 1 / sd**2
+    between = _slope_variance(stages, annotator_of, x, cluster_of)
+    return x, np.sqrt(np.maximum(curvature, between)) / curvature
 
 
 def _log_likelihood_derivatives(
@@ -603,11 +723,34 @@ def _log_likelihood_derivatives(
     """Return (n_owners,) first and minus second derivatives of the log-likelihood at coefficients x."""
     slope, curvature = np.zeros(len(x)), np.zeros(len(x))
     for value, offset in stages:
-        logit = x[annotator_of] * value + offset
-        p = np.exp(logit - logit.max(axis=0))
-        p /= p.sum(axis=0)
-        mean = (p * value).sum(axis=0)
-        spread = (p * (value - mean) ** 2).sum(axis=0)
-        slope += np.bincount(annotator_of, value[0] - mean, len(x))
+        deviation, spread = _derivatives(value, offset, x[annotator_of])
+        slope += np.bincount(annotator_of, deviation, len(x))
         curvature += np.bincount(annotator_of, spread, len(x))
     return slope, curvature
+
+
+def _derivatives(value: Floats, offset: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """Return (C,) first and minus second derivatives of the log-likelihood of choices."""
+    logit = x * value + offset
+    p = np.exp(logit - logit.max(axis=0))
+    p /= p.sum(axis=0)
+    mean = (p * value).sum(axis=0)
+    return value[0] - mean, (p * (value - mean) ** 2).sum(axis=0)
+
+
+def _slope_variance(
+    stages: Sequence[Stage], annotator_of: Integers, x: Floats, cluster_of: Integers | None
+) -> Floats:
+    """Return (n_owners,) variances between clusters of the log-likelihood's slope; 0 without clusters."""
+    if cluster_of is None:
+        return np.zeros(len(x))
+    slope = np.zeros(len(annotator_of))
+    for value, offset in stages:
+        slope += _derivatives(value, offset, x[annotator_of])[0]
+    pairs, pair_of = np.unique(
+        np.column_stack([annotator_of, cluster_of]), axis=0, return_inverse=True
+    )
+    squares = np.bincount(pair_of.ravel(), slope, len(pairs)) ** 2
+    n_clusters = np.bincount(pairs[:, 0], minlength=len(x))
+    correction = n_clusters / np.maximum(n_clusters - 1, 1)
+    return np.bincount(pairs[:, 0], squares, len(x)) * correction

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "APPROXIMATE_NOTE", "MANY_CLUSTERS", "MIN_CLUSTERS", "NO_INTERVAL_NOTE", "ClusterVariance",
-    "ErrorVariance", "Estimate", "cluster_sums", "few_clusters_note", "t_quantile",
-    "too_few_clusters_note", "two_way_variance",
+    "ErrorVariance", "Estimate", "cluster_sums", "clustered_mean", "clustered_share",
+    "few_clusters_note", "t_quantile", "too_few_clusters_note", "two_way_variance", "variance_between",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -30,6 +30,10 @@ MANY_CLUSTERS = 20
 
 Coverage is then 93 to 97 % (docs/background/coverage.md).
 """
+LIMIT_DECIMALS = 12
+"""Decimals of limits of intervals, which are thus independent of the order of summation."""
+MIN_VARIANCE = 1e-20
+"""Variance of a mean of shares below which it is a rounding error of 0."""
 NO_INTERVAL_NOTE = f"no interval, which needs {MIN_CLUSTERS}"
 APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
 MAX_T_DF = 1e6
@@ -89,6 +93,64 @@ class ClusterVariance(NamedTuple):
         divisor = np.where(self.clusters > 1, self.clusters - 1, np.nan)
         product: Floats = self.variance * self.clusters / divisor
         return product
+
+
+def variance_between(influence: Floats, cluster_of: NDArray[np.int64]) -> ClusterVariance:
+    """Return the variance between clusters of the sum of (R,) influences, given the cluster of each."""
+    numbers = np.unique(cluster_of, return_inverse=True)[1].ravel()
+    sums = cluster_sums(influence[:, None], numbers)
+    return ClusterVariance((sums**2).sum(axis=0), np.array([len(sums)]))
+
+
+def clustered_mean(values: Floats, cluster_of: NDArray[np.int64]) -> Estimate:
+    """Return the mean of (R,) values in clusters, with a t interval; NaN without values.
+
+    The interval is mean ± t standard errors with C - 1 degrees of freedom; NaN for fewer than
+    `MIN_CLUSTERS` clusters.
+
+    >>> clustered_mean(np.arange(10.0), np.arange(10))
+    Estimate(value=4.5, low=2.334..., high=6.665...)
+    """
+    mean, variance, df = _mean_and_variance(values, cluster_of)
+    margin = _t(df) * math.sqrt(variance)
+    return Estimate(mean, mean - margin, mean + margin)
+
+
+def clustered_share(values: Floats, cluster_of: NDArray[np.int64]) -> Estimate:
+    """Return the mean of (R,) shares in [0, 1] in clusters, with an interval within [0, 1].
+
+    Wilson's interval (1927) with the effective sample size p (1 - p) / V of Korn and Graubard (1998), where
+    V is the variance of the mean between clusters, and Student's t instead of the normal quantile. Without
+    variance, the size is the number of clusters: a share of 1 has an interval below 1. NaN as for
+    `clustered_mean`.
+
+    >>> clustered_share(np.ones(20), np.arange(20))
+    Estimate(value=1.0, low=0.820..., high=1.0)
+    """
+    p, variance, df = _mean_and_variance(values, cluster_of)
+    spread = p * (1 - p)
+    size = spread / variance if variance > MIN_VARIANCE else df + 1
+    t2 = _t(df) ** 2
+    center = (p + t2 / (2 * size)) / (1 + t2 / size)
+    margin = math.sqrt(t2 * spread / size + t2**2 / (4 * size**2)) / (1 + t2 / size)
+    low, high = (round(center + sign * margin, LIMIT_DECIMALS) for sign in (-1, 1))
+    return Estimate(p, max(low, 0.0), min(high, 1.0))
+
+
+def _mean_and_variance(values: Floats, cluster_of: NDArray[np.int64]) -> tuple[float, float, float]:
+    """Return mean, variance of the mean between clusters and degrees of freedom; NaN where undefined."""
+    if not len(values):
+        return math.nan, math.nan, math.nan
+    mean = float(values.mean())
+    between = variance_between((values - mean) / len(values), cluster_of)
+    (count,) = between.clusters
+    if count < MIN_CLUSTERS:
+        return mean, math.nan, math.nan
+    return mean, float(between.corrected[0]), float(count - 1)
+
+
+def _t(df: float) -> float:
+    return float(t_quantile(np.array(df)))
 
 
 class ErrorVariance(NamedTuple):

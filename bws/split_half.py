@@ -35,6 +35,8 @@ __all__ = [
     "ReliabilityCurve",
     "ReliabilityGroup",
     "annotations_for",
+    "average_ranks",
+    "correlate",
     "reliability",
     "reliability_curve",
     "spearman_brown",
@@ -774,7 +776,10 @@ def run_trials(
         n_scored += int(np.count_nonzero(~unscored.any(axis=0)))
         is_dropped = unscored.any(axis=0) if missing == "drop" else unscored.all(axis=0)
         first, second = np.nan_to_num(scores, nan=0.0)[:, ~is_dropped]
-        correlations[trial] = correlate(first, second), correlate(_ranks(first), _ranks(second))
+        correlations[trial] = (
+            correlate(first, second),
+            correlate(average_ranks(first), average_ranks(second)),
+        )
     return Trials(
         correlations[:, 0], correlations[:, 1], int(np.count_nonzero(is_missing)), n_scored / n
     )
@@ -789,7 +794,7 @@ def correlate(x: Floats, y: Floats) -> float:
     return min(1.0, max(-1.0, r))  # remove rounding errors
 
 
-def _ranks(values: Floats) -> Floats:
+def average_ranks(values: Floats) -> Floats:
     """Return (N,) ranks with average ranks for ties; exact, as all ranks are multiples of 1/2."""
     _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[index]

@@ -9,9 +9,9 @@ from scipy import stats
 
 from bws.alternative_annotator import Wins, alternative_annotator_test, wins
 from bws.common_tuples import common_tuples
-from bws.design import make_tuples
 from bws.records import Judgment, Judgments
-from bws.simulation import simulate
+
+from .model_judgments import study
 
 # The data set MT-Bench of the paper: annotations (a, b, or t for a tie) of pairs of answers to two turns
 # (github.com/nitaytech/AltTest, data/mtbench, and MT-Bench, Zheng et al. 2023, CC BY 4.0). A key is the
@@ -103,21 +103,6 @@ def direct_test(people, model, epsilon):
         rows[name] = (np.mean(as_good), np.mean(beaten), p)
     corrected = stats.false_discovery_control([p for *_, p in rows.values()], method="by")
     return rows, np.mean(corrected <= 0.05), corrected
-
-
-def study(model_noise, *, runs=1, groups=1, items=12, careless=0.0, seed=3, annotators=4):
-    """Return judgments of people and of a model."""
-    ids = [f"{n:02}" for n in range(items)]
-    listed = [
-        {"group": f"d{g}" if groups > 1 else "", "item": i} for g in range(groups) for i in ids
-    ]
-    tuples = make_tuples(listed, 4, seed=seed)
-    truth = np.tile(np.linspace(-1, 1, items), groups)
-    people = simulate(tuples, truth, annotators, noise=0.6, seed=seed)
-    models = simulate(tuples, truth, runs, noise=model_noise, careless=careless, seed=seed + 1)
-    one = np.zeros(len(models), np.int32)
-    names = np.array(["model:m@1"], dtype=object)
-    return people, replace(models, annotator_of=one, annotators=names)
 
 
 @pytest.mark.parametrize("runs", [1, 3])

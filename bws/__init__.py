@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bws.problems import InputError, Problem
     from bws.records import Judgment, Judgments, Scores, Tuples
     from bws.scoring import METHODS, anchor, score, utilities
+    from bws.scoring.prediction_powered import prediction_powered_scores
     from bws.simulation import simulate
     from bws.split_half import reliability, reliability_curve
 
@@ -59,6 +60,7 @@ __all__ = [
     "make_tuples",
     "next_round",
     "power",
+    "prediction_powered_scores",
     "read_items",
     "read_judgments",
     "read_metadata",
@@ -95,6 +97,7 @@ _EXPORTS = {
     "problems": ("InputError", "Problem"),
     "records": ("Judgment", "Judgments", "Scores", "Tuples"),
     "scoring": ("METHODS", "anchor", "score", "utilities"),
+    "scoring.prediction_powered": ("prediction_powered_scores",),
     "simulation": ("simulate",),
     "split_half": ("reliability", "reliability_curve"),
 }

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
+MODEL_OPTIONS = {"scale", "cluster", "seed"}
+"""Options of prediction-powered scores."""
 ENDS = 5
 """Number of items with the highest and the lowest scores in the table."""
 WIDTH = 40
@@ -56,6 +58,7 @@ def _methods() -> Sequence[str]:
     bws-score judgments.csv --soft-targets soft-targets.csv -o scores.csv
     bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
     bws-score judgments.csv --method elo --bootstrap 1000 --cluster annotator
+    bws-score judgments.csv --models model-judgments.csv -o scores.csv
     bws-score annotations.csv --from km --method bradley-terry --format km -o scores.tsv
     """,
 )
@@ -109,6 +112,13 @@ def _methods() -> Sequence[str]:
     metavar="JUDGMENTS",
 )
 @option(
+    "--models",
+    "Judgments by language models of other tuples of the same design, of which people judged a random part. "
+    "They predict people's judgments: scores and intervals are prediction-powered, which is valid whatever "
+    "the bias of the models. Counting only.",
+    metavar="JUDGMENTS",
+)
+@option(
     "--soft-targets",
     "Also write the shares of annotators who selected each item of each tuple as best and worst, as CSV.",
     metavar="FILE",
@@ -131,6 +141,7 @@ def score(
     method: str,
     intervals: bool,
     anchors: Sequence[str],
+    models: str | None,
     figure: str | None,
     style: TableStyle,
     soft_targets: str | None,
@@ -143,6 +154,7 @@ def score(
     from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor
     from bws.scoring import score as scored
+    from bws.scoring.prediction_powered import prediction_powered_scores
 
     check_figure(figure)
     if soft_targets in ("-", output):
@@ -152,6 +164,8 @@ def score(
     if style.form in ("km", "semrel") and style.columns:
         raise click.UsageError(f"--columns cannot be combined with --format {style.form}")
     options = {name: value for name, value in options.items() if value is not None}
+    if models:
+        _check_counting_alone(method, anchors, options, merge_variants=merge_variants)
     options["interval"] = "model" if intervals else "bootstrap"
     batches = [
         judgments_from(console, path, form, on_invalid, parts, merge_variants)
@@ -160,8 +174,13 @@ def score(
     if anchors:
         _warn_of_unlinked_items(console, batches, judgments)
     with arguments():
-        scores = [scored(batch, method, **options) for batch in batches]
-        last = anchor(scores)[-1] if anchors else scores[-1]
+        if models:
+            by_models = judgments_from(console, models, "auto", on_invalid, {}, False)
+            settings = {name: options[name] for name in MODEL_OPTIONS & options.keys()}
+            last = prediction_powered_scores(batches[-1], by_models, **settings)
+        else:
+            scores = [scored(batch, method, **options) for batch in batches]
+            last = anchor(scores)[-1] if anchors else scores[-1]
     for note in last.notes:
         console.note(note)
     if output != "-" or not console.as_json:
@@ -176,6 +195,21 @@ def score(
         console.answer("", _document(last, batches[-1]))
     elif output != "-":
         click.echo(_ends(last))
+
+
+def _check_counting_alone(
+    method: str, anchors: Sequence[str], options: Mapping[str, Any], *, merge_variants: bool
+) -> None:
+    """Raise UsageError for options that cannot be combined with --models."""
+    excluded = {
+        f"--method {method}": method != "counting",
+        "--scale counting": options["scale"] == "counting",
+        "--bootstrap": options["bootstrap"],
+        "--anchor": anchors,
+        "--merge-variants": merge_variants,
+    } | {f"--{name}": True for name in ("prior", "passes") if name in options}
+    if given := [name for name, is_given in excluded.items() if is_given]:
+        raise click.UsageError(f"--models cannot be combined with {given[0]}")
 
 
 def _write(scores: Scores, output: str, style: TableStyle) -> None:

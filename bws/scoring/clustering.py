@@ -33,7 +33,7 @@ from bws.components import finite_population_correction
 from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
 
-__all__ = ["Cluster", "Clusters", "cluster_judgments", "default_cluster"]
+__all__ = ["Cluster", "Clusters", "VarianceFunction", "cluster_judgments", "default_cluster"]
 
 Cluster = Literal["both", "annotator", "tuple", "judgment"]
 Floats = NDArray[np.float64]
@@ -65,20 +65,19 @@ class Clusters:
     population_correction: Floats
     """(N,) finite population correction of the design; 0 for a complete design."""
 
+    def between(self, variance: VarianceFunction) -> tuple[ClusterVariance, ...]:
+        """Return the variances between rows and, if tuples count as error, columns and cells."""
+        labels: tuple[Integers, ...] = (self.rows,)
+        if self.columns is not None and self.population_correction.any():
+            labels = (self.rows, self.columns, self.cells)
+        return tuple(ClusterVariance(variance(label), self._per_item(label)) for label in labels)
+
     def error_variance(
         self, variance: VarianceFunction, known_variance: Floats | float = 0.0
     ) -> ErrorVariance:
         """Combine the variances between clusters of each kind; NaN for items with a single cluster."""
-
-        def between(labels: Integers) -> ClusterVariance:
-            return ClusterVariance(variance(labels), self._per_item(labels))
-
-        if self.columns is None or not self.population_correction.any():
-            return two_way_variance(between(self.rows), known_variance=known_variance)
         return two_way_variance(
-            between(self.rows),
-            between(self.columns),
-            between(self.cells),
+            *self.between(variance),
             population_correction=self.population_correction,
             known_variance=known_variance,
         )

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments
-from bws.scoring.clustering import Clusters
+from bws.scoring.clustering import Clusters, VarianceFunction
 from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
 
 __all__ = [
     "SMOOTHED_COUNTING", "abw", "analytical", "analytical_stderr", "counting", "pseudo_variance",
-    "smoothed_logit",
+    "smoothed_logit", "smoothed_logit_of_values", "squared_cluster_sums",
 ]  # fmt: skip
 
 Numbers = NDArray[Any]
@@ -90,7 +90,10 @@ def pseudo_variance(appearances: Numbers, best: Numbers, worst: Numbers) -> Floa
 
     Its two halves count as separate clusters: (1 + s²) / 2 / (n + 1)² on the scale of s.
     """
-    s = (best - worst) / (_nan_if_zero(appearances) + 1)
+    return _pseudo_variance((best - worst) / (_nan_if_zero(appearances) + 1), appearances)
+
+
+def _pseudo_variance(s: Floats, appearances: Numbers) -> Floats:
     variance: Floats = (1 + s**2) / 2 / (appearances + 1) ** 2 * _logit_slope(s) ** 2
     return variance
 
@@ -100,34 +103,55 @@ def _logit_slope(s: Floats) -> Floats:
     return slope
 
 
-def _fit_smoothed(
-    judgments: CanonicalJudgments, *, clusters: Clusters | None, seed: int
+def smoothed_logit_of_values(
+    values: Floats,
+    judgments: CanonicalJudgments,
+    clusters: Clusters,
+    known_variance: Floats | float = 0.0,
 ) -> Utilities:
-    """Fit `smoothed_logit`, with standard errors by linearisation.
+    """Return `smoothed_logit` of the mean values of items, with standard errors by linearisation.
 
-    A cluster's influence on s is the sum of its values (1 best, -1 worst, 0 neither) minus s, divided by
-    n + 1; the delta method transforms it to the logit scale.
+    values: (J, K) values of the items in each judgment, 1 for best, -1 for worst and 0 for neither, or
+    corrected values with means in [-1, 1]. known_variance: variance of the means that is not due to the
+    judgments. A cluster's influence on s is the sum of its values minus s, divided by n + 1; the delta method
+    transforms it to the logit scale.
     """
-    item_counts = judgments.counts
-    counts = (item_counts.appearances, item_counts.best, item_counts.worst)
-    utility = smoothed_logit(*counts)
-    if clusters is None:
-        return Utilities(utility)
-    s = np.tanh(utility / 2)
-    weight = _logit_slope(s) / (item_counts.appearances + 1)
-    items = clusters.items
-    influence = (judgments.values - s[items]) * weight[items]
+    items, appearances = clusters.items, judgments.counts.appearances
+    s = np.bincount(items.ravel(), values.ravel(), len(appearances)) / (appearances + 1)
+    weight = _logit_slope(s) / (appearances + 1)
+    error = clusters.error_variance(
+        squared_cluster_sums(items, (values - s[items]) * weight[items]),
+        _pseudo_variance(s, appearances) + (weight * appearances) ** 2 * known_variance,
+    )
+    return Utilities(
+        2 * np.arctanh(s), np.sqrt(error.variance), df=error.df, stderr_method="clustered counts"
+    )
+
+
+def squared_cluster_sums(items: Integers, influence: Floats) -> VarianceFunction:
+    """Return the function from (J,) cluster labels to (N,) sums of squared influences of the clusters.
+
+    items, influence: (J, K) items of the judgments, and the influence of each on its item's estimate.
+    """
+    n_items = int(items.max(initial=-1)) + 1
 
     def variance(labels: Integers) -> Floats:
         size = int(labels.max(initial=0)) + 1
         keys, block = np.unique(items * size + labels[:, None], return_inverse=True)
         sums: Floats = np.bincount(block.ravel(), influence.ravel(), len(keys)).astype(np.float64)
-        return np.bincount(keys // size, sums**2, len(s)).astype(np.float64)
+        return np.bincount(keys // size, sums**2, n_items).astype(np.float64)
 
-    error = clusters.error_variance(variance, pseudo_variance(*counts))
-    return Utilities(
-        utility, np.sqrt(error.variance), df=error.df, stderr_method="clustered counts"
-    )
+    return variance
+
+
+def _fit_smoothed(
+    judgments: CanonicalJudgments, *, clusters: Clusters | None, seed: int
+) -> Utilities:
+    """Fit `smoothed_logit`."""
+    if clusters is None:
+        counts = judgments.counts
+        return Utilities(smoothed_logit(counts.appearances, counts.best, counts.worst))
+    return smoothed_logit_of_values(judgments.values, judgments, clusters)
 
 
 def _make_formula_fit(formula: Formula) -> Fit:

@@ -28,7 +28,7 @@ from bws.scoring.choice import ChoiceModel
 from bws.scoring.methods import Floats, Integers
 from bws.scoring.posterior import log_probability_of_first
 
-__all__ = ["answer_probabilities", "expected_counting", "expected_of_draws"]
+__all__ = ["answer_probabilities", "expected_counting", "expected_of_draws", "expected_values"]
 
 MAX_EXACT_SETS = 100_000
 SAMPLED_SETS = 200_000
@@ -122,6 +122,18 @@ def _balance(stages: list[Floats], x: Floats) -> Floats:
     )
     balance: Floats = sign.astype(np.float64) @ probability
     return balance
+
+
+def expected_values(utility: Floats, members: Integers, model: ChoiceModel) -> Floats:
+    """Return (T, K) the expected values P(best) - P(worst) of the items in (T, K) sets of items.
+
+    NaN for a set with an item whose utility is NaN.
+
+    >>> from bws.scoring.choice import best_worst_logit
+    >>> expected_values(np.zeros(3), np.array([[0, 1, 2]]), best_worst_logit).round(4).tolist()
+    [[0.0, 0.0, 0.0]]
+    """
+    return _balance(model(members.shape[1]), utility[members].T).T
 
 
 def answer_probabilities(stages: list[Floats], x: Floats) -> tuple[list[tuple[int, int]], Floats]:

@@ -6,7 +6,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
-.PHONY: help system demo test test-models test-cpus check lint types bench coverage adaptive chaos soak first-hour scale audit explore docs pictures cli sample clean
+.PHONY: help system demo test test-models test-cpus check lint types bench coverage adaptive chaos soak first-hour scale audit explore docs pictures cli sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -110,13 +110,17 @@ pictures: $(VENV)/dev  ## take the pictures of the documentation: docs/pictures
 cli: $(VENV)/dev  ## generate docs/reference/cli.md from the commands
 	$(BIN)/python docs/generate_cli.py
 
-sample: $(VENV)/dev  ## generate giccs-sample's tuples, judgments, scores and benchmark
-	$(BIN)/bws-make-tuples giccs/data/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o giccs/data/tuples.csv
-	$(BIN)/bws-simulate giccs/data/tuples.csv --truth giccs/data/dialogues.jsonl \
-	    --annotators 5 --noise 0.2 --disagreement 0.2 --careless 0.02 --seed 0 -o giccs/data/judgments.csv
-	$(BIN)/bws-score giccs/data/judgments.csv --scale unit -o giccs/data/scores.csv
-	$(BIN)/giccs-build --dialogues giccs/data/dialogues.jsonl --scores giccs/data/scores.csv \
-	    -o giccs/data/benchmark.jsonl
+sample: $(VENV)/dev  ## generate the tuples, judgments, scores and benchmark of giccs-sample and giccs-sample-en
+	@$(MAKE) --no-print-directory sample-files SAMPLE=giccs/data
+	@$(MAKE) --no-print-directory sample-files SAMPLE=giccs/data/en
+
+sample-files:
+	$(BIN)/bws-make-tuples $(SAMPLE)/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o $(SAMPLE)/tuples.csv
+	$(BIN)/bws-simulate $(SAMPLE)/tuples.csv --truth $(SAMPLE)/dialogues.jsonl \
+	    --annotators 5 --noise 0.2 --disagreement 0.2 --careless 0.02 --seed 0 -o $(SAMPLE)/judgments.csv
+	$(BIN)/bws-score $(SAMPLE)/judgments.csv --scale unit -o $(SAMPLE)/scores.csv
+	$(BIN)/giccs-build --dialogues $(SAMPLE)/dialogues.jsonl --scores $(SAMPLE)/scores.csv \
+	    -o $(SAMPLE)/benchmark.jsonl
 
 clean:           ## remove the environment
 	rm -rf $(VENV)

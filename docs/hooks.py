@@ -15,6 +15,7 @@ PAGES = {
     "CHANGELOG.md": "contributing/changes.md",
     "CONTRIBUTING.md": "contributing/index.md",
     "giccs/data/README.md": "reference/sample.md",
+    "giccs/data/en/README.md": "reference/sample-en.md",
 }
 """Pages by their files in the project, where people look for them too."""
 PLACES = {page: source for source, page in PAGES.items()}

@@ -257,7 +257,8 @@ def noise_ceiling(
     """Return ``pearson`` and ``spearman`` of a model that predicts the true scores, with intervals.
 
     data: a benchmark of `giccs.load_benchmark`, or what it reads. judgments: those behind its scores, as for
-    `bws.score`; only those of giccs-sample are known. Definition and errors: `giccs.measures.ceiling`.
+    `bws.score`; only those of giccs-sample and giccs-sample-en are known. Definition and errors:
+    `giccs.measures.ceiling`.
 
     >>> round(noise_ceiling("giccs-sample")["pearson"].value, 2)
     0.99

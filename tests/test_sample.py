@@ -1,4 +1,4 @@
-"""giccs-sample: made by the project's own commands, in the shape that its card describes."""
+"""giccs-sample and giccs-sample-en: made by the commands and in the shape of their cards."""
 
 import csv
 import json
@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
-from giccs.benchmark import read_benchmark
+from giccs.benchmark import SAMPLES, known_terms, read_benchmark
 from giccs.benchmark.assemble import read_dialogues
 from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
@@ -19,9 +21,10 @@ from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT / "giccs" / "data"
 MADE = ("tuples.csv", "judgments.csv", "scores.csv", "benchmark.jsonl")
-DIALOGUES = read_dialogues(DATA / "dialogues.jsonl")
+FOLDERS = {name: ROOT / "giccs" / "data" / folder for name, folder in SAMPLES.items()}
+DIALOGUES = {name: read_dialogues(path / "dialogues.jsonl") for name, path in FOLDERS.items()}
+of_both = pytest.mark.parametrize("name", SAMPLES)
 
 
 def commands_of(text):
@@ -34,27 +37,43 @@ def commands_of(text):
     ]
 
 
-def test_the_recorded_commands_make_every_file_again(tmp_path):
-    shutil.copy(DATA / "dialogues.jsonl", tmp_path)
-    commands = commands_of((DATA / "README.md").read_text("utf-8"))
+def card(name):
+    return (FOLDERS[name] / "README.md").read_text("utf-8")
+
+
+def rows_of(name):
+    """The last turn, the candidate and its level, for each of the 300 candidates."""
+    rows = [(d.turns[-1].text, c.text, c.intended) for d in DIALOGUES[name] for c in d.candidates]
+    targets, texts, levels = zip(*rows, strict=True)
+    return targets, texts, np.array(levels)
+
+
+@of_both
+def test_the_recorded_commands_make_every_file_again(name, tmp_path):
+    shutil.copy(FOLDERS[name] / "dialogues.jsonl", tmp_path)
+    commands = commands_of(card(name))
     assert len(commands) == 4
-    for name, *arguments in commands:
-        program = Path(sys.executable).parent / name
+    for command, *arguments in commands:
+        program = Path(sys.executable).parent / command
         subprocess.run([str(program), *arguments], cwd=tmp_path, check=True, capture_output=True)
-    for name in MADE:
-        assert (tmp_path / name).read_bytes() == (DATA / name).read_bytes(), name
+    for file in MADE:
+        assert (tmp_path / file).read_bytes() == (FOLDERS[name] / file).read_bytes(), file
 
 
-def test_make_sample_is_what_the_card_says():
+@of_both
+def test_make_sample_is_what_the_card_says(name):
     makefile = (
-        (ROOT / "Makefile").read_text("utf-8").replace("$(BIN)/", "").replace("giccs/data/", "")
+        (ROOT / "Makefile").read_text("utf-8").replace("$(BIN)/", "").replace("$(SAMPLE)/", "")
     )
-    recipe = makefile.partition("\nsample:")[2].partition("\n\n")[0]
-    assert commands_of(recipe) == commands_of((DATA / "README.md").read_text("utf-8"))
+    recipe = makefile.partition("\nsample-files:")[2].partition("\n\n")[0]
+    assert commands_of(recipe) == commands_of(card(name))
+    assert f"SAMPLE={FOLDERS[name].relative_to(ROOT).as_posix()}\n" in makefile
 
 
-def test_dialogues_have_the_shape_of_the_paper():
-    sizes = Counter((d.source, d.domain, len(d.turns)) for d in DIALOGUES)
+@of_both
+def test_dialogues_have_the_shape_of_the_paper(name):
+    dialogues = DIALOGUES[name]
+    sizes = Counter((d.source, d.domain, len(d.turns)) for d in dialogues)
     assert sizes["written", "find_restaurant", 3] == sizes["written", "find_restaurant", 5] == 12
     spoken = Counter()
     for (source, domain, n_turns), number in sizes.items():
@@ -65,21 +84,57 @@ def test_dialogues_have_the_shape_of_the_paper():
         "find_cinema": 8, "find_hotel": 6, "find_navigation": 6, "find_touristAttraction": 8,
         "find_tvProgram": 8,
     }  # fmt: skip
-    for dialogue in DIALOGUES:
+    for dialogue in dialogues:
         assert sorted(c.intended for c in dialogue.candidates) == [1, 2, 3, 4, 5]
-    texts = [candidate.text for d in DIALOGUES for candidate in d.candidates]
+        speakers = [turn.speaker for turn in dialogue.turns]
+        assert set(pairwise(speakers)) == {
+            ("user", "system"),
+            ("system", "user"),
+        }
+    texts = [candidate.text for d in dialogues for candidate in d.candidates]
     assert len(set(texts)) == 300
 
 
-def test_place_in_the_list_does_not_give_the_level_away():
-    levels = np.array([[c.intended for c in d.candidates] for d in DIALOGUES])
+def test_the_languages_differ_in_texts_and_ids_but_not_in_shape():
+    german, english = DIALOGUES.values()
+    assert [{d.language for d in dialogues} for dialogues in (german, english)] == [{"de"}, {"en"}]
+    assert {d.dialogue_id for d in german}.isdisjoint(d.dialogue_id for d in english)
+    shapes = [
+        Counter((d.domain, len(d.turns), d.turns[-1].speaker) for d in dialogues)
+        for dialogues in (german, english)
+    ]
+    assert shapes[0] == shapes[1]
+    words = [
+        np.mean([len(turn.text.split()) for d in dialogues for turn in d.turns])
+        for dialogues in (german, english)
+    ]
+    assert words[1] == pytest.approx(words[0], rel=0.1)
+
+
+@of_both
+def test_place_in_the_list_does_not_give_the_level_away(name):
+    levels = np.array([[c.intended for c in d.candidates] for d in DIALOGUES[name]])
     for place in levels.T:
         assert all(8 <= count <= 16 for count in Counter(place.tolist()).values())  # 12 expected
 
 
-def test_scores_are_what_the_design_implies():
+@of_both
+def test_length_and_punctuation_do_not_give_the_level_away(name):
+    targets, texts, levels = rows_of(name)
+    characters = np.array([len(text) for text in texts])
+    means = [characters[levels == level].mean() for level in range(1, 6)]
+    assert max(means) < 1.1 * min(means)
+    assert abs(spearmanr(characters, levels).statistic) < 0.15
+    difference = np.abs(characters - [len(text) for text in targets])
+    assert abs(spearmanr(difference, levels).statistic) < 0.2
+    is_question = np.array([text.endswith("?") for text in texts])
+    assert abs(spearmanr(is_question, levels).statistic) < 0.1
+
+
+@of_both
+def test_scores_are_what_the_design_implies(name):
     """Five annotators, six tuples an item: scores are k/60; a dialogue's five sum to 2.5."""
-    items = read_benchmark("giccs-sample").items
+    items = read_benchmark(name).items
     total = defaultdict(float)
     for item in items:
         assert item.score * 60 == pytest.approx(round(item.score * 60), abs=1e-9)
@@ -88,36 +143,37 @@ def test_scores_are_what_the_design_implies():
     assert list(total.values()) == pytest.approx([2.5] * 60)
 
 
-def test_judgments_say_that_they_are_simulated():
-    with open(DATA / "judgments.csv", encoding="utf-8", newline="") as file:
+@of_both
+def test_judgments_say_that_they_are_simulated(name):
+    with open(FOLDERS[name] / "judgments.csv", encoding="utf-8", newline="") as file:
         annotators = Counter(row["annotator"] for row in csv.DictReader(file))
     assert annotators == {f"simulated-{number}": 600 for number in range(1, 6)}
-    card = (DATA / "README.md").read_text("utf-8")
-    assert "simulated annotators" in card
-    assert "license: cc-by-4.0" in card
+    copied = read_benchmark(FOLDERS[name] / "benchmark.jsonl")
+    assert known_terms(copied) == read_benchmark(name).terms
+    assert known_terms(copied).annotators == "simulated"
+    assert "**simulated annotators**" in card(name)
+    assert "license: cc-by-4.0" in card(name)
+    assert f"\npretty_name: {name}\n" in card(name)
 
 
-def test_shared_characters_do_not_answer_the_question():
-    sample = read_benchmark("giccs-sample")
-    result = evaluate_task(PairwiseSTS(resamples=200), open_model("baseline:char-ngram"), sample)
+@of_both
+def test_shared_characters_do_not_answer_the_question(name):
+    result = evaluate_task(
+        PairwiseSTS(resamples=200), open_model("baseline:char-ngram"), read_benchmark(name)
+    )
     assert result.metrics["spearman"].high < 0.4
+    assert result.metrics["spearman"].value > 0  # and their absence does not either
 
 
-def test_many_paraphrases_share_little_and_many_unrelated_ones_much():
-    overlap = open_model("baseline:char-ngram")
-    of_level = {}
-    for level in (1, 2, 5):
-        pairs = [
-            (d.turns[-1].text, c.text)
-            for d in DIALOGUES
-            for c in d.candidates
-            if c.intended == level
-        ]
-        of_level[level] = overlap.pair_scores(*zip(*pairs, strict=True), silent)
-    median = float(np.median(of_level[5]))
-    assert sum(np.maximum(of_level[1], of_level[2]) > median) >= 20
+@of_both
+def test_many_paraphrases_share_little_and_many_unrelated_ones_much(name):
+    targets, texts, levels = rows_of(name)
+    overlap = np.asarray(open_model("baseline:char-ngram").pair_scores(targets, texts, silent))
+    median = float(np.median(overlap[levels == 5]))
+    assert sum(np.maximum(overlap[levels == 1], overlap[levels == 2]) > median) >= 20
 
 
-def test_every_line_is_plain_json():
-    for line in (DATA / "benchmark.jsonl").read_text("utf-8").splitlines():
+@of_both
+def test_every_line_is_plain_json(name):
+    for line in (FOLDERS[name] / "benchmark.jsonl").read_text("utf-8").splitlines():
         assert set(json.loads(line)) >= {"item_id", "turns", "utterance", "score"}

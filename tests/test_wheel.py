@@ -73,6 +73,7 @@ def test_the_wheel_holds_every_module_and_the_sample(wheel):
         "giccs_app/studies/templates/tuples/README.md",
     } <= held
     assert {"giccs/data/benchmark.jsonl", "giccs/data/judgments.csv", "bws/py.typed"} <= held
+    assert {"giccs/data/en/benchmark.jsonl", "giccs/data/en/judgments.csv"} <= held
     installed_names = {name.split("/")[0] for name in held if ".dist-info" not in name}
     assert installed_names == {"bws", "giccs", "giccs_app", "mturk"}
 

@@ -45,7 +45,7 @@ def packaged_data() -> Iterator[PackagedData]:
     """Yield all data of the package.
 
     >>> [data.name for data in packaged_data() if data.kind == "sample"]
-    ['giccs-sample', 'csts-sample']
+    ['giccs-sample', 'giccs-sample-en', 'csts-sample']
     """
     from bws.textio import read_toml
     from giccs.recipes import NAMES, locate
@@ -55,6 +55,7 @@ def packaged_data() -> Iterator[PackagedData]:
     samples = resources.files("giccs.data")
     for name, folder, content in (
         ("giccs-sample", samples, "60 German dialogues: tuples, judgments, scores, benchmark"),
+        ("giccs-sample-en", samples / "en", "60 English dialogues, with the same files"),
         ("csts-sample", samples / "csts-sample", "Sentence pairs with conditions (C-STS)"),
     ):
         yield PackagedData(name, "sample", content, _files(folder))

@@ -9,20 +9,24 @@ if TYPE_CHECKING:
     from giccs.benchmark.files import (
         SAMPLE,
         SAMPLE_TERMS,
+        SAMPLES,
         Benchmark,
         check_benchmark,
         known_terms,
         read_benchmark,
+        sample_file,
         write_benchmark,
     )
 
 __all__ = [
     "SAMPLE",
+    "SAMPLES",
     "SAMPLE_TERMS",
     "Benchmark",
     "check_benchmark",
     "known_terms",
     "read_benchmark",
+    "sample_file",
     "write_benchmark",
 ]
 

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -37,17 +38,21 @@ from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 
 __all__ = [
     "SAMPLE",
+    "SAMPLES",
     "SAMPLE_TERMS",
     "Benchmark",
     "check_benchmark",
     "known_terms",
     "read_benchmark",
+    "sample_file",
     "write_benchmark",
 ]
 
 log = logging.getLogger(__name__)
 
 SAMPLE = "giccs-sample"
+SAMPLES: Mapping[str, str] = {SAMPLE: "", "giccs-sample-en": "en"}
+"""Name of a benchmark in the package -> its folder in `giccs.data`."""
 SAMPLE_TERMS = Terms(
     "cc-by-4.0",
     "https://creativecommons.org/licenses/by/4.0/",
@@ -86,7 +91,7 @@ class Benchmark:
     """Scored items; items of a dialogue share its turns."""
 
     name: str
-    """Its name: a path, a hub id, or ``giccs-sample``."""
+    """Its name: a path, a hub id, or a name in `SAMPLES`."""
     items: tuple[Item, ...]
     warnings: tuple[Problem, ...] = ()
     """Problems that do not prevent use."""
@@ -138,9 +143,10 @@ class Benchmark:
 def read_benchmark(data: Source) -> Benchmark:
     """Read and validate a benchmark; raise InputError with every problem.
 
-    `data` is ``giccs-sample``, a benchmark JSONL file (``-`` is standard input), a folder with the published
-    GiCCS release, or the hub id of a data set with either (``owner/name[@revision]``). A pandas or
-    Polars data frame, or a list of dicts, has the keys of the file as columns.
+    `data` is ``giccs-sample`` (German), ``giccs-sample-en`` (English), a benchmark JSONL file (``-`` is
+    standard input), a folder with the published GiCCS release, or the hub id of a data set with either
+    (``owner/name[@revision]``). A pandas or Polars data frame, or a list of dicts, has the keys of the file
+    as columns.
 
     >>> sample = read_benchmark("giccs-sample")
     >>> len(sample.items), len(sample.dialogue_ids)
@@ -162,8 +168,8 @@ def check_benchmark(data: Source) -> tuple[Benchmark, list[Problem]]:
         )
         return _parse_benchmark(rows, name, name)
     name = os.fspath(data)
-    if name == SAMPLE:
-        with resources.as_file(resources.files("giccs.data") / "benchmark.jsonl") as path:
+    if name in SAMPLES:
+        with sample_file(name, "benchmark.jsonl") as path:
             benchmark, problems = _parse_benchmark(json_rows(path), name, name)
             return replace(benchmark, terms=SAMPLE_TERMS), problems
     if Path(name).is_dir():
@@ -173,16 +179,26 @@ def check_benchmark(data: Source) -> tuple[Benchmark, list[Problem]]:
             from giccs.benchmark.hub import data_folder
 
             return _read_folder(data_folder(name), name)
-        if guess := suggestion(name, [SAMPLE]):
+        if guess := suggestion(name, SAMPLES):
             raise InputError(Problem(name, None, f"no such file{guess}"))
     return _parse_benchmark(json_rows(name, "benchmark"), display_name(name), name)
 
 
+def sample_file(name: str, file: str) -> AbstractContextManager[Path]:
+    """Give the path of a file of a benchmark in the package.
+
+    >>> with sample_file("giccs-sample-en", "judgments.csv") as path:
+    ...     path.name
+    'judgments.csv'
+    """
+    return resources.as_file(resources.files("giccs.data").joinpath(SAMPLES[name], file))
+
+
 def known_terms(benchmark: Benchmark) -> Terms:
-    """Return licence and annotators, if known; a copy of giccs-sample has those of giccs-sample."""
+    """Return licence and annotators, if known; a copy of a sample has those of the sample."""
     if benchmark.terms != UNKNOWN_TERMS:
         return benchmark.terms
-    is_sample = benchmark.fingerprint == read_benchmark(SAMPLE).fingerprint
+    is_sample = any(benchmark.fingerprint == read_benchmark(name).fingerprint for name in SAMPLES)
     return SAMPLE_TERMS if is_sample else UNKNOWN_TERMS
 
 

@@ -56,8 +56,8 @@ def card(
 ) -> None:
     """Write a dataset card, the data as Parquet and Croissant metadata: a folder for the hub.
 
-    DATA is a benchmark JSONL file, a hub id, or giccs-sample. The GiCCS release itself is rejected, because
-    its licence does not permit the distribution of modified versions.
+    DATA is a benchmark JSONL file, a hub id, giccs-sample or giccs-sample-en. The GiCCS release itself is
+    rejected, because its licence does not permit the distribution of modified versions.
 
     The card contains the statistics of the paper's Tables 1 to 3 and Figure 1, each with the command that
     prints it. Keys missing from card.toml are "not stated" in the card, with a warning.

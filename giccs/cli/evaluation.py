@@ -113,7 +113,7 @@ def _check_models(
 @click.option(
     "--judgments",
     metavar="FILE",
-    help="The judgments behind the scores; adds the noise ceiling.  [default: those of giccs-sample]",
+    help="The judgments behind the scores; adds the noise ceiling.  [default: those of the sample]",
 )
 @merge_variants_option
 @click_option(TaskOptions, "seed")

@@ -63,7 +63,8 @@ def expert(
 ) -> None:
     """Ask an expert whether each similarity is above or below 0.5, and compare with the scores.
 
-    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, giccs-sample or
+    giccs-sample-en.
 
     In the column judgment, the expert enters higher, > 0.5 or höher; or lower, < 0.5 or niedriger. Empty
     cells count as open. Items with a score of exactly 0.5 are counted separately.

@@ -15,7 +15,10 @@ __all__ = [
     "set_offline_mode",
 ]
 
-DATA_HELP = "A benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample."
+DATA_HELP = (
+    "A benchmark JSONL file, a folder with the GiCCS release, a hub id, giccs-sample or "
+    "giccs-sample-en."
+)
 
 
 class _HiddenAlias(click.Option):

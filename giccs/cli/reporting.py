@@ -101,7 +101,7 @@ model_name_option = option(
     "--judgments",
     metavar="FILE",
     help="The judgments behind the scores; adds the noise ceiling, and intervals of correlations over "
-    "dialogues and annotators.  [default: those of giccs-sample, for the noise ceiling]",
+    "dialogues and annotators.  [default: those of the sample, for the noise ceiling]",
 )
 @merge_variants_option
 @click.option(
@@ -392,22 +392,23 @@ def _load_judgments(
     merge_variants: bool,
     data: str | None,
 ) -> tuple[Judgments, Benchmark] | None:
-    """Return the judgments, or those of giccs-sample, and the benchmark of the pairwise results."""
-    from giccs.benchmark import SAMPLE, read_benchmark
+    """Return the judgments, or those of the only sample, and the benchmark of the pairwise results."""
+    from giccs.benchmark import SAMPLES, read_benchmark
     from giccs.measures.ceiling import load_judgments
     from giccs.measures.results import data_of
 
     names = list(dict.fromkeys(map(data_of, pairwise)))
-    if not judgments and SAMPLE not in names:
+    samples = [name for name in names if name in SAMPLES]
+    if not judgments and len(samples) != 1:
         return None
     if not pairwise:
         raise click.UsageError("--judgments: no pairwise results for which to compute a ceiling")
-    benchmark = read_benchmark((data or _single_name(names)) if judgments else SAMPLE)
+    benchmark = read_benchmark((data or _single_name(names)) if judgments else samples[0])
     if all(result.signature.get("data") != benchmark.fingerprint for result in pairwise):
         message = "its content differs from the data of the pairwise results"
         if judgments:
             raise InputError(Problem(benchmark.name, None, message))
-        return None  # A part of giccs-sample, from --limit.
+        return None  # A part of the sample, from --limit.
     score_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
     if score_judgments and judgments:
         report_judgments(console, score_judgments, judgments)

@@ -90,9 +90,9 @@ def stats(
 ) -> None:
     """Describe the dialogues as in the paper's Table 2, and the scores as in its Figure 1.
 
-    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample; or a JSONL
-    file of dialogues, which have no scores. A dialogue counts once, without candidates. Lemmas are those of
-    the stated language of the data, or of --language.
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, giccs-sample or
+    giccs-sample-en; or a JSONL file of dialogues, which have no scores. A dialogue counts once, without
+    candidates. Lemmas are those of the stated language of the data, or of --language.
     """
     columns = _parse_columns(by)
     _require_packages("stats")

@@ -22,7 +22,8 @@ __all__ = ["validate"]
 def validate(ctx: click.Context, console: Console, data: str) -> None:
     """Validate a benchmark and report every problem with file and line.
 
-    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, or giccs-sample.
+    DATA is a benchmark JSONL file, a folder with the GiCCS release, a hub id, giccs-sample or
+    giccs-sample-en.
 
     Warnings do not change the exit code: unknown keys, scores that are all equal, an utterance that is the
     target utterance.

@@ -40,10 +40,10 @@ class PairwiseSTSEvaluator(SentenceEvaluator):
     the reason is logged as a warning. Intervals are not computed during training.
 
     data: a benchmark of `giccs.load_benchmark`, or what it reads. judgments: those behind its scores, for the
-    noise ceiling; only those of giccs-sample are known. history: ``without`` or ``with`` the turns before the
-    last. name: prefix of the metrics and part of the name of the CSV file. write_csv: append a row to
-    ``pairwise_sts_evaluation_NAME_results.csv`` in the output folder of the training. Raises InputError for
-    invalid data, and for judgments of other scores; ValueError for an unknown history.
+    noise ceiling; only those of giccs-sample and giccs-sample-en are known. history: ``without`` or ``with``
+    the turns before the last. name: prefix of the metrics and part of the name of the CSV file. write_csv:
+    append a row to ``pairwise_sts_evaluation_NAME_results.csv`` in the output folder of the training. Raises
+    InputError for invalid data, and for judgments of other scores; ValueError for an unknown history.
 
     >>> from sentence_transformers import SentenceTransformer
     >>> from sentence_transformers.sentence_transformer.modules import BoW

@@ -19,7 +19,6 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring.choice import MAX_STDERR_ITEMS
 from bws.textio import read_text, write_atomic
-from giccs.benchmark import SAMPLE, Benchmark
+from giccs.benchmark import SAMPLES, Benchmark, sample_file
 from giccs.measures.judged_items import (
     ACROSS_DIALOGUES_REMARK,
     ROUNDING,
@@ -100,7 +99,7 @@ def load_judgments(
     *,
     merge_variants: bool = False,
 ) -> Judgments | None:
-    """Return the judgments in a file of any format; without a file those of giccs-sample, or None.
+    """Return the judgments in a file of any format; without a file those of a sample, or None.
 
     merge_variants: as in `bws.read_judgments`, with the same value as for the scores.
 
@@ -112,9 +111,9 @@ def load_judgments(
     """
     if path is not None:
         return read_judgments(path, merge_variants=merge_variants)
-    if benchmark.name != SAMPLE:
+    if benchmark.name not in SAMPLES:
         return None
-    with resources.as_file(resources.files("giccs.data") / "judgments.csv") as sample_path:
+    with sample_file(benchmark.name, "judgments.csv") as sample_path:
         return read_judgments(sample_path)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from bws.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
 from bws.textio import csv_text
-from giccs.benchmark import SAMPLE
+from giccs.benchmark import SAMPLES
 from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
 from giccs.measures.formatting import (
     SELECTED_REMARK,
@@ -137,7 +137,7 @@ class PublishedComparison:
             numbers = f"on {name}; published on {self.recipe.data}"
             if not data_lines[0].same_data:
                 hint = (
-                    "" if name == SAMPLE else f", unless {name} is a copy (then use --data {name})"
+                    "" if name in SAMPLES else f", unless {name} is a copy (then use --data {name})"
                 )
                 yield f"{numbers}: different items{hint}; not a reproduction."
             elif any(line.verdict == "other items" for line in data_lines):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from giccs.benchmark import read_benchmark
+from giccs.benchmark import SAMPLES, read_benchmark
 from giccs.csts.task_data import read_task_data
 from giccs.evaluation.recipe import read_recipe
 from giccs_app.cli import main
@@ -31,22 +31,25 @@ def test_everything_is_listed():
     listed = json.loads(data("list", "--json").stdout)["data"]
     kinds = {kind: [entry["name"] for entry in listed if entry["kind"] == kind]
              for kind in ("sample", "recipe", "settings")}  # fmt: skip
-    assert kinds["sample"] == ["giccs-sample", "csts-sample"]
+    assert kinds["sample"] == ["giccs-sample", "giccs-sample-en", "csts-sample"]
     assert kinds["recipe"] == RECIPES
     assert {"hits-tuples", "hits-conditions", "hits-verification"} <= {*kinds["settings"]}
     table = data("list").stdout
     assert all(f"\n{entry['name']} " in table for entry in listed)
     assert "60 German dialogues" in table
+    assert "60 English dialogues" in table
     assert max(map(len, table.splitlines())) <= 100
 
 
 def test_copies_of_samples_are_the_samples(tmp_path):
-    assert data("copy", "giccs-sample", tmp_path).exit_code == 0
-    copied = read_benchmark(tmp_path / "giccs-sample" / "benchmark.jsonl")
-    assert copied.fingerprint == read_benchmark("giccs-sample").fingerprint
-    original = ROOT / "giccs" / "data"
-    for file in original.glob("*.[cjm]*"):
-        assert (tmp_path / "giccs-sample" / file.name).read_bytes() == file.read_bytes()
+    for name, folder in SAMPLES.items():
+        assert data("copy", name, tmp_path).exit_code == 0
+        copied = read_benchmark(tmp_path / name / "benchmark.jsonl")
+        assert copied.fingerprint == read_benchmark(name).fingerprint
+        originals = {file.name: file for file in (ROOT / "giccs" / "data" / folder).glob("*.[!p]*")}
+        assert {file.name for file in (tmp_path / name).iterdir()} == originals.keys()
+        for name_of_file, original in originals.items():
+            assert (tmp_path / name / name_of_file).read_bytes() == original.read_bytes()
     assert data("copy", "csts-sample", tmp_path / "pairs").exit_code == 0
     copied = read_task_data(tmp_path / "pairs")
     assert copied.fingerprint == read_task_data("csts-sample").fingerprint
@@ -75,5 +78,8 @@ def test_a_copy_overwrites_nothing(tmp_path, monkeypatch):
 def test_a_misspelt_name_gets_a_suggestion(name, guess):
     result = data("copy", name)
     assert result.exit_code == 2
-    assert f"no data '{name}'; expected one of giccs-sample, csts-sample, " in result.stderr
+    assert (
+        f"no data '{name}'; expected one of giccs-sample, giccs-sample-en, csts-sample, "
+        in result.stderr
+    )
     assert (f"did you mean '{guess}'?" in result.stderr) == bool(guess)

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score
 from bws.simulation import is_simulated
-from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
+from giccs.benchmark import SAMPLE, SAMPLES, Benchmark, read_benchmark, sample_file
 from giccs.benchmark.items import Turn
 from giccs.measures.results import Store
 from giccs.tasks import open_tasks, result_kind, task_names
@@ -96,7 +95,7 @@ class Study:
         """Whether the scores are known to come from simulated annotators."""
         annotators = () if self.judgments is None else self.judgments.annotators
         simulated = len(annotators) > 0 and all(map(is_simulated, annotators))
-        return simulated or self.benchmark.name == SAMPLE
+        return simulated or self.benchmark.name in SAMPLES
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:
@@ -118,7 +117,7 @@ def load(
     ledger: str | None = None,
     notes: str | None = None,
 ) -> Study:
-    """Read a study; giccs-sample includes its judgments. The files ledger and notes are read by pages.
+    """Read a study; the packaged samples include judgments. The files ledger and notes are read by pages.
 
     Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are
     skipped and reported in `Study.problems`.
@@ -221,9 +220,9 @@ def _state(path: str) -> str:
 def _judgments(data: str, path: str | None) -> Judgments | None:
     if path is not None:
         return under_pseudonyms(read_judgments(path, on_invalid="skip"))[0]
-    if data != SAMPLE:
+    if data not in SAMPLES:
         return None
-    with resources.as_file(resources.files("giccs.data") / "judgments.csv") as file:
+    with sample_file(data, "judgments.csv") as file:
         return read_judgments(file)
 
 

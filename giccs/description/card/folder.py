@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bws.problems import InputError, Problem
 from bws.simulation import is_simulated
 from bws.textio import write_atomic
-from giccs.benchmark import SAMPLE, Benchmark, known_terms
+from giccs.benchmark import SAMPLES, Benchmark, known_terms
 from giccs.benchmark.languages import base_language, required_language
 from giccs.description.card.croissant import croissant
 from giccs.description.card.facts import (
@@ -102,7 +102,7 @@ def check_not_the_release(data: str) -> None:
     from giccs.benchmark.hub import data_folder
     from giccs.benchmark.release import is_release
 
-    if data == SAMPLE or Path(data).is_file() or data == "-":
+    if data in SAMPLES or Path(data).is_file() or data == "-":
         return
     folder = Path(data) if Path(data).is_dir() else data_folder(data)
     if is_release(folder):

@@ -116,6 +116,9 @@ def test_the_sample_is_known_to_be_simulated_and_others_are_by_their_annotators(
     benchmark, tmp_path
 ):
     assert load().is_simulated
+    english = load("giccs-sample-en")
+    assert english.is_simulated
+    assert len(english.judgments) == 3000
     assert not load(benchmark, judgments_file(tmp_path, JUDGED)).is_simulated
     simulated = re.sub(r",w(?=\d)", ",simulated-", JUDGED)
     assert load(benchmark, judgments_file(tmp_path, simulated)).is_simulated

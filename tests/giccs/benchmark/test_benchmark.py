@@ -73,6 +73,9 @@ def test_fingerprints_of_earlier_versions_stand():
     assert read_benchmark("giccs-sample").fingerprint == (
         "39a74eba180a554ac787e612cf5f3c676f2f7810ad88a702b63e8d2befaa10a8"
     )
+    assert read_benchmark("giccs-sample-en").fingerprint == (
+        "c13c0ecd103ba388b50b920412e4aeb3582203110d75e5254bd6da65fffe65a5"
+    )
 
 
 def test_items_of_a_dialogue_share_the_source_s_label(tmp_path):

@@ -197,6 +197,16 @@ def test_a_part_of_the_sample_has_a_ceiling_of_its_own(tmp_path):
     assert later.stdout.strip() == part.stdout.strip()  # the ceiling is stored with the results
 
 
+def test_the_ceilings_of_two_samples_are_not_confused(tmp_path):
+    for data in ("giccs-sample", "giccs-sample-en"):
+        done = giccs("giccs-eval", "baseline:chance", "--data", data, "-o", "r", cwd=tmp_path)
+        assert "noise ceiling" in done.stdout
+    report = giccs("giccs-report", "r", cwd=tmp_path)
+    assert report.returncode == 0
+    assert "noise ceiling" not in report.stdout
+    assert "2 data sets have a stored noise ceiling" in report.stderr
+
+
 @pytest.fixture
 def own_study(tmp_path):
     """A benchmark of another name than giccs-sample, and the judgments behind its scores."""

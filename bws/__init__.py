@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         write_tuples,
     )
     from bws.metadata import Metadata, read_metadata
+    from bws.model_verdict import verdict
     from bws.power_analysis import power
     from bws.problems import InputError, Problem
     from bws.records import Judgment, Judgments, Scores, Tuples
@@ -72,6 +73,7 @@ __all__ = [
     "simulate",
     "stopping",
     "utilities",
+    "verdict",
     "write_judgments",
     "write_scores",
     "write_tuples",
@@ -93,6 +95,7 @@ _EXPORTS = {
         "write_tuples",
     ),
     "metadata": ("Metadata", "read_metadata"),
+    "model_verdict": ("verdict",),
     "power_analysis": ("power",),
     "problems": ("InputError", "Problem"),
     "records": ("Judgment", "Judgments", "Scores", "Tuples"),

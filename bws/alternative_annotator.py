@@ -168,17 +168,8 @@ class AlternativeAnnotatorTest:
             ]
             for each in self.comparisons
         ]
-        advantage = self.advantage
-        text = f"{advantage.value:.3f} [{advantage.low:.3f}, {advantage.high:.3f}]"
-        if math.isnan(advantage.low):
-            text = f"{advantage.value:.3f}"
-        lines = [] if math.isnan(advantage.value) else [f"mean advantage probability: {text}"]
-        return ResultTable(
-            columns,
-            rows,
-            [*lines, *self.notes],
-            "Alternative annotator test (Calderon et al. 2025)",
-        )
+        title = "Alternative annotator test (Calderon et al. 2025)"
+        return ResultTable(columns, rows, self.notes, title)
 
 
 def wins(common: CommonTuples) -> Wins:

@@ -89,6 +89,11 @@ class PositionEffect:
     p: float = float("nan")
     """Two-sided p-value of no effect (score test), multiplied by the number of tests, at most 1."""
 
+    @property
+    def value(self) -> float:
+        """The log odds, for tables of estimates."""
+        return self.log_odds
+
 
 @dataclass(frozen=True, slots=True)
 class PositionEffects:

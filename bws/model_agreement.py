@@ -94,10 +94,15 @@ class AgreementWithPeople:
             "spearman": "scores, Spearman's rho",
         }
         rows: list[list[Cell]] = [
-            [names[name], each.people, each.model, each.difference, each.chance]
+            [names[name], _cell(each.people), each.model, each.difference, each.chance]
             for name, each in (self.answers | self.scores).items()
         ]
         return ResultTable(columns, rows, self.notes, "Agreement with people", "–")
+
+
+def _cell(estimate: Estimate) -> Cell:
+    """Return a value without limits if it has no interval."""
+    return estimate.value if math.isnan(estimate.low) else estimate
 
 
 def agreement_with_people(common: CommonTuples) -> AgreementWithPeople:

@@ -88,23 +88,22 @@ class ModelAudit:
             "notes": list(self.notes),
         }
 
-    def result_tables(self) -> list[ResultTable]:
-        """Return the shares of answers per position, and the consistency."""
-        best_worst = [
-            Column("best", "best", ".3f", align="right"),
-            Column("worst", "worst", ".3f", align="right"),
-        ]
-        places: list[list[Cell]] = [
+    def position_table(self) -> ResultTable:
+        """Return the shares of the answers at each position."""
+        rows: list[list[Cell]] = [
             [f"shown {number} of {self.k}", each.best, each.worst, 1 / self.k]
             for number, each in enumerate(self.positions, start=1)
         ]
-        positions = ResultTable(
-            [Column("position", "position"), *best_worst, Column("chance", "chance", ".3f")],
-            places,
-            [] if places else ["no shares of positions: the order of the items is unknown"],
-            "Answers per position",
-            "–",
-        )
+        columns = [
+            Column("position", "position"),
+            *_best_and_worst(),
+            Column("chance", "chance", ".3f", align="right"),
+        ]
+        notes = [] if rows else ["no shares of positions: the order of the items is unknown"]
+        return ResultTable(columns, rows, notes, "Answers of the model per position", "–")
+
+    def consistency_table(self) -> ResultTable:
+        """Return the shares of equal answers of the model, and of random answers."""
         rows: list[list[Cell]] = [
             [
                 COMPARED_CALLS[name],
@@ -112,17 +111,20 @@ class ModelAudit:
             ]
             for name, each in self.consistency.items()
         ]
-        chance: list[Cell] = ["chance", None, None, 1 / self.k, 1 / self.k]
+        chance = (1 / self.k, 1 / self.k, 1 / (self.k * (self.k - 1)))
+        rows.append(["chance", None, None, *chance])
         columns = [
             Column("compared_with", "same answer in"),
             Column("pairs", "pairs", align="right"),
             Column("tuples", "tuples", align="right"),
-            *best_worst,
-            Column("joint", "best and worst", ".3f", align="right"),
+            *_best_and_worst(),
+            Column("joint", "both", ".3f", align="right"),
         ]
-        rows.append([*chance, 1 / (self.k * (self.k - 1))])
-        consistency = ResultTable(columns, rows, self.notes, "Consistency of the model", "–")
-        return [positions, consistency]
+        return ResultTable(columns, rows, self.notes, "Consistency of the model", "–")
+
+
+def _best_and_worst() -> list[Column]:
+    return [Column(name, name, ".3f", align="right") for name in ("best", "worst")]
 
 
 def model_audit(judgments: Judgments) -> ModelAudit:

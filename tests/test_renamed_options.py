@@ -22,6 +22,7 @@ FORMER_NAMES = {
     "bws-reliability": {"--part": "--column"},
     "bws-score": {"--part": "--column", "--model-interval": "--intervals"},
     "bws-stop": {"--part": "--column"},
+    "bws-verdict": {"--part": "--column"},
     "giccs-csts pairs": {
         "--iou-at-most": "--max-iou",
         "--distance-at-least": "--min-distance",

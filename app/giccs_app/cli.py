@@ -28,6 +28,7 @@ STAGES = {
         "score": ("bws.cli:score", "Compute scores of items from judgments"),
         "reliability": ("bws.cli:reliability", "Split-half reliability of the scores"),
         "agreement": ("bws.cli:agreement", "Agreement of the annotators"),
+        "verdict": ("bws.cli:verdict", "Decide whether language models may replace annotators"),
     },
     "Build a benchmark": {
         "build": ("giccs.cli.building:build", "Join dialogues and scores into a benchmark"),

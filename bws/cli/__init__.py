@@ -1,4 +1,5 @@
-"""bws-make-tuples, bws-simulate, bws-score, bws-reliability, bws-agreement, bws-next and bws-stop.
+"""bws-make-tuples, bws-simulate, bws-score, bws-reliability, bws-agreement, bws-verdict, bws-next and
+bws-stop.
 
 Heavy modules are imported only when a command runs, so that --help is fast.
 """
@@ -11,5 +12,15 @@ from bws.cli.consistency import agreement, reliability  # noqa: E402
 from bws.cli.designs import make_tuples, simulate  # noqa: E402
 from bws.cli.rounds import next_round, stop  # noqa: E402
 from bws.cli.scores import score  # noqa: E402
+from bws.cli.verdicts import verdict  # noqa: E402
 
-__all__ = ["agreement", "make_tuples", "next_round", "reliability", "score", "simulate", "stop"]
+__all__ = [
+    "agreement",
+    "make_tuples",
+    "next_round",
+    "reliability",
+    "score",
+    "simulate",
+    "stop",
+    "verdict",
+]

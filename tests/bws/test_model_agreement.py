@@ -194,7 +194,7 @@ def test_a_model_without_repeated_calls_has_no_consistency_and_the_reasons():
     assert unknown.positions == ()
     assert unknown.notes[0] == "another order: the order of the items is unknown"
     assert unknown.consistency["prompts"].pairs > 0
-    assert "the order of the items is unknown" in str(unknown.result_tables()[0])
+    assert "the order of the items is unknown" in str(unknown.position_table())
 
 
 def test_a_model_with_the_same_answers_has_an_interval_below_one():

@@ -1,0 +1,76 @@
+"""bws-verdict: whether language models may replace annotators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bws.cli.options import (
+    answer_tables,
+    arguments,
+    judgments_from,
+    judgments_options,
+    option,
+    plain_table_options,
+)
+from bws.command import Console, command
+from bws.options import Number
+
+if TYPE_CHECKING:
+    from bws.files import OnInvalid
+    from bws.tables import TableStyle
+
+__all__ = ["verdict"]
+
+
+@command(
+    "bws-verdict",
+    example="""
+    bws-verdict judgments.csv --models model-judgments.csv
+    bws-verdict judgments.csv --models small.csv --models large.csv --epsilon 0.15
+    bws-verdict judgments.csv --models model-judgments.csv --json > verdict.json
+    """,
+)
+@judgments_options
+@option(
+    "--models",
+    "Judgments of language models, as written by bws-judge (annotator model:NAME@REVISION). Can be repeated.",
+    multiple=True, required=True, metavar="FILE",
+)  # fmt: skip
+@option(
+    "--epsilon",
+    "Margin for the lower cost of a model: 0.1 for crowd workers, 0.15 for skilled annotators, 0.2 for "
+    "experts.",
+    type=Number(0, 1, max_open=True), default=0.1, metavar="E",
+)  # fmt: skip
+@plain_table_options(
+    "Format of the tables; csv has the verdicts, with --columns those of another table."
+)
+def verdict(
+    console: Console,
+    judgments: str,
+    form: str,
+    on_invalid: OnInvalid,
+    parts: Mapping[str, str],
+    merge_variants: bool,
+    models: Sequence[str],
+    epsilon: float,
+    style: TableStyle,
+) -> None:
+    """Decide whether language models may replace annotators, from their judgments and those of people.
+
+    JUDGMENTS are those of people. The verdict is that of the alternative annotator test. The tables below
+    it are the evidence: comparisons with each annotator, agreement with people, position bias and
+    consistency of each model, and the report on annotators.
+    """
+    from bws.model_verdict import verdict as decide
+
+    people = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    judged = [
+        judgments_from(console, path, "auto", on_invalid, {}, merge_variants) for path in models
+    ]
+    with arguments():
+        result = decide(people, judged, epsilon=epsilon)
+    is_short = style.form == "csv" and not style.columns
+    tables = [result.result_table()] if is_short else result.result_tables()
+    answer_tables(console, tables, style, result.document())

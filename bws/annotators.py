@@ -331,9 +331,6 @@ def _statistics(
     compliance, seconds = _compliance(judgments, others), _median_seconds(judgments)
     best_at, same_answer = _position_shares(judgments)
     has_scale = scales.is_defined & ~np.isnan(scales.stderr)
-    by_model = np.flatnonzero(judgments.by_model)
-    calls = judgments.annotator_of[by_model].astype(np.int64) * len(judgments.tuples)
-    is_repeated = len(np.unique(calls + judgments.tuple_of[by_model])) < len(by_model)
     return [
         Annotator(
             str(ids[a]),
@@ -341,7 +338,7 @@ def _statistics(
             float(compliance[a]),
             float(seconds[a]),
             tuple(best_at[a].tolist()),
-            math.nan if is_repeated else _uniformity_p(best_at[a] * counts[a]),
+            math.nan if judgments.has_repeated_calls else _uniformity_p(best_at[a] * counts[a]),
             float(same_answer[a]),
             float(scales.value[a]) if has_scale[a] else math.nan,
             float(scales.stderr[a]) if has_scale[a] else math.nan,
@@ -611,7 +608,7 @@ def _position_effects(
     answers = (_stage(position, offset, best_order), _stage(position, -offset, worst_order))
     single_label = np.zeros(len(annotator_of), dtype=np.int64)
     overall_effects = [
-        _estimate_effects([stage], single_label, 1, n_tests=2)[0] for stage in answers
+        _estimate_effects([stage], single_label, 1, 2, cluster_of)[0] for stage in answers
     ]
     has_enough = np.bincount(annotator_of, minlength=n_annotators + 1)[:n_annotators] >= 5 * k
     n_tests = 2 * int(np.count_nonzero(has_enough))

@@ -41,6 +41,10 @@ Floats = NDArray[np.float64]
 BOUNDS = {"alpha": (-math.inf, 1.0), "observed": (0.0, 1.0), "strong": (0.0, 100.0)}
 """The smallest and the largest value of each measure."""
 INTERVAL_DECIMALS = 12
+REPEATED_CALLS_NOTE = (
+    "judgments of one language model of the same tuple are compared like those of different annotators: "
+    "this is its consistency, not agreement"
+)
 Measures = dict[str, dict[str, Floats]]
 """A measure (alpha, observed, strong), then an answer (both, best, worst, joint), to (...,) values."""
 ANSWERS = ("both", "best", "worst", "joint")
@@ -218,7 +222,8 @@ def agreement(
         _measure_group(values, subset, strong, intervals)
         for values, subset in breakdown(judgments, by)
     ]
-    groups[0] = replace(groups[0], notes=(*adaptive_notes, *groups[0].notes))
+    notes = [*adaptive_notes, *([REPEATED_CALLS_NOTE] if judgments.has_repeated_calls else [])]
+    groups[0] = replace(groups[0], notes=(*notes, *groups[0].notes))
     settings = {
         "alpha": "nominal, answers are places in the tuple as written",
         "strong": strong,

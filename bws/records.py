@@ -194,6 +194,13 @@ class Judgments(HasFrame):
         by_model: NDArray[np.bool_] = is_model_name[self.annotator_of]
         return by_model
 
+    @cached_property
+    def has_repeated_calls(self) -> bool:
+        """Whether a language model judged a tuple several times."""
+        rows = np.flatnonzero(self.by_model)
+        calls = self.annotator_of[rows].astype(np.int64) * len(self.tuples) + self.tuple_of[rows]
+        return len(np.unique(calls)) < len(rows)
+
     def check_one_kind(self) -> None:
         """Raise InputError if people and language models are mixed."""
         n_by_models = int(np.count_nonzero(self.by_model))

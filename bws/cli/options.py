@@ -300,9 +300,12 @@ def judgments_from(
         judgments = read_judgments(
             path, form, on_invalid=on_invalid, parts=parts, merge_variants=merge_variants
         )
+    annotators = "annotators"
+    if len(judgments) and judgments.by_model.all():
+        annotators = "language models"
     console.note(
         f"{judgments.source}: {len(judgments)} judgments of {len(judgments.tuples)} tuples, "
-        f"{len(judgments.tuples.items)} items, {len(judgments.annotators)} annotators"
+        f"{len(judgments.tuples.items)} items, {len(judgments.annotators)} {annotators}"
     )
     report_judgments(console, judgments, path)
     return judgments

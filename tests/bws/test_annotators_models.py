@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bws.annotators import annotator_report
+from bws.chance_agreement import agreement
 
 from .model_judgments import as_model, study, together
 
@@ -94,3 +95,9 @@ def test_a_file_of_models_alone_names_them():
     assert [row.annotator for row in report.annotators] == ["model:m@1"]
     assert np.isnan(report.annotators[0].compliance)
     assert report.positions.best.low > 0
+    width = report.positions.best.high - report.positions.best.low
+    own = report.annotators[0].positions.best
+    assert width == pytest.approx(own.high - own.low, rel=0.2)
+    note = "judgments of one language model of the same tuple are compared like those of different"
+    assert note in agreement(model).groups[0].notes[0]
+    assert not agreement(study(0.6)[0]).groups[0].notes

@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bws.files import read_judgments
+from bws.model_annotators import is_model
 from bws.problems import InputError, Problem
 from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples, normal_id
@@ -230,7 +231,7 @@ def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:
     """Replace names that are not pseudonyms by numbers; return the judgments and the number of replacements.
 
     ``annotator n`` is the n-th annotator in the order of first judgments. The names can be looked up in the
-    file but are not shown on the screen.
+    file but are not shown on the screen. Names of language models are no personal data and remain.
     """
     first = np.full(len(judgments.annotators), len(judgments), dtype=np.int64)
     named_rows = np.flatnonzero(judgments.annotator_of >= 0)
@@ -238,7 +239,9 @@ def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:
     order = np.argsort(np.argsort(first, kind="stable"))
     names = judgments.annotators.tolist()
     displayed = [
-        name if PSEUDONYM.fullmatch(name) or is_simulated(name) else f"annotator {order[a] + 1}"
+        name
+        if PSEUDONYM.fullmatch(name) or is_simulated(name) or is_model(name)
+        else f"annotator {order[a] + 1}"
         for a, name in enumerate(names)
     ]
     n_numbered = sum(name.startswith("annotator ") for name in displayed)

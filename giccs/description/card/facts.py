@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bws.model_annotators import model_name
 from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark
 from giccs.measures.formatting import few_clusters_note, other_reasons
@@ -106,10 +107,13 @@ def how_judged(judgments: Judgments, benchmark: Benchmark) -> str:
         quantity = QUANTITIES[judged.scale]
         score = MODEL_SCORE.format(quantity=quantity, method=judged.method, scale=judged.scale)
     tuples = len(np.unique(judgments.tuple_of))
-    people = len(judgments.annotators)
+    annotators = f"{len(judgments.annotators)} annotators"
+    if judgments.by_model.all():
+        names = ", ".join(map(model_name, judgments.annotators))
+        annotators = f"language models, not people: {names}"
     judgment_text = (
         f"{len(judgments)} best-worst judgments of {tuples} tuples of {judgments.tuples.k} utterances, by "
-        f"{people} annotators. {score}"
+        f"{annotators}. {score}"
     )
     if judgments.is_adaptive:
         judgment_text += " The study was adaptive: tuples were chosen from earlier judgments."

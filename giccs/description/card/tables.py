@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bws.files.soft_targets import SoftTargets
+from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.benchmark import Benchmark
@@ -45,7 +46,9 @@ JUDGMENT_COLUMNS = {
     "item": "an utterance of the tuple",
     "best": "the utterance judged most similar to the last turn",
     "worst": "the utterance judged least similar",
-    "annotator": "pseudonym of the annotator",
+    "annotator": "pseudonym of the annotator, or model:NAME@REVISION for a language model",
+    "prompt": "prompt of a language model",
+    "run": "number of a language model's judgment among those of a tuple with one prompt",
     "round": "round of the tuple in a study in rounds",
     "purpose": "purpose of the tuple in its round: warmup, adaptive (chosen from earlier judgments) or audit",
     "shown": "the utterances in display order, separated by semicolons",
@@ -156,7 +159,8 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
         "worst": tuples.items[judgments.worst_item],
         "annotator": np.append(judgments.annotators, "")[judgments.annotator_of],  # -1: none
     }
-    columns |= {name: judgments.columns[name] for name in ROUNDS if name in judgments.columns}
+    further = [*RUN_COLUMNS, *ROUNDS]
+    columns |= {name: judgments.columns[name] for name in further if name in judgments.columns}
     if judgments.shown is not None:
         order = tuples.items[np.take_along_axis(members, judgments.shown.astype(np.intp), axis=1)]
         columns["shown"] = np.array([";".join(row) for row in order], dtype=object)
@@ -168,8 +172,9 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
 
 
 def _check_pseudonyms(judgments: Judgments) -> None:
+    people = [name for name in judgments.annotators if not is_model(name)]
     for kind, form in WORKER_IDS.items():
-        worker_ids = [name for name in judgments.annotators if form.fullmatch(name)]
+        worker_ids = [name for name in people if form.fullmatch(name)]
         if worker_ids:
             message = (
                 f"{len(worker_ids)} of {len(judgments.annotators)} annotator ids look like {kind}; "

@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -21,6 +22,7 @@ from bws.files.soft_targets import soft_targets
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.card import card
+from giccs.description.card.facts import how_judged
 from giccs.description.card.stated import QUESTIONS, Stated, read_stated, template
 from giccs.description.card.tables import items_table, judgments_table
 from giccs.measures.ceiling import load_judgments
@@ -445,6 +447,21 @@ def test_tables_hold_what_the_records_do():
         assert (row["best"], row["worst"], row["annotator"]) == (one.best, one.worst, one.annotator)
         assert row["shown"] == ";".join(one.items)
         assert {row["item1"], row["item2"], row["item3"]} == set(one.items)
+
+
+def test_judgments_of_language_models_are_named_as_such():
+    names = [f"model:m{n}@1" for n in range(len(JUDGMENTS.annotators))]
+    runs = {name: np.full(len(JUDGMENTS), "0", dtype=object) for name in ("prompt", "run")}
+    judgments = replace(
+        JUDGMENTS,
+        annotators=np.array(names, dtype=object),
+        columns={**JUDGMENTS.columns, **runs},
+    )
+    told = how_judged(judgments, SAMPLE)
+    assert "by language models, not people: m0@1, m1@1, m2@1, m3@1, m4@1." in told
+    table = judgments_table(judgments)
+    assert set(table.frame["annotator"]) == set(names)
+    assert {"prompt", "run"} < set(table.frame.columns)
 
 
 def test_a_call_that_asks_for_nothing_is_told_what_is_needed():

@@ -36,11 +36,11 @@ def state_of(path):
 
 
 def test_names_that_are_no_pseudonyms_are_numbered_as_they_appear():
-    judgments = said("ZOE", "w-00000000000000ab", "simulated-3", "A2XB81TEST")
+    judgments = said("ZOE", "w-00000000000000ab", "simulated-3", "A2XB81TEST", "model:m@1")
     shown, replaced = under_pseudonyms(judgments)
     assert replaced == 2
     assert [record.annotator for record in shown.records()] == [
-        "annotator 1", "w-00000000000000ab", "simulated-3", "annotator 4",
+        "annotator 1", "w-00000000000000ab", "simulated-3", "annotator 4", "model:m@1",
     ]  # fmt: skip
     assert next(record.annotator for record in judgments.records()) == "ZOE"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bws.file_kinds import BEST, WORST, first_of, numbered, remark
-from bws.files import mturk, potato
+from bws.files import label_studio, mturk, potato, qualtrics
 from bws.files.columns import quoted, series
 from bws.files.judgments import (
     OnInvalid,
@@ -106,6 +106,10 @@ def formats() -> dict[str, Format]:
 
 def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
     name = display_name(path)
+    if is_path(path) and form in ("auto", label_studio.FORMAT.name):
+        tasks = label_studio.read_tasks(path)
+        if tasks is not None:
+            return label_studio.rows(tasks, name)
     if form == potato.NAME or (form == "auto" and _is_json(path)):
         return potato.rows(path)
     table = table_of(text_bytes(read_bytes(path), name), name)
@@ -288,6 +292,8 @@ def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> 
 
 FORMATS = (
     mturk.FORMAT,
+    qualtrics.FORMAT,
+    label_studio.FORMAT,
     Format(  # Label Studio's export of SemRel, with answers A to D.
         "semrel",
         "pair1a, pair1b, pair2a, ..., best-pair, worst-pair",

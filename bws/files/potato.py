@@ -1,4 +1,9 @@
-"""Output of Potato: tuples with ``_bws_items`` and, per annotator, the selected positions."""
+"""Output of Potato: tuples with ``_bws_items`` and, per annotator, the selected positions.
+
+The positions are values of a scheme ``bws``, or labels of two schemes ``best`` and ``worst`` of type
+``radio``, as in the projects of ``mturk-hits export``. Source: Potato documentation, "Best-Worst Scaling",
+and output of potato-annotation 2.12.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ import numpy as np
 from bws.file_kinds import remark
 from bws.files.columns import series
 from bws.files.rows import Rows
+from bws.files.tuples import ROUND_COLUMNS, round_columns
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 
@@ -21,7 +27,17 @@ __all__ = ["NAME", "rows"]
 
 NAME = "potato"
 EXPECTED = "a folder with user_state.json files and the tuples' _bws_items, or one such file"
+ROLES = {"best", "worst"}
 LABELS = ("instance_id_to_label_to_value", "instance_id_to_labels")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tuple:
+    group: str
+    rounds: tuple[str, ...]
+    """Values of round, purpose and seed."""
+    items: dict[str, str]
+    """Position -> item, in display order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +58,7 @@ def rows(path: str | os.PathLike[str]) -> Rows:
     items under ``annotation`` in a file named after the annotator.
     """
     name = display_name(path)
-    tuples: dict[str, dict[str, str]] = {}
+    tuples: dict[str, _Tuple] = {}
     answers: list[_Answer] = []
     keys: list[str] = []
     for file in _files(path):
@@ -88,12 +104,14 @@ def _loaded(line: str) -> Any:
         return None
 
 
-def _take_tuple(value: Mapping[str, Any], tuples: dict[str, dict[str, str]]) -> None:
+def _take_tuple(value: Mapping[str, Any], tuples: dict[str, _Tuple]) -> None:
     items = value.get("_bws_items")
     if isinstance(items, list) and all(isinstance(item, dict) for item in items):
-        tuples[str(value.get("id"))] = {
-            str(item.get("position")): str(item.get("source_id")) for item in items
-        }
+        tuples[str(value.get("id"))] = _Tuple(
+            group=str(value.get("group") or ""),
+            rounds=tuple(str(value.get(name) or "") for name in ROUND_COLUMNS),
+            items={str(item.get("position")): str(item.get("source_id")) for item in items},
+        )
 
 
 def _answers(value: Mapping[str, Any], file: str, line: int) -> Iterator[_Answer]:
@@ -112,39 +130,59 @@ def _answers(value: Mapping[str, Any], file: str, line: int) -> Iterator[_Answer
 
 
 def _best_and_worst(annotation: Any) -> tuple[str, str] | None:
-    """Return (best, worst) of {schema: {best, worst}} or [[{schema, name}, value], ...]."""
-    if isinstance(annotation, list):
-        values_by_schema = {
-            label.get("name"): value
-            for label, value in (
-                pair for pair in annotation if isinstance(pair, list) and len(pair) == 2
-            )
-            if isinstance(label, dict)
-        }
-        annotation = {"": values_by_schema}
-    if not isinstance(annotation, dict):
-        return None
-    for schema in annotation.values():
-        if isinstance(schema, dict) and {"best", "worst"} & schema.keys():
-            return str(schema.get("best") or ""), str(schema.get("worst") or "")
+    """Return (best, worst) of {schema: {name: value}} or [[{schema, name}, value], ...].
+
+    Names of a scheme ``bws`` are best and worst; of radio schemes best and worst, they are positions.
+
+    >>> _best_and_worst({"bws": {"best": "A", "worst": "C"}})
+    ('A', 'C')
+    >>> _best_and_worst([[{"schema": "best", "name": "B"}, "B"], [{"schema": "worst", "name": "A"}, "A"]])
+    ('B', 'A')
+    """
+    schemas = _schemas(annotation)
+    if ROLES & schemas.keys():
+        best, worst = (", ".join(schemas.get(role, {})) for role in ("best", "worst"))
+        return best, worst
+    for values in schemas.values():
+        if ROLES & values.keys():
+            return str(values.get("best") or ""), str(values.get("worst") or "")
     return None
 
 
-def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Answer]) -> Rows:
-    k = len(next(iter(tuples.values())))
+def _schemas(annotation: Any) -> dict[str, dict[str, Any]]:
+    """Return schema -> name -> value of both notations."""
+    if isinstance(annotation, dict):
+        return {name: value for name, value in annotation.items() if isinstance(value, dict)}
+    schemas: dict[str, dict[str, Any]] = {}
+    for pair in annotation if isinstance(annotation, list) else []:
+        if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], dict):
+            label, value = pair
+            schemas.setdefault(str(label.get("schema")), {})[str(label.get("name"))] = value
+    return schemas
+
+
+def _rows(name: str, tuples: Mapping[str, _Tuple], answers: list[_Answer]) -> Rows:
+    k = len(next(iter(tuples.values())).items)
     problems, right = [], []
     for answer in answers:
-        items = tuples.get(answer.tuple_id)
-        if items is None:
+        answered = tuples.get(answer.tuple_id)
+        if answered is None:
             message = f"tuple {answer.tuple_id!r} has no _bws_items"
-        elif len(items) != k:
-            message = f"tuple {answer.tuple_id!r} has {len(items)} items; the first one has {k}"
+        elif len(answered.items) != k:
+            message = (
+                f"tuple {answer.tuple_id!r} has {len(answered.items)} items; the first one has {k}"
+            )
         else:
             right.append(answer)
             continue
         problems.append(Problem(answer.file, answer.line, message))
 
-    items_of = [tuples[answer.tuple_id] for answer in right]
+    answered_tuples = [tuples[answer.tuple_id] for answer in right]
+    items_of = [answered.items for answered in answered_tuples]
+    rounds = [
+        series(answered.rounds[index] for answered in answered_tuples)
+        for index in range(len(ROUND_COLUMNS))
+    ]
     return Rows(
         file=name,
         form=NAME,
@@ -153,6 +191,9 @@ def _rows(name: str, tuples: Mapping[str, Mapping[str, str]], answers: list[_Ans
         best=series([i.get(a.best, a.best) for i, a in zip(items_of, right, strict=True)]),
         worst=series([i.get(a.worst, a.worst) for i, a in zip(items_of, right, strict=True)]),
         tuple_id=series([answer.tuple_id for answer in right]),
+        group=series([answered.group for answered in answered_tuples]),
         annotator=series([answer.annotator for answer in right]),
+        as_shown=True,
+        columns=round_columns(dict(zip(ROUND_COLUMNS, rounds, strict=True))),
         problems=tuple(problems),
     )

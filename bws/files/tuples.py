@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -123,6 +124,15 @@ def tuple_columns(tuples: Tuples) -> dict[str, pl.Series]:
     items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
     rounds = {name: series(column) for name, column in tuples.columns.items()}
     return {"tuple_id": series(tuples.ids), "group": groups} | items | rounds
+
+
+def round_columns(columns: Mapping[str, pl.Series]) -> dict[str, pl.Series]:
+    """Return the columns of studies in rounds that have a value."""
+    return {
+        name: columns[name]
+        for name in ROUND_COLUMNS
+        if name in columns and (columns[name] != "").any()
+    }
 
 
 def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:

@@ -24,6 +24,7 @@ COMMANDS = {
     "qualify": "mturk.cli.qualify:qualify",
     "estimate": "mturk.cli.publish:estimate",
     "preview": "mturk.cli.publish:preview",
+    "export": "mturk.cli.export:export",
     "publish": "mturk.cli.publish:publish",
     "status": "mturk.cli.collect:status",
     "collect": "mturk.cli.collect:collect",

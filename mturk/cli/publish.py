@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mturk.study.publish import AdoptedHits
     from mturk.study.settings import Settings
 
-__all__ = ["estimate", "preview", "publish"]
+__all__ = ["estimate", "plan_of", "preview", "publish", "study_options"]
 
 
 def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
@@ -46,7 +46,7 @@ def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | Non
 
 
 def study_options(function: Any) -> Any:
-    """Add the arguments and options shared by the three commands."""
+    """Add the arguments and options shared by the commands that plan a study."""
     for add in (
         option(
             "--default-config",
@@ -261,14 +261,21 @@ def _plan_study(
     language: str | None,
     config: str | None,
 ) -> PlannedStudy:
+    study = plan_of(tuples, dialogues, language, config)
+    for text in study.notes:
+        console.note(f"note: {text}")
+    return study
+
+
+def plan_of(
+    tuples: str, dialogues: str | None, language: str | None, config: str | None
+) -> PlannedStudy:
+    """Plan the study of a tuples file with the settings of a file, or the built-in ones."""
     from mturk.kinds import get_kind
     from mturk.study.settings_file import SettingsFile, read_settings_file
 
     settings = SettingsFile() if config is None else read_settings_file(config)
-    study = get_kind(settings.kind).plan(tuples, dialogues, settings, language)
-    for text in study.notes:
-        console.note(f"note: {text}")
-    return study
+    return get_kind(settings.kind).plan(tuples, dialogues, settings, language)
 
 
 def _estimate_cost(study: PlannedStudy) -> CostEstimate:

@@ -17,16 +17,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from bws.problems import InputError, Problem
 from mturk.kinds.registry import DEFAULT_KIND, kind_locations, kind_names
 
 if TYPE_CHECKING:
     from bws.records import Judgments
     from mturk.study.ledger import Assignment
-    from mturk.study.plan import PlannedStudy
+    from mturk.study.plan import HitPart, PlannedStudy
     from mturk.study.settings import Settings
 
 __all__ = [
-    "Behaviour", "ExpectedTuple", "Fields", "HitKind", "StatedSettings", "Truth",
+    "Behaviour", "ExpectedTuple", "Fields", "HitKind", "PartContent", "StatedSettings",
+    "Truth",
     "ValidAnswer", "find_problems", "get_kind",
 ]  # fmt: skip
 
@@ -63,6 +65,16 @@ class ValidAnswer:
     """All fields of the form."""
     assignment: Assignment
     annotator: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartContent:
+    """Texts of a tuple, for annotation tools other than the worker page."""
+
+    texts: tuple[str, ...]
+    """One text per item, in the order of the tuple."""
+    turns: tuple[tuple[str, str], ...] = ()
+    """(speaker, text) of each turn of the dialogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +199,16 @@ class HitKind(Protocol):
     def read_truth(self, path: str | os.PathLike[str]) -> Truth | None:
         """Return the truth from a CSV or TSV file; None if the file is not of this kind."""
         return None
+
+    def content(self, part: HitPart, texts: Mapping[str, Any]) -> PartContent:
+        """Return the texts of a tuple for export; InputError for other kinds, and for tuples without texts.
+
+        texts: the texts of the page.
+        """
+        message = (
+            f"a {self.part} of {self.answer}s cannot be exported; expected kind tuples or items"
+        )
+        raise InputError(Problem("settings", None, message))
 
     def remarks(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
         """Return remarks on a valid answer for the reviewer."""

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from bws.files import formats, read_judgments, write_judgments
+from bws.files.qualtrics import encode_tuple
 from bws.problems import InputError
 from bws.records import Judgment
 
@@ -45,6 +46,16 @@ a1,a2,b1,b2,c1,c2,d1,d2,b, D
     f"""
 h,x1,w1,Approved,12,{A},{B},{C},{D},{A},{D}
 h,x2,w2,Submitted,9,{A},{B},{C},{D},{B},{D}
+""",
+    "label-studio": f"""annotation_id,annotator,best,item1,item2,item3,item4,lead_time,text1,worst
+1,7,A,{A},{B},{C},{D},3.5,x,D
+2,8,B,{A},{B},{C},{D},,x,D
+""",
+    "qualtrics": f"""Status,ResponseId,giccs_1_best,giccs_1_worst,giccs_1_tuple
+Response Type,Response ID,Which is best?,Which is worst?,giccs_1_tuple
+"{{""ImportId"":""status""}}","{{""ImportId"":""_recordId""}}","{{""ImportId"":""QID1""}}","{{}}","{{}}"
+0,R_1,1,4,{encode_tuple("", "", (A, B, C, D))}
+IP Address,R_2,2,4,{encode_tuple("", "", (A, B, C, D))}
 """,
 }
 

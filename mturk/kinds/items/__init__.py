@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from mturk.kinds import Fields, StatedSettings
+from mturk.kinds import Fields, PartContent, StatedSettings
 from mturk.kinds.texts import built_in_languages, built_in_texts
 from mturk.kinds.tuples import Tuples
 
 if TYPE_CHECKING:
-    from mturk.study.plan import PlannedStudy
+    from mturk.study.plan import HitPart, PlannedStudy
     from mturk.study.settings import Settings
 
 __all__ = ["KIND", "PRESETS"]
@@ -58,6 +58,19 @@ class Items(Tuples):
         plans = plan(tuples, dialogues, study_settings, file)
         notes = plan_notes(plans, study_settings)
         return PlannedStudy(study_settings, tuple(plans), tuple(notes), rounds_of(tuples))
+
+    def content(self, part: HitPart, texts: Mapping[str, Any]) -> PartContent:
+        """Return the texts of the items, those of a pair in two lines; InputError for images."""
+        from mturk.kinds.items.plan import Part
+
+        if not isinstance(part, Part):
+            return super().content(part, texts)
+        if any(content.image for content in part.contents):
+            message = (
+                f"tuple {part.tuple_id!r} has images, which cannot be exported; expected texts"
+            )
+            raise InputError(Problem("items", None, message))
+        return PartContent(tuple("\n".join(content.texts) for content in part.contents))
 
     def form_remarks(self, fields: Fields, settings: Settings) -> list[str]:
         """Return no remarks: the page has no language check."""

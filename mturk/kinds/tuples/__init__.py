@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from mturk import answers
@@ -17,6 +17,7 @@ from mturk.kinds import (
     ExpectedTuple,
     Fields,
     HitKind,
+    PartContent,
     StatedSettings,
     Truth,
     ValidAnswer,
@@ -25,7 +26,7 @@ from mturk.kinds.tuples import form
 
 if TYPE_CHECKING:
     from bws.records import Judgments
-    from mturk.study.plan import PlannedStudy
+    from mturk.study.plan import HitPart, PlannedStudy
     from mturk.study.settings import Settings
 
 __all__ = ["KIND", "Tuples"]
@@ -102,6 +103,19 @@ class Tuples(HitKind):
     def batch_value(self, column: str, value: str) -> str:
         """Return the order of presentation as item ids separated by semicolons, as read by `bws`."""
         return ";".join(form.split_shown(value)) if column == "shown" else value
+
+    def content(self, part: HitPart, texts: Mapping[str, Any]) -> PartContent:
+        """Return the utterances, and the dialogue with the page's names of speakers and of the last turn."""
+        from mturk.kinds.tuples.page import Part
+
+        if not isinstance(part, Part):
+            return super().content(part, texts)
+        speakers = texts["speakers"]
+        *turns, last = (
+            (speakers.get(turn.speaker, turn.speaker), turn.text) for turn in part.dialogue.turns
+        )
+        name = f"{texts['last']} ({last[0]})" if last[0] else str(texts["last"])
+        return PartContent(tuple(item.text for item in part.items), (*turns, (name, last[1])))
 
     def judgments(self, answers: Sequence[ValidAnswer], file: str) -> tuple[Judgments | None, int]:
         """Return the judgments, and how many lack the order of presentation."""

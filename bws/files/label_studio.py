@@ -1,0 +1,166 @@
+"""Results of Label Studio, exported as JSON or CSV, of tasks written by ``mturk-hits export``.
+
+A task's data contain ``tuple_id``, ``group`` and the items ``item1``, ``item2``, ... in display order; the
+controls ``best`` and ``worst`` return letters from A. Source: Label Studio documentation, "Label Studio JSON
+format of annotated tasks" (labelstud.io/guide/task_format) and "Export annotations"
+(labelstud.io/guide/export).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bws.file_kinds import numbered
+from bws.files.columns import series
+from bws.files.judgments import LETTERS
+from bws.files.rows import Format, Rows, rows_of
+from bws.files.table import Table
+from bws.files.tuples import ROUND_COLUMNS, round_columns
+from bws.problems import InputError, Problem
+from bws.textio import read_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FORMAT", "read_tasks", "rows"]
+
+NAME = "label-studio"
+ROLES = ("best", "worst")
+SECONDS = "lead_time"
+
+
+def read_tasks(path: str | os.PathLike[str]) -> list[Any] | None:
+    """Return the tasks of a JSON export; None for any other file."""
+    if not os.fspath(path).removesuffix(".gz").endswith(".json") or os.path.isdir(path):
+        return None
+    try:
+        document = json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        return None
+    first = document[0] if isinstance(document, list) and document else None
+    has_annotations = isinstance(first, dict) and isinstance(first.get("annotations"), list)
+    return document if has_annotations else None
+
+
+def rows(tasks: Sequence[Any], name: str) -> Rows:
+    """Return the annotations of a JSON export, one row each; the annotator is ``completed_by``.
+
+    name: the file in messages. Skipped tasks (``was_cancelled``) and annotations without one letter in each
+    control are problems that name the task and the annotation, since all tasks are usually in one line.
+    """
+    problems: list[Problem] = []
+    answers: list[dict[str, str]] = []
+    for task in tasks:
+        for row, messages in _annotations(task):
+            problems += [Problem(name, None, message) for message in messages]
+            answers += [] if messages else [row]
+    if not answers:
+        raise InputError(problems or Problem(name, None, "no judgments"))
+    return _rows(name, answers, problems)
+
+
+def _annotations(task: Any) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Yield the columns and the problems of each annotation of a task."""
+    task = task if isinstance(task, dict) else {}
+    data = task.get("data") if isinstance(task.get("data"), dict) else {}
+    values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
+    items = numbered(values, "item")
+    for annotation in task.get("annotations") or []:
+        place = f"task {task.get('id')}, annotation {annotation.get('id')}"
+        choices = {role: _choice(annotation, role) for role in ROLES}
+        row = {
+            **{f"item{number}": values[item] for number, item in enumerate(items, start=1)},
+            **{key: values.get(key, "") for key in ("tuple_id", "group", *ROUND_COLUMNS)},
+            **choices,
+            "annotator": _annotator(annotation),
+            "seconds": str(annotation.get(SECONDS) or ""),
+        }
+        yield row, [f"{place}: {text}" for text in _problems(annotation, choices, len(items))]
+
+
+def _choice(annotation: Mapping[str, Any], role: str) -> str:
+    """Return the choices of a control, separated by commas."""
+    results = [part for part in annotation.get("result") or [] if part.get("from_name") == role]
+    choices = [choice for part in results for choice in part.get("value", {}).get("choices", [])]
+    return ", ".join(map(str, choices))
+
+
+def _annotator(annotation: Mapping[str, Any]) -> str:
+    """Return the id of the user; without one, the address."""
+    user = annotation.get("completed_by")
+    if isinstance(user, dict):
+        user = user.get("id", user.get("email"))
+    return "" if user is None else str(user)
+
+
+def _problems(annotation: Mapping[str, Any], choices: Mapping[str, str], k: int) -> Iterator[str]:
+    if k < 2:
+        yield "the data have no item1, item2, ...; expected a task that mturk-hits export wrote"
+        return
+    if annotation.get("was_cancelled"):
+        yield "the annotator skipped the task; skip invalid rows to ignore it"
+        return
+    expected = f"expected one letter from A to {LETTERS[k - 1]}"
+    for role, choice in choices.items():
+        if choice not in tuple(LETTERS[:k]):
+            yield (
+                f"{role} is {choice!r}; {expected}" if choice else f"{role} is missing; {expected}"
+            )
+
+
+def _rows(name: str, answers: list[dict[str, str]], problems: list[Problem]) -> Rows:
+    items = numbered(answers[0], "item")
+    for answer in answers:
+        if (k := len(numbered(answer, "item"))) != len(items):
+            message = f"tuple {answer['tuple_id']!r} has {k} items; the first one has {len(items)}"
+            problems.append(Problem(name, None, message))
+    answers = [answer for answer in answers if len(numbered(answer, "item")) == len(items)]
+    columns = {key: series(answer[key] for answer in answers) for key in answers[0]}
+    return Rows(
+        file=name,
+        form=NAME,
+        lines=np.zeros(len(answers), np.int64),
+        items=[columns[item] for item in items],
+        best=columns["best"],
+        worst=columns["worst"],
+        answers="letter",
+        tuple_id=columns["tuple_id"],
+        group=columns["group"],
+        annotator=columns["annotator"],
+        as_shown=True,
+        columns=_extra_columns(columns),
+        problems=tuple(problems),
+    )
+
+
+def _extra_columns(columns: Mapping[str, pl.Series]) -> dict[str, pl.Series]:
+    """Return the seconds and the columns of rounds, if any value is present."""
+    seconds = {"seconds": columns["seconds"]} if (columns["seconds"] != "").any() else {}
+    return seconds | round_columns(columns)
+
+
+def _csv_rows(table: Table) -> Rows:
+    """Return the rows of a CSV export; text and dialogue of the task are not kept."""
+    table.need([SECONDS])
+    table = replace(table, frame=table.frame.rename({SECONDS: "seconds"}))
+    parsed_rows = rows_of(
+        table, NAME, numbered(table.frame.columns, "item"), "best", "worst", "letter"
+    )
+    return replace(parsed_rows, as_shown=True, columns=_extra_columns(parsed_rows.columns))
+
+
+FORMAT = Format(
+    NAME,
+    "item1, item2, ..., best, worst, annotation_id",
+    lambda columns: (
+        len(numbered(columns, "item")) > 1 and {*ROLES, "annotation_id"} <= set(columns)
+    ),
+    _csv_rows,
+)
+"""The CSV export."""

@@ -94,7 +94,7 @@ class AgreementWithPeople:
             "spearman": "scores, Spearman's rho",
         }
         rows: list[list[Cell]] = [
-            [names[name], _cell(each.people), each.model, each.difference, each.chance]
+            [names[name], *map(_cell, (each.people, each.model, each.difference)), each.chance]
             for name, each in (self.answers | self.scores).items()
         ]
         return ResultTable(columns, rows, self.notes, "Agreement with people", "–")
@@ -233,7 +233,7 @@ def _notes(common: CommonTuples, paired: CanonicalJudgments) -> Iterator[str]:
         )
     clusters = len(np.unique(common.cluster_of[paired.tuple_of]))
     note = too_few_clusters_note(clusters, common.unit) or few_clusters_note(clusters, common.unit)
-    if note:
+    if note and clusters:
         yield note
     if not common.has_groups:
         yield (

@@ -125,6 +125,15 @@ class Verdicts(Tabular):
         sentences = [each.sentence for each in self.models]
         return ResultTable(columns, rows, notes, "Verdict", "–", introduction=sentences)
 
+    def table(self) -> str:
+        """Return the verdicts as sentences, and the table as text."""
+        table = self.result_table()
+        return "\n".join([*table.introduction, "", str(table)])
+
+    def __repr__(self) -> str:
+        """Return the verdicts as sentences, and the table as text."""
+        return self.table()
+
     def result_tables(self) -> list[ResultTable]:
         """Return the tables of verdicts, tests, agreement, positions, consistency, and annotators."""
         parts: list[Callable[[ModelVerdict], ResultTable]] = [
@@ -134,8 +143,9 @@ class Verdicts(Tabular):
             lambda each: each.audit.consistency_table(),
         ]
         joined = [_joined({each.name: part(each) for each in self.models}) for part in parts]
-        alpha = f"people: Krippendorff's alpha {self.alpha:.3f}, best and worst answers pooled"
-        joined[1] = replace(joined[1], notes=[alpha, *joined[1].notes])
+        if not np.isnan(self.alpha):
+            alpha = f"people: Krippendorff's alpha {self.alpha:.3f}, best and worst answers pooled"
+            joined[1] = replace(joined[1], notes=[alpha, *joined[1].notes])
         return [self.result_table(), *joined, self.annotators.result_table()]
 
 
@@ -146,12 +156,13 @@ def _position_table(each: ModelVerdict) -> ResultTable:
     if np.isnan(effects.best.log_odds):
         return table
     row: list[Cell] = ["first rather than last, log odds", effects.best, effects.worst, 0.0]
-    notes = [
-        *table.notes,
-        f"log odds given the items' utilities to people: p = {effects.best.p:.2g} (best), "
-        f"{effects.worst.p:.2g} (worst)",
+    p = [
+        f"{effect.p:.2g} ({answer})"
+        for answer, effect in (("best", effects.best), ("worst", effects.worst))
+        if not np.isnan(effect.p)
     ]
-    return replace(table, rows=[*table.rows, row], notes=notes)
+    note = f"log odds given the items' utilities to people: p = {', '.join(p)}"
+    return replace(table, rows=[*table.rows, row], notes=[*table.notes, note])
 
 
 def _joined(tables: Mapping[str, ResultTable]) -> ResultTable:

@@ -12,6 +12,7 @@ from bws.annotators import annotator_report
 from bws.cli import verdict as command
 from bws.files import write_judgments
 from bws.problems import InputError
+from bws.simulation import simulate
 
 from .model_judgments import as_model, design, study, together
 
@@ -153,7 +154,7 @@ def test_tuples_that_one_side_judged_are_counted(files):
     ):
         bws.verdict(people, other)
     of_three, _ = design(items=6, k=3)
-    short = as_model(bws.simulate(of_three, np.arange(6.0), 1))
+    short = as_model(simulate(of_three, np.arange(6.0), 1))
     with pytest.raises(
         InputError, match=r"no tuple that people judged \(tuples of 4 and 3 items\)"
     ):
@@ -177,7 +178,26 @@ def test_no_verdict_says_what_it_needs():
         "m@1: no verdict: the test needs 3 annotators with 30 tuples each that the model and other "
         "annotators judged too; the annotators with the most have 16, 16, 16"
     )
-    assert bws.verdict(people, model).to_frame()["may_replace"].tolist() == ["no verdict"]
+    verdicts = bws.verdict(people, model)
+    assert verdicts.to_frame()["may_replace"].tolist() == ["no verdict"]
+    assert repr(verdicts).startswith("m@1: no verdict: the test needs 3 annotators")
+
+
+def test_fresh_tuples_and_pairs_have_no_undefined_numbers_as_text():
+    of_two, truth = design(items=30, k=2)
+    people = simulate(of_two, truth, 4, noise=0.5, per_tuple=1)
+    model = replace(as_model(simulate(of_two, truth, 1)), shown=None)
+    (each,) = bws.verdict(people, model).models
+    assert each.test.verdict.startswith("no verdict")
+    assert each.agreement.tuples == 0
+    judged_by_all = simulate(of_two, truth, 4, noise=0.5)
+    for result in (
+        bws.verdict(people, model),
+        bws.verdict(judged_by_all, as_model(simulate(of_two, truth, 2))),
+    ):
+        texts = [table.text() for table in result.result_tables()]
+        notes = [note for table in result.result_tables() for note in table.notes]
+        assert "nan" not in " ".join([*texts, *notes])
 
 
 def test_models_in_one_file_are_judged_apart():

@@ -15,6 +15,7 @@ __all__ = [
     "fit_names",
     "short_names",
     "wrap_name",
+    "wrap_names",
 ]
 
 MAX_LINE_CHARACTERS = 32
@@ -99,6 +100,22 @@ def wrap_name(name: str, width: int) -> str:
                 lines.append("")
             lines[-1] += piece
     return "\n".join(line.rstrip() for line in lines)
+
+
+def wrap_names(names: Mapping[str, str], width: int) -> dict[str, str]:
+    r"""Return unique texts of at most two lines of `width` (≥ 16) characters by the same keys.
+
+    Longer texts are shortened by `fit_names`.
+
+    >>> wrap_names({"a": "paraphrase-multilingual-mpnet", "b": "mini"}, 24)
+    {'a': 'paraphrase-multilingual-\nmpnet', 'b': 'mini'}
+    """
+    for margin in range(0, width + 1, 2):  # a break behind punctuation may need a third line
+        short = fit_names(names, 2 * width - margin)
+        lines = {key: wrap_name(text, width) for key, text in short.items()}
+        if all(text.count("\n") < 2 for text in lines.values()):
+            break
+    return lines
 
 
 def _split_organisation(name: str) -> tuple[str, str]:

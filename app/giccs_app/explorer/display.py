@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import altair as alt
+import numpy as np
 import polars as pl
 import streamlit as st
 
@@ -125,15 +128,15 @@ def show_result(
     the titles in the table for other keys. offered: content of the files, by default that of the table.
     """
     frame, specs = table.to_frame("polars"), {column.key: column.spec for column in table.columns}
-    texts = [
-        pl.Series(column.key, [local_numbers(column.text(cell, "–")) for cell in cells])
+    texts = {
+        column.key: [local_numbers(column.text(cell, "–")) for cell in cells]
         for column, *cells in zip(table.columns, *table.rows, strict=True)
         if any(isinstance(cell, Interval | NumberText) for cell in cells)
-    ]
-    limits = [f"{text.name}_{limit}" for text in texts for limit in ("low", "high")]
+    }
+    limits = [f"{key}_{limit}" for key in texts for limit in ("low", "high")]
     subset_columns = [key for key in frame.columns if key not in (*specs, *limits)]
     filled = pl.col(subset_columns).cast(pl.String).fill_null(say("page.all"))
-    table_frame = frame.drop(limits, strict=False).with_columns(filled, *texts)
+    table_frame = frame.drop(limits, strict=False).with_columns(filled)
     known = keys(current_language())
     headers = {column.key: column.header for column in table.columns}
     headers |= {
@@ -146,9 +149,15 @@ def show_result(
         else st.column_config.Column(headers[key])
         for key, kind in table_frame.schema.items()
     }
-    show_table(table_frame, name, frame if offered is None else offered, column_config=config)
-    cells = (cell for row in table.rows for cell in row)
-    long_texts = [cell for cell in cells if isinstance(cell, str) and len(cell) > MAX_TEXT_LENGTH]
+    download_frame = frame if offered is None else offered
+    show_table(table_frame, name, download_frame, texts=texts, column_config=config)
+    texts_of_rows = (
+        cell
+        for row in table.rows
+        for column, cell in zip(table.columns, row, strict=True)
+        if isinstance(cell, str) and not column.is_detail
+    )
+    long_texts = [text for text in texts_of_rows if len(text) > MAX_TEXT_LENGTH]
     for text in (*long_texts, *table.notes):
         st.caption(literal(local_remark(text)))
 
@@ -167,13 +176,15 @@ def show_table(
     offered: pl.DataFrame | None = None,
     *,
     select: Mapping[str, str] | None = None,
+    texts: Mapping[str, Sequence[str]] | None = None,
     **settings: Any,
 ) -> None:
     """Show a table (at most 500 rows), and offer all rows as CSV and JSON.
 
     name: name of the files; unique on the page. offered: content of the files, by default the visible columns
-    of `frame`. select: parameter of the link -> column; rows can be selected, see above. settings: passed to
-    ``st.dataframe``; a column with the configuration None is not visible.
+    of `frame`. select: parameter of the link -> column; rows can be selected, see above. texts: column ->
+    texts shown instead of its values, by which it is sorted. settings: passed to ``st.dataframe``; a column
+    with the configuration None is not visible.
     """
     config = settings.get("column_config", {})
     visible = frame.drop([column for column in frame.columns if config.get(column, "") is None])
@@ -181,10 +192,10 @@ def show_table(
     if select:
         settings |= _row_selection(frame.head(MAX_ROWS_SHOWN), name, select)
     shown = visible.head(MAX_ROWS_SHOWN).fill_nan(None)
-    if current_language() == "en":
+    if current_language() == "en" and not texts:
         data: object = shown
     else:
-        data, columns = _localized(shown, config)
+        data, columns = _styled(shown, config, texts or {})
         settings = {**settings, "column_config": columns}
     st.dataframe(data, **{"hide_index": True, "placeholder": "–", **settings})
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -195,17 +206,18 @@ def show_table(
         )
 
 
-def _localized(
-    frame: pl.DataFrame, config: Mapping[str, Any]
+def _styled(
+    frame: pl.DataFrame, config: Mapping[str, Any], texts: Mapping[str, Sequence[str]]
 ) -> tuple[object, Mapping[str, object]]:
-    """Return a pandas Styler with numbers and reasons in the current language, and the other configuration.
+    """Return a pandas Styler with texts, and numbers and reasons in the current language; and the other
+    configuration.
 
     The printf formats of Streamlit always have a decimal point. The values remain numbers, by which columns
     are sorted.
     """
     columns: dict[str, object] = dict(config)
     integers = [name for name, kind in frame.schema.items() if kind.is_integer()]
-    formats = dict.fromkeys(integers, partial(_format_value, ","))
+    formats: dict[str, Callable[[Any], str]] = dict.fromkeys(integers, partial(_format_value, ","))
     for name in (name for name, kind in frame.schema.items() if kind.is_float()):
         column: Any = columns.get(name)
         form = column["type_config"].get("format") if isinstance(column, dict) else None
@@ -219,7 +231,22 @@ def _localized(
     table: Any = frame.drop(lists).to_pandas(use_pyarrow_extension_array=True)  # with null integers
     for name in lists:
         table[name] = frame[name].to_list()
+    for name, column_texts in texts.items():
+        cells = map(_TextNumber, frame[name].fill_null(math.nan), column_texts[: len(frame)])
+        table[name] = np.fromiter(cells, dtype=object, count=len(frame))
+        formats[name] = attrgetter("text")
     return table[frame.columns].style.format(formats, na_rep="–"), columns
+
+
+class _TextNumber(float):
+    """A number of a table that is shown as a text."""
+
+    text: str
+
+    def __new__(cls, value: float, text: str) -> _TextNumber:
+        number = super().__new__(cls, value)
+        number.text = text
+        return number
 
 
 def _format_value(form: str, value: float) -> str:

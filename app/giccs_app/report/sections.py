@@ -48,6 +48,12 @@ ACCURACIES = {
     "accuracy_bytes": "per byte",
     "accuracy_pmi": "PMI",
 }
+SHARES = {
+    "rank_spearman": "ρ within dialogues",
+    "invalid": "no option",
+    "consistency": "same choice in two orders",
+}
+"""Metrics of multiple choice with their intervals; generated answers have no likelihoods and no ranks."""
 TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
@@ -489,17 +495,23 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
 
 
 def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
+    measured = {name for _, result in choices for name in result.metrics}
+    titles = {n: title for n, title in (ACCURACIES | SHARES).items() if n in measured}
     rows: list[Sequence[Cell]] = []
     for name, (index, result) in zip(_display_names(choices), choices, strict=True):
         for group_index, group in enumerate(result.groups):
             if set(group.by) == {"history"}:
                 pointer = f"/results/{index}/groups/{group_index}/metrics"
-                rows.append(
-                    [name, str(group.by["history"]), *_accuracies(source, pointer, group.metrics)]
-                )
-    headers = ["model", "history", "accuracy ± SE [95 %]", *ACCURACIES.values(), "ρ within dialogues",
-               "chance level", "questions"]  # fmt: skip
-    note = "Per token, per byte, PMI: likelihoods that are normalised for the length of an option."
+                cells = _choice_cells(source, pointer, group.metrics, list(titles))
+                rows.append([name, str(group.by["history"]), *cells])
+    headers = [
+        *("model", "history", "accuracy ± SE [95 %]", *titles.values(), "chance level", "questions")
+    ]
+    note = (
+        "Per token, per byte, PMI: likelihoods that are normalised for the length of an option."
+        if any(name in ACCURACIES for name in titles)
+        else ""
+    )
     rank_correlations = [
         group.metrics.get("rank_spearman")
         for _, result in choices
@@ -508,11 +520,11 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
     ]
     table = Table(
         "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
-        headers, rows, " ".join([note, *few_clusters_note(rank_correlations)]),
+        headers, rows, " ".join(filter(None, [note, *few_clusters_note(rank_correlations)])),
     )  # fmt: skip
     data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
     text = [
-        "Accuracy of a causal language model in choosing the most similar of five utterances, with and "
+        "Accuracy of language models in choosing the most similar of five utterances, with and "
         f"without the history of the dialogue. Data: {data}."
     ]
     commands = [source.command, *_evaluation_commands(choices)]
@@ -520,19 +532,25 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
     return Section("choices", "Models: multiple choice", text, commands, figures, [table])
 
 
-def _accuracies(source: Source, pointer: str, metrics: Mapping[str, Estimate]) -> list[Cell]:
+def _choice_cells(
+    source: Source, pointer: str, metrics: Mapping[str, Estimate], names: Sequence[str]
+) -> list[Cell]:
+    """Return the accuracy, the other metrics `names` (empty without a value), chance level and questions."""
     value, *limits = source.interval(f"{pointer}/accuracy")
     accuracy: Cell = [value, " ± ", source.number(f"{pointer}/accuracy/stderr", ".3f"), *limits]
     return [
         accuracy,
         *(
-            source.number(f"{pointer}/{name}/value", ".3f") if name in metrics else ""
-            for name in ACCURACIES
+            _metric_cell(source, f"{pointer}/{name}", name) if name in metrics else ""
+            for name in names
         ),
-        source.interval(f"{pointer}/rank_spearman"),
         source.number(f"{pointer}/accuracy/chance", ".3f"),
         source.number(f"{pointer}/accuracy/n"),
     ]
+
+
+def _metric_cell(source: Source, pointer: str, name: str) -> Cell:
+    return source.interval(pointer) if name in SHARES else source.number(f"{pointer}/value", ".3f")
 
 
 def _accuracy_chart(choices: Sequence[IndexedResult]) -> Figure:

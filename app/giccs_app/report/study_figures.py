@@ -11,7 +11,10 @@ from giccs_app.report.content import Figure, chart_svg_for_page
 if TYPE_CHECKING:
     import polars as pl
 
+    from bws.components import Generalisability
+    from bws.planning import Planner
     from bws.records import Judgments
+    from bws.split_half import ReliabilityCurve
     from giccs.measures.results import Result
     from giccs_app.report.inputs import Inputs
 
@@ -51,19 +54,28 @@ def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
 
 
 def reliability_figures(judgments: Judgments) -> Iterator[Figure]:
-    """Yield the reliability against the number of annotations, if a tuple has two judgments."""
+    """Yield the reliability against the number of annotations, if a tuple has two judgments, and the
+    variance components."""
     from bws.components import generalisability
-    from bws.planning import Planner, describe_annotation_needs
+    from bws.planning import Planner
     from bws.problems import InputError
     from bws.split_half import reliability_curve
-    from bws.study_charts import reliability_layers
 
+    answers = judgments.canonical
+    components = generalisability(answers)
     try:
         curve = reliability_curve(judgments, target=TARGET)
-    except InputError:
-        return
-    answers = judgments.canonical
-    planner = Planner.from_study(answers, generalisability(answers))
+    except InputError:  # no tuple has two judgments
+        pass
+    else:
+        yield _reliability_figure(curve, Planner.from_study(answers, components))
+    yield from _components_figure(components)
+
+
+def _reliability_figure(curve: ReliabilityCurve, planner: Planner | None) -> Figure:
+    from bws.planning import describe_annotation_needs
+    from bws.study_charts import reliability_layers
+
     caption = "Bars: middle 95 % of the random splits, not confidence intervals."
     if planner:
         needs = describe_annotation_needs(TARGET, planner)
@@ -73,13 +85,31 @@ def reliability_figures(judgments: Judgments) -> Iterator[Figure]:
         for point in curve.points
         if not math.isnan(point.pearson.spearman_brown)
     )
-    yield Figure(
-        chart_svg_for_page(
-            reliability_layers(curve, planner, TARGET if planner else None), width=WIDE
-        ),
+    titles = {"predicted": "predicted"}  # the caption says from what
+    target = TARGET if planner else None
+    return Figure(
+        chart_svg_for_page(reliability_layers(curve, planner, target, titles), width=WIDE),
         caption,
         f"Chart of the reliability (Pearson) by annotations per tuple: {points}.",
     )
+
+
+def _components_figure(components: Generalisability) -> Iterator[Figure]:
+    """Yield the variance components, if one of them is defined."""
+    from bws.study_charts import COMPONENTS_TITLES, components_chart
+
+    values = "; ".join(
+        f"{COMPONENTS_TITLES[name]} {estimate.value:.3f}"
+        for name, estimate in components.variances.items()
+        if not math.isnan(estimate.value)
+    )
+    if values:
+        yield Figure(
+            chart_svg_for_page(components_chart(components)),
+            "Variance of one judgment of an item, with 95 % intervals where they are defined. Only the "
+            "variance of the items is signal.",
+            f"Bar chart of the variance components: {values}.",
+        )
 
 
 def score_figures(inputs: Inputs) -> Iterator[Figure]:

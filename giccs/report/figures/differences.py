@@ -11,6 +11,7 @@ import polars as pl
 from giccs.measures.detectable import ALPHA
 from giccs.measures.results import Result
 from giccs.report.figures.panels import (
+    PAGE_LABEL_CHARACTERS,
     MissingFigureError,
     Panel,
     Titles,
@@ -21,6 +22,7 @@ from giccs.report.figures.panels import (
     with_titles,
 )
 from giccs.report.model_comparison import Leaderboard, compare
+from giccs.report.model_names import WRAPPED_LABELS, fit_names, wrap_name, wrap_names
 
 if TYPE_CHECKING:
     import altair as alt
@@ -32,6 +34,16 @@ MAX_LISTED_PAIRS = 28
 MAX_MODELS_WITH_TEXT = 12
 """Largest number of models with numbers in the cells of the matrix."""
 MAX_NAMED_REASONS = 4
+DARK = "#1A1A1A"
+"""Colour of texts and marks in cells."""
+MAX_LABEL_WIDTH = 400
+"""Largest width of labels in pixels beside which the title of the axis is drawn; it overlaps longer ones."""
+LINE_HEIGHT = 14
+"""Height of a line of a label in pixels."""
+PAGE_COLUMN_CHARACTERS = 40
+"""Longest label of a column of a stretched matrix, for small screens."""
+NARROW = "bandwidth('x') < 48"
+"""Whether the cells of a stretched matrix are too narrow for numbers."""
 VERDICTS = ("significant", "not_significant", "untested")
 TITLES = {
     "value": "difference",
@@ -93,23 +105,30 @@ def difference_frame(board: Leaderboard, titles: Titles | None = None) -> pl.Dat
     return pl.DataFrame(rows, schema=SCHEMA).fill_nan(None)
 
 
-def difference_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+def difference_chart(
+    frame: pl.DataFrame, titles: Titles | None = None, *, is_stretched: bool = False
+) -> alt.LayerChart:
     """Return a row per pair: the difference, its interval, and by colour and shape whether it is significant.
 
     frame: as returned by `difference_frame`. Undefined differences have a row with a question mark.
+    is_stretched: the width of the chart is that of a page, for which labels are wrapped.
     """
     import altair as alt
 
     from bws.figures import BLUE, VERMILION
 
     labels = with_titles(TITLES, titles)
-    rows = _with_verdicts(frame, labels).with_columns(
-        pair=pl.concat_str("first_label", pl.lit("\n− "), "second_label")
-    )
+    width = PAGE_LABEL_CHARACTERS if is_stretched else max(PAGE_LABEL_CHARACTERS, *_lengths(frame))
+    pairs = [
+        f"{wrap_name(first, width)}\n− {wrap_name(second, width)}"
+        for first, second in frame.select("first_label", "second_label").iter_rows()
+    ]
+    rows = _with_verdicts(frame, labels).with_columns(pair=pl.Series(pairs, dtype=pl.String))
+    lines = 1 + max((pair.count("\n") for pair in pairs), default=1)
     base = alt.Chart(rows).encode(
         y=alt.Y("pair:N", sort=None, title=None).axis(
             labelExpr="split(datum.label, '\\n')",
-            labelLineHeight=14,
+            labelLineHeight=LINE_HEIGHT,
             grid=False,
             labelLimit=400,
             labelFlush=False,
@@ -131,63 +150,88 @@ def difference_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.L
             x=alt.datum(0)
         ),
     ]  # fmt: skip
-    return alt.LayerChart(layer=layers).properties(height=alt.Step(36))
+    return alt.LayerChart(layer=layers).properties(height=alt.Step(LINE_HEIGHT * lines + 8))
 
 
-def difference_matrix(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
+def _lengths(frame: pl.DataFrame) -> list[int]:
+    """Return the numbers of characters of all labels."""
+    return [len(label) for name in ("first_label", "second_label") for label in frame[name]]
+
+
+def difference_matrix(
+    frame: pl.DataFrame, titles: Titles | None = None, *, is_stretched: bool = False
+) -> alt.LayerChart:
     """Return a matrix of models: the row's metric minus the column's, a dot if they differ significantly.
 
     frame: as returned by `difference_frame`. Cells of up to `MAX_MODELS_WITH_TEXT` models contain the number;
-    cells of undefined differences are crossed out.
+    cells of undefined differences are crossed out. is_stretched: the width of the chart is that of a page;
+    cells that are too narrow have no numbers, and labels are wrapped or shortened.
     """
     import altair as alt
 
     labels = with_titles(TITLES, titles)
     models = list(dict.fromkeys([*frame["first_label"], *frame["second_label"]]))
     has_text, size = _cell_size(len(models))
-    font = max(8, min(12, size - 2)) if not has_text else 12
+    row_names, column_names = _matrix_labels(models, has_text=has_text, is_stretched=is_stretched)
     axis: dict[str, Any] = {
-        "labelFontSize": font,
-        "labelLimit": 300,
+        "labelFontSize": 12 if has_text else max(8, min(12, size - 2)),
         "grid": False,
         "labelOverlap": False,
+        "maxExtent": MAX_LABEL_WIDTH,
+        **WRAPPED_LABELS,
     }
-    rows = _with_verdicts(frame.with_columns(is_marked=pl.col("verdict") == VERDICTS[0]), labels)
-    base = alt.Chart(rows).encode(
-        x=alt.X("second_label:N", sort=models[1:], title=labels["matrix_second"]).axis(
-            labelAngle=-90 if len(models) > MAX_MODELS_WITH_TEXT else -45, **axis
-        ),
-        y=alt.Y("first_label:N", sort=models[:-1], title=labels["matrix_first"]).axis(**axis),
-        tooltip=_tooltip(labels),
+    rows = _with_verdicts(frame, labels).with_columns(
+        pl.col("first_label").replace(row_names),
+        pl.col("second_label").replace(column_names),
+        is_marked=frame["verdict"] == VERDICTS[0],
+    )
+    x = alt.X("second_label:N", sort=[column_names[model] for model in models[1:]])
+    y = alt.Y("first_label:N", sort=[row_names[model] for model in models[:-1]])
+    angle = -90 if is_stretched or not has_text else -45
+    encoding: dict[str, Any] = {
+        "x": x.title(labels["matrix_second"]).axis(labelAngle=angle, **axis),
+        "y": y.title(labels["matrix_first"]).axis(**axis),
+        "tooltip": _tooltip(labels),
+    }
+    defined, undefined = (
+        alt.Chart(rows.filter(is_null)).encode(**encoding)
+        for is_null in (pl.col("value").is_not_null(), pl.col("value").is_null())
     )
     limit = max(0.0, *frame["value"].drop_nulls().abs(), 1e-9)
     legend = alt.Legend(title=labels["value"], orient="top", gradientLength=120, titleLimit=300)
     colour = alt.Color("value:Q", legend=legend).scale(
         domain=[0, limit], range=["#FFFFFF", "#56B4E9"], interpolate="rgb", clamp=True
     )
-    defined, dark = base.transform_filter("isValid(datum.value)"), "#1A1A1A"
-    layers = [
-        defined.mark_rect(stroke="#8C8C8C", strokeWidth=0.5).encode(color=colour),
-        base.transform_filter("!isValid(datum.value)").mark_point(
-            shape="cross", angle=45, filled=True, color="#6B6B6B", size=size**2 / 6, opacity=1
-        ),
-    ]
-    if has_text:
-        text = "format(datum.value, '+.2f') + (datum.is_marked ? ' ●' : '')"
+    layers = [defined.mark_rect(stroke="#8C8C8C", strokeWidth=0.5).encode(color=colour)]
+    if frame["value"].null_count():
         layers.append(
-            defined.transform_calculate(text=text).mark_text(color=dark, fontSize=11).encode(
-                text="text:N"
-            )
-        )  # fmt: skip
-    else:
-        layers.append(
-            base.transform_filter("datum.is_marked").mark_circle(
-                color=dark, size=size**2 / 8, opacity=1
+            undefined.mark_point(
+                shape="cross", angle=45, filled=True, color="#6B6B6B", size=size**2 / 6, opacity=1
             )
         )
+    if has_text:
+        text = "format(datum.value, '+.2f') + (datum.is_marked ? ' ●' : '')"
+        font = alt.expr(f"{NARROW} ? 0 : 11") if is_stretched else 11
+        numbers = defined.transform_calculate(text=text).mark_text(color=DARK, fontSize=font)
+        layers.append(numbers.encode(text="text:N"))
+    if rows["is_marked"].any() and (is_stretched or not has_text):
+        area = alt.expr(f"{NARROW} ? 36 : 0") if has_text else size**2 / 8
+        marked = alt.Chart(rows.filter("is_marked")).encode(**encoding)
+        layers.append(marked.mark_circle(color=DARK, size=area, opacity=1))
     return alt.LayerChart(layer=layers).properties(
         width=alt.Step(size), height=alt.Step(min(size, 30))
     )
+
+
+def _matrix_labels(
+    models: Sequence[str], *, has_text: bool, is_stretched: bool
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the labels of rows and of columns; those of a stretched matrix are wrapped or shortened."""
+    names = {model: model for model in models}
+    if not is_stretched:
+        return names, names
+    shorten = wrap_names if has_text else fit_names
+    return shorten(names, PAGE_LABEL_CHARACTERS), fit_names(names, PAGE_COLUMN_CHARACTERS)
 
 
 def _cell_size(n_models: int) -> tuple[bool, int]:

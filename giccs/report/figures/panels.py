@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
+    "PAGE_LABEL_CHARACTERS",
     "MissingFigureError",
     "Panel",
     "Titles",
@@ -37,6 +38,8 @@ LINE_CHARACTERS = 86
 """Length of a line of notes below the title of a panel."""
 WIDTH = 440
 """Width of the plot area of a single panel in pixels."""
+PAGE_LABEL_CHARACTERS = 28
+"""Longest line of a label in a stretched chart, for small screens."""
 MAX_PANELS = 12
 """Largest number of panels of one figure; those of the best models."""
 

@@ -12,6 +12,7 @@ from bws.tables import part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result, history_of, setting_of, variant_of
 from giccs.report.figures.panels import (
+    PAGE_LABEL_CHARACTERS,
     MissingFigureError,
     Panel,
     Titles,
@@ -40,8 +41,6 @@ NO_VALUE = "–"
 FITTED_TEXT_SIZE = "bandwidth('x') < 16 ? 0 : min(11, bandwidth('x') / 2.4)"
 """Size of the numbers of a stretched chart in pixels: none in cells too narrow to read them."""
 SPAN_OF_EQUAL_VALUES = 0.5
-PAGE_LABEL_CHARACTERS = 28
-"""Longest line of a label in a stretched chart, for small screens."""
 MAX_LEVEL_CHARACTERS = 5
 """Longest name of a subset below its column; longer names are tilted."""
 TITLES = {

@@ -341,6 +341,13 @@ def test_a_broken_upload_is_told_and_the_page_goes_on(open_page, tmp_path):
 
 
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
+VIEWS = (
+    {"page": "dialogues", "words": "Hotel"},
+    {"page": "models", "metrics": "pearson"},
+    *({"page": "models", "view": v} for v in ("predictions", "parts", "histories", "against")),
+    *({"page": "models", "view": "figures", "figure": f} for f in ("differences", "subsets")),
+)
+"""Views behind the first ones of the pages."""
 
 
 def go(tab, **link):
@@ -450,8 +457,9 @@ def test_no_page_keeps_people_out(open_page, open_extreme_page, language, scheme
     wrong = {}
     for opened in (open_page, open_extreme_page):
         page = opened(f"?lang={language}", color_scheme=scheme)
-        for name in PAGES:
-            go(page, lang=language, page=name)
-            wrong[f"{opened is open_page} {name}"] = violations(page)
+        links = [{"page": name} for name in PAGES]
+        for link in (*links, *VIEWS) if opened is open_page else links:
+            go(page, lang=language, **link)
+            wrong[f"{opened is open_page} {link}"] = violations(page)
     wrong = {name: result for name, result in wrong.items() if result}
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)

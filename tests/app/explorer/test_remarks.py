@@ -7,8 +7,11 @@ import pytest
 
 from bws.clusters import few_clusters_note, too_few_clusters_note
 from bws.split_half import SPLIT_QUESTIONS
+from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
 from giccs.measures.metrics import correlations
+from giccs.tasks.answer_parsing import OUTCOMES
+from giccs.tasks.generated_choices import _remark
 from giccs_app.explorer.labels.remarks import UNITS, local_remark
 
 CONSTANT = correlations(np.ones(9), np.arange(9.0), np.arange(9), resamples=0)["spearman"].reason
@@ -16,6 +19,8 @@ FEW = correlations(np.ones(1), np.ones(1), np.zeros(1, int), resamples=0)["spear
 MISSING = correlations(
     np.array([math.nan, 1, 2]), np.arange(3.0), np.arange(3), resamples=0
 )["spearman"].reason  # fmt: skip
+TOO_SHORT = richness("a b a c").reasons["mtld"]
+UNANSWERED = _remark({"answers": dict.fromkeys(OUTCOMES, 2), "gold_ties": 3})
 ENGLISH = (
     "interval",
     "equal",
@@ -25,6 +30,12 @@ ENGLISH = (
     "reproducibility",
     " are ",
     "needs",
+    "words",
+    "turn",
+    "answers",
+    "questions",
+    "option,",
+    "count",
 )
 
 
@@ -34,7 +45,9 @@ ENGLISH = (
         *(few_clusters_note(7, unit) for unit in UNITS),
         *(too_few_clusters_note(2, unit) for unit in UNITS),
         *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
-        UNDEFINED, CONSTANT, FEW, MISSING, f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
+        UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
+        UNDEFINED, CONSTANT, FEW, MISSING,
+        f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
     ],
 )  # fmt: skip
 def test_remarks_of_computations_are_german(remark):

@@ -21,6 +21,7 @@ from giccs.report.figures.calibration import (
 )
 from giccs.report.figures.differences import (
     MAX_LISTED_PAIRS,
+    difference_chart,
     difference_frame,
     difference_matrix,
     difference_panels,
@@ -137,6 +138,29 @@ def test_many_models_are_a_matrix_in_which_undefined_pairs_are_visible():
     text = json.dumps(difference_matrix(undefined).to_dict())
     assert '"cross"' in text
     assert '"value": null' in text
+
+
+def test_a_matrix_for_a_page_has_short_unique_labels_and_no_empty_layers():
+    stem = "an-organisation/a-multilingual-model-with-a-name-of-many-words"
+    frame = difference_panels([pairwise(f"{stem}-v{n}", 1.0 + 2 * n) for n in range(9)])[0].frame
+    assert frame["verdict"].n_unique() == 2
+    for table, marks in ((frame, ["rect", "text", "circle"]), (frame.clear(), ["rect", "text"])):
+        chart = difference_matrix(table, is_stretched=True)
+        assert [layer.mark.type for layer in chart.layer] == marks
+    rows = difference_matrix(frame, is_stretched=True).layer[0].data
+    for column, characters in (("first_label", 2 * 28 + 1), ("second_label", 40)):
+        assert rows[column].n_unique() == 8
+        assert max(map(len, rows[column])) <= characters
+    assert max(label.count("\n") for label in rows["first_label"]) == 1
+
+
+def test_labels_of_pairs_on_a_page_are_wrapped():
+    frame = difference_panels([pairwise(f"{'long-' * 6}{n}", 1.0 + n) for n in range(3)])[0].frame
+    for is_stretched, lines in ((False, 2), (True, 4)):
+        chart = difference_chart(frame, is_stretched=is_stretched)
+        labels = chart.layer[1].data["pair"]
+        assert {label.count("\n") + 1 for label in labels} == {lines}
+        assert chart.height.step == 14 * lines + 8
 
 
 def test_equal_models_have_a_question_mark_and_not_a_zero_without_interval():

@@ -23,6 +23,20 @@ UNITS: Mapping[str, str] = {
     "resamples": "Stichproben",
     "tuples": "Tupel",
 }
+OUTCOMES: Mapping[str, str] = {
+    "are refusals": "sind Ablehnungen",
+    "were cut at the limit of tokens": "wurden an der Grenze der Tokens abgeschnitten",
+    "name no option, or several": "nennen keine oder mehrere Optionen",
+}
+"""Outcomes of generated answers without a choice."""
+WORDS: Mapping[str, str] = {
+    **UNITS,
+    **OUTCOMES,
+    "forwards": "vorwärts",
+    "backwards": "rückwärts",
+    "forwards and backwards": "vorwärts und rückwärts",
+}
+"""Texts of the groups of a pattern that have a translation."""
 UNIT = rf"(?P<unit>{'|'.join(UNITS)})"
 PHRASES: Mapping[str, str] = {
     rf"(?P<n>\d+) {UNIT}: the interval is approximate below (?P<m>\d+)": (
@@ -71,6 +85,18 @@ PHRASES: Mapping[str, str] = {
     r"annotator: reproducibility with other annotators": (
         "annotator: Reproduzierbarkeit mit anderen Annotierenden"
     ),
+    r"(?P<n>\d+) questions have several correct options \(tied highest scores\)": (
+        "{n} Fragen haben mehrere richtige Optionen (gleiche höchste Werte)"
+    ),
+    rf"(?P<n>\d+) of (?P<m>\d+) answers (?P<unit>{'|'.join(OUTCOMES)})": (
+        "{n} von {m} Antworten {unit}"
+    ),
+    r"they count as wrong": "Sie zählen als falsch",
+    r"MTLD of (?P<n>\d+)-turn (?P<unit>[^:]+):": "MTLD von {unit}, {n} Beiträge:",
+    r"too short: read (?P<unit>forwards and backwards|forwards|backwards), its (?P<n>\d+) words "
+    r"\((?P<m>\d+) different\) complete no factor": (
+        "zu kurz: {unit} gelesen vervollständigen die {n} Wörter ({m} verschiedene) keinen Faktor"
+    ),
     r"all, by (?P<n>annotation|tuple|annotator):": "alle, {n}:",
     r"all:": "alle:",
 }
@@ -93,5 +119,5 @@ def local_remark(remark: str, language: str = "") -> str:
 
 def _filled(text: str, match: re.Match[str]) -> str:
     return text.format(
-        **{name: UNITS.get(value, value) for name, value in match.groupdict().items()}
+        **{name: WORDS.get(value, value) for name, value in match.groupdict().items()}
     )

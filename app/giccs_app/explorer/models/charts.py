@@ -9,7 +9,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from giccs.report.model_names import WRAPPED_LABELS, chart_names, fit_names, wrap_name
+from giccs.report.model_names import WRAPPED_LABELS, chart_names, wrap_names
 from giccs_app.explorer.theme import BLUE, GREEN, GREY, ORANGE
 
 __all__ = [
@@ -274,14 +274,9 @@ def _zero_line() -> alt.Chart:
 
 def _row_labels(names: Sequence[str], column: str) -> dict[str, str]:
     """Return a unique label of one or two lines for each name; those of models are shortened."""
-    length = 2 * NAME_WIDTH
-    shorten = chart_names(names, length) if column == "model" else {name: name for name in names}
-    for margin in range(0, NAME_WIDTH + 1, 2):  # a break behind punctuation may need a third line
-        short = fit_names(shorten, length - margin)
-        labels = {name: wrap_name(text, NAME_WIDTH) for name, text in short.items()}
-        if all(label.count("\n") < 2 for label in labels.values()):
-            break
-    return labels
+    is_model = column == "model"
+    shorten = chart_names(names, 2 * NAME_WIDTH) if is_model else {name: name for name in names}
+    return wrap_names(shorten, NAME_WIDTH)
 
 
 def _translate_histories(frame: pl.DataFrame, titles: Titles) -> pl.DataFrame:

@@ -83,7 +83,7 @@ def _show_differences(study: Study, results: list[Result]) -> None:
     if len(visible) < len(frame):
         draw = difference_chart
     titles = _titles(DIFFERENCE_TITLES) | {"value": _metric_title(metric)}
-    show_chart(draw(visible, titles), f"differences {metric}", visible)
+    show_chart(draw(visible, titles, is_stretched=True), f"differences {metric}", visible)
     st.caption(say("figures.differences_said", n=len(frame)))
     verdicts = {name: titles[name] for name in ("significant", "not_significant", "untested")}
     columns = ["first", "second", "value", "low", "high", "p", "p_holm", "verdict", "n", "reason"]

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
+from giccs.report.model_names import WRAPPED_LABELS, wrap_names
 from giccs_app.explorer.theme import PALETTE
 
 __all__ = ["sizes_chart"]
 
 BAR_HEIGHT = 26
 """Height of a bar in pixels."""
+NAME_WIDTH = 24
+"""Longest line of a domain in characters; domains have at most two lines."""
 
 
 def sizes_chart(sizes: pl.DataFrame, titles: Mapping[str, str]) -> alt.Chart:
@@ -23,12 +26,13 @@ def sizes_chart(sizes: pl.DataFrame, titles: Mapping[str, str]) -> alt.Chart:
     """
     lengths = sorted(sizes["n_turns"].unique())
     colours = [PALETTE[n % len(PALETTE)] for n in range(len(lengths))]
+    labels = wrap_names({name: name for name in sizes["domain"].unique()}, NAME_WIDTH)
     return (
-        alt.Chart(sizes)
+        alt.Chart(sizes.with_columns(label=pl.col("domain").replace(labels)))
         .mark_bar()
         .encode(
             x=alt.X("items:Q", title=titles["items"]),
-            y=alt.Y("domain:N", sort="-x", title=None, axis=alt.Axis(labelLimit=180, ticks=False)),
+            y=alt.Y("label:N", sort="-x", title=None, axis=alt.Axis(ticks=False, **WRAPPED_LABELS)),
             color=alt.Color(
                 "n_turns:O",
                 title=titles["turns"],

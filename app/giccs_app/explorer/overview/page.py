@@ -120,7 +120,9 @@ def _show_subsets(study: Study) -> None:
     if (total := frame["subset"].n_unique()) > MAX_SUBSETS:
         st.caption(say("overview.largest_subsets", most=MAX_SUBSETS, total=total))
     titles = {name: say(f"overview.subset_{name}") for name in TITLES}
-    show_chart(distribution_chart(drawn, titles), f"scores by {by}", frame)
+    labels = {text: local_numbers(text) for text in drawn["score"].unique()}
+    chart = distribution_chart(drawn.with_columns(pl.col("score").replace(labels)), titles)
+    show_chart(chart, f"scores by {by}", frame)
     st.caption(say("overview.by_subset_said"))
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from importlib import resources
 
 import pytest
@@ -98,7 +97,7 @@ def test_the_sample_is_complete_and_called_simulated(opened):
     bars(app, "place", "expected")
     assert table(app, "pearson", "spearman_full")["annotations"].tolist() == [3000]
     agreed = table(app, "alpha_both", "observed_both", "strong_worst")
-    assert re.fullmatch(r"0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]", agreed["alpha_both"][0])
+    assert 0 < agreed["alpha_both"][0] < 1  # the interval is in the text that is shown
 
 
 def test_more_judgments_can_be_wanted_and_the_link_says_so(opened):

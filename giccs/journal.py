@@ -32,6 +32,7 @@ class Journal(Generic[Answer]):
     signature: Mapping[str, Any]
     parse: Callable[[Any], Answer]
     """Function from the JSON of an answer to the answer; an exception means that it is invalid."""
+    as_json: Callable[[Answer], Any] = lambda answer: answer
     answers: dict[str, Answer] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -41,9 +42,10 @@ class Journal(Generic[Answer]):
             write_atomic(self.path, _line({"signature": self.signature}))
 
     def add(self, answers: Iterable[tuple[str, Answer]]) -> None:
-        """Store ids and answers, as JSON; flushed to disk before the return."""
+        """Store ids and answers; flushed to disk before the return."""
         rows = dict(answers)
-        lines = "".join(_line({"uid": uid, "written": answer}) for uid, answer in rows.items())
+        documents = ((uid, self.as_json(answer)) for uid, answer in rows.items())
+        lines = "".join(_line({"uid": uid, "written": document}) for uid, document in documents)
         with open(self.path, "ab") as file:
             file.write(lines.encode("utf-8"))
             file.flush()
@@ -72,7 +74,12 @@ class Journal(Generic[Answer]):
 
 
 def open_journal(
-    output: str, signature: Mapping[str, Any], parse: Callable[[Any], Answer], *, force: bool
+    output: str,
+    signature: Mapping[str, Any],
+    parse: Callable[[Any], Answer],
+    as_json: Callable[[Answer], Any] = lambda answer: answer,
+    *,
+    force: bool,
 ) -> Journal[Answer]:
     """Return the journal beside an output file, named ``OUTPUT.jsonl``.
 
@@ -85,7 +92,7 @@ def open_journal(
     elif Path(output).exists() and not path.exists():
         message = f"exists without its journal {path.name}; choose another file, or use --force"
         raise InputError(Problem(output, None, message))
-    return Journal(path, signature, parse)
+    return Journal(path, signature, parse, as_json)
 
 
 def _line(document: Mapping[str, Any]) -> str:

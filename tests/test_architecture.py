@@ -54,7 +54,7 @@ LAYERS = (
     ("giccs.measures", "giccs.description", "giccs.preparation"),
     ("giccs.models", "giccs.prompts", "giccs.recipes"),
     ("giccs.tasks",),
-    ("giccs.evaluation", "giccs.report"),
+    ("giccs.evaluation", "giccs.judging", "giccs.report"),
     ("giccs.cli", "giccs.interface"),
     ("giccs.csts", "giccs.evalrank"),
 )

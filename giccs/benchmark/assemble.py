@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bws.files.schema import (
@@ -29,6 +30,7 @@ __all__ = [
     "DIALOGUE_ID",
     "assemble",
     "dialogue_warnings",
+    "is_dialogues_file",
     "read_dialogues",
     "read_located_dialogues",
     "write_dialogues",
@@ -45,6 +47,12 @@ def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> 
         ``select``), the key may be absent or its list empty.
     """
     return [row.record for row in read_located_dialogues(path, candidates=candidates)]
+
+
+def is_dialogues_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file exists whose first line is a dialogue, not an item of a benchmark."""
+    first = next(json_rows(path), None) if Path(path).is_file() else None
+    return first is not None and "turns" in first.values and "utterance" not in first.values
 
 
 def read_located_dialogues(

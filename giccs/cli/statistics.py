@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -142,15 +141,12 @@ class _Data:
 
 def _read(data: str) -> _Data:
     """Read a benchmark, or the dialogues in a file whose first line has turns but no ``utterance``."""
-    from bws.files.schema import json_rows
     from giccs.benchmark import read_benchmark
-    from giccs.benchmark.assemble import read_dialogues
+    from giccs.benchmark.assemble import is_dialogues_file, read_dialogues
 
-    if Path(data).is_file():
-        first = next(json_rows(data), None)
-        if first and "turns" in first.values and "utterance" not in first.values:
-            digest = hashlib.sha256(read_bytes(data)).hexdigest()
-            return _Data(read_dialogues(data, candidates=False), (), digest)
+    if is_dialogues_file(data):
+        digest = hashlib.sha256(read_bytes(data)).hexdigest()
+        return _Data(read_dialogues(data, candidates=False), (), digest)
     benchmark = read_benchmark(data)
     scores = [item.score for item in benchmark.items]
     return _Data(benchmark.items, scores, benchmark.fingerprint, benchmark.warnings)

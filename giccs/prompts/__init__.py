@@ -2,9 +2,10 @@
 
 A template is a text file with the layout of the prompt. A line with ``{turn}``, ``{number}`` or ``{speaker}``
 is repeated for every turn of the dialogue, and a line with ``{option}`` or ``{letter}`` for every option;
-adjacent lines of the same kind are repeated together. ``{{`` is a literal brace. Released templates never
-change: a new wording is a new file with a new number. The first line of a user's file may state its language,
-as in ``# language: fr``; this line is not part of the prompt.
+adjacent lines of the same kind are repeated together. ``{last}`` is the text of the last turn, for a line
+that emphasises it. ``{{`` is a literal brace. Released templates never change: a new wording is a new file
+with a new number. The first line of a user's file may state its language, as in ``# language: fr``; this line
+is not part of the prompt.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import os
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -22,19 +23,23 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 from bws.textio import read_text
-from giccs.benchmark.items import Turn
+from giccs.benchmark.items import Dialogue, Item, Turn
 from giccs.benchmark.languages import base_language, language_tag
 
-__all__ = ["LETTERS", "TEMPLATES", "Template", "default_template", "open_template"]
+__all__ = [
+    "LETTERS", "TEMPLATES", "Template", "default_template", "language_warnings", "open_template",
+    "stated_language", "template_problems", "template_text",
+]  # fmt: skip
 
 TEMPLATES = {"figure2-de-1": "de", "figure2-en-1": "en"}
 """The built-in templates with their languages: Figure 2 of the paper, and its English translation."""
 DEFAULT_TEMPLATES = {"de": "figure2-de-1", "en": "figure2-en-1"}
 """Language -> default template."""
-LANGUAGE_LINE = re.compile(r"# *language: *(.*?) *\r?\n")
+LANGUAGE_LINE = re.compile(r"# *language: *(.*?) *\n")
 LETTERS = string.ascii_uppercase
 TURN_FIELDS = frozenset(["turn", "number", "speaker"])
 OPTION_FIELDS = frozenset(["option", "letter"])
+SINGLE_FIELDS = frozenset(["last"])
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,8 @@ class Template:
     ) -> Iterator[str]:
         for kind, lines in groupby(self._lines, key=lambda line: _block_kind(line[1])):
             block = [line for line, _ in lines]
-            rows = {"turn": turns, "option": options}.get(kind, [{}])
+            last = turns[-1]["turn"] if turns else ""
+            rows = {"turn": turns, "option": options}.get(kind, [{"last": last}])
             yield from (line.format_map(values) for values in rows for line in block)
 
     @cached_property
@@ -100,25 +106,38 @@ def open_template(name: str | os.PathLike[str]) -> Template:
     with every invalid line.
     """
     name = os.fspath(name)
-    if name in TEMPLATES:
+    text = template_text(name, TEMPLATES)
+    language = TEMPLATES.get(name)
+    first_line = 1
+    if language_line := LANGUAGE_LINE.match(text):
+        language = stated_language(name, 1, language_line[1])
+        text, first_line = text[language_line.end() :], 2
+    if problems := list(template_problems(name, text, first_line)):
+        raise InputError(problems)
+    return Template(name, text, language)
+
+
+def template_text(name: str, built_in: Iterable[str]) -> str:
+    """Return the text of a built-in template or of a file, without the final line break.
+
+    Raises InputError if there is neither.
+    """
+    if name in built_in:
         text = (resources.files("giccs.prompts") / f"{name}.txt").read_text("utf-8")
     elif Path(name).is_file():
         text = read_text(name)
     else:
-        message = f"is neither a file nor a built-in template; expected {' or '.join(TEMPLATES)}"
+        message = f"is neither a file nor a built-in template; expected {' or '.join(built_in)}"
         raise InputError(Problem(name, None, message))
-    language = TEMPLATES.get(name)
-    first_line = 1
-    if language_line := LANGUAGE_LINE.match(text):
-        try:
-            language = language_tag(language_line[1])
-        except ValueError as error:
-            raise InputError(Problem(name, 1, str(error))) from None
-        text, first_line = text[language_line.end() :], 2
-    text = text.replace("\r\n", "\n").removesuffix("\n")
-    if problems := list(_template_problems(name, text, first_line)):
-        raise InputError(problems)
-    return Template(name, text, language)
+    return text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def stated_language(name: str, line: int, tag: str) -> str:
+    """Return the language that a line of a file states; raise InputError for an invalid tag."""
+    try:
+        return language_tag(tag)
+    except ValueError as error:
+        raise InputError(Problem(name, line, str(error))) from None
 
 
 def default_template(language: str) -> Template:
@@ -135,7 +154,30 @@ def default_template(language: str) -> Template:
     return open_template(name)
 
 
-def _template_problems(name: str, text: str, first_line: int) -> Iterator[Problem]:
+def language_warnings(
+    template: Template,
+    records: Sequence[Dialogue | Item],
+    data: str,
+    language: str | None = None,
+) -> list[Problem]:
+    """Return a warning if the language of a template is not that of the data.
+
+    data: name of the data in the message. language: that of records that state none.
+    """
+    languages = {record.language or language for record in records} - {None}
+    mismatched = sorted(
+        tag
+        for tag in languages
+        if tag and template.language and base_language(tag) != base_language(template.language)
+    )
+    if not mismatched:
+        return []
+    message = f"the template is in {template.language}, but {data} is in {', '.join(mismatched)}"
+    return [Problem(template.name, None, message)]
+
+
+def template_problems(name: str, text: str, first_line: int) -> Iterator[Problem]:
+    """Yield the problems of a template; first_line: number of the line with which `text` begins."""
     used_fields: set[str] = set()
     for line_number, line in enumerate(text.split("\n"), start=first_line):
         try:
@@ -144,16 +186,16 @@ def _template_problems(name: str, text: str, first_line: int) -> Iterator[Proble
             yield Problem(name, line_number, f"{error}; a literal brace must be doubled")
             continue
         used_fields |= fields
-        if unknown := fields - TURN_FIELDS - OPTION_FIELDS:
-            expected = ", ".join(f"{{{field}}}" for field in sorted(TURN_FIELDS | OPTION_FIELDS))
+        if unknown := fields - TURN_FIELDS - OPTION_FIELDS - SINGLE_FIELDS:
+            known = sorted(TURN_FIELDS | OPTION_FIELDS | SINGLE_FIELDS)
+            expected = ", ".join(f"{{{field}}}" for field in known)
             unknown_names = ", ".join(f"{{{field}}}" for field in sorted(unknown))
             yield Problem(
                 name, line_number, f"unknown field {unknown_names}; expected one of {expected}"
             )
-        elif fields & TURN_FIELDS and fields & OPTION_FIELDS:
-            yield Problem(
-                name, line_number, "has fields of a turn and of an option; expected separate lines"
-            )
+        elif sum(bool(fields & f) for f in (TURN_FIELDS, OPTION_FIELDS, SINGLE_FIELDS)) > 1:
+            message = "has fields of a turn, of an option or {last}; expected separate lines"
+            yield Problem(name, line_number, message)
     if "turn" not in used_fields:
         yield Problem(name, None, "has no dialogue; expected a line with {turn}")
 

@@ -17,14 +17,21 @@ import numpy as np
 from bws.options import problem_with
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.benchmark.languages import base_language, language_tag, required_language
+from giccs.benchmark.languages import language_tag, required_language
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, TaskOutput
-from giccs.models.abilities import LetterModel, LikelihoodModel, RespondingModel, Response
+from giccs.models.abilities import Response
 from giccs.progress import Progress, silent
-from giccs.prompts import LETTERS, Template, default_template, open_template
+from giccs.prompts import (
+    LETTERS,
+    Template,
+    default_template,
+    language_warnings,
+    open_template,
+)
 from giccs.tasks import CHOICES, TaskKind, TaskOptions
 from giccs.tasks.answer_parsing import PARSER_VERSION, instruction_for, outcome_of
+from giccs.tasks.choice_methods import choice_method, no_choice_reason
 from giccs.tasks.generated_choices import (
     Choice,
     ConditionChoices,
@@ -45,7 +52,7 @@ from giccs.tasks.questions import (
     history_differences,
     make_questions,
 )
-from giccs.tasks.refusals import missing_ability_reason, no_chat_template_reason
+from giccs.tasks.refusals import no_chat_template_reason
 
 if TYPE_CHECKING:
     import polars
@@ -61,12 +68,6 @@ NO_DIALOGUE = "none"
 Key = tuple[str, int, int]
 """History, question, order."""
 Condition = ConditionScores | ConditionChoices
-ABILITIES: Mapping[str, type] = {
-    "likelihood": LikelihoodModel,
-    "logprobs": LetterModel,
-    "generation": RespondingModel,
-}
-"""Method of choice -> ability of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,35 +120,13 @@ class MultipleChoice:
 
     def refuses(self, model: Any) -> str:
         """Return why the model is unsuitable, with a remedy, or an empty string."""
-        if self.choose_by is None and isinstance(model, RespondingModel):
-            reason = ""
-        else:
-            reason = missing_ability_reason(
-                model, ABILITIES[self.choose_by or "likelihood"], self.name
-            )
-        if self.choose_by == "logprobs" and self.answer == "sentence":
-            reason = reason or "--choose-by logprobs is for letters; omit --answer sentence"
-        return reason or no_chat_template_reason(model, chat_template=self.chat_template)
+        return no_choice_reason(
+            model, self.name, self.choose_by, self.answer
+        ) or no_chat_template_reason(model, chat_template=self.chat_template)
 
     def choice_method(self, model: Any) -> str:
-        """Return the method of choice, ``likelihood``, ``logprobs`` or ``generation``.
-
-        The server of a chat model may get a test request. Raises InputError if it does not return the
-        requested log-probabilities.
-        """
-        if self.choose_by in ("likelihood", "generation"):
-            return str(self.choose_by)
-        if self.choose_by is None and isinstance(model, LikelihoodModel):
-            return "likelihood"
-        may_use_letters = isinstance(model, LetterModel) and self.answer != "sentence"
-        if may_use_letters and model.has_letters():
-            return "logprobs"
-        if self.choose_by == "logprobs":
-            message = (
-                "the server returns no log-probabilities of letters; use --choose-by generation"
-            )
-            raise InputError(Problem(model.name, None, message))
-        return "generation"
+        """Return the method of choice, see `giccs.tasks.choice_methods.choice_method`."""
+        return choice_method(model, self.choose_by, self.answer)
 
     def answer_kind(self, method: str) -> str:
         """Return ``sentence`` or ``letter``, by default depending on the method of choice."""
@@ -169,19 +148,9 @@ class MultipleChoice:
 
     def warnings_for(self, benchmark: Benchmark) -> list[Problem]:
         """Return a warning if the language of the given template is not that of the items."""
-        template = self.template
-        if not template or not template.language:
+        if not self.template:
             return []
-        languages = {item.language or self.language for item in benchmark.items} - {None}
-        mismatched = sorted(
-            tag
-            for tag in languages
-            if tag and base_language(tag) != base_language(template.language)
-        )
-        if not mismatched:
-            return []
-        message = f"the template is in {template.language}, but {benchmark.name} is in"
-        return [Problem(template.name, None, f"{message} {', '.join(mismatched)}")]
+        return language_warnings(self.template, benchmark.items, benchmark.name, self.language)
 
     def parameters(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return the settings that determine the metrics besides model, data and version."""

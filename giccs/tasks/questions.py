@@ -161,11 +161,13 @@ class QuestionRenderer:
         """
         turns = question.options[0].turns
         context = {"with": turns, "without": turns[-1:], "none": ()}[history]
-        options = [
-            question.options[index].utterance.strip() for index in question.option_indices(order)
-        ]
+        indices = question.option_indices(order)
+        return self.render_texts(context, [question.options[n].utterance.strip() for n in indices])
+
+    def render_texts(self, turns: Sequence[Turn], options: Sequence[str]) -> RenderedQuestion:
+        """Return the text for turns and options, in display order."""
         full, *shortened = [
-            self._render_text(context[start:], options) for start in range(max(1, len(context)))
+            self._render_text(turns[start:], options) for start in range(max(1, len(turns)))
         ]
         prompt = full.rstrip()
         separator = full[len(prompt) :] or ("" if self.chat else " ")

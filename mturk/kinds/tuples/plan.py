@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from bws.problems import InputError, Problem
-from bws.records import Tuples, normal_id
+from bws.records import Tuples
 from bws.textio import display_name
-from giccs.benchmark.items import Candidate, Dialogue
+from giccs.benchmark.dialogue_tuples import dialogue_tuples
+from giccs.benchmark.items import Dialogue
 from giccs.benchmark.languages import data_language, matches
 from mturk.kinds.tuples.page import Part, count_dropped_characters, question_xml
 from mturk.study.plan import (
@@ -106,42 +107,17 @@ def _identity(part: Part) -> list[Any]:
 
 def _parts(tuples: Tuples, dialogues: Sequence[Dialogue], name: str) -> list[Part]:
     """Join the tuples with their dialogues by id."""
-    by_id = {normal_id(dialogue.dialogue_id): dialogue for dialogue in dialogues}
-    problems = (
-        []
-        if len(by_id) == len(dialogues)
-        else [f"{len(dialogues) - len(by_id)} dialogues have the id of another one"]
-    )
-    parts = []
+    joined, problems = dialogue_tuples(tuples, dialogues)
     for tuple_id, group, items in tuples.rows():
-        dialogue = by_id.get(group)
-        candidates = {normal_id(c.utterance_id): c for c in dialogue.candidates} if dialogue else {}
-        item_problems = list(_tuple_problems(group, items, dialogue, candidates))
+        identities = dict.fromkeys([group, *items, tuple_id])
         problems += [
-            f"tuple {tuple_id!r}: {message}" for message in [*item_problems, *id_problems(tuple_id)]
+            f"tuple {tuple_id!r}: {message}"
+            for identity in identities
+            for message in id_problems(identity)
         ]
-        if dialogue and not item_problems:
-            tuple_items = tuple(replace(candidates[item], utterance_id=item) for item in items)
-            parts.append(Part(tuple_id, replace(dialogue, dialogue_id=group), tuple_items))
-    if not parts and not problems:
-        problems.append("contains no tuples")
     if problems:
         raise InputError(Problem(name, None, message) for message in problems)
-    return parts
-
-
-def _tuple_problems(
-    group: str, items: Sequence[str], dialogue: Dialogue | None, candidates: dict[str, Candidate]
-) -> Iterator[str]:
-    if dialogue is None:
-        yield f"unknown group {group!r}; expected a dialogue_id of the dialogues file"
-        return
-    yield from id_problems(group)
-    for item in items:
-        yield from id_problems(item)
-        if item not in candidates:
-            candidate_ids = ", ".join(map(repr, candidates))
-            yield f"item {item!r} is not a candidate of dialogue {group!r}; expected one of {candidate_ids}"
+    return [Part(part.tuple_id, part.dialogue, part.items) for part in joined]
 
 
 def id_problems(identity: str) -> Iterator[str]:

@@ -85,6 +85,13 @@ def test_lines_of_one_kind_are_repeated_together(own):
     assert shown == "user:\nJa.\nsystem:\nNein.\n--\n(A)\nx\n(B)\ny\n--\nNow: "
 
 
+def test_the_last_turn_may_be_emphasised(own):
+    template = open_template(own("{turn}\nLast: {last}\n{option}"))
+    turns = [Turn("user", "Ja."), Turn("system", " Nein. ")]
+    assert template.render(turns, ["x"]) == "Ja.\nNein.\nLast: Nein.\nx"
+    assert template.render([], ["x"]) == "Last: \nx"
+
+
 def test_no_turn_and_no_option_leave_the_rest(own):
     template = open_template(own("Dialog:\n{turn}\nAntwort:"))
     assert template.render([], ["x"]) == "Dialog:\nAntwort:"
@@ -106,16 +113,19 @@ def test_braces_in_utterances_and_doubled_ones_in_templates_are_just_braces(own)
 
 def test_every_fault_is_told_with_its_line(own):
     with pytest.raises(InputError) as caught:
-        open_template(own("{text}\n{turn} {option}\n{\n{turn!r}\n{option.__class__}\n"))
+        open_template(
+            own("{text}\n{turn} {option}\n{\n{turn!r}\n{option.__class__}\n{turn} {last}\n")
+        )
     problems = caught.value.problems
-    assert [problem.line for problem in problems] == [1, 2, 3, 4, 5]
+    assert [problem.line for problem in problems] == [1, 2, 3, 4, 5, 6]
     assert problems[0].message.startswith(
-        "unknown field {text}; expected one of {letter}, {number}, {option},"
+        "unknown field {text}; expected one of {last}, {letter}, {number}, {option},"
     )
     assert "expected separate lines" in problems[1].message
     assert "a literal brace must be doubled" in problems[2].message
     assert "unknown field {turn!r}" in problems[3].message
     assert "unknown field {option.__class__}" in problems[4].message
+    assert problems[5].message == problems[1].message
 
 
 def test_a_template_must_show_the_dialogue(own):

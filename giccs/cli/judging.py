@@ -1,0 +1,192 @@
+"""bws-judge: judgments of tuples by a language model."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bws.command import Console, command
+from bws.options import MAX_COUNT, click_option, click_options, declarations
+from bws.problems import InputError, Problem
+from giccs.cli.options import DATA_HELP, language_option, set_offline_mode
+from giccs.cli.remarks import unknown_token_warning
+from giccs.models import ENCODER_OPTIONS, ModelOptions
+from giccs.tasks import TaskOptions
+
+if TYPE_CHECKING:
+    from giccs.judging.study import JudgedTuples, JudgingStudy
+
+__all__ = ["judge"]
+
+MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in ENCODER_OPTIONS)
+
+
+@command(
+    "bws-judge",
+    sections={"data": "Questions", "choose_by": "Answers", "batch_size": "Local models",
+              "base_url": "Models on a server"},
+    example="""
+    bws-judge tuples.csv --model package:smollm2 --data dialogues.jsonl -o model.csv
+    bws-judge tuples.csv --model chat:gpt-4o-mini --data dialogues.jsonl --price 0.15 0.60 --budget 5 -o m.csv
+    bws-judge tuples.csv --model causal:./llm --data d.jsonl --template bws-de-1 --template bws-de-2 -o m.csv
+    """,
+    interrupt_message="answers so far are stored; repeat the command to resume",
+)  # fmt: skip
+@click.argument("tuples", metavar="TUPLES")
+@click.option(
+    "--model", "model_name", required=True, metavar="MODEL",
+    help="A language model, named as for giccs-eval: a hub id, a folder, causal:NAME, chat:NAME, "
+    "completions:NAME, package:smollm2.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", required=True, metavar="FILE",
+    help="Judgments as CSV, for bws-score and others. The answers are stored beside it as FILE.jsonl.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace existing judgments and their answers.")
+@click.option(
+    "--data", required=True, metavar="DIALOGUES",
+    help=f"The dialogues with their candidates as JSONL, or a benchmark. {DATA_HELP}",
+)  # fmt: skip
+@language_option
+@click.option(
+    "--template", "templates", multiple=True, metavar="NAME|FILE",
+    help="Prompt: bws-de-1, bws-de-2, bws-en-1, bws-en-2, or a file with both questions. Can be repeated.  "
+    "[default: that of the data's language, with the instructions of the annotation page]",
+)  # fmt: skip
+@click.option(
+    "--orders", type=click.IntRange(1, 26), metavar="N",
+    help="Number of cyclic orders of the items, the first at random.  [default: the number of items]",
+)  # fmt: skip
+@click.option(
+    "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True, metavar="N",
+    help="Ask a model on a server N times about each order, with consecutive seeds.",
+)  # fmt: skip
+@click.option(
+    "--limit", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Use only the first N tuples."
+)
+@click_option(TaskOptions, "seed")
+@click_option(TaskOptions, "choose_by")
+@click_option(
+    TaskOptions, "answer", default="letter", show_default=True,
+    help="Answer to a question: the letter of the utterance, or its text.",
+)  # fmt: skip
+@click_options(TaskOptions, "max_tokens", "chat_template")
+@click_options(ModelOptions, *MODEL_OPTIONS)
+def judge(
+    console: Console,
+    tuples: str,
+    model_name: str,
+    output: str,
+    force: bool,
+    data: str,
+    language: str | None,
+    templates: tuple[str, ...],
+    orders: int | None,
+    repeats: int,
+    limit: int | None,
+    seed: int,
+    choose_by: str | None,
+    max_tokens: int,
+    chat_template: bool,
+    answer: str,
+    **opening: Any,
+) -> None:
+    """Let a language model judge tuples: which utterance is most, which is least similar to the last one?
+
+    TUPLES is a file of bws-make-tuples. The model reads the dialogue and the instructions of the annotation
+    page, and answers both questions for each tuple in several orders of its items: by the likelihoods of the
+    letters, or by a generated answer. Answers that are refused, cut, ambiguous, or the same for both
+    questions are invalid; they are counted and have no row.
+
+    The annotator is model:NAME@REVISION. The columns prompt and run distinguish the judgments of a tuple.
+
+    Answers are stored as they arrive: after an interruption, the same command asks for the missing ones only.
+
+    --json: tuples, model, annotator, judgments, answers (per prompt and outcome), shortened, asked, kept,
+    output, journal, usage, environment, seconds, signature.
+    """
+    set_offline_mode(opening["offline"])
+    if output == "-":
+        raise click.UsageError("-o must name a file; the answers are stored beside it")
+    from bws.files import read_tuples, write_judgments
+    from giccs.journal import open_journal
+    from giccs.judging.answers import AnswerPair
+    from giccs.judging.judge import open_judge
+    from giccs.judging.study import open_study
+
+    start = time.perf_counter()
+    design = read_tuples(tuples)
+    chosen_judge = open_judge(
+        model_name,
+        ModelOptions(seed=seed, **opening),
+        repeats=repeats,
+        choose_by=choose_by,
+        answer=answer,
+        chat_template=chat_template,
+        max_tokens=max_tokens,
+    )
+    study, warnings = open_study(
+        design, data, chosen_judge, templates=templates, language=language, orders=orders, seed=seed,
+        limit=limit, file=tuples,
+    )  # fmt: skip
+    console.warn(warnings)
+    signature = chosen_judge.signature()
+    journal = open_journal(output, signature, AnswerPair.parse, AnswerPair.document, force=force)
+    if journal.answers and signature.get("revision", "") is None:
+        message = "has answers of a model without a revision, which may have changed; use --force"
+        raise InputError(Problem(str(journal.path), None, message))
+    n_kept = study.n_answered(journal)
+    console.note(_plan(study, n_kept))
+    with unknown_token_warning(console, model_name, data):
+        judged = study.run(journal, console.progress)
+    n_asked = len(study.presentations) - n_kept
+    judgments = judged.judgments()
+    write_judgments(judgments, output)
+    document = {
+        "tuples": len(study.questions),
+        "model": model_name,
+        "annotator": judged.annotator,
+        "judgments": len(judgments),
+        "answers": judged.counts(),
+        "shortened": judged.n_shortened,
+        "asked": n_asked,
+        "kept": n_kept,
+        "output": output,
+        "journal": str(journal.path),
+        "usage": chosen_judge.usage() or None,
+        "environment": dict(chosen_judge.model.environment()) if n_asked else None,
+        "seconds": round(time.perf_counter() - start, 3),
+        "signature": {**study.signature(), "giccs": version("giccs")},
+    }
+    console.answer(_text(document, judged), document)
+
+
+def _plan(study: JudgingStudy, n_kept: int) -> str:
+    """Return what is asked: ``600 tuples × 3 orders: 1800 judgments of 2 questions each``."""
+    factors = {
+        "tuples": len(study.questions),
+        "prompts": len(study.prompts),
+        "orders": study.orders,
+        "calls": study.judge.repeats,
+    }
+    product = " × ".join(f"{n} {name}" for name, n in factors.items() if n > 1 or name == "tuples")
+    kept = f", {n_kept} of them with stored answers" if n_kept else ""
+    return f"{product}: {len(study.presentations)} judgments of 2 questions each{kept}"
+
+
+def _text(document: dict[str, Any], judged: JudgedTuples) -> str:
+    n = len(judged.choices)
+    lines = [
+        f"{document['judgments']} judgments of {document['tuples']} tuples by {judged.annotator}"
+    ]
+    if invalid := judged.invalid():
+        lines.append(f"{n - document['judgments']} of {n} answers are invalid: {invalid}")
+    if judged.n_shortened:
+        lines.append(
+            f"{judged.n_shortened} of {n} prompts exceeded the model's context: turns were removed from the "
+            "beginning"
+        )
+    return "\n".join([*lines, *filter(None, [document["usage"]])])

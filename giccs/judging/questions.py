@@ -1,0 +1,107 @@
+"""Questions about tuples: the dialogue, the utterances, and the orders in which they are shown."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bws.problems import InputError, Problem
+from bws.records import Tuples
+from bws.textio import display_name, json_lines_text
+from giccs.benchmark.assemble import is_dialogues_file, read_dialogues
+from giccs.benchmark.dialogue_tuples import DialogueTuple, dialogue_tuples, dialogues_of_items
+from giccs.benchmark.files import read_benchmark
+from giccs.benchmark.items import Dialogue, Turn
+from giccs.prompts import LETTERS
+
+__all__ = ["TupleQuestion", "digest_of", "read_judged_dialogues", "tuple_questions"]
+
+
+@dataclass(frozen=True, slots=True)
+class TupleQuestion:
+    """A tuple of utterances with their dialogue. Positions are those of the tuple's items."""
+
+    tuple_id: str
+    item_ids: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    utterances: tuple[str, ...]
+    """Texts of the items, without surrounding white space."""
+    first_order: tuple[int, ...]
+    """The position shown at each place, in the first order."""
+
+    def order(self, number: int) -> tuple[int, ...]:
+        """Return the position shown at each place in the cyclic order with this number, from 0.
+
+        >>> TupleQuestion("t1", ("a", "b", "c"), (), ("A", "B", "C"), (2, 0, 1)).order(1)
+        (0, 1, 2)
+        """
+        start = number % len(self.first_order)
+        return self.first_order[start:] + self.first_order[:start]
+
+
+def read_judged_dialogues(data: str | os.PathLike[str]) -> list[Dialogue]:
+    """Return the dialogues of a dialogues file, or of a benchmark; raise InputError with every problem.
+
+    >>> len(read_judged_dialogues("giccs-sample"))
+    60
+    """
+    if is_dialogues_file(data):
+        return read_dialogues(data)
+    return dialogues_of_items(read_benchmark(data).items)
+
+
+def tuple_questions(
+    tuples: Tuples, dialogues: Sequence[Dialogue], seed: int, name: str | os.PathLike[str]
+) -> list[TupleQuestion]:
+    """Return a question per tuple, in the order of the tuples.
+
+    The random first order depends on the tuple id, its items and the seed only, not on the order of the
+    file. name: the tuples file in messages. Raises InputError with every item that is missing in the
+    dialogues.
+    """
+    joined, problems = dialogue_tuples(tuples, dialogues)
+    if tuples.k > len(LETTERS):
+        problems.append(f"tuples of {tuples.k} items; expected at most {len(LETTERS)}")
+    if problems:
+        raise InputError(Problem(display_name(name), None, message) for message in problems)
+    return [_question(part, seed) for part in joined]
+
+
+def _question(part: DialogueTuple, seed: int) -> TupleQuestion:
+    item_ids = tuple(item.utterance_id for item in part.items)
+    by_id = sorted(range(len(item_ids)), key=item_ids.__getitem__)
+    id_digest = hashlib.blake2b(part.tuple_id.encode("utf-8"), digest_size=8).digest()
+    order = np.random.default_rng([seed, int.from_bytes(id_digest)]).permutation(len(by_id))
+    return TupleQuestion(
+        part.tuple_id,
+        item_ids,
+        part.dialogue.turns,
+        tuple(item.text.strip() for item in part.items),
+        tuple(by_id[index] for index in order),
+    )
+
+
+def digest_of(questions: Sequence[TupleQuestion]) -> dict[str, str]:
+    """Return SHA-256 of the tuples and of their texts, independent of the order of rows and items."""
+    tuples = [
+        {"tuple_id": question.tuple_id, "items": sorted(question.item_ids)}
+        for question in questions
+    ]
+    texts = [
+        {
+            "turns": [[turn.speaker, turn.text] for turn in question.turns],
+            "utterances": dict(zip(question.item_ids, question.utterances, strict=True)),
+        }
+        for question in questions
+    ]
+    return {"tuples": _digest(tuples), "data": _digest(texts)}
+
+
+def _digest(objects: Iterable[Mapping[str, Any]]) -> str:
+    lines = sorted(json_lines_text([value]) for value in objects)
+    return hashlib.sha256("".join(lines).encode("utf-8")).hexdigest()

@@ -3,7 +3,8 @@
     python -m benchmarks.coverage [--only SECTION ...] [--replications N] [-o docs/background/coverage.md]
 
 With -o the tables replace the block `coverage-SECTION` of a document. The exit code is 1 if a cell fails:
-coverage outside of 93 to 97 %, by more than twice its standard error, without a warning.
+coverage outside of 93 to 97 %, by more than twice its standard error, without a warning, or intervals
+with a model that are more than 2 % wider than without it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = ["SECTIONS", "main", "table"]
 
 SECTIONS = (
     "scores",
+    "prediction_powered",
     "alpha",
     "components",
     "ceiling",
@@ -64,6 +66,7 @@ def table(summaries: list[Summary]) -> str:
 
     settings = list(dict.fromkeys(name for summary in summaries for name in summary.cell.setting))
     with_bias = any(summary.bias == summary.bias for summary in summaries)
+    with_width = any(summary.width == summary.width for summary in summaries)
     with_allowed = len({summary.cell.allowed for summary in summaries}) > 1
     with_studies = len({summary.studies for summary in summaries}) > 1
     headers = [
@@ -75,6 +78,7 @@ def table(summaries: list[Summary]) -> str:
         *(["studies"] if with_studies else []),
         "warned",
         *(["bias"] if with_bias else []),
+        *(["width", "fewer judgments"] if with_width else []),
         "",
     ]
     rows = [
@@ -87,11 +91,17 @@ def table(summaries: list[Summary]) -> str:
             *([summary.studies] if with_studies else []),
             f"{100 * summary.warned:.0f} %",
             *([f"{summary.bias:+.4f}"] if with_bias else []),
+            *([f"{summary.width:.2f}", f"{_saving(summary.width):.0f} %"] if with_width else []),
             summary.verdict,
         ]
         for summary in summaries
     ]
     return str(tabulate(rows, headers, "github", disable_numparse=True))
+
+
+def _saving(width: float) -> float:
+    """Return the percentage of fewer judgments for the width that people's judgments alone have."""
+    return 100 * (1 - width**2)
 
 
 def _percent(allowed: tuple[float, float]) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 __all__ = ["Cell", "SimulatedStudy", "Summary"]
 
 ALLOWED = (0.93, 0.97)
+MAX_WIDTH = 1.02
+"""Largest width of the interval relative to that without a model."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class SimulatedStudy:
     """Whether the command printed a warning or refused the intervals."""
     bias: float = math.nan
     """Estimate minus the true value; NaN if not measured."""
+    width: float = math.nan
+    """Width of the interval relative to that without a model; NaN if not measured."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Summary:
     warned: float
     """Share of studies with a warning or without intervals."""
     bias: float
+    width: float
 
     @classmethod
     def of(cls, cell: Cell, studies: list[SimulatedStudy]) -> Summary:
@@ -61,22 +66,30 @@ class Summary:
         total = sum(study.intervals for study in studies)
         coverage = sum(study.covered for study in studies) / total if total else math.nan
         squares = sum((study.covered - coverage * study.intervals) ** 2 for study in studies)
-        biases = [study.bias for study in studies if not math.isnan(study.bias)]
         return cls(
             cell,
             len(studies),
             coverage,
             math.sqrt(squares) / total if total else math.nan,
             sum(study.warned or not study.intervals for study in studies) / len(studies),
-            sum(biases) / len(biases) if biases else math.nan,
+            _mean([study.bias for study in studies]),
+            _mean([study.width for study in studies]),
         )
 
     @property
     def verdict(self) -> str:
-        """Verdict: whether the coverage is in range, or the command warns."""
+        """Verdict: whether coverage and width are in range, or the command warns."""
         low, high = self.cell.allowed
         if math.isnan(self.coverage):
             return "refused"
+        if self.width > MAX_WIDTH:
+            return "FAILS"
         if low - 2 * self.error <= self.coverage <= high + 2 * self.error:
             return "holds"
         return "warns" if self.warned >= 0.99 else "FAILS"
+
+
+def _mean(values: list[float]) -> float:
+    """Return the mean of the values that are not NaN; NaN if there are none."""
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan

@@ -59,6 +59,7 @@ def _methods() -> Sequence[str]:
     bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
     bws-score judgments.csv --method elo --bootstrap 1000 --cluster annotator
     bws-score judgments.csv --models model-judgments.csv -o scores.csv
+    bws-score judgments.csv --models model-judgments.csv --pool -o scores.csv
     bws-score annotations.csv --from km --method bradley-terry --format km -o scores.tsv
     """,
 )
@@ -119,6 +120,12 @@ def _methods() -> Sequence[str]:
     metavar="JUDGMENTS",
 )
 @option(
+    "--pool",
+    "With --models: shrink the scores towards their regression on the scores of the models. More precise on "
+    "average over the items, but not valid for each item.",
+    is_flag=True,
+)
+@option(
     "--soft-targets",
     "Also write the shares of annotators who selected each item of each tuple as best and worst, as CSV.",
     metavar="FILE",
@@ -142,6 +149,7 @@ def score(
     intervals: bool,
     anchors: Sequence[str],
     models: str | None,
+    pool: bool,
     figure: str | None,
     style: TableStyle,
     soft_targets: str | None,
@@ -164,6 +172,8 @@ def score(
     if style.form in ("km", "semrel") and style.columns:
         raise click.UsageError(f"--columns cannot be combined with --format {style.form}")
     options = {name: value for name, value in options.items() if value is not None}
+    if pool and not models:
+        raise click.UsageError("--pool requires --models")
     if models:
         _check_counting_alone(method, anchors, options, merge_variants=merge_variants)
     options["interval"] = "model" if intervals else "bootstrap"
@@ -177,7 +187,7 @@ def score(
         if models:
             by_models = judgments_from(console, models, "auto", on_invalid, {}, False)
             settings = {name: options[name] for name in MODEL_OPTIONS & options.keys()}
-            last = prediction_powered_scores(batches[-1], by_models, **settings)
+            last = prediction_powered_scores(batches[-1], by_models, pool=pool, **settings)
         else:
             scores = [scored(batch, method, **options) for batch in batches]
             last = anchor(scores)[-1] if anchors else scores[-1]

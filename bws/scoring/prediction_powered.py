@@ -38,9 +38,10 @@ from bws.scoring import score
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.clustering import Cluster, Clusters, cluster_judgments
 from bws.scoring.counting import SMOOTHED_COUNTING, smoothed_logit_of_values, squared_cluster_sums
-from bws.scoring.expected import expected_values
+from bws.scoring.expected import expected_counting, expected_values
 from bws.scoring.intervals import compute_interval
 from bws.scoring.methods import METHODS, Floats, Integers, Interval
+from bws.scoring.pooling import Pooled, shrink
 
 __all__ = ["Predictions", "mean_width", "predict", "prediction_powered_scores", "tuned_weight"]
 
@@ -83,6 +84,7 @@ def prediction_powered_scores(
     *,
     scale: Literal["signed", "unit"] = "signed",
     cluster: Cluster | None = None,
+    pool: bool = False,
     seed: int = 0,
 ) -> Scores:
     """Score the items that people judged, by counting with predictions of models, with 95 % intervals.
@@ -97,9 +99,15 @@ def prediction_powered_scores(
     and of the others differ by more than chance: people's tuples are then no random part of the design, and
     the scores are biased.
 
-    Raises ValueError for adaptive judgments of either file, and if people's judgments have no intervals;
-    InputError if `people` contains judgments of models or `models` those of people, and if they have no
-    item or not the size of the tuples in common.
+    pool: shrink the prediction-powered scores towards their regression on the scores of the models
+    (`bws.scoring.pooling`). The scores of the models are the expected counting scores under the best–worst
+    logit. The error variance is taken to be the same for all judgments, the mean over the items. Scores and
+    intervals are then right on average over the items, but an item about which models and people differ is
+    shrunk towards the models. Items without an interval, or without judgments by the models, are not shrunk.
+
+    Raises ValueError for adaptive judgments of either file, if people's judgments have no intervals, and with
+    `pool` for fewer than 10 items with intervals; InputError if `people` contains judgments of models or
+    `models` those of people, and if they have no item or not the size of the tuples in common.
     """
     people, models = as_judgments(people), as_judgments(models)
     _check_kinds(people, models)
@@ -110,12 +118,20 @@ def prediction_powered_scores(
     if clusters.no_interval_reason:
         raise ValueError(f"no prediction-powered scores: {clusters.no_interval_reason}")
     judged = people.canonical
-    predictions = predict(judged, models.canonical)
+    utility = METHODS[PREDICTOR].fit(models.canonical, clusters=None, seed=seed).utility
+    predictions = predict(judged, models.canonical, utility)
     powered = _PredictionPowered(judged, clusters, predictions)
     bounds = powered.interval
-    scores = _replace_scores(alone, judged, powered.score, bounds)
+    estimate = powered.score
+    pool_notes: list[str] = []
+    if pool:
+        estimate, bounds, pool_notes = _pooled(
+            powered, _model_scores(judged, models.canonical, utility, seed), bounds
+        )
+    scores = _replace_scores(alone, judged, estimate, bounds)
     notes = [
         *_study_notes(people, models, predictions, powered.weight),
+        *pool_notes,
         *_width_notes(len(people), alone, scores),
         *dict.fromkeys([*alone.notes, *bounds.notes]),
     ]
@@ -127,19 +143,20 @@ def prediction_powered_scores(
         "models": _model_names(models),
         "predictor": PREDICTOR,
         "lambda": powered.weight,
+        "pooled": pool,
         "model_judgments": len(models),
         "models_sha256": models.canonical.digest(),
     }
     return _on_scale(replace(scores, notes=notes, signature=signature), scale)
 
 
-def predict(people: CanonicalJudgments, models: CanonicalJudgments) -> Predictions:
-    """Return the predictions of people's values from the judgments of models.
+def predict(people: CanonicalJudgments, models: CanonicalJudgments, utility: Floats) -> Predictions:
+    """Return the predictions of people's values from the utilities of the items that models judged.
 
-    Raises InputError if the tuples differ in size, or no item is in both.
+    utility: (M,) in the canonical order of the models' items. Raises InputError if the tuples differ in size,
+    or no item is in both.
     """
     item_of = _items_in(people, models)
-    utility = METHODS[PREDICTOR].fit(models, clusters=None, seed=0).utility
     of_people = np.full(len(people.items), np.nan)
     of_people[item_of[item_of >= 0]] = utility[item_of >= 0]
     by_tuple = expected_values(of_people, people.members, best_worst_logit)
@@ -286,12 +303,62 @@ class _PredictionPowered:
         """(N,) θ."""
         return _item_means(self.values, self.clusters.items, self.judgments.counts.appearances)
 
+    @property
+    def variance(self) -> Floats:
+        """(N,) error variances of θ, with the same variance per judgment for all items, the mean of theirs.
+
+        NaN for items without an interval.
+        """
+        items, appearances = self.clusters.items, self.judgments.counts.appearances
+        influence = (self.values - self.score[items]) / appearances[items]
+        known = self.weight**2 * self.predictions.variance
+        error = self.clusters.error_variance(squared_cluster_sums(items, influence), known)
+        variance = np.where(self.clusters.too_few, np.nan, error.variance)
+        per_judgment = float(np.nanmean(variance * appearances))
+        return np.where(np.isnan(variance), np.nan, per_judgment / appearances)
+
     @cached_property
     def interval(self) -> Interval:
         """95 % intervals, computed like those of counting (`bws.scoring.score`)."""
         variance = self.weight**2 * self.predictions.variance
         fitted = smoothed_logit_of_values(self.values, self.judgments, self.clusters, variance)
         return compute_interval(SMOOTHED_COUNTING, fitted, self.score, self.clusters)
+
+
+def _model_scores(
+    people: CanonicalJudgments, models: CanonicalJudgments, utility: Floats, seed: int
+) -> Floats:
+    """Return (N,) the expected counting scores of people's items under the models; NaN if they have none."""
+    scores = expected_counting(utility, models.group_of, models.k, best_worst_logit, seed)
+    score_of = dict(zip(_keys(models), scores.tolist(), strict=True))
+    return np.array([score_of.get(key, np.nan) for key in _keys(people)])
+
+
+def _pooled(
+    powered: _PredictionPowered, model_score: Floats, bounds: Interval
+) -> tuple[Floats, Interval, list[str]]:
+    """Return the shrunk scores with intervals, limited to [-1, 1], and notes."""
+    estimate, variance = powered.score, powered.variance
+    low, high = np.array(bounds.low), np.array(bounds.high)
+    included = ~np.isnan(variance) & ~np.isnan(model_score)
+    pooled = shrink(estimate[included], variance[included], model_score[included])
+    estimate[included] = pooled.estimate
+    low[included] = np.maximum(pooled.estimate - pooled.half_width, -1)
+    high[included] = np.minimum(pooled.estimate + pooled.half_width, 1)
+    to_mean = shrink(powered.score[included], variance[included])
+    notes = [
+        "pooled with the scores of the models: scores and intervals are right on average over the items, not "
+        f"for each item; residual standard deviation of people's true scores {_sd(pooled)}; if shrunk to "
+        f"their mean without the models, {_sd(to_mean)}, and the mean width of the intervals is "
+        f"{2 * to_mean.half_width.mean():.3f}"
+    ]
+    if n_left := np.count_nonzero(~included):
+        notes.append(f"{n_left} items without an interval or judgments by models are not pooled")
+    return estimate, replace(bounds, low=low, high=high), notes
+
+
+def _sd(pooled: Pooled) -> str:
+    return f"{np.sqrt(pooled.residual_variance):.3f}"
 
 
 def _replace_scores(

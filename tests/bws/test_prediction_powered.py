@@ -17,6 +17,7 @@ from bws.design import fresh_rounds
 from bws.files import write_judgments
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
+from bws.scoring.pooling import shrink
 from bws.scoring.prediction_powered import mean_width
 from bws.simulation import simulate
 
@@ -308,3 +309,53 @@ def test_command_refuses_options_that_are_no_part_of_it(files, options):
     done = run(files[0], "--models", files[1], *options)
     assert done.exit_code == 2
     assert f"--models cannot be combined with {options[0]}" in done.output
+
+
+def test_pooled_scores_are_shrunk_prediction_powered_scores():
+    people, models = study(judge=TRUTH + np.sin(np.arange(12) * 2), per_tuple=2)
+    powered, pooled = (prediction_powered_scores(people, models, pool=p) for p in (False, True))
+    assert pooled.signature == powered.signature | {"pooled": True}
+    model_scores = score(models, "best-worst-logit", scale="counting")
+    assert model_scores.items.tolist() == pooled.items.tolist()
+    slope = np.polyfit(model_scores.score, powered.score, 1)
+    residual = powered.score - np.polyval(slope, model_scores.score)
+    moved = pooled.score - powered.score
+    share = moved / -residual  # equal numbers of judgments, so that all items are shrunk alike
+    assert share == pytest.approx(np.full(12, share.mean()), abs=1e-6)
+    assert 0.05 < share.mean() < 0.95
+    assert mean_width(pooled) < mean_width(powered)
+    assert any("right on average over the items, not for each item" in n for n in pooled.notes)
+
+
+def test_pooled_variance_is_the_mean_variance_between_clusters():
+    people, models = study(per_tuple=2)
+    same = models.select(np.isin(models.tuple_of, people.tuple_of))  # no predictions, lambda 0
+    pooled = prediction_powered_scores(people, same, cluster="judgment", pool=True)
+    pairs, _ = values_by_loops(people, models)
+    h = np.array([[value for value, _ in pairs[item]] for item in pooled.items])
+    n = h.shape[1]
+    variance = np.full(12, h.var(axis=1, ddof=1).mean() / n)
+    predictor = score(same, "best-worst-logit", scale="counting").score
+    expected = shrink(h.mean(axis=1), variance, predictor)
+    np.testing.assert_allclose(pooled.score, expected.estimate, atol=1e-9)
+    limits = np.clip(expected.estimate - expected.half_width, -1, 1)
+    np.testing.assert_allclose(pooled.low, limits, atol=1e-9)
+
+
+def test_items_without_interval_or_model_score_are_not_pooled():
+    people, models = study()
+    without = models.select(~(models.tuples.members[models.tuple_of] == 0).any(axis=1))
+    first = people.tuples.items[0]
+    powered, pooled = (prediction_powered_scores(people, without, pool=p) for p in (False, True))
+    assert (powered.score == pooled.score).tolist() == (pooled.items == first).tolist()
+    assert "1 items without an interval or judgments by models are not pooled" in pooled.notes
+
+
+def test_command_pools_only_with_models(files):
+    done = run(files[0], "--pool")
+    assert done.exit_code == 2
+    assert "--pool requires --models" in done.output
+    signature = json.loads(run(files[0], "--models", files[1], "--pool", "--json").stdout)[
+        "signature"
+    ]
+    assert signature["pooled"] is True

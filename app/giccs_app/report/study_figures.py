@@ -22,7 +22,9 @@ __all__ = ["TARGET", "effect_figures", "pairs_figures", "reliability_figures", "
 
 TARGET = 0.9
 """Target reliability, the default of ``bws-reliability --plan``."""
-CELL_WIDTH, CELL_HEIGHT, MAX_MATRIX_WIDTH = 36, 24, 380
+CELL_WIDTH, CELL_HEIGHT = 36, 24
+MIN_MATRIX_WIDTH, MAX_MATRIX_WIDTH = 180, 380
+"""Widths in pixels; the title of the legend needs the smaller one."""
 WIDE, TALL = 340, 440
 """Width of wide charts, and height of the chart of many items, in pixels."""
 DIVISIONS = {"domain": "domain", "n_turns": "number of turns", "source": "source"}
@@ -44,7 +46,7 @@ def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
     yield Figure(
         chart_svg_for_page(
             pairs_chart(pairs),
-            width=min(CELL_WIDTH * n, MAX_MATRIX_WIDTH),
+            width=min(max(CELL_WIDTH * n, MIN_MATRIX_WIDTH), MAX_MATRIX_WIDTH),
             height=min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
         ),
         "Share of equal answers of each pair of annotators in their common tuples, not corrected for chance; "

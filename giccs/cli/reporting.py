@@ -90,6 +90,7 @@ model_name_option = option(
     giccs-report results --data benchmark.jsonl --judgments judgments.csv
     giccs-report results --against giccs-paper
     giccs-report results --compare
+    giccs-report results --every-eval-ever records --organization "University of X"
     giccs-report results --figure differences=differences.svg --figure subsets=subsets.png
     giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
     """,
@@ -128,6 +129,16 @@ model_name_option = option(
     help="Also write multiple-choice results as JSON of lm-evaluation-harness.",
 )
 @click.option("--mteb", metavar="FOLDER", help="Also write pairwise results as JSON of mteb.")
+@click.option(
+    "--every-eval-ever",
+    metavar="FOLDER",
+    help="Also write pairwise and multiple-choice results as records of the schema Every Eval Ever.",
+)
+@click.option(
+    "--organization",
+    metavar="NAME",
+    help="With --every-eval-ever: who ran the evaluation.",
+)
 @option(
     "--figure figures",
     "Also draw a figure: .svg, .png, .json. NAME: differences (of all pairs of models), subsets (heat map), "
@@ -153,6 +164,8 @@ def report(
     target: float | None,
     lm_eval: str | None,
     mteb: str | None,
+    every_eval_ever: str | None,
+    organization: str | None,
     figures: Sequence[tuple[str, str]],
     dialogue: str | None,
     language: str | None,
@@ -182,8 +195,12 @@ def report(
     results = _results(store, folder)
     if language and not mteb:
         raise click.UsageError("--language requires --mteb")
+    if bool(every_eval_ever) != bool(organization):
+        raise click.UsageError("--every-eval-ever and --organization require each other")
     names = _all_names(results, model_names, style)
     _export(console, results, lm_eval, mteb, language)
+    if every_eval_ever and organization:
+        _export_records(console, results, every_eval_ever, organization)
     pairwise = [result for result in results if result_kind(result.task).has_ceiling]
     judgments_and_data = (
         None
@@ -312,6 +329,18 @@ def _export(
         from giccs.evaluation.interop.mteb import write_results as write_mteb
 
         console.note(f"{len(write_mteb(results, mteb, language))} results written to {mteb}")
+
+
+def _export_records(
+    console: Console, results: Sequence[Result], folder: str, organization: str
+) -> None:
+    import time
+
+    from giccs.evaluation.interop.every_eval_ever import write_results
+
+    paths, n_undefined = write_results(results, folder, organization, time.time())
+    undefined = f"; {n_undefined} undefined scores are left out" if n_undefined else ""
+    console.note(f"{len(paths)} results written to {folder}{undefined}")
 
 
 def _texts(data: str) -> dict[str, str]:

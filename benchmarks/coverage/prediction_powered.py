@@ -31,7 +31,7 @@ N_ITEMS, K, ROUNDS, ANNOTATORS = 30, 4, 6, 20
 UTILITY_SD, TASTES = 1.5, 0.5
 N_DESIGNS = 10
 """Number of designs used in turn, because creating a design takes longer than scoring."""
-STUDIES = 200
+STUDIES = 100
 TRUTH_TUPLES = 200_000
 CORRELATION_DRAWS = 20
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.cli.options import (
+    answer_tables,
     arguments,
     check_figure,
     check_merges_judgments,
@@ -91,6 +92,7 @@ model_name_option = option(
     giccs-report results --against giccs-paper
     giccs-report results --compare
     giccs-report results --every-eval-ever records --organization "University of X"
+    giccs-report results --people scores.csv
     giccs-report results --figure differences=differences.svg --figure subsets=subsets.png
     giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
     """,
@@ -123,6 +125,12 @@ model_name_option = option(
     help="Print a comparison of all pairs of models: difference, interval, p, ranks, power.",
 )
 @detect_option("With --compare: difference to detect")
+@click.option(
+    "--people",
+    metavar="SCORES",
+    help="People's scores of a random part of the dialogues of a benchmark with the scores of a model judge: "
+    "print the prediction-powered correlations with people's scores.",
+)
 @click.option(
     "--lm-eval",
     metavar="FOLDER",
@@ -162,6 +170,7 @@ def report(
     recipe: str | None,
     compare: bool,
     target: float | None,
+    people: str | None,
     lm_eval: str | None,
     mteb: str | None,
     every_eval_ever: str | None,
@@ -186,6 +195,10 @@ def report(
     _check_style(style, model_names)
     if compare and (recipe or judgments):
         raise click.UsageError("--compare cannot be combined with --against or --judgments")
+    if people and (recipe or judgments or compare):
+        raise click.UsageError(
+            "--people cannot be combined with --against, --judgments or --compare"
+        )
     if target and not compare:
         raise click.UsageError("--detect requires --compare")
     check_merges_judgments(merge_variants, judgments)
@@ -204,7 +217,7 @@ def report(
     pairwise = [result for result in results if result_kind(result.task).has_ceiling]
     judgments_and_data = (
         None
-        if recipe or compare
+        if recipe or compare or people
         else _load_judgments(console, pairwise, judgments, merge_variants, data)
     )
     if figures:
@@ -216,6 +229,9 @@ def report(
         return
     if compare:
         _compare_models(console, store, results, target, style, names)
+        return
+    if people:
+        _correlate_with_people(console, store, pairwise, people, style, names)
         return
     ceiling = (
         cached_ceiling(folder, *judgments_and_data, console.note)
@@ -395,6 +411,25 @@ def _compare_models(
     with arguments():
         text = comparison_tables(comparison, style).rstrip("\n")
     console.answer(text + _key(names, style), comparison.document())
+
+
+def _correlate_with_people(
+    console: Console,
+    store: Store,
+    pairwise: Sequence[Result],
+    people: str,
+    style: TableStyle,
+    names: Mapping[str, str],
+) -> None:
+    from bws.files import read_scores
+    from giccs.report.people_correlations import correlate_with_people
+
+    if not pairwise:
+        raise click.UsageError("--people: no pairwise results")
+    predicted = [store.with_predictions(result) for result in pairwise]
+    named = predicted if console.as_json else _renamed(predicted, names)
+    comparison = correlate_with_people(named, read_scores(people), people)
+    answer_tables(console, [comparison.result_table()], style, comparison.document())
 
 
 def _compare_published(

@@ -1,0 +1,117 @@
+"""Prediction-powered correlations: people scored a part of the dialogues, a judge all of them."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from giccs.measures.metrics import correlations
+from giccs.measures.prediction_powered import powered_correlations
+
+
+def study(dialogues=60, judged=25, items=5, judge_noise=0.5, seed=0):
+    """Predictions, the judge's and people's scores, and dialogues."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=dialogues * items)
+    prediction, judge, people = (
+        quality + noise * rng.normal(size=len(quality)) for noise in (0.8, judge_noise, 0.3)
+    )
+    dialogue = np.repeat(np.arange(dialogues), items)
+    return prediction, judge, np.where(dialogue < judged, people, np.nan), dialogue
+
+
+def fisher_z(name, x, y, dialogue):
+    """Fisher's z of a correlation by scipy."""
+    if name == "rank_spearman":
+        return np.arctanh(
+            np.mean([stats.spearmanr(x[dialogue == d], y[dialogue == d])[0] for d in set(dialogue)])
+        )
+    return np.arctanh({"pearson": stats.pearsonr, "spearman": stats.spearmanr}[name](x, y)[0])
+
+
+def leave_one_out(name, x, y, dialogue):
+    return np.array(
+        [
+            fisher_z(name, x[dialogue != d], y[dialogue != d], dialogue[dialogue != d])
+            for d in sorted(set(dialogue))
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman", "rank_spearman"])
+def test_values_are_those_of_a_jackknife_by_loops(name):
+    prediction, judge, people, dialogue = study(dialogues=20, judged=8)
+    found = powered_correlations(prediction, judge, people, dialogue)[name]
+    p, u = dialogue < 8, dialogue >= 8
+    samples = [(people, p), (judge, p), (judge, u)]
+    h, f, g = (fisher_z(name, prediction[s], y[s], dialogue[s]) for y, s in samples)
+    of_h, of_f, of_g = (leave_one_out(name, prediction[s], y[s], dialogue[s]) for y, s in samples)
+    variance = [(len(z) - 1) * z.var() for z in (of_h, of_f, of_g)]
+    covariance = (len(of_h) - 1) * np.mean((of_h - of_h.mean()) * (of_f - of_f.mean()))
+    weight = np.clip(covariance / (variance[1] + variance[2]), 0, 1)
+    assert 0 < weight < 1
+    assert found.weight == pytest.approx(weight)
+    assert math.atanh(found.powered.value) == pytest.approx(h - weight * (f - g))
+    rectifier = (len(of_h) - 1) * (of_h - weight * of_f).var()
+    further = weight**2 * variance[2]
+    df = (rectifier + further) ** 2 / (rectifier**2 / 7 + further**2 / 11)
+    half = stats.t.ppf(0.975, df) * math.sqrt(rectifier + further)
+    assert math.atanh(found.powered.high) == pytest.approx(h - weight * (f - g) + half)
+    alone = stats.t.ppf(0.975, 7) * math.sqrt(variance[0])
+    assert found.equivalent_dialogues == pytest.approx(8 * (alone / half) ** 2)
+
+
+def test_judge_and_people_alone_are_the_usual_correlations():
+    prediction, judge, people, dialogue = study()
+    found = powered_correlations(prediction, judge, people, dialogue)
+    by_people = dialogue < 25
+    alone = correlations(prediction[by_people], people[by_people], dialogue[by_people])
+    everything = correlations(prediction, judge, dialogue)
+    for name, each in found.items():
+        assert each.people == alone[name]
+        assert each.judge == everything[name]
+
+
+def test_opposite_judge_changes_nothing():
+    prediction, judge, people, dialogue = study(judge_noise=0.1)
+    for each in powered_correlations(prediction, -judge, people, dialogue).values():
+        assert each.powered.value == pytest.approx(each.people.value)
+        assert each.weight == 0
+
+
+def test_useless_judge_does_not_widen_intervals():
+    prediction, _, people, dialogue = study()
+    useless = np.random.default_rng(9).normal(size=len(people))
+    for each in powered_correlations(prediction, useless, people, dialogue).values():
+        width, alone = (e.high - e.low for e in (each.powered, each.people))
+        assert width <= 1.02 * alone
+
+
+def test_good_judge_saves_dialogues():
+    found = powered_correlations(*study(dialogues=200, judged=40, judge_noise=0.4))
+    assert all(each.equivalent_dialogues > 50 for each in found.values())
+
+
+@pytest.mark.parametrize(("judged", "reason"), [(4, "of people"), (57, "of the judge alone")])
+def test_too_few_dialogues_leave_people_alone(judged, reason):
+    each = powered_correlations(*study(judged=judged))["pearson"]
+    assert (each.powered.value, each.powered.low) == pytest.approx(
+        (each.people.value, each.people.low), nan_ok=True
+    )
+    assert f"dialogues {reason}: no interval, which needs 5" in each.powered.reason
+    assert math.isnan(each.weight)
+
+
+def test_constant_judge_leaves_people_alone_with_a_reason():
+    prediction, judge, people, dialogue = study()
+    each = powered_correlations(prediction, np.ones_like(judge), people, dialogue)["pearson"]
+    assert each.powered.value == each.people.value
+    assert "undefined" in each.powered.reason
+
+
+def test_dialogues_that_people_scored_in_part_are_excluded():
+    prediction, judge, people, dialogue = study()
+    people[0] = np.nan
+    each = powered_correlations(prediction, judge, people, dialogue)["spearman"]
+    assert (each.people_dialogues, each.judge_dialogues) == (24, 35)

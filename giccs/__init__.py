@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
     from giccs.benchmark import read_benchmark as load_benchmark
     from giccs.evaluation.training_evaluator import PairwiseSTSEvaluator
-    from giccs.interface import Comparison, Results, compare, evaluate, noise_ceiling
+    from giccs.interface import Comparison, Results, compare, evaluate, judge, noise_ceiling
     from giccs.tasks import register_task
 
     __version__: str
@@ -32,6 +32,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "judge",
     "load_benchmark",
     "noise_ceiling",
     "register_task",
@@ -45,6 +46,7 @@ _EXPORTS = {
     "Results": "giccs.interface:Results",
     "compare": "giccs.interface:compare",
     "evaluate": "giccs.interface:evaluate",
+    "judge": "giccs.interface:judge",
     "load_benchmark": "giccs.benchmark:read_benchmark",
     "noise_ceiling": "giccs.interface:noise_ceiling",
     "register_task": "giccs.tasks:register_task",

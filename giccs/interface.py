@@ -11,14 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast, overload
 
-from bws.files import as_judgments
+from bws.files import as_judgments, as_tuples
 from bws.frames import FrameLibrary, Source, Tabular, data_frame, is_path
 from bws.problems import suggestion
-from bws.records import Judgments
+from bws.records import Judgments, Tuples
 from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs, run_locally
 from giccs.evaluation.run import OpenedModel, open_each_prompt, supported_tasks
+from giccs.judging.judge import open_judge
+from giccs.judging.study import open_study
 from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
 from giccs.measures.metrics import Estimate
@@ -33,7 +35,7 @@ from giccs.report.model_comparison import compare as compare_results
 from giccs.report.rows import HEADER, long_rows
 from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, task_names, task_option_names
 
-__all__ = ["Comparison", "Results", "compare", "evaluate", "noise_ceiling"]
+__all__ = ["Comparison", "Results", "compare", "evaluate", "judge", "noise_ceiling"]
 
 
 class Results(Sequence[Result], Tabular):
@@ -268,6 +270,70 @@ def noise_ceiling(
     if score_judgments is None:
         raise ValueError(f"the judgments of {benchmark.name} are unknown; pass them as judgments")
     return ceiling_of_judgments(score_judgments, benchmark, seed=seed)
+
+
+def judge(
+    tuples: Tuples | Source,
+    model: Any,
+    data: str | os.PathLike[str],
+    *,
+    templates: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    language: str | None = None,
+    orders: int | None = None,
+    repeats: int = 1,
+    limit: int | None = None,
+    choose_by: str | None = None,
+    answer: str = "letter",
+    chat_template: bool = False,
+    max_tokens: int = 1024,
+    progress: bool | None = None,
+    **options: Any,
+) -> Judgments:
+    """Let a language model judge tuples, as bws-judge; return its judgments.
+
+    tuples: those of `bws.make_tuples`, or a file. model: as for `evaluate`; a language model.
+    data: a file of dialogues with candidates, or a benchmark.
+    templates: one or several prompts (``bws-de-1``, a file); by default that of the language of the data, or
+    of `language` if the data state none.
+    orders: number of cyclic orders of the items, by default all. repeats: calls per order, of a model on a
+    server. limit: use only the first tuples.
+    choose_by, answer, chat_template, max_tokens: see bws-judge.
+    options: those of `giccs.models.ModelOptions`, such as ``device`` and ``seed``.
+
+    Answers are not stored, except by models on a server. Invalid ones are listed in `Judgments.left_out`.
+    Raises InputError for unsuitable models, for every item that is missing in the data, and if no answer is
+    valid.
+
+    >>> from importlib.resources import files
+    >>> def longest(prompts, options):  # Finds long utterances similar, and short ones dissimilar.
+    ...     signs = [-1 if "unähnlichsten?" in prompt else 1 for prompt in prompts]
+    ...     texts = [[t for t in prompt.splitlines() if t[1:3] == ". "] for prompt in prompts]
+    ...     return [[s * len(t) - 999 for t in some] for s, some in zip(signs, texts)]
+    >>> judge(str(files("giccs.data") / "tuples.csv"), longest, "giccs-sample", limit=2)
+    <Judgments: 6 of 2 tuples by 1 annotators>
+    """
+    names = [templates] if isinstance(templates, (str, os.PathLike)) else list(templates)
+    model_options = ModelOptions(**options)
+    judging = open_judge(
+        model,
+        model_options,
+        repeats=repeats,
+        choose_by=choose_by,
+        answer=answer,
+        chat_template=chat_template,
+        max_tokens=max_tokens,
+    )
+    study, _ = open_study(
+        as_tuples(tuples),
+        data,
+        judging,
+        templates=names,
+        language=language,
+        orders=orders,
+        seed=model_options.seed,
+        limit=limit,
+    )
+    return study.run(progress=_progress(progress)).judgments()
 
 
 def _split_options(

@@ -28,7 +28,7 @@ from giccs.tasks.refusals import no_chat_template_reason
 
 __all__ = ["Judge", "JudgeInput", "Presentation", "open_judge"]
 
-AT_ONCE = 32
+AT_ONCE = 16
 """Number of tuples per write to the journal, the maximum loss if a call is interrupted."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -63,6 +63,10 @@ class JudgingStudy:
         """Return the number of presentations with answers in the journal."""
         return sum(each.key in journal.answers for each in self.inputs)
 
+    def run_of(self, presentation: Presentation) -> int:
+        """Return the number of an order and a repeated call, from 0, that of the order first."""
+        return presentation.order * self.judge.repeats + presentation.repeat
+
     def signature(self) -> dict[str, Any]:
         """Return all settings that determine the judgments."""
         return {
@@ -113,8 +117,8 @@ class JudgedTuples:
     def judgments(self) -> Judgments:
         """Return a judgment per presentation with valid answers; raise InputError without any.
 
-        The columns ``prompt`` and ``run`` are the name of the prompt and the number of the order and the
-        repeated call, from 0.
+        The columns ``prompt`` and ``run`` are the name of the prompt and `JudgingStudy.run_of`. Invalid
+        answers are listed in ``left_out``.
         """
         study = self.study
         valid = [index for index, choice in enumerate(self.choices) if choice.outcome == "answered"]
@@ -126,7 +130,6 @@ class JudgedTuples:
         index_of = {id(question): index for index, question in enumerate(study.questions)}
         shown = np.array([each.shown for each in presentations], dtype=np.int8)
         rows = np.arange(len(valid))
-        repeats = study.judge.repeats
         return Judgments(
             tuples=study.tuples,
             tuple_of=np.array([index_of[id(p.question)] for p in presentations], dtype=np.int32),
@@ -137,12 +140,18 @@ class JudgedTuples:
             shown=shown,
             columns={
                 "prompt": np.array([p.prompt.name for p in presentations], dtype=object),
-                "run": np.array(
-                    [str(p.order * repeats + p.repeat) for p in presentations], dtype=object
-                ),
+                "run": np.array([str(study.run_of(p)) for p in presentations], dtype=object),
             },
             source=study.judge.model.name,
+            left_out=tuple(self._left_out()),
         )
+
+    def _left_out(self) -> Iterator[Problem]:
+        for presentation, choice in zip(self.study.presentations, self.choices, strict=True):
+            if choice.outcome != "answered":
+                where = f"tuple {presentation.question.tuple_id}, prompt {presentation.prompt.name}"
+                message = f"{where}, run {self.study.run_of(presentation)}: {choice.outcome}"
+                yield Problem(self.study.judge.model.name, None, message)
 
     def invalid(self) -> str:
         """Return the numbers of invalid answers by kind as text; empty without any."""

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import bws
+import giccs
 from bws.files import read_judgments, read_tuples
 from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues
@@ -387,8 +388,8 @@ def test_an_interrupted_call_goes_on(longest, tmp_path, monkeypatch):
     assert not output.exists()
     monkeypatch.setattr(longest, "score", score)
     done = call(*arguments, "--json")
-    assert "60 judgments of 2 questions each, 32 of them with stored answers" in done.stderr
-    assert (json.loads(done.stdout)["asked"], len(longest.prompts)) == (28, 120)
+    assert "60 judgments of 2 questions each, 16 of them with stored answers" in done.stderr
+    assert (json.loads(done.stdout)["asked"], len(longest.prompts)) == (44, 120)
 
 
 def test_judgments_of_others_are_not_replaced(longest, tmp_path):
@@ -581,3 +582,27 @@ def test_a_real_model_judges_the_sample(tmp_path):
     assert document["annotator"].startswith("model:package:smollm2@sha256:")
     assert {row["annotator"] for row in rows_of(output)} == {document["annotator"]}
     assert len(bws.score(output).to_frame("polars")) > 2
+
+
+# Python
+
+
+def test_python_returns_the_judgments_of_the_command(cases, tmp_path):
+    done = chat(cases, tmp_path)
+    assert done.exit_code == 0, done.stderr
+    judgments = giccs.judge(
+        TUPLES, "chat:tiny", DIALOGUES, base_url=cases.url, limit=len(CASES), orders=1
+    )
+    frame, rows = judgments.to_frame("polars"), rows_of(tmp_path / "chat.csv")
+    assert frame.columns == list(rows[0])
+    assert frame.to_dicts() == rows
+    assert [problem.message for problem in judgments.left_out] == [
+        f"tuple {name}, prompt bws-de-1, run 0: {outcome}"
+        for name, (_, _, outcome) in CASES.items()
+        if outcome != "answered"
+    ]
+
+
+def test_an_unknown_option_of_python_is_refused():
+    with pytest.raises(TypeError, match="colour"):
+        giccs.judge(TUPLES, "chat:tiny", DIALOGUES, colour="red")

@@ -35,8 +35,8 @@ class CommonTuples:
 
     @property
     def has_groups(self) -> bool:
-        """Whether the tuples are of several groups."""
-        return len(self.people.canonical.groups) > 1
+        """Whether the study of people has several groups; these tuples may be of one of them."""
+        return len(self.people.tuples.groups) > 1
 
     @property
     def cluster_of(self) -> Longs:

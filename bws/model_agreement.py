@@ -82,7 +82,7 @@ class AgreementWithPeople:
         columns = [
             Column("measure", "agreement"),
             Column("people", "people with each other", ".3f", align="right"),
-            Column("model", "model with people", ".3f", align="right"),
+            Column("model_with_people", "model with people", ".3f", align="right"),
             Column("difference", "difference", "+.3f", align="right"),
             Column("chance", "chance", ".3f", align="right"),
         ]

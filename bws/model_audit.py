@@ -127,8 +127,10 @@ def _best_and_worst() -> list[Column]:
     return [Column(name, name, ".3f", align="right") for name in ("best", "worst")]
 
 
-def model_audit(judgments: Judgments) -> ModelAudit:
+def model_audit(judgments: Judgments, *, has_groups: bool | None = None) -> ModelAudit:
     """Return the audit of the judgments of one model.
+
+    has_groups: whether clusters of dependent tuples are groups; by default if there are several.
 
     Positions: shares of the best and worst answers at each position of the order shown. If each item is shown
     in each position equally often, all are 1/K without position bias.
@@ -145,7 +147,8 @@ def model_audit(judgments: Judgments) -> ModelAudit:
     number = {key: n for n, key in enumerate(sorted({keys[t] for t in judgments.tuple_of}))}
     tuple_of = np.array([number[keys[t]] for t in judgments.tuple_of], np.int64)
     groups = judgments.tuples.group_of_tuple[judgments.tuple_of].astype(np.int64)
-    has_groups = len(np.unique(groups)) > 1
+    if has_groups is None:
+        has_groups = len(judgments.tuples.groups) > 1
     cluster_of = groups if has_groups else tuple_of
     calls = _Calls(judgments, tuple_of, cluster_of)
     consistency = {

@@ -166,11 +166,11 @@ def _position_table(each: ModelVerdict) -> ResultTable:
 
 
 def _joined(tables: Mapping[str, ResultTable]) -> ResultTable:
-    """Return the tables of several models as one, with the model in the first column."""
+    """Return the tables of models as one; the first column, the model, is not printed if there is one."""
     first = next(iter(tables.values()))
     rows = [[name, *row] for name, table in tables.items() for row in table.rows]
     notes = _prefixed((name, table.notes) for name, table in tables.items())
-    columns = [Column("model", "model"), *first.columns]
+    columns = [Column("model", "model", is_detail=len(tables) == 1), *first.columns]
     return replace(first, columns=columns, rows=rows, notes=notes)
 
 
@@ -296,7 +296,7 @@ def _verdict(
         name,
         alternative_annotator_test(wins(common), epsilon=epsilon),
         agreement_with_people(common),
-        model_audit(model),
+        model_audit(model, has_groups=common.has_groups),
         positions,
         len(common),
         common.n_people_only,

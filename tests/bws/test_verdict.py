@@ -200,6 +200,25 @@ def test_fresh_tuples_and_pairs_have_no_undefined_numbers_as_text():
         assert "nan" not in " ".join([*texts, *notes])
 
 
+def test_tuples_of_one_group_of_a_study_are_one_cluster():
+    people, model = study(0.2, runs=2, **GROUPS)
+    first = model.tuples.group_of_tuple[model.tuple_of] == 0
+    rows = [row for row, is_first in zip(model.records(), first, strict=True) if is_first]
+    one_group = as_model(replace(bws.judgments_from_records(rows[::2])))
+    (each,) = bws.verdict(people, one_group).models
+    assert each.agreement.tuples == 12
+    assert np.isnan(each.agreement.answers["best"].model.low)
+    assert "1 groups: no interval, which needs 5" in each.agreement.notes
+    assert "1 groups: no interval, which needs 5" in each.audit.notes
+
+
+def test_the_name_of_a_single_model_is_printed_once():
+    people, model = study(0.2, **GROUPS)
+    tables = bws.verdict(people, model).result_tables()
+    assert [table.text().count("m@1") for table in tables] == [1, 0, 0, 0, 0, 1]
+    assert all("m@1" in table.csv() for table in tables)
+
+
 def test_models_in_one_file_are_judged_apart():
     people, first = study(0.2, **GROUPS)
     second = replace(

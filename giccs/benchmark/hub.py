@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from bws.problems import InputError, Problem
 
-__all__ = ["data_folder", "model_folder"]
+__all__ = ["data_folder", "model_folder", "push_folder"]
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +44,61 @@ def _has_safetensors(name: str, revision: str | None) -> bool:
     except Exception:  # The download raises and reports the same error.
         return False
     return any(file.rfilename.endswith(".safetensors") for file in files)
+
+
+def push_folder(folder: Path, name: str, *, private: bool, known_files: re.Pattern[str]) -> str:
+    """Upload a folder as the data set ``owner/name``, created if needed; return the commit.
+
+    known_files: paths that the folder may have. Files of the data set that match and that the folder lacks
+    are deleted. Raises InputError, before any upload, if the data set has other files or another visibility,
+    and if the hub refuses or cannot be reached.
+    """
+    from huggingface_hub import HfApi, errors
+
+    httpx: Any = import_module("huggingface_hub.utils").httpx  # of httpx or httpx2, by its version
+    api = HfApi()
+    try:
+        api.create_repo(name, repo_type="dataset", private=private, exist_ok=True)
+        info = api.dataset_info(name)
+        files = [file.rfilename for file in info.siblings or []]
+        if problem := _push_problem(bool(info.private), private, files, known_files):
+            raise InputError(Problem(name, None, problem))
+        own_files = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+        obsolete = [file for file in files if known_files.fullmatch(file) and file not in own_files]
+        commit = api.upload_folder(
+            repo_id=name,
+            repo_type="dataset",
+            folder_path=folder,
+            ignore_patterns=[".*"],
+            delete_patterns=[file for file in obsolete if not file.startswith(".")],
+            commit_message="Published with giccs-card",
+        )
+    except (errors.HfHubHTTPError, errors.HFValidationError, errors.OfflineModeIsEnabled) as error:
+        message = (
+            f"the hub refused: {str(error).strip().splitlines()[0]}; expected owner/name of a data set "
+            "that you may write (sign in with `hf auth login`)"
+        )
+        raise InputError(Problem(name, None, message)) from None
+    except httpx.TransportError as error:
+        message = f"the hub cannot be reached ({error}); nothing was published"
+        raise InputError(Problem(name, None, message)) from None
+    return str(commit.oid)
+
+
+def _push_problem(
+    is_private: bool, private: bool, files: Sequence[str], known_files: re.Pattern[str]
+) -> str | None:
+    """Return the problem of a data set of the hub as a target, or None."""
+    if is_private != private:
+        visibility = ("public", "private")
+        return (
+            f"is {visibility[is_private]} on the hub; expected a {visibility[private]} data set"
+            f"{' (--private)' if is_private else ''}"
+        )
+    foreign = [file for file in files if not known_files.fullmatch(file)]
+    if foreign:
+        return f"contains {', '.join(foreign[:5])}, not written by giccs-card; choose another name"
+    return None
 
 
 def _snapshot(

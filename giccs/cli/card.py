@@ -19,6 +19,7 @@ __all__ = ["card"]
     example="""
     giccs-card benchmark.jsonl --init card.toml
     giccs-card benchmark.jsonl --config card.toml --judgments judgments.csv -o my-benchmark
+    giccs-card benchmark.jsonl --config card.toml -o my-benchmark --push my-lab/my-benchmark --private
     """,
 )
 @click.argument("data", metavar="DATA")
@@ -41,6 +42,13 @@ __all__ = ["card"]
 )
 @language_option
 @click.option(
+    "--push",
+    "repository",
+    metavar="OWNER/NAME",
+    help="Also push the folder to this data set of the Hugging Face hub, and read it back.",
+)
+@click.option("--private", is_flag=True, help="With --push: a private data set.")
+@click.option(
     "--init", metavar="card.toml", help="Write a template of this file, and nothing else."
 )
 def card(
@@ -52,6 +60,8 @@ def card(
     soft_targets: str | None,
     config: str | None,
     language: str | None,
+    repository: str | None,
+    private: bool,
     init: str | None,
 ) -> None:
     """Write a dataset card, the data as Parquet and Croissant metadata: a folder for the hub.
@@ -62,17 +72,25 @@ def card(
     The card contains the statistics of the paper's Tables 1 to 3 and Figure 1, each with the command that
     prints it. Keys missing from card.toml are "not stated" in the card, with a warning.
 
-    --json: folder, files, simulated, not_stated (keys of card.toml), fingerprint; with --init: config, keys.
+    --push refuses data whose licence is not stated or permits no derivatives, unless --private is given,
+    and a data set with other files. Comments, and ids that look like those of workers, are never part of the
+    folder.
+
+    --json: folder, files, simulated, not_stated (keys of card.toml), fingerprint, with --push also commit and
+    url; with --init: config, keys.
     """
     if (folder is None) == (init is None):
         raise click.UsageError("expected either -o FOLDER or --init card.toml")
+    if (repository and folder is None) or (private and repository is None):
+        raise click.UsageError("--push requires -o FOLDER, and --private requires --push")
     check_merges_judgments(merge_variants, judgments)
     if init is not None:
         _write_template(console, init)
     elif folder is not None:
         _write_card(
-            console, data, Path(folder), judgments, merge_variants, soft_targets, config, language
-        )
+            console, data, Path(folder), judgments, merge_variants, soft_targets, config, language,
+            repository, private,
+        )  # fmt: skip
 
 
 def _write_template(console: Console, path: str) -> None:
@@ -96,13 +114,17 @@ def _write_card(
     soft_targets: str | None,
     config: str | None,
     language: str | None,
+    repository: str | None,
+    private: bool,
 ) -> None:
     from bws.files import read_soft_targets
     from giccs.benchmark import read_benchmark
     from giccs.description.card.folder import (
         card_of,
         check_folder,
+        check_may_be_public,
         check_not_the_release,
+        push,
         write_folder,
     )
     from giccs.description.card.stated import Stated, read_stated
@@ -112,6 +134,8 @@ def _write_card(
     benchmark = read_benchmark(data)
     check_not_the_release(data)
     stated = read_stated(config) if config else Stated({})
+    if repository and not private:
+        check_may_be_public(stated, repository)
     published_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
     if published_judgments and judgments:
         report_judgments(console, published_judgments, judgments)
@@ -129,4 +153,9 @@ def _write_card(
         "not_stated": list(not_stated),
         "fingerprint": dataset_card.fingerprint,
     }
-    console.answer("\n".join(str(folder / name) for name in files), document)
+    lines = [str(folder / name) for name in files]
+    if repository:
+        commit = push(dataset_card, folder, repository, private=private)
+        document |= {"commit": commit, "url": f"https://huggingface.co/datasets/{repository}"}
+        lines.append(f"{repository}@{commit}: read back with the same fingerprint")
+    console.answer("\n".join(lines), document)

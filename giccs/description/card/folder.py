@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING
 from bws.problems import InputError, Problem
 from bws.simulation import is_simulated
 from bws.textio import write_atomic
-from giccs.benchmark import SAMPLES, Benchmark, known_terms
+from giccs.benchmark import SAMPLES, Benchmark, known_terms, read_benchmark
+from giccs.benchmark.hub import push_folder
 from giccs.benchmark.languages import base_language, required_language
+from giccs.benchmark.terms import Terms
 from giccs.description.card.croissant import croissant
 from giccs.description.card.facts import (
     facts_of_dialogues,
@@ -27,9 +30,18 @@ if TYPE_CHECKING:
     from bws.files.soft_targets import SoftTargets
     from bws.records import Judgments
 
-__all__ = ["card_of", "check_folder", "check_not_the_release", "write_folder"]
+__all__ = [
+    "card_of",
+    "check_folder",
+    "check_may_be_public",
+    "check_not_the_release",
+    "push",
+    "write_folder",
+]
 
 README, CROISSANT, DATA = "README.md", "croissant.json", "data"
+PUSHED_FILES = re.compile(r"README\.md|croissant\.json|data/[^/]+\.parquet|\.gitattributes")
+"""Paths of the hub that giccs-card or the hub itself writes."""
 
 
 def card_of(
@@ -112,6 +124,38 @@ def check_not_the_release(data: str) -> None:
             "giccs-validate to describe it"
         )
         raise InputError(Problem(data, None, message))
+
+
+def check_may_be_public(stated: Stated, name: str) -> None:
+    """Raise InputError if the licence does not permit distribution, or is not stated.
+
+    name: the data set of the hub, in messages.
+    """
+    license_id = stated.text("license")
+    if not license_id:
+        message = (
+            "license is not stated in card.toml; without one nobody may use the data (or --private)"
+        )
+    elif Terms(license_id).no_derivatives:
+        message = (
+            f"the licence {license_id} permits no derivatives; a benchmark is one (or --private)"
+        )
+    else:
+        return
+    raise InputError(Problem(name, None, message))
+
+
+def push(card: Card, folder: Path, name: str, *, private: bool) -> str:
+    """Push a folder of `write_folder` to the hub, read it back, and return the commit.
+
+    Raises InputError if the hub refuses, or if what it returns has another fingerprint.
+    """
+    commit = push_folder(folder, name, private=private, known_files=PUSHED_FILES)
+    fingerprint = read_benchmark(f"{name}@{commit}").fingerprint
+    if fingerprint != card.fingerprint:
+        message = f"commit {commit} has the fingerprint {fingerprint[:12]}; expected {card.fingerprint[:12]}"
+        raise InputError(Problem(name, None, message))
+    return commit
 
 
 def check_folder(folder: Path) -> None:

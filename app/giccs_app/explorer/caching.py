@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
 import streamlit as st
@@ -35,9 +35,11 @@ def study_of(
     results: str | None,
     ledger: str | None,
     notes: str | None = None,
+    model_judgments: Sequence[str] = (),
 ) -> Study:
     """Return the study that `load` reads; it is read again if the benchmark or the judgments changed."""
-    return _load(data, judgments, results, ledger, notes, stamp(data, judgments))
+    state = stamp(data, judgments, *model_judgments)
+    return _load(data, judgments, results, ledger, notes, tuple(model_judgments), state)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -47,9 +49,10 @@ def _load(
     results: str | None,
     ledger: str | None,
     notes: str | None,
+    model_judgments: tuple[str, ...],
     state: str,
 ) -> Study:
-    return load(data, judgments, results, ledger, notes)
+    return load(data, judgments, results, ledger, notes, model_judgments)
 
 
 def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:

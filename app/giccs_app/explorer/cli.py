@@ -41,6 +41,7 @@ SETTINGS = {
     example="""
     giccs-explore
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
+    giccs-explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
     giccs-explore --ledger ledger.db --port 8600 --no-browser
     giccs-explore --data benchmark.jsonl --notes notes.csv
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
@@ -58,6 +59,13 @@ SETTINGS = {
     "--judgments",
     metavar="FILE",
     help="Judgments of the benchmark, in any format that bws-score reads.",
+)
+@click.option(
+    "--model-judgments",
+    metavar="FILE",
+    multiple=True,
+    help="Judgments of language models on the tuples, as from bws-judge, beside those of people. Can be "
+    "repeated.",
 )
 @click.option(
     "--results",
@@ -87,11 +95,11 @@ SETTINGS = {
 )
 def explore(
     console: Console, data: str, port: int, no_browser: bool, export_space: Path | None,
-    **files: str | None,
+    model_judgments: tuple[str, ...], **files: str | None,
 ) -> None:  # fmt: skip
     """Open the score explorer: scores, dialogues, annotation, models and errors."""
     if export_space is not None:
-        _export(console, export_space, data, **files)
+        _export(console, export_space, data, model_judgments, **files)
         return
     if find_spec("streamlit") is None:
         raise click.ClickException(
@@ -102,19 +110,24 @@ def explore(
 
     settings = SETTINGS | {"server.port": port, "server.headless": str(no_browser).lower()}
     settings["server.maxUploadSize"] = MAX_UPLOAD_MEGABYTES
-    arguments = {"data": data, **{name: path for name, path in files.items() if path is not None}}
-    warm_up(data, **files)
+    arguments = [
+        ("data", data),
+        *((name, path) for name, path in files.items() if path is not None),
+    ]
+    arguments += [("model-judgments", path) for path in model_judgments]
+    warm_up(data, **files, model_judgments=model_judgments)
     console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
-    Thread(target=prepare_pages, args=(data,), kwargs=files, daemon=True).start()
+    sources = {"data": data, **files, "model_judgments": model_judgments}
+    Thread(target=prepare_pages, kwargs=sources, daemon=True).start()
     _serve(
         [f"--{name}={value}" for name, value in settings.items()],
-        [f"--{name}={path}" for name, path in arguments.items()],
+        [f"--{name}={path}" for name, path in arguments],
     )
 
 
 def _export(
-    console: Console, folder: Path, data: str, judgments: str | None, results: str | None,
-    ledger: str | None, notes: str | None,
+    console: Console, folder: Path, data: str, model_judgments: tuple[str, ...],
+    judgments: str | None, results: str | None, ledger: str | None, notes: str | None,
 ) -> None:  # fmt: skip
     """Write the folder of a Space, and print what it contains."""
     if ledger is not None:
@@ -123,6 +136,10 @@ def _export(
         )
     if notes is not None:
         raise click.UsageError("notes are not published; leave out --notes with --export-space")
+    if model_judgments:
+        raise click.UsageError(
+            "judgments of models are not published; leave out --model-judgments with --export-space"
+        )
     from giccs_app.explorer.space import write_space
 
     for note in write_space(folder, data, judgments, results):
@@ -136,6 +153,7 @@ def warm_up(
     results: str | None,
     ledger: str | None,
     notes: str | None = None,
+    model_judgments: tuple[str, ...] = (),
 ) -> None:
     """Import modules and read the data in advance, so that the first page loads quickly."""
     logging.getLogger("streamlit").setLevel(
@@ -151,7 +169,7 @@ def warm_up(
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        _ = study_of(data, judgments, results, ledger, notes).benchmark.fingerprint
+        _ = study_of(data, judgments, results, ledger, notes, model_judgments).benchmark.fingerprint
 
 
 def prepare_pages(
@@ -160,12 +178,13 @@ def prepare_pages(
     results: str | None,
     ledger: str | None,
     notes: str | None = None,
+    model_judgments: tuple[str, ...] = (),
 ) -> None:
     """Import the other pages and compute what takes long on them, while the first page is shown."""
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        study = study_of(data, judgments, results, ledger, notes)
+        study = study_of(data, judgments, results, ledger, notes, model_judgments)
         for name in ("dialogues", "annotation"):
             import_module(f"giccs_app.explorer.{name}.page").prepare(study)
     for name in ("models", "errors"):

@@ -60,6 +60,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", default=SAMPLE)
     for name in ("--judgments", "--results", "--ledger", "--notes"):
         parser.add_argument(name)
+    parser.add_argument("--model-judgments", action="append", default=[])
     parser.add_argument("--without-uploads", action="store_true")
     return parser.parse_args(arguments)
 
@@ -89,7 +90,8 @@ def _load_study(arguments: argparse.Namespace) -> Study:
     results = uploaded.get("results", arguments.results)
     with st.spinner(say("page.reading")):
         notes = None if arguments.without_uploads else arguments.notes
-        study = study_of(data, judgments, results, arguments.ledger, notes)
+        model_judgments = arguments.model_judgments if data == arguments.data else []
+        study = study_of(data, judgments, results, arguments.ledger, notes, model_judgments)
     summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
     return replace(study, problems=(*problems, *study.problems)) if problems else study
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -67,7 +67,9 @@ class Study:
     last_turn, utterance_id, utterance, score; with judgments also low, high (95 % intervals as in bws-score),
     appearances, best, worst and disagreement, null for items without judgments."""
     judgments: Judgments | None = None
-    """Judgments with pseudonymous annotators."""
+    """Judgments of people, with pseudonymous annotators."""
+    model_judgments: tuple[Judgments, ...] = ()
+    """Judgments of language models, one element per file."""
     store: Store | None = None
     ledger: str | None = None
     notes_file: str | None = None
@@ -110,6 +112,13 @@ class Study:
             return np.full(len(self.benchmark.items), -1)
         return index_in_judgments(self.benchmark, self.judgments.tuples)
 
+    @cached_property
+    def index_in_model_judgments(self) -> tuple[NDArray[np.int64], ...]:
+        """`index_in_judgments` of each element of `model_judgments`."""
+        return tuple(
+            index_in_judgments(self.benchmark, source.tuples) for source in self.model_judgments
+        )
+
 
 def load(
     data: str = SAMPLE,
@@ -117,8 +126,11 @@ def load(
     results: str | None = None,
     ledger: str | None = None,
     notes: str | None = None,
+    model_judgments: Sequence[str] = (),
 ) -> Study:
     """Read a study; the packaged samples include judgments. The files ledger and notes are read by pages.
+
+    model_judgments: files of judgments of language models, as from bws-judge.
 
     Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are
     skipped and reported in `Study.problems`.
@@ -139,16 +151,19 @@ def load(
     except InputError as error:
         store = None
         problems += error.problems
+    models, model_problems = _model_judgments(model_judgments)
+    problems += model_problems
     study = Study(
         benchmark,
         items_of(benchmark),
         source_judgments,
+        models,
         store,
         ledger,
         notes,
         task_data=task_data,
     )
-    key = stamp(data, judgments)
+    key = stamp(data, judgments, *model_judgments)
     if source_judgments is None:
         return replace(study, problems=tuple(problems), key=key)
     problems += source_judgments.left_out
@@ -220,11 +235,42 @@ def _state(path: str) -> str:
 
 def _judgments(data: str, path: str | None) -> Judgments | None:
     if path is not None:
-        return under_pseudonyms(read_judgments(path, on_invalid="skip"))[0]
+        judgments = read_judgments(path, on_invalid="skip")
+        if n_by_models := int(np.count_nonzero(judgments.by_model)):
+            raise _wrong_kind(path, n_by_models, len(judgments), "people", "--model-judgments")
+        return under_pseudonyms(judgments)[0]
     if data not in SAMPLES:
         return None
     with sample_file(data, "judgments.csv") as file:
         return read_judgments(file)
+
+
+def _model_judgments(paths: Sequence[str]) -> tuple[tuple[Judgments, ...], list[Problem]]:
+    """Return the judgments of each readable file of judgments of models, and the problems."""
+    sources: list[Judgments] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            judgments = read_judgments(path, on_invalid="skip")
+            if n_by_people := int(np.count_nonzero(~judgments.by_model)):
+                raise _wrong_kind(
+                    path, n_by_people, len(judgments), "language models", "--judgments"
+                )
+        except InputError as error:
+            problems += error.problems
+        else:
+            sources.append(judgments)
+            problems += judgments.left_out
+    return tuple(sources), problems
+
+
+def _wrong_kind(path: str, n_wrong: int, total: int, expected: str, option: str) -> InputError:
+    other = "language models" if expected == "people" else "people"
+    message = (
+        f"{n_wrong} of {total} judgments are by {other}; expected judgments of {expected} here, and those "
+        f"of {other} in a file of their own ({option}); the annotator of a model is model:NAME@REVISION"
+    )
+    return InputError(Problem(path, None, message))
 
 
 def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:

@@ -30,12 +30,12 @@ def served(monkeypatch):
 def test_what_is_named_is_passed_on_and_nothing_else(served):
     port = str(free_port())
     files = ["--data", "b.jsonl", "--judgments", "j.csv", "--results", "r", "--ledger", "l.db"]
-    files += ["--notes", "n.csv"]
+    files += ["--notes", "n.csv", "--model-judgments", "m.csv", "--model-judgments", "o.csv"]
     result = CliRunner().invoke(cli.explore, [*files, "--port", port, "--no-browser"])
     assert result.exit_code == 0
     settings, asked = served[0]
     assert asked[:4] == ["--data=b.jsonl", "--judgments=j.csv", "--results=r", "--ledger=l.db"]
-    assert asked[4:] == ["--notes=n.csv"]
+    assert asked[4:] == ["--notes=n.csv", "--model-judgments=m.csv", "--model-judgments=o.csv"]
     assert {"--server.headless=true", f"--server.port={port}"} <= set(settings)
     assert f"http://127.0.0.1:{port}" in result.output
 
@@ -70,11 +70,14 @@ def test_a_port_that_is_taken_is_one_line(served):
     )
 
 
-def test_notes_are_not_published(served, tmp_path):
-    arguments = ["--notes", "n.csv", "--export-space", str(tmp_path / "space")]
+@pytest.mark.parametrize(
+    ("option", "name"), [("--notes", "notes"), ("--model-judgments", "judgments of models")]
+)
+def test_notes_and_judgments_of_models_are_not_published(served, tmp_path, option, name):
+    arguments = [option, "n.csv", "--export-space", str(tmp_path / "space")]
     result = CliRunner().invoke(cli.explore, arguments)
     assert result.exit_code == 2
-    assert "notes are not published" in result.output
+    assert f"{name} are not published" in result.output
     assert not (tmp_path / "space").exists()
 
 

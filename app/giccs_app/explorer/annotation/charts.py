@@ -12,9 +12,11 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
+from giccs.report.model_names import WRAPPED_LABELS, wrap_names
 from giccs_app.explorer.theme import BLUE, GREY, ORANGE, VERMILION
 
 __all__ = [
+    "agreement_chart",
     "annotators_chart",
     "log_ticks",
     "positions_chart",
@@ -33,6 +35,8 @@ PLAIN_NUMBER = ",.6~f"
 """Format of ticks: without exponent and trailing zeros."""
 SIZES = ((30, 100), (100, 60), (math.inf, 35))
 """Up to so many annotators, the area of a mark in square pixels."""
+NAME_WIDTH, ROW_HEIGHT = 26, 30
+"""Longest line of an annotator's name in characters, and height of a row in pixels."""
 MAX_BARS = 25
 """With more bars, numbers of judgments that do not occur are omitted."""
 
@@ -144,6 +148,49 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     )
     chance = alt.Chart(pl.DataFrame({"compliance": [0.5]})).mark_rule(color=GREY, strokeDash=[4, 4])
     return (chance.encode(y="compliance:Q") + dots).properties(height=300)
+
+
+def agreement_chart(frame: pl.DataFrame, chance: float, titles: Titles) -> alt.LayerChart:
+    """Return a dot plot of the agreement with people per annotator, in the order of the frame.
+
+    frame: annotator, kind (titles of ``people`` and ``model``, by colour and shape), value, low, high; rows
+    without a value are not drawn. chance: agreement of random answers, a dashed line. titles: also of these.
+    """
+    drawn = frame.filter(pl.col("value").is_not_nan())
+    labels = wrap_names({name: name for name in drawn["annotator"]}, NAME_WIDTH)
+    rows = list(labels.values())
+    kinds = [titles["people"], titles["model"]]
+    axis = alt.Axis(title=None, grid=False, ticks=False, labelOverlap=False, **WRAPPED_LABELS)
+    legend = alt.Legend(orient="top")
+    base = alt.Chart(
+        drawn.with_columns(label=pl.col("annotator").replace_strict(labels, return_dtype=pl.String))
+    ).encode(
+        y=alt.Y("label:N", sort=rows, scale=alt.Scale(domain=rows), axis=axis),
+        color=alt.Color(
+            "kind:N",
+            title=None,
+            scale=alt.Scale(domain=kinds, range=[BLUE, VERMILION]),
+            legend=legend,
+        ),
+        tooltip=[
+            *(alt.Tooltip(f"{name}:N", title=titles[name]) for name in ("annotator", "kind")),
+            *(
+                alt.Tooltip(f"{name}:Q", title=titles[name], format=".3f")
+                for name in ("value", "low", "high")
+            ),
+        ],
+    )
+    x = alt.X("value:Q", title=titles["value"], scale=alt.Scale(zero=False))
+    line = alt.Chart(pl.DataFrame({"value": [chance]})).mark_rule(color=GREY, strokeDash=[4, 4])
+    layers: list[alt.Chart] = [line.encode(x=x)]
+    with_interval = drawn.filter(pl.col("low").is_not_nan())
+    if len(with_interval):  # an empty layer would be an image without an accessible name
+        intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2)
+        layers.append(intervals.encode(x=alt.X("low:Q", title=titles["value"]), x2="high:Q"))
+    shapes = alt.Scale(domain=kinds, range=["circle", "diamond"])
+    points = base.mark_point(filled=True, size=80, opacity=1)
+    layers.append(points.encode(x=x, shape=alt.Shape("kind:N", scale=shapes, legend=legend)))
+    return alt.LayerChart(layer=layers).properties(height=alt.Step(ROW_HEIGHT))
 
 
 def _log_axis(values: list[float]) -> tuple[alt.Scale, alt.Axis]:

@@ -34,6 +34,7 @@ from giccs_app.explorer.annotation.data import (
     study_reliability,
     tuple_counts,
 )
+from giccs_app.explorer.annotation.models_section import show_people_and_models
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
     number_column,
@@ -189,8 +190,15 @@ def _pairs(key: str, _judgments: Judgments) -> AnnotatorPairs | None:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _judgment_frame(key: str, study_key: str, _study: Study, _judgments: Judgments) -> pl.DataFrame:
-    index = index_in_judgments(_study.benchmark, _judgments.tuples)
-    return judgment_frame(_judgments, _study.items, index)
+    return pl.concat(
+        [
+            judgment_frame(
+                source, _study.items, index_in_judgments(_study.benchmark, source.tuples)
+            )
+            for source in (_judgments, *_study.model_judgments)
+        ],
+        how="diagonal",
+    )
 
 
 def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> None:
@@ -208,6 +216,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_annotators(figures, titles, is_adaptive=judgments.is_adaptive)
     all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
     _show_annotator(all_judgments, titles)
+    show_people_and_models(study, judgments, progress.key)
     _show_pairs(progress)
     _show_times(figures, titles)
     _show_positions(figures, titles)

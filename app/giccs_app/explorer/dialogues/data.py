@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from bws.records import Judgments
 from giccs_app.explorer.search import fold
@@ -149,25 +150,36 @@ def single_judgments(study: Study, dialogue_id: str) -> pl.DataFrame:
     """Return one row per judgment of the tuples of a dialogue: tuple, annotator, items, best, worst, alone.
 
     Items are letters, in the order shown if it is known. `alone` is true if no other judgment of the tuple
-    has the same best and worst items. The columns comment and seconds are included if the judgments have
-    them.
+    by people has the same best and worst items. The columns comment and seconds are included if the judgments
+    have them. Judgments of models are last.
     """
-    judgments = study.judgments
-    if judgments is None:
-        return pl.DataFrame()
+    frames = [] if study.judgments is None else [_of_people(study, study.judgments, dialogue_id)]
+    for source, index in zip(study.model_judgments, study.index_in_model_judgments, strict=True):
+        frames.append(_rows_of_dialogue(study, source, index, dialogue_id))
+    found = [frame for frame in frames if len(frame)]
+    return pl.concat(found, how="diagonal") if found else pl.DataFrame()
+
+
+def _of_people(study: Study, judgments: Judgments, dialogue_id: str) -> pl.DataFrame:
+    frame = _rows_of_dialogue(study, judgments, study.index_in_judgments, dialogue_id)
+    if frame.is_empty():
+        return frame
+    is_unique = pl.len().over("tuple", "best", "worst") == 1
+    return frame.with_columns((is_unique & (pl.len().over("tuple") > 1)).alias("alone"))
+
+
+def _rows_of_dialogue(
+    study: Study, judgments: Judgments, index: NDArray[np.int64], dialogue_id: str
+) -> pl.DataFrame:
+    """Return the rows of one source, sorted by tuple. index: (N,) of each item in the judgments, or -1."""
     item_indices = (study.items["dialogue_id"] == dialogue_id).arg_true()
-    names = {int(study.index_in_judgments[item]): letter(n) for n, item in enumerate(item_indices)}
+    names = {int(index[item]): letter(n) for n, item in enumerate(item_indices)}
     in_dialogue = np.zeros(len(judgments.tuples.items), dtype=bool)
     in_dialogue[[item for item in names if item >= 0]] = True
     members = in_dialogue[judgments.tuples.members]
     rows = np.flatnonzero(np.any(members, axis=1)[judgments.tuple_of]).tolist()
     frame = pl.DataFrame([_row(judgments, row, names) for row in rows])
-    if frame.is_empty():
-        return frame
-    is_unique = pl.len().over("tuple", "best", "worst") == 1
-    return frame.sort("tuple", maintain_order=True).with_columns(
-        (is_unique & (pl.len().over("tuple") > 1)).alias("alone")
-    )
+    return frame.sort("tuple", maintain_order=True) if len(frame) else frame
 
 
 def _row(judgments: Judgments, row: int, names: dict[int, str]) -> dict[str, Any]:

@@ -338,7 +338,7 @@ def _show_ranks(
 
 
 def _show_judgments(study: Study, dialogue: str) -> None:
-    if study.judgments is None:
+    if study.judgments is None and not study.model_judgments:
         st.caption(say("dialogues.no_judgments"))
         return
     rows = frames.single_judgments(study, dialogue)

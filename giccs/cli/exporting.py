@@ -9,7 +9,7 @@ import click
 
 from bws.command import Console, command
 from bws.options import MAX_COUNT, click_option, click_options
-from bws.problems import Problem
+from bws.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, language_option
 from giccs.tasks import TaskOptions
 
@@ -40,6 +40,10 @@ def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
                  "giccs-card.",
         ),
         click.option(
+            "--private", is_flag=True,
+            help="Also export data whose licence permits no derivatives, for files that you do not share.",
+        ),
+        click.option(
             "-o", "--output", "folder", required=True, metavar="FOLDER", help="Output folder."
         ),
     ]  # fmt: skip
@@ -65,6 +69,7 @@ def export_lm_eval(
     limit: int | None,
     config: str | None,
     language: str | None,
+    private: bool,
     folder: str,
     template: str | None,
     answer: str | None,
@@ -77,7 +82,7 @@ def export_lm_eval(
     from giccs.evaluation.interop.lm_eval import export_task
     from giccs.tasks.multiple_choice import open_tasks
 
-    benchmark, provenance = _read(console, data, limit, config, language)
+    benchmark, provenance = _read(console, data, limit, config, language, private)
     options = TaskOptions(
         history=history, seed=seed, template=template, language=provenance.language, answer=answer
     )
@@ -90,7 +95,7 @@ def export_lm_eval(
     "giccs-eval export-mteb",
     example="""
     giccs-eval export-mteb -o exported
-    giccs-eval export-mteb --data sasaadi/GiCCS --history without -o exported
+    giccs-eval export-mteb --data sasaadi/GiCCS --history without --private -o exported
     """,
 )
 @_export_options
@@ -102,6 +107,7 @@ def export_mteb(
     limit: int | None,
     config: str | None,
     language: str | None,
+    private: bool,
     folder: str,
 ) -> None:
     """Export the pairs as an STS task of mteb.
@@ -110,13 +116,18 @@ def export_mteb(
     card.toml; other values are not specified. mteb requires the language. """  # fmt: skip
     from giccs.evaluation.interop.mteb import export_task
 
-    benchmark, provenance = _read(console, data, limit, config, language)
+    benchmark, provenance = _read(console, data, limit, config, language, private)
     histories = ["without", "with"] if history == "both" else [history]
     _report_files(console, export_task(benchmark, histories, folder, provenance), provenance)
 
 
 def _read(
-    console: Console, data: str, limit: int | None, config: str | None, language: str | None
+    console: Console,
+    data: str,
+    limit: int | None,
+    config: str | None,
+    language: str | None,
+    private: bool,
 ) -> tuple[Benchmark, Provenance]:
     from giccs.benchmark import read_benchmark
     from giccs.evaluation.interop.metadata import read_provenance
@@ -124,6 +135,9 @@ def _read(
     benchmark = read_benchmark(data)
     console.warn(benchmark.warnings)
     about = read_provenance(benchmark, config, language)
+    if about.terms.no_derivatives and not private:
+        message = f"{about.terms.warning()}; expected --private"
+        raise InputError(Problem(data, None, message))
     return benchmark.first(limit) if limit else benchmark, about
 
 

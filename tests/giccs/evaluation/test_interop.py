@@ -170,7 +170,11 @@ def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metada
     write_release(tmp_path / "release")
     release = ["--data", "release", "-o", "out"]
     for name in ("export-lm-eval", "export-mteb"):
-        done = giccs(EVAL, name, *release, cwd=tmp_path)
+        refused = giccs(EVAL, name, *release, cwd=tmp_path)
+        assert refused.returncode == 2
+        assert "use them only privately; expected --private" in refused.stderr
+        assert name == "export-mteb" or not (tmp_path / "out").exists()
+        done = giccs(EVAL, name, *release, "--private", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "the licence cc-by-nc-nd-3.0 allows no derivatives" in done.stderr
         assert "use them only privately" in done.stderr

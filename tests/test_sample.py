@@ -1,11 +1,14 @@
 """giccs-sample and giccs-sample-en: made by the commands and in the shape of their cards."""
 
 import csv
+import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
+from mturk.service.site.studies import read_studies
+from mturk.study.settings_file import read_settings
 
 ROOT = Path(__file__).parents[1]
 MADE = ("tuples.csv", "judgments.csv", "scores.csv", "benchmark.jsonl")
@@ -171,6 +176,39 @@ def test_many_paraphrases_share_little_and_many_unrelated_ones_much(name):
     overlap = np.asarray(open_model("baseline:char-ngram").pair_scores(targets, texts, silent))
     median = float(np.median(overlap[levels == 5]))
     assert sum(np.maximum(overlap[levels == 1], overlap[levels == 2]) > median) >= 20
+
+
+@of_both
+def test_settings_of_the_study_cost_no_more_than_they_allow(name):
+    """Real judgments cost what the settings say: 300 pages, five people each, at least the minimum wage."""
+    settings = read_settings(FOLDERS[name] / "hits.toml", DIALOGUES[name][0].language)
+    assert settings.consent
+    assert settings.assignments == 5
+    assert settings.hourly_wage() >= settings.minimum_wage
+    (panel,) = read_studies(str(FOLDERS[name] / "studies.toml"))
+    n_pages = 600 / settings.dialogues_per_hit
+    assert panel.hits * panel.participants >= n_pages * settings.assignments
+    assert settings.spending_limit >= Decimal("1.2") * int(n_pages) * 5 * settings.reward
+    language = DIALOGUES[name][0].language
+    reward = str(settings.reward).replace(".", "," if language == "de" else ".")
+    assert reward in panel.information[language]
+    assert [question.accept for question in panel.questions if question.accept] == [
+        ["de", "gsw"] if name == "giccs-sample" else ["en"]
+    ]
+
+
+@of_both
+def test_who_runs_the_study_is_left_open_and_no_person_is_said_to_have_judged(name):
+    for file in ("hits.toml", "studies.toml"):
+        text = (FOLDERS[name] / file).read_text("utf-8")
+        assert "[NAME]" in text
+        assert re.search("No such judgments exist yet|Nobody has taken part yet", text)
+    assert "no human annotators" in card(name)
+    plan = (ROOT / "docs" / "studies" / "analysis-plan.md").read_text("utf-8")
+    assert "**State: not registered, no data.**" in plan
+    for file in ("dialogues.jsonl", "tuples.csv"):
+        digest = hashlib.sha256((FOLDERS[name] / file).read_bytes()).hexdigest()
+        assert f"{digest}  {name}/{file}\n" in plan
 
 
 @of_both

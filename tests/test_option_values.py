@@ -74,7 +74,7 @@ def refusal(words, option, *values):
 
 def test_there_are_options_to_look_at():
     assert len(NUMERIC) > 50
-    assert len(TEXTS) == 6
+    assert len(TEXTS) == 8
 
 
 @pytest.mark.parametrize(("words", "option"), NUMERIC)

@@ -67,11 +67,11 @@ def rows(tasks: Sequence[Any], name: str) -> Rows:
 
 def _annotations(task: Any) -> Iterator[tuple[dict[str, str], list[str]]]:
     """Yield the columns and the problems of each annotation of a task."""
-    task = task if isinstance(task, dict) else {}
-    data = task.get("data") if isinstance(task.get("data"), dict) else {}
+    task = _mapping(task)
+    data = _mapping(task.get("data"))
     values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
     items = numbered(values, "item")
-    for annotation in task.get("annotations") or []:
+    for annotation in map(_mapping, _list(task.get("annotations"))):
         place = f"task {task.get('id')}, annotation {annotation.get('id')}"
         choices = {role: _choice(annotation, role) for role in ROLES}
         row = {
@@ -84,10 +84,19 @@ def _annotations(task: Any) -> Iterator[tuple[dict[str, str], list[str]]]:
         yield row, [f"{place}: {text}" for text in _problems(annotation, choices, len(items))]
 
 
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _choice(annotation: Mapping[str, Any], role: str) -> str:
     """Return the choices of a control, separated by commas."""
-    results = [part for part in annotation.get("result") or [] if part.get("from_name") == role]
-    choices = [choice for part in results for choice in part.get("value", {}).get("choices", [])]
+    results = [_mapping(part) for part in _list(annotation.get("result"))]
+    values = [_mapping(part.get("value")) for part in results if part.get("from_name") == role]
+    choices = [choice for value in values for choice in _list(value.get("choices"))]
     return ", ".join(map(str, choices))
 
 

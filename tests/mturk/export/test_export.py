@@ -180,6 +180,25 @@ def test_faults_of_label_studio_name_task_and_annotation(export, tmp_path):
     assert (len(judgments), judgments.n_left_out) == (1, 3)
 
 
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"annotations": [5], "data": {}},
+        {"annotations": [{"result": [3]}], "data": {"item1": "a", "item2": "b"}},
+        {
+            "annotations": [{"result": [{"from_name": "best", "value": 7}]}],
+            "data": {"item1": "a", "item2": "b"},
+        },
+        {"annotations": [{"result": {}}], "data": None},
+        {"annotations": [{"completed_by": {"email": "x"}, "result": None}], "data": [1]},
+    ],
+)
+def test_damaged_exports_of_label_studio_are_faults(task, tmp_path):
+    (tmp_path / "export.json").write_text(json.dumps([task, 4]))
+    with pytest.raises(InputError, match="task None, annotation None: "):
+        read_judgments(tmp_path / "export.json")
+
+
 def test_a_dollar_in_a_page_text_is_refused_for_label_studio(study):
     with pytest.raises(InputError, match=r"contains a \$"):
         label_studio_files(replace(study, best="Which costs $5?"))

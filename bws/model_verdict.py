@@ -24,6 +24,7 @@ from bws.frames import Source, Tabular, frames_like_source
 from bws.model_agreement import AgreementWithPeople, agreement_with_people
 from bws.model_annotators import model_name
 from bws.model_audit import ModelAudit, model_audit
+from bws.model_savings import ModelSavings, pilot_savings
 from bws.problems import InputError, Problem
 from bws.records import Judgment, Judgments
 from bws.tables import Cell, Column, ResultTable
@@ -48,6 +49,8 @@ class ModelVerdict:
     """Tuples that only people judged; they do not count."""
     n_model_only: int
     """Tuples that only the model judged; they count in the audit alone."""
+    savings: ModelSavings
+    """People's judgments that the model saves, estimated from all these judgments."""
 
     @property
     def name(self) -> str:
@@ -73,6 +76,7 @@ class ModelVerdict:
             "agreement": self.agreement.document(),
             "audit": self.audit.document(),
             "first_rather_than_last": asdict(self.positions),
+            "savings": self.savings.document(),
         }
 
 
@@ -135,12 +139,13 @@ class Verdicts(Tabular):
         return self.table()
 
     def result_tables(self) -> list[ResultTable]:
-        """Return the tables of verdicts, tests, agreement, positions, consistency, and annotators."""
+        """Return the tables of verdicts, tests, agreement, positions, consistency, savings, annotators."""
         parts: list[Callable[[ModelVerdict], ResultTable]] = [
             lambda each: each.test.result_table(),
             lambda each: each.agreement.result_table(),
             _position_table,
             lambda each: each.audit.consistency_table(),
+            lambda each: each.savings.result_table(),
         ]
         joined = [_joined({each.name: part(each) for each in self.models}) for part in parts]
         if not np.isnan(self.alpha):
@@ -301,6 +306,7 @@ def _verdict(
         len(common),
         common.n_people_only,
         common.n_model_only,
+        pilot_savings(people, model),
     )
 
 

@@ -27,6 +27,7 @@ __all__ = ["SECTIONS", "main", "table"]
 SECTIONS = (
     "scores",
     "prediction_powered",
+    "powered_correlations",
     "alpha",
     "components",
     "ceiling",
@@ -122,7 +123,8 @@ def main(arguments: list[str] | None = None) -> int:
         module = import_module(f"benchmarks.coverage.{section}")
         summaries = simulated(module.cells(), options.replications)
         tables = [table(summaries), *([module.notes()] if hasattr(module, "notes") else [])]
-        took = f"{options.replications} studies per cell, {time.monotonic() - start:.0f} s."
+        studies = "–".join(map(str, sorted({summary.studies for summary in summaries})))
+        took = f"{studies} studies per cell, {time.monotonic() - start:.0f} s."
         text = "\n\n".join(tables) + f"\n\n{provenance('make coverage')} {took}"
         print(f"{section}\n\n{text}\n")
         if options.output:

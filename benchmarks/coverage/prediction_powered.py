@@ -33,7 +33,8 @@ N_DESIGNS = 10
 """Number of designs used in turn, because creating a design takes longer than scoring."""
 STUDIES = 100
 TRUTH_TUPLES = 200_000
-CORRELATION_DRAWS = 20
+DRAWS = 20
+"""Studies from which correlations and reliability are computed."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ def _mixture(weight: float) -> Callable[[Floats, np.random.Generator], Floats]:
 
 
 def _preferring_long(people: Floats, rng: np.random.Generator) -> Floats:
-    """Return utilities that are mostly the length of an item, which is related to its utility."""
-    length = people**2 / UTILITY_SD + 0.5 * people + UTILITY_SD * rng.standard_normal(len(people))
+    """Return utilities that are half the length of an item, which is correlated with its utility by 0.5."""
+    length = 0.5 * people + np.sqrt(0.75) * UTILITY_SD * rng.standard_normal(len(people))
     return 0.5 * people + length
 
 
@@ -76,7 +77,12 @@ def cells() -> list[Cell]:
     return [
         Cell(
             STATEMENTS[pool],
-            {"judgments per tuple": per_tuple, "judge": name, **correlations},
+            {
+                "judgments per tuple": per_tuple,
+                "reliability": _reliability(per_tuple),
+                "judge": name,
+                **correlations,
+            },
             partial(_study, pool, per_tuple, name),
             studies=STUDIES,
         )
@@ -163,6 +169,7 @@ def _random_values(n_tuples: int) -> tuple[NDArray[np.int64], Floats]:
     return members, expected_values(utility.ravel(), own, best_worst_logit)
 
 
+@lru_cache
 def _correlations(judge: str) -> dict[str, str]:
     """Return the mean correlations of a judge's scores with the true scores, and within items.
 
@@ -176,7 +183,7 @@ def _correlations(judge: str) -> dict[str, str]:
     number = np.array([int(item[1:]) for item in people.items])
     actual = _deviations(people.values, people.judged_items)
     of_scores, within = [], []
-    for seed in range(CORRELATION_DRAWS):
+    for seed in range(DRAWS):
         utility = JUDGES[judge].utilities(_utilities(), np.random.default_rng([seed, 1]))
         utility = utility / JUDGES[judge].noise
         one_group = np.zeros(N_ITEMS, dtype=np.int64)
@@ -186,6 +193,17 @@ def _correlations(judge: str) -> dict[str, str]:
         predicted = _deviations(expected[people.tuple_of], people.judged_items)
         within.append(np.corrcoef(actual, predicted)[0, 1])
     return {"r scores": f"{np.mean(of_scores):.2f}", "r within items": f"{np.mean(within):.2f}"}
+
+
+@lru_cache
+def _reliability(per_tuple: int) -> str:
+    """Return the mean squared correlation of people's scores with the true scores."""
+    squares = []
+    for seed in range(DRAWS):
+        people = _people(per_tuple, seed)
+        truth = _true_scores()[_numbers(people.tuples)]
+        squares.append(np.corrcoef(score(people).score, truth)[0, 1] ** 2)
+    return f"{np.mean(squares):.2f}"
 
 
 def _deviations(values: Floats, items: NDArray[np.int64]) -> Floats:

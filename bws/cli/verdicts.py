@@ -61,7 +61,8 @@ def verdict(
 
     JUDGMENTS are those of people. The verdict is that of the alternative annotator test. The tables below
     it are the evidence: comparisons with each annotator, agreement with people, position bias and
-    consistency of each model, and the report on annotators.
+    consistency of each model, the savings of people's judgments with --models of bws-score, and the report
+    on annotators.
     """
     from bws.model_verdict import verdict as decide
 

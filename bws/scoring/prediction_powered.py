@@ -43,7 +43,10 @@ from bws.scoring.intervals import compute_interval
 from bws.scoring.methods import METHODS, Floats, Integers, Interval
 from bws.scoring.pooling import Pooled, shrink
 
-__all__ = ["Predictions", "mean_width", "predict", "prediction_powered_scores", "tuned_weight"]
+__all__ = [
+    "PREDICTOR", "PoweredScores", "Predictions", "error_terms", "expected_model_scores", "items_in",
+    "mean_width", "predict", "predicted_values", "prediction_powered_scores", "tuned_weight",
+]  # fmt: skip
 
 PREDICTOR = "best-worst-logit"
 METHOD = "prediction-powered counting"
@@ -120,13 +123,13 @@ def prediction_powered_scores(
     judged = people.canonical
     utility = METHODS[PREDICTOR].fit(models.canonical, clusters=None, seed=seed).utility
     predictions = predict(judged, models.canonical, utility)
-    powered = _PredictionPowered(judged, clusters, predictions)
+    powered = PoweredScores(judged, clusters, predictions)
     bounds = powered.interval
     estimate = powered.score
     pool_notes: list[str] = []
     if pool:
         estimate, bounds, pool_notes = _pooled(
-            powered, _model_scores(judged, models.canonical, utility, seed), bounds
+            powered, expected_model_scores(judged, models.canonical, utility, seed), bounds
         )
     scores = _replace_scores(alone, judged, estimate, bounds)
     notes = [
@@ -156,10 +159,8 @@ def predict(people: CanonicalJudgments, models: CanonicalJudgments, utility: Flo
     utility: (M,) in the canonical order of the models' items. Raises InputError if the tuples differ in size,
     or no item is in both.
     """
-    item_of = _items_in(people, models)
-    of_people = np.full(len(people.items), np.nan)
-    of_people[item_of[item_of >= 0]] = utility[item_of >= 0]
-    by_tuple = expected_values(of_people, people.members, best_worst_logit)
+    item_of = items_in(people, models)
+    by_tuple = predicted_values(people, item_of, utility)
 
     members = item_of[models.members]
     is_new = ~_contained(members, people.members)
@@ -182,7 +183,17 @@ def predict(people: CanonicalJudgments, models: CanonicalJudgments, utility: Flo
     )
 
 
-def _items_in(people: CanonicalJudgments, models: CanonicalJudgments) -> Integers:
+def predicted_values(people: CanonicalJudgments, item_of: Integers, utility: Floats) -> Floats:
+    """Return (T, K) predictions for people's tuples; NaN for tuples with items without (M,) utilities.
+
+    item_of: (M,) the index of each utility's item among people's items, or -1.
+    """
+    of_people = np.full(len(people.items), np.nan)
+    of_people[item_of[item_of >= 0]] = utility[item_of >= 0]
+    return expected_values(of_people, people.members, best_worst_logit)
+
+
+def items_in(people: CanonicalJudgments, models: CanonicalJudgments) -> Integers:
     """Return (M,) the index in `people` of each item of `models`, or -1."""
     if people.k != models.k:
         message = f"tuples of {models.k} items; expected {people.k}, as those of people"
@@ -246,8 +257,23 @@ def tuned_weight(
 ) -> float:
     """Return λ in [0, 1] with the smallest sum of the items' estimated error variances.
 
-    The sum is a quadratic function of λ: V(h) - 2 λ C(h, f) + λ² (V(f) + variance of f's mean), with
-    2 C(h, f) = V(h) + V(f) - V(h - f), where V is the variance between clusters, not clipped at 0.
+    The sum is a quadratic function of λ: V(h) - 2 λ C(h, f) + λ² (V(f) + variance of f's mean).
+    """
+    included, _, f_variance, covariance = error_terms(judgments, clusters, predictions.judged)
+    included &= predictions.is_predicted
+    denominator = (f_variance + predictions.variance)[included].sum()
+    return (
+        float(np.clip(covariance[included].sum() / denominator, 0, 1)) if denominator > 0 else 0.0
+    )
+
+
+def error_terms(
+    judgments: CanonicalJudgments, clusters: Clusters, predicted: Floats
+) -> tuple[NDArray[np.bool_], Floats, Floats, Floats]:
+    """Return the items where they are defined, V(h), V(f) and C(h, f); (N,) each.
+
+    V is the variance of an item's mean value between clusters, not clipped at 0, for people's values h and
+    the (J, K) predicted ones f, and 2 C(h, f) = V(h) + V(f) - V(h - f).
     """
     items, appearances = clusters.items, judgments.counts.appearances
 
@@ -262,14 +288,9 @@ def tuned_weight(
         total: Floats = rows + clusters.population_correction * (columns - cells)
         return total
 
-    people, f = judgments.values, predictions.judged
-    f_variance = variance(f)
-    covariance = (variance(people) + f_variance - variance(people - f)) / 2
-    included = predictions.is_predicted & ~np.isnan(covariance)
-    denominator = (f_variance + predictions.variance)[included].sum()
-    return (
-        float(np.clip(covariance[included].sum() / denominator, 0, 1)) if denominator > 0 else 0.0
-    )
+    people_variance, f_variance = variance(judgments.values), variance(predicted)
+    covariance = (people_variance + f_variance - variance(judgments.values - predicted)) / 2
+    return ~np.isnan(covariance), people_variance, f_variance, covariance
 
 
 def _item_means(values: Floats, items: Integers, appearances: Integers) -> Floats:
@@ -278,7 +299,7 @@ def _item_means(values: Floats, items: Integers, appearances: Integers) -> Float
 
 
 @dataclass(frozen=True, eq=False)
-class _PredictionPowered:
+class PoweredScores:
     """Scores and intervals of N items, from people's values corrected by predictions."""
 
     judgments: CanonicalJudgments
@@ -325,7 +346,7 @@ class _PredictionPowered:
         return compute_interval(SMOOTHED_COUNTING, fitted, self.score, self.clusters)
 
 
-def _model_scores(
+def expected_model_scores(
     people: CanonicalJudgments, models: CanonicalJudgments, utility: Floats, seed: int
 ) -> Floats:
     """Return (N,) the expected counting scores of people's items under the models; NaN if they have none."""
@@ -335,7 +356,7 @@ def _model_scores(
 
 
 def _pooled(
-    powered: _PredictionPowered, model_score: Floats, bounds: Interval
+    powered: PoweredScores, model_score: Floats, bounds: Interval
 ) -> tuple[Floats, Interval, list[str]]:
     """Return the shrunk scores with intervals, limited to [-1, 1], and notes."""
     estimate, variance = powered.score, powered.variance

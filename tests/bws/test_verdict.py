@@ -11,6 +11,7 @@ import bws
 from bws.annotators import annotator_report
 from bws.cli import verdict as command
 from bws.files import write_judgments
+from bws.model_savings import pilot_savings
 from bws.problems import InputError
 from bws.simulation import simulate
 
@@ -215,7 +216,7 @@ def test_tuples_of_one_group_of_a_study_are_one_cluster():
 def test_the_name_of_a_single_model_is_printed_once():
     people, model = study(0.2, **GROUPS)
     tables = bws.verdict(people, model).result_tables()
-    assert [table.text().count("m@1") for table in tables] == [1, 0, 0, 0, 0, 1]
+    assert [table.text().count("m@1") for table in tables] == [1, 0, 0, 0, 0, 0, 1]
     assert all("m@1" in table.csv() for table in tables)
 
 
@@ -229,3 +230,17 @@ def test_models_in_one_file_are_judged_apart():
     alone = bws.verdict(people, first)
     assert repr(both.models[0].document()) == repr(alone.models[0].document())
     assert "m@2: " not in "".join(alone.result_tables()[2].notes)
+
+
+def test_savings_are_those_of_a_pilot_study(files):
+    document = json.loads(run("people.csv", "--models", "careful.csv", "--json").stdout)
+    assert document["models"][0]["savings"]["notes"] == [
+        "savings unknown: 4 annotators: no interval, which needs 5; cluster by tuple (intervals then apply "
+        "to these annotators only), or collect judgments of more annotators"
+    ]
+    people, model = study(0.4, runs=2, annotators=6, **GROUPS)
+    verdicts = bws.verdict(people, model)
+    assert verdicts.models[0].savings.document() == pilot_savings(people, model).document()
+    table = verdicts.result_tables()[-2]
+    assert [row[1] for row in table.rows] == [10, 20, 30, 50, 100]
+    assert all(row[2] <= len(people) for row in table.rows)

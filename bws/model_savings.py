@@ -38,6 +38,8 @@ from bws.tables import Cell, Column, ResultTable
 
 __all__ = ["ModelSavings", "pilot_savings", "planned_savings"]
 
+MIN_PREDICTED_SHARE = 1e-12
+"""Variance of predicted values, relative to that of people's values, below which it is a rounding error."""
 SHARES = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Shares of all tuples that people judge."""
 
@@ -188,12 +190,16 @@ def _people_alone(judged: CanonicalJudgments, clusters: Clusters) -> tuple[Float
 
 
 def _explained(judged: CanonicalJudgments, clusters: Clusters, by_tuple: Floats) -> float:
-    """Return C² / (V(h) V(f)) of the sums over the items that have predictions; 0 for C <= 0."""
+    """Return C² / (V(h) V(f)) of the sums over the items that have predictions; 0 for C <= 0.
+
+    It is 0 if people judged all possible tuples: there is no variance between tuples to predict, and V(f) is
+    a rounding error.
+    """
     is_known = np.ones(len(judged.items), dtype=bool)
     is_known[judged.members[np.isnan(by_tuple)]] = False
     predicted = np.where(is_known[judged.members], by_tuple, 0)[judged.tuple_of]
     included, *terms = error_terms(judged, clusters, predicted)
     people, f, covariance = (term[included & is_known].sum() for term in terms)
-    if not (covariance > 0 and f > 0 and people > 0):
+    if not (covariance > 0 and f > MIN_PREDICTED_SHARE * people > 0):
         return 0.0
     return float(min(covariance**2 / (people * f), 1.0))

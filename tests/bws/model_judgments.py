@@ -17,9 +17,9 @@ def design(groups=1, items=12, seed=3, k=4):
     return tuples, np.tile(np.linspace(-1, 1, items), groups)
 
 
-def study(model_noise, *, runs=1, groups=1, items=12, seed=3, annotators=4, **options):
+def study(model_noise, *, runs=1, groups=1, items=12, seed=3, k=4, annotators=4, **options):
     """Return judgments of people, and of a model with random orders in each run."""
-    tuples, truth = design(groups, items, seed)
+    tuples, truth = design(groups, items, seed, k)
     people = simulate(tuples, truth, annotators, noise=0.6, seed=seed)
     return people, as_model(
         simulate(tuples, truth, runs, noise=model_noise, seed=seed + 1, **options)

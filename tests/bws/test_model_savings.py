@@ -57,6 +57,14 @@ def test_pilot_predicts_the_width_of_pooled_scores():
     assert found.pooled(1.0) < found.judgments or np.isnan(found.pooled(1.0))
 
 
+def test_predictions_explain_nothing_if_people_judged_all_possible_tuples():
+    people, models = study(model_noise=0.6, groups=12, items=5, k=3, annotators=6)
+    assert len(people.tuples) == 12 * 10
+    found = pilot_savings(people, models)
+    assert found.explained == 0
+    assert found.powered(0.1) == found.judgments
+
+
 def test_pilot_without_intervals_has_a_reason():
     found = pilot_savings(*study(model_noise=0.6, annotators=3))
     assert "3 annotators: no interval" in found.reason

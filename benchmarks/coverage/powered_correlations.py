@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 CANDIDATES = 5
 TRUTH = 50_000
 TRUTH_SEED = 1_000_000
-STUDIES = 200
+STUDIES = 1000
 SIZES = ((200, 40), (120, 60))
 """Numbers of all dialogues, and of those that people scored."""
 JUDGE_ERRORS = {"good": 0.7, "biased": 0.7, "noisy": 3.0, "useless": 1.0}

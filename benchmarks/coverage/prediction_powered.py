@@ -31,7 +31,6 @@ N_ITEMS, K, ROUNDS, ANNOTATORS = 30, 4, 6, 20
 UTILITY_SD, TASTES = 1.5, 0.5
 N_DESIGNS = 10
 """Number of designs used in turn, because creating a design takes longer than scoring."""
-STUDIES = 100
 TRUTH_TUPLES = 200_000
 DRAWS = 20
 """Studies from which correlations and reliability are computed."""
@@ -84,7 +83,6 @@ def cells() -> list[Cell]:
                 **correlations,
             },
             partial(_study, pool, per_tuple, name),
-            studies=STUDIES,
         )
         for per_tuple in (1, 5)
         for name in JUDGES

@@ -5,12 +5,12 @@ judgment, 1 (best), -1 (worst) or 0, has a prediction f. With λ in [0, 1], an i
 
     θ = mean(h) - λ (mean of f over people's judgments - mean of f over the tuples of models alone)
 
-for people's values h (PPI++, Angelopoulos, Duchi and Zrnic 2023, section 6). Both means of f have the same
+for people's values h (PPI++, Angelopoulos, Duchi and Zrnic 2023). Both means of f have the same
 expectation for any f, so θ estimates the same as people's counting score, whatever the bias of the models;
 f only removes variance that is due to the opponents of an item in people's tuples. The error variance is that
 of the values h - λ f between clusters of people's judgments (`bws.scoring.clustering`), plus λ² times that of
 the mean of f over the tuples of models alone. λ minimises the sum over the items of the estimated variances
-(power tuning, section 6.1 of the paper); with λ = 0, scores and intervals are those of people's judgments.
+(power tuning); with λ = 0, scores and intervals are those of people's judgments.
 
 f is the expected value of the item in the tuple under the best–worst logit fitted to the judgments of the
 models: P(best) - P(worst). A model's own answers to a tuple are predictions as valid, but noisier, and

@@ -1,4 +1,4 @@
-"""The nginx configuration of the documentation, run by nginx with TLS in front of a service with keys."""
+"""The nginx configurations of the page and the containers, with TLS in front of a service with keys."""
 
 import http.cookiejar
 import re
@@ -15,7 +15,9 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
 
-PAGE = Path(__file__).parents[3] / "docs" / "operations" / "service.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "operations" / "service.md"
+CONTAINERS = ROOT / "containers" / "nginx.conf"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 KEYS = {"lab": "a secret of the laboratory"}
 
@@ -42,26 +44,45 @@ def certificate(folder):
     )  # fmt: skip
 
 
-def configuration(folder, port, site, frames):
-    servers = re.search(r"<!-- nginx: .*?-->\n```nginx\n(.*?)```", PAGE.read_text("utf-8"), re.S)[1]
-    for old, new in (
-        ("443", f"127.0.0.1:{port}"), ("/etc/ssl/giccs", str(folder)), ("work.example.org", "localhost"),
-        ("questions.example.org", "questions.localhost"), ("8765", str(site)), ("8766", str(frames)),
-    ):  # fmt: skip
-        assert old in servers
-        servers = servers.replace(old, new)
+def replaced(text, values):
+    for old, new in values:
+        assert old in text, old
+        text = text.replace(old, str(new))
+    return text
+
+
+def documented(folder, port, site, frames):
+    """The servers of the page, in a configuration that needs no rights."""
+    page = PAGE.read_text("utf-8")
+    servers = replaced(
+        re.search(r"<!-- nginx: .*?-->\n```nginx\n(.*?)```", page, re.S)[1],
+        [("443", f"127.0.0.1:{port}"), ("/etc/ssl/giccs", folder), ("work.example.org", "localhost"),
+         ("questions.example.org", "questions.localhost"), ("8765", site), ("8766", frames)],
+    )  # fmt: skip
     temporary = "".join(
         f"{kind}_temp_path {folder}/{kind};"
         for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     return (
-        f"pid {folder}/nginx.pid; error_log {folder}/error.log; daemon off;\n"
+        f"pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
         f"events {{}}\nhttp {{ access_log off; {temporary}\n{servers} }}\n"
     )
 
 
-@pytest.fixture
-def behind_nginx(tmp_path):
+def contained(folder, port, site, frames):
+    """The complete configuration of the containers, with ports and folders of the test."""
+    (plain,) = free_ports(1)
+    (folder / "plain").write_text(str(plain))
+    return replaced(
+        CONTAINERS.read_text("utf-8"),
+        [("8443", f"127.0.0.1:{port}"), ("8080", f"127.0.0.1:{plain}"), ("/tmp/", f"{folder}/"),
+         ("/etc/ssl/giccs", folder), ("${SITE_HOST}", "localhost"), ("${FRAME_HOST}", "questions.localhost"),
+         ("service:8765", f"127.0.0.1:{site}"), ("service:8766", f"127.0.0.1:{frames}")],
+    )  # fmt: skip
+
+
+@pytest.fixture(params=[documented, contained], ids=lambda configuration: configuration.__name__)
+def behind_nginx(tmp_path, request):
     from mturk.service.clock import SystemClock
     from mturk.service.server import ServerOptions, serve
     from mturk.service.store.database import Database
@@ -83,8 +104,8 @@ def behind_nginx(tmp_path):
     thread = threading.Thread(target=serve, args=(database, SystemClock(), options, ready))
     thread.start()
     assert up.wait(120)
-    (tmp_path / "nginx.conf").write_text(configuration(tmp_path, port, site, frames))
-    command = [NGINX, "-p", tmp_path, "-c", tmp_path / "nginx.conf"]
+    (tmp_path / "nginx.conf").write_text(request.param(tmp_path, port, site, frames))
+    command = [NGINX, "-p", tmp_path, "-c", tmp_path / "nginx.conf", "-g", "daemon off;"]
     proxy = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
         wait_for(port, proxy)
@@ -137,3 +158,12 @@ def test_requesters_and_workers_pass_through_nginx(behind_nginx):
     assert page.status == 200
     assert page.url.startswith(f"{url}/work")
     assert [cookie.secure for cookie in jar] == [True]
+
+
+@pytest.mark.parametrize("behind_nginx", [contained], indirect=True)
+def test_http_is_redirected_to_the_same_page(behind_nginx, tmp_path):
+    import urllib3
+
+    plain = (tmp_path / "plain").read_text()
+    answer = urllib3.request("GET", f"http://localhost:{plain}/work/?a=b", redirect=False)
+    assert (answer.status, answer.headers["Location"]) == (308, "https://localhost/work/?a=b")

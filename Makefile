@@ -6,7 +6,7 @@ export HF_HUB_DISABLE_TELEMETRY := 1
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
-.PHONY: help system demo test test-models test-cpus check lint types bench coverage adaptive chaos soak first-hour scale audit explore docs pictures cli sample sample-files clean
+.PHONY: help system demo test test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -86,6 +86,11 @@ coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated st
 
 adaptive: $(VENV)/dev  ## measure savings and honesty of adaptive studies: docs/background/adaptive.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.adaptive -o docs/background/adaptive.md
+
+# The files of the sets are not part of the project; the document says where they come from.
+rescoring: $(VENV)/dev  ## score public judgments in $GICCS_SHARED/data with every split: docs/background/rescoring.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.rescoring $(or $(GICCS_SHARED),../shared)/data \
+	    -o docs/background/rescoring.md
 
 first-hour: $(VENV)/dev  ## follow README and quickstart in a new environment with the wheel
 	$(BIN)/python -m robustness.first_hour

@@ -194,13 +194,13 @@ def two_way_variance(
     return ErrorVariance(variance, np.where(np.isnan(variance), np.nan, df))
 
 
-def t_quantile(df: Floats) -> Floats:
-    """Return the 97.5 % quantile of Student's t distribution; NaN for NaN degrees of freedom.
+def t_quantile(df: Floats, probability: Floats | float = 0.975) -> Floats:
+    """Return a quantile of Student's t distribution, by default of 97.5 %; NaN for NaN degrees of freedom.
 
     >>> t_quantile(np.array([4.0, np.inf])).round(3)
     array([2.776, 1.96 ])
     """
     from scipy.special import stdtrit
 
-    quantile: Floats = stdtrit(np.minimum(df, MAX_T_DF), 0.975)
+    quantile: Floats = stdtrit(np.minimum(df, MAX_T_DF), probability)
     return quantile

@@ -535,6 +535,12 @@ class Scores(Tabular):
     """Notes for readers: items without appearances, models that did not converge."""
     signature: Mapping[str, object] = field(default_factory=dict)
     """Everything that determines the scores: method, scale, seed, digest of the judgments, version."""
+    rank_low: Floats | None = None
+    """(N,) first rank of the item in its group that the intervals permit, 1 for the highest score; NaN for
+    items without an interval, None if no ranks were requested.
+    """
+    rank_high: Floats | None = None
+    """(N,) last rank that the intervals permit."""
 
     def __len__(self) -> int:
         return int(self.score.shape[0])

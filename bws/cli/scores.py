@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["score"]
 
-MODEL_OPTIONS = {"scale", "cluster", "seed"}
+MODEL_OPTIONS = {"scale", "cluster", "ranks", "seed"}
 """Options of prediction-powered scores."""
 ENDS = 5
 """Number of items with the highest and the lowest scores in the table."""
@@ -55,6 +55,7 @@ def _methods() -> Sequence[str]:
     bws-score judgments.csv -o scores.csv
     bws-score judgments.csv --intervals --format latex --columns item,score,low,high -o scores.tex
     bws-score judgments.csv --scale unit --intervals
+    bws-score judgments.csv --intervals --ranks -o scores.csv
     bws-score judgments.csv --soft-targets soft-targets.csv -o scores.csv
     bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
     bws-score judgments.csv --method elo --bootstrap 1000 --cluster annotator
@@ -93,6 +94,12 @@ def _methods() -> Sequence[str]:
     choices="both annotator tuple judgment",
     default=None,
     show_default=False,
+)
+@option(
+    "--ranks",
+    "With --intervals, --bootstrap or --models: the columns rank_low and rank_high, the ranks of an item in "
+    "its group (1 for the highest score) that simultaneous 95 % intervals permit.",
+    is_flag=True,
 )
 @option(
     "--prior",
@@ -176,6 +183,8 @@ def score(
         raise click.UsageError("--pool requires --models")
     if models:
         _check_counting_alone(method, anchors, options, merge_variants=merge_variants)
+    if options["ranks"]:
+        _check_ranks(has_intervals=bool(intervals or options["bootstrap"] or models), pool=pool)
     options["interval"] = "model" if intervals else "bootstrap"
     batches = [
         judgments_from(console, path, form, on_invalid, parts, merge_variants)
@@ -205,6 +214,17 @@ def score(
         console.answer("", _document(last, batches[-1]))
     elif output != "-":
         click.echo(_ends(last))
+
+
+def _check_ranks(*, has_intervals: bool, pool: bool) -> None:
+    """Raise UsageError for scores without intervals, or without one that holds for each item."""
+    if not has_intervals:
+        raise click.UsageError("--ranks requires --intervals, --bootstrap or --models")
+    if pool:
+        raise click.UsageError(
+            "--ranks cannot be combined with --pool: intervals of pooled scores hold on average over the "
+            "items, not for each item"
+        )
 
 
 def _check_counting_alone(
@@ -254,12 +274,16 @@ def _keys(judgments: Judgments) -> set[tuple[str, str]]:
 
 def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
     """Return the available columns of the scores, by their names in files."""
+    from bws.files.scores import whole_ranks
+
     columns = {
         "item": scores.items,
         "group": scores.groups,
         "score": scores.score,
         "low": scores.low,
         "high": scores.high,
+        "rank_low": None if scores.rank_low is None else whole_ranks(scores.rank_low),
+        "rank_high": None if scores.rank_high is None else whole_ranks(scores.rank_high),
         "appearances": scores.appearances,
         "best": scores.best,
         "worst": scores.worst,
@@ -281,6 +305,8 @@ def _ends(scores: Scores) -> str:
     columns["item"] = [name[:WIDTH] for name in columns["item"]]
     for name in columns.keys() & {"score", "low", "high"}:
         columns[name] = ["–" if math.isnan(value) else f"{value:.3f}" for value in columns[name]]
+    for name in columns.keys() & {"rank_low", "rank_high"}:
+        columns[name] = ["–" if rank is None else rank for rank in columns[name]]
     rows: list[tuple[Any, ...]] = list(zip(*columns.values(), strict=True))
     rows[ENDS:ENDS] = [("...",)] if cut else []
     return tabulated(rows, list(columns))

@@ -20,17 +20,18 @@ from bws.textio import display_name, read_bytes, write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ScoreForm", "read_scores", "write_scores"]
+__all__ = ["ScoreForm", "read_scores", "whole_ranks", "write_scores"]
 
 ScoreForm = Literal["csv", "km", "semrel"]
 COUNTS = ("appearances", "best", "worst")
+RANKS = ("rank_low", "rank_high")
 
 
 def read_scores(path: Source) -> Scores:
     """Read scores: ``item,group,score,...``, or K&M's format (item, tab, score, no header).
 
-    An empty score is NaN; missing counts are 0. Raises InputError with every fault: empty or repeated items
-    of a group, and invalid scores and counts.
+    An empty score, limit or rank is NaN; missing counts are 0. Raises InputError with every fault: empty or
+    repeated items of a group, and invalid scores, counts and ranks.
     """
     name = display_name(path)
     data = text_bytes(read_bytes(path), name)
@@ -51,9 +52,11 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     group = first_of(frame.columns, ("group", "dialogueid"))
     (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
     _check_items(faults, item_of, items, group_of, groups)
-    present = [name for name in (*COUNTS, "low", "high") if name in frame.columns]
+    present = [name for name in (*COUNTS, "low", "high", *RANKS) if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
+    for name in (name for name in RANKS if name in numbers):
+        _check_ranks(faults, name, numbers[name])
     faults.stop("scores", always=True)
     appearances, best, worst = (_counts(numbers, name, len(frame)) for name in COUNTS)
     return Scores(
@@ -65,6 +68,8 @@ def _scores(table: Table, item: str, score: str) -> Scores:
         worst=worst,
         low=numbers.get("low"),
         high=numbers.get("high"),
+        rank_low=numbers.get("rank_low"),
+        rank_high=numbers.get("rank_high"),
     )
 
 
@@ -103,6 +108,13 @@ def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
     return values.fill_null(np.nan).to_numpy()
 
 
+def _check_ranks(faults: Faults, name: str, ranks: Floats) -> None:
+    faults.add(
+        (ranks < 1) | (ranks % 1 > 0),
+        lambda row: f"{name} is {ranks[row]:g}; expected a whole number from 1, or empty",
+    )
+
+
 def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm = "csv") -> None:
     """Write scores atomically (``-`` is standard output).
 
@@ -135,7 +147,17 @@ def score_columns(scores: Scores) -> dict[str, pl.Series]:
     }
     if scores.low is not None and scores.high is not None:
         columns |= {"low": pl.Series(scores.low), "high": pl.Series(scores.high)}
+    if scores.rank_low is not None and scores.rank_high is not None:
+        columns |= {
+            name: pl.Series(whole_ranks(ranks).tolist(), dtype=pl.Int64)
+            for name, ranks in zip(RANKS, (scores.rank_low, scores.rank_high), strict=True)
+        }
     return columns
+
+
+def whole_ranks(ranks: Floats) -> NDArray[np.object_]:
+    """Return ranks as integers, with None for NaN."""
+    return np.array([None if np.isnan(rank) else int(rank) for rank in ranks], dtype=object)
 
 
 def _km(scores: Scores) -> dict[str, pl.Series]:

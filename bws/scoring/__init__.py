@@ -58,6 +58,7 @@ from bws.scoring.methods import (
     all_methods,
     get_method,
 )
+from bws.scoring.rank_sets import add_rank_sets
 
 __all__ = ["METHODS", "Method", "Scale", "Utilities", "all_methods", "anchor", "score", "utilities"]
 
@@ -88,6 +89,7 @@ def score(
     interval: IntervalSource = "bootstrap",
     bootstrap: int = 0,
     cluster: Cluster | None = None,
+    ranks: bool = False,
     seed: int = 0,
     **options: float | None,
 ) -> Scores:
@@ -109,6 +111,9 @@ def score(
     ``judgment`` assumes independent judgments; choice models then use the inverse Hessian. The
     signature contains both choices (`cluster`, `standard_error`). With fewer than `MIN_CLUSTERS` clusters,
     overall or for an item, the interval is NaN, with a note; fewer than 20 clusters also give a note.
+
+    `ranks`: add the ranks of each item within its group that its interval and the others' permit
+    (`bws.scoring.rank_sets`), with a note; needs intervals.
 
     The items are in the order of `judgments.tuples.items`; the numbers do not depend on the order of items,
     rows or annotators. Unjudged items score NaN, with a note.
@@ -138,6 +143,10 @@ def score(
         judgments.check_not_adaptive(f"method {method}")
     source = resolve_interval_source(method, interval, bootstrap)
     _check_scale(method, scale, source)
+    if ranks and source is None:
+        raise ValueError(
+            "ranks need intervals; expected interval='model' or a number of bootstrap resamples"
+        )
     canonical = judgments.canonical
     clusters: Clusters | None = None
     cluster_note = ""
@@ -162,7 +171,7 @@ def score(
     )
     if source is not None and not len(canonical):
         bounds = Interval(signed, signed)
-    return _build_scores(
+    scores = _build_scores(
         judgments,
         scale,
         signed,
@@ -187,6 +196,7 @@ def score(
             "version": version("giccs"),
         },
     )
+    return add_rank_sets(scores, judgments, bounds) if ranks else scores
 
 
 def _compute_interval(
@@ -214,7 +224,7 @@ def _compute_interval(
         log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
         fixed = {name: value for name, value in settings.items() if value is not None}
         fitted = bootstrap_errors(method, fitted, canonical, clusters, bootstrap, seed, **fixed)
-    return compute_interval(method, fitted, signed, clusters)
+    return compute_interval(method, fitted, signed, clusters, canonical.group_of)
 
 
 def utilities(

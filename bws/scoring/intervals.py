@@ -53,20 +53,34 @@ def resolve_interval_source(
 
 
 def compute_interval(
-    method: Method, estimate: Utilities, score: Floats, clusters: Clusters
+    method: Method, estimate: Utilities, score: Floats, clusters: Clusters, group_of: Integers
 ) -> Interval:
     """Return estimate ± t standard errors as scores, extended to contain the score.
 
     t is the 97.5 % quantile of Student's t distribution with the degrees of freedom of each standard error.
-    NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters.
+    NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters. For the simultaneous intervals, t is
+    the quantile of 1 - 0.025 / m for m items with standard errors in the group (Bonferroni); NaN also for
+    standard errors of 0.
+
+    group_of: (N,) group of each item.
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
-    margin = t_quantile(df) * np.asarray(estimate.stderr)
-    margin[clusters.too_few] = np.nan
-    low = np.minimum(method.to_score(estimate.utility - margin), score)
-    high = np.maximum(method.to_score(estimate.utility + margin), score)
+    stderr = np.where(clusters.too_few, np.nan, np.asarray(estimate.stderr))
+
+    def ends(margin: Floats) -> tuple[Floats, Floats]:
+        return (
+            np.minimum(method.to_score(estimate.utility - margin), score),
+            np.maximum(method.to_score(estimate.utility + margin), score),
+        )
+
+    low, high = ends(t_quantile(df) * stderr)
+    has_error = stderr > 0
+    in_group = np.bincount(group_of, has_error)[group_of]
+    simultaneous = t_quantile(df, 1 - 0.025 / np.maximum(in_group, 1)) * stderr
     notes = [*estimate.notes, *_interval_notes(low, high, clusters), *clusters.notes]
-    return Interval(low, high, notes, estimate.stderr_method)
+    return Interval(
+        low, high, notes, estimate.stderr_method, ends(np.where(has_error, simultaneous, np.nan))
+    )
 
 
 def _interval_notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:

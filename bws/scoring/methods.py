@@ -62,6 +62,8 @@ class Interval:
     notes: Sequence[str] = ()
     standard_error: str | None = None
     """`Utilities.stderr_method` of the underlying standard errors."""
+    simultaneous: tuple[Floats, Floats] | None = None
+    """(N,) ends of the intervals that hold for all items of a group at once with 95 %."""
 
 
 Fit = Callable[..., Utilities]

@@ -42,6 +42,7 @@ from bws.scoring.expected import expected_counting, expected_values
 from bws.scoring.intervals import compute_interval
 from bws.scoring.methods import METHODS, Floats, Integers, Interval
 from bws.scoring.pooling import Pooled, shrink
+from bws.scoring.rank_sets import add_rank_sets
 
 __all__ = [
     "PREDICTOR", "PoweredScores", "Predictions", "error_terms", "expected_model_scores", "items_in",
@@ -88,6 +89,7 @@ def prediction_powered_scores(
     scale: Literal["signed", "unit"] = "signed",
     cluster: Cluster | None = None,
     pool: bool = False,
+    ranks: bool = False,
     seed: int = 0,
 ) -> Scores:
     """Score the items that people judged, by counting with predictions of models, with 95 % intervals.
@@ -108,10 +110,18 @@ def prediction_powered_scores(
     intervals are then right on average over the items, but an item about which models and people differ is
     shrunk towards the models. Items without an interval, or without judgments by the models, are not shrunk.
 
-    Raises ValueError for adaptive judgments of either file, if people's judgments have no intervals, and with
-    `pool` for fewer than 10 items with intervals; InputError if `people` contains judgments of models or
-    `models` those of people, and if they have no item or not the size of the tuples in common.
+    ranks: add the ranks of each item that its interval and the others' permit (`bws.scoring.rank_sets`); not
+    for pooled scores, whose intervals do not hold for each item.
+
+    Raises ValueError for adaptive judgments of either file, if people's judgments have no intervals, for
+    `pool` with `ranks`, and for `pool` with fewer than 10 items with intervals; InputError if `people`
+    contains judgments of models or `models` those of people, and if they have no item or not the size of the
+    tuples in common.
     """
+    if pool and ranks:
+        raise ValueError(
+            "pooled scores have no ranks: their intervals hold on average over the items, not for each item"
+        )
     people, models = as_judgments(people), as_judgments(models)
     _check_kinds(people, models)
     models.check_not_adaptive("prediction-powered counting")
@@ -150,7 +160,8 @@ def prediction_powered_scores(
         "model_judgments": len(models),
         "models_sha256": models.canonical.digest(),
     }
-    return _on_scale(replace(scores, notes=notes, signature=signature), scale)
+    scores = _on_scale(replace(scores, notes=notes, signature=signature), scale)
+    return add_rank_sets(scores, people, bounds) if ranks else scores
 
 
 def predict(people: CanonicalJudgments, models: CanonicalJudgments, utility: Floats) -> Predictions:
@@ -343,7 +354,9 @@ class PoweredScores:
         """95 % intervals, computed like those of counting (`bws.scoring.score`)."""
         variance = self.weight**2 * self.predictions.variance
         fitted = smoothed_logit_of_values(self.values, self.judgments, self.clusters, variance)
-        return compute_interval(SMOOTHED_COUNTING, fitted, self.score, self.clusters)
+        return compute_interval(
+            SMOOTHED_COUNTING, fitted, self.score, self.clusters, self.judgments.group_of
+        )
 
 
 def expected_model_scores(

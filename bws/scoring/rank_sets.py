@@ -1,0 +1,103 @@
+"""Rank sets: the ranks of an item within its group that are compatible with its interval and the others'.
+
+An item is surely above another if their intervals do not overlap. With n items in the group, the rank of an
+item (1 for the highest true score) is from 1 + (number of items surely above) to n - (number surely below).
+The intervals are simultaneous: all items of a group are within theirs in 95 % of studies, by Bonferroni's
+correction (`bws.scoring.intervals`). Then all true ranks of the group are in their sets as well, since an
+item that is surely above is truly above. Chatzi et al. (2024), Prediction-Powered Ranking of Large Language
+Models, section 4, compare items by the joint confidence region of the scores instead; intervals, which
+contain no covariances, give wider sets.
+
+Items without an interval may have any rank, as may two items that no chain of judgments connects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.records import Judgments, Scores
+from bws.scoring.choice import connected_labels
+from bws.scoring.methods import Floats, Interval
+
+__all__ = ["add_rank_sets", "rank_sets"]
+
+
+def rank_sets(
+    low: Floats, high: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
+) -> tuple[Floats, Floats]:
+    """Return (N,) the lowest and the highest rank of each item within its group; NaN without an interval.
+
+    low, high: (N,) ends of simultaneous intervals, NaN for items without one. Intervals that share an end
+    overlap. group_of, set_of: (N,) numbers of each item's group and connected set, which is a part of a
+    group. Only items of the same set are compared.
+
+    >>> low, high = np.array([0.5, 0.1, -0.9, np.nan]), np.array([0.9, 0.6, -0.5, np.nan])
+    >>> one_group = np.zeros(4, dtype=int)
+    >>> [end.tolist() for end in rank_sets(low, high, one_group, one_group)]
+    [[1.0, 1.0, 3.0, nan], [3.0, 3.0, 4.0, nan]]
+    """
+    rank_low = np.ones(len(low))
+    rank_high = np.bincount(group_of, minlength=1)[group_of].astype(np.float64)
+    for members in _members(set_of):
+        known = members[~np.isnan(low[members])]
+        n_not_above = np.searchsorted(np.sort(low[known]), high[known], side="right")
+        rank_low[known] += len(known) - n_not_above
+        rank_high[known] -= np.searchsorted(np.sort(high[known]), low[known], side="left")
+    unknown = np.isnan(low)
+    rank_low[unknown] = rank_high[unknown] = np.nan
+    return rank_low, rank_high
+
+
+def _members(set_of: NDArray[np.integer]) -> Iterator[NDArray[np.int64]]:
+    """Yield the items of each set."""
+    order = np.argsort(set_of, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(set_of[order])) + 1)
+
+
+def add_rank_sets(scores: Scores, judgments: Judgments, bounds: Interval) -> Scores:
+    """Return the scores of all items of the judgments with rank sets, notes and signature.
+
+    bounds: intervals of the judged items in canonical order, on any scale that increases with the scores.
+    """
+    canonical, group_of = judgments.canonical, judgments.tuples.group_of_item
+    n = len(scores)
+    low, high = np.full((2, n), np.nan)
+    if bounds.simultaneous is not None:
+        low[canonical.origin], high[canonical.origin] = bounds.simultaneous
+    set_of = np.full(n, -1)
+    set_of[canonical.origin] = connected_labels(canonical)
+    rank_low, rank_high = rank_sets(low, high, group_of, set_of)
+    return replace(
+        scores,
+        rank_low=rank_low,
+        rank_high=rank_high,
+        notes=[*scores.notes, *_notes(rank_low, group_of, set_of)],
+        signature={**scores.signature, "ranks": True},
+    )
+
+
+def _notes(
+    rank_low: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
+) -> Iterator[str]:
+    within = "their group" if (group_of != group_of[:1]).any() else "all items"
+    yield (
+        f"rank_low, rank_high: ranks of the items within {within}, 1 for the highest score, from intervals "
+        "that hold for all items of a group at once with 95 % (Bonferroni); items whose intervals overlap "
+        "may have either order"
+    )
+    if n_unknown := np.count_nonzero(np.isnan(rank_low)):
+        yield (
+            f"{n_unknown} items have no ranks, for lack of a standard error above 0; they may have any rank, "
+            "which widens the ranks of the others of their group"
+        )
+    judged = set_of >= 0
+    pairs = np.unique(np.column_stack((group_of, set_of))[judged], axis=0)
+    if n_disconnected := np.count_nonzero(np.bincount(pairs[:, 0]) > 1):
+        yield (
+            f"the items of {n_disconnected} groups are not all connected by judgments; those that are not "
+            "may have any order"
+        )

@@ -1,0 +1,259 @@
+"""Rank sets: ranks of items within their groups that simultaneous intervals permit."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from scipy.stats import t
+
+from bws import prediction_powered_scores, read_scores, score, utilities
+from bws.cli import score as score_command
+from bws.clusters import t_quantile
+from bws.design import fresh_rounds
+from bws.files import write_judgments, write_scores
+from bws.problems import InputError
+from bws.records import Judgment, Judgments
+from bws.scoring import anchor
+from bws.scoring.choice import best_worst_logit
+from bws.scoring.clustering import cluster_judgments
+from bws.scoring.counting import smoothed_logit_of_values
+from bws.scoring.expected import expected_values
+from bws.scoring.prediction_powered import PoweredScores, predict
+from bws.scoring.rank_sets import rank_sets
+from bws.simulation import simulate
+
+ITEMS = [f"i{n}" for n in range(6)]
+TRUTH = np.array([-0.5, -0.3, -0.1, 0.1, 0.3, 0.5])
+STUDIES = 200
+
+
+@cache
+def design(groups=("",)):
+    """All tuples of three of the six items of each group."""
+    records = [
+        Judgment(members, members[0], members[1], group=group)
+        for group in groups
+        for members in combinations(ITEMS, 3)
+    ]
+    return Judgments.from_records(records).tuples
+
+
+def study(truth=TRUTH, annotators=20, seed=0, groups=("",)):
+    order = [ITEMS.index(item) for item in design(groups).items]
+    return simulate(design(groups), truth[order], annotators, noise=1, seed=seed)
+
+
+def ranked(judgments, **options):
+    return score(judgments, interval="model", ranks=True, **options)
+
+
+def ranks_by_loops(low, high, group, part):
+    sets = []
+    for i in range(len(low)):
+        if np.isnan(low[i]):
+            sets.append((None, None))
+            continue
+        others = [j for j in range(len(low)) if group[j] == group[i]]
+        above = sum(part[j] == part[i] and low[j] > high[i] for j in others)
+        below = sum(part[j] == part[i] and high[j] < low[i] for j in others)
+        sets.append((1 + above, len(others) - below))
+    return sets
+
+
+def as_pairs(rank_low, rank_high):
+    ends = zip(rank_low, rank_high, strict=True)
+    return [(None, None) if np.isnan(a) else (int(a), int(b)) for a, b in ends]
+
+
+def test_rank_sets_against_loops():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 40):
+        group = rng.integers(0, 4, n)
+        part = 2 * group + rng.integers(0, 2, n)
+        low, width = rng.integers(-9, 9, n).astype(float), rng.integers(0, 5, n)
+        low[rng.random(n) < 0.2] = np.nan
+        high = low + width
+        assert as_pairs(*rank_sets(low, high, group, part)) == ranks_by_loops(
+            low, high, group, part
+        )
+
+
+def test_simultaneous_intervals_against_scipy():
+    judgments = study(2 * TRUTH, 12, groups=("a", "b"))
+    scores = ranked(judgments, method="best-worst-logit")
+    fitted = utilities(judgments, "best-worst-logit", cluster="both")
+    quantile = t.ppf(1 - 0.05 / 2 / len(ITEMS), fitted.df)
+    low, high = (fitted.utility + sign * quantile * fitted.stderr for sign in (-1, 1))
+    assert as_pairs(scores.rank_low, scores.rank_high) == ranks_by_loops(
+        low, high, scores.groups, scores.groups
+    )
+    assert len(set(as_pairs(scores.rank_low, scores.rank_high))) > 3
+    np.testing.assert_allclose(
+        t_quantile(np.array([4.0, 9.0]), np.array([0.99, 0.9])), t.ppf([0.99, 0.9], [4, 9])
+    )
+
+
+def test_all_true_scores_and_ranks_of_a_group_are_within_their_sets_in_95_percent_of_studies():
+    members = design().members
+    utility = TRUTH[[ITEMS.index(item) for item in design().items]]
+    values = expected_values(utility, members, best_worst_logit)
+    truth = np.bincount(members.ravel(), values.ravel()) / np.bincount(members.ravel())
+    rank = 1 + (truth[:, None] < truth).sum(axis=1)
+    single, sets, width = [], [], []
+    for seed in range(STUDIES):
+        scores = ranked(study(annotators=10, seed=seed))
+        single.append(((scores.low <= truth) & (truth <= scores.high)).all())
+        sets.append(((scores.rank_low <= rank) & (rank <= scores.rank_high)).all())
+        width.append((scores.rank_high - scores.rank_low).mean())
+    assert np.mean(single) < 0.95  # intervals that hold for one item each
+    assert np.mean(sets) >= 0.95
+    more = ranked(study(annotators=80))
+    assert 0 < (more.rank_high - more.rank_low).mean() < np.mean(width) < len(ITEMS) - 1
+
+
+def test_items_without_an_interval_have_no_ranks_and_widen_those_of_the_others():
+    judgments = study(4 * TRUTH)
+    full = ranked(judgments)
+    tuples = judgments.tuples
+    extended = replace(
+        tuples,
+        items=np.append(tuples.items, "never judged"),
+        group_of_item=np.append(tuples.group_of_item, tuples.group_of_item[0]),
+    )
+    scores = ranked(replace(judgments, tuples=extended))
+    assert as_pairs(scores.rank_low, scores.rank_high)[-1] == (None, None)
+    np.testing.assert_array_equal(scores.rank_low[:-1], full.rank_low)
+    np.testing.assert_array_equal(scores.rank_high[:-1], full.rank_high + 1)
+    assert any(note.startswith("1 items have no ranks") for note in scores.notes)
+    assert not any("have no ranks" in note for note in full.notes)
+
+
+def test_too_few_annotators_give_no_ranks():
+    scores = ranked(study(annotators=3))
+    assert np.isnan([scores.rank_low, scores.rank_high]).all()
+    assert any(note.startswith("6 items have no ranks") for note in scores.notes)
+
+
+def test_a_standard_error_of_zero_gives_no_ranks():
+    records = [
+        Judgment(("a", "b", "c"), "a", "c", f"w{annotator}") for annotator in range(6)
+    ]  # all resamples are equal
+    scores = score(Judgments.from_records(records), "elo", bootstrap=20, ranks=True)
+    np.testing.assert_array_equal(scores.low, scores.high)
+    assert np.isnan(scores.rank_low).all()
+
+
+def test_items_that_are_not_connected_are_not_compared():
+    records = [
+        Judgment(tuple(items), items[annotator == 0], items[2], f"w{annotator}")
+        for annotator in range(30)
+        for items in ("abc", "def")
+    ]
+    scores = ranked(Judgments.from_records(records), cluster="annotator")
+    assert scores.low[0] > scores.high[5]  # and they are compared with none of the other tuple
+    assert as_pairs(scores.rank_low, scores.rank_high) == [(1, 4), (2, 5), (3, 6)] * 2
+    assert any("of 1 groups are not all connected" in note for note in scores.notes)
+
+
+def test_scale_order_of_rows_and_linking_change_no_ranks():
+    judgments = study(4 * TRUTH)
+    scores = ranked(judgments)
+    unit = ranked(judgments, scale="unit")
+    backwards = ranked(judgments.select(np.arange(len(judgments))[::-1]))
+    linked = anchor([score(study(2 * TRUTH, seed=1)), scores])[1]
+    for other in (unit, backwards, linked):
+        np.testing.assert_array_equal(other.rank_low, scores.rank_low)
+        np.testing.assert_array_equal(other.rank_high, scores.rank_high)
+    assert scores.signature["ranks"] is True
+    assert "ranks" not in score(judgments).signature
+
+
+def test_ranks_need_intervals_that_hold_for_each_item():
+    with pytest.raises(ValueError, match="ranks need intervals"):
+        score(study(), ranks=True)
+    with pytest.raises(ValueError, match="pooled scores have no ranks"):
+        prediction_powered_scores(study(), study(), pool=True, ranks=True)
+
+
+def test_prediction_powered_ranks():
+    n = 12
+    tuples = fresh_rounds([f"i{number:02}" for number in range(n)], 4, 5, factor=4)
+    utility = np.array([float(item[1:]) / 3 for item in tuples.items])
+    everything = simulate(tuples, utility, 8, noise=1, seed=1)
+    people = everything.select(tuples.columns["round"][everything.tuple_of] == "1")
+    models = replace(
+        simulate(tuples, utility, 1, noise=1, seed=2),
+        annotators=np.array(["model:judge@1"], dtype=object),
+    )
+    scores = prediction_powered_scores(people, models, scale="unit", ranks=True)
+    assert scores.signature["lambda"] > 0
+
+    judged = people.canonical
+    predictor = utilities(models, "best-worst-logit").utility[models.canonical.origin]
+    powered = PoweredScores(
+        judged, cluster_judgments(people, "both"), predict(judged, models.canonical, predictor)
+    )
+    fitted = smoothed_logit_of_values(
+        powered.values, judged, powered.clusters, powered.weight**2 * powered.predictions.variance
+    )
+    margin = t.ppf(1 - 0.05 / 2 / n, fitted.df) * fitted.stderr
+    low = np.minimum(np.tanh((fitted.utility - margin) / 2), powered.score)
+    high = np.maximum(np.tanh((fitted.utility + margin) / 2), powered.score)
+    expected = ranks_by_loops(low, high, [""] * n, [""] * n)
+    found = as_pairs(scores.rank_low[judged.origin], scores.rank_high[judged.origin])
+    assert found == expected
+    assert len(set(found)) > 1
+
+
+def test_files_of_scores_have_ranks_as_integers(tmp_path):
+    scores = ranked(study(4 * TRUTH))
+    scores.rank_low[0] = scores.rank_high[0] = np.nan
+    write_scores(scores, tmp_path / "scores.csv")
+    lines = (tmp_path / "scores.csv").read_text().splitlines()
+    assert lines[0].endswith(",low,high,rank_low,rank_high")
+    assert lines[1].endswith(",,")
+    assert lines[2].endswith(f",{scores.rank_low[1]:.0f},{scores.rank_high[1]:.0f}")
+    again = read_scores(tmp_path / "scores.csv")
+    np.testing.assert_array_equal(again.rank_low, scores.rank_low)
+    np.testing.assert_array_equal(again.rank_high, scores.rank_high)
+    assert scores.to_frame("polars")["rank_low"].dtype == pl.Int64
+    assert scores.to_frame("polars")["rank_low"].null_count() == 1
+
+
+@pytest.mark.parametrize("rank", ["0", "1.5", "first"])
+def test_invalid_ranks_in_files_are_refused(tmp_path, rank):
+    path = tmp_path / "scores.csv"
+    path.write_text(f"item,score,rank_low,rank_high\na,1,1,1\nb,0,{rank},2\n")
+    with pytest.raises(InputError, match=f"scores.csv:3: rank_low is '?{rank}"):
+        read_scores(path)
+
+
+def test_command(tmp_path):
+    path = tmp_path / "judgments.csv"
+    write_judgments(study(4 * TRUTH), path)
+    result = CliRunner().invoke(score_command, [str(path), "--intervals", "--ranks", "--json"])
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    scores = ranked(study(4 * TRUTH))
+    assert [(row["rank_low"], row["rank_high"]) for row in document["scores"]] == as_pairs(
+        scores.rank_low, scores.rank_high
+    )
+    assert document["notes"][-1].startswith(
+        "rank_low, rank_high: ranks of the items within all items"
+    )
+    table = CliRunner().invoke(
+        score_command, [str(path), "--bootstrap", "20", "--ranks", "-o", str(tmp_path / "s.csv")]
+    )
+    assert "rank_low" in table.stdout
+    for options, message in (
+        (["--ranks"], "--ranks requires --intervals, --bootstrap or --models"),
+        (["--ranks", "--models", str(path), "--pool"], "--ranks cannot be combined with --pool"),
+    ):
+        refused = CliRunner().invoke(score_command, [str(path), *options])
+        assert refused.exit_code == 2
+        assert message in refused.stderr

@@ -25,6 +25,7 @@ from giccs_app.report.inputs import Inputs
 from giccs_app.report.reading import reading_section
 from giccs_app.report.study_figures import (
     effect_figures,
+    failure_figures,
     pairs_figures,
     reliability_figures,
     score_figures,
@@ -283,7 +284,8 @@ def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
     """Yield sections for pairwise results on this benchmark and multiple-choice results on any."""
     if pairs := _pairwise_results(inputs):
         results = _with_predictions(inputs, [result for _, result in pairs])
-        effects, figures = _effects(results, source), list(effect_figures(results))
+        effects = _effects(results, source)
+        figures = [*effect_figures(results), *failure_figures(results, inputs)]
         yield _pairwise_section(sorted(pairs, key=_correlation_key), source, effects, figures)
     indexed = enumerate(inputs.results)
     if choices := [
@@ -310,7 +312,7 @@ def _pairwise_section(
     pairs: Sequence[IndexedResult],
     source: Source,
     effects: Sequence[Table],
-    effect_charts: Sequence[Figure],
+    charts: Sequence[Figure],
 ) -> Section:
     text = [
         "Correlation between the model’s similarity of two utterances and the scores, with 95 % intervals "
@@ -322,7 +324,7 @@ def _pairwise_section(
     tables = [_correlations(pairs, source), *_orders(pairs, source), *effects]
     by_part = _by_part(pairs, source)
     tables += [by_part] if by_part.rows else []
-    figures = [_leaderboard(pairs, source), *effect_charts]
+    figures = [_leaderboard(pairs, source), *charts]
     return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
 
 

@@ -1,4 +1,4 @@
-"""Figures of the study in the report: pairs of annotators, reliability with a target, scores, effects."""
+"""Figures of the report: pairs of annotators, reliability with a target, scores, effects, failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from giccs.measures.results import Result
     from giccs_app.report.inputs import Inputs
 
-__all__ = ["TARGET", "effect_figures", "pairs_figures", "reliability_figures", "score_figures"]
+__all__ = [
+    "TARGET",
+    "effect_figures",
+    "failure_figures",
+    "pairs_figures",
+    "reliability_figures",
+    "score_figures",
+]
 
 TARGET = 0.9
 """Target reliability, the default of ``bws-reliability --plan``."""
@@ -27,6 +34,8 @@ MIN_MATRIX_WIDTH, MAX_MATRIX_WIDTH = 180, 380
 """Widths in pixels; the title of the legend needs the smaller one."""
 WIDE, TALL = 340, 440
 """Width of wide charts, and height of the chart of many items, in pixels."""
+LABEL_CHARACTERS = 24
+"""Maximum length of the label of an item, beside its chart on a phone."""
 DIVISIONS = {"domain": "domain", "n_turns": "number of turns", "source": "source"}
 """Column of the items -> name in the caption."""
 
@@ -186,3 +195,39 @@ def effect_figures(results: Sequence[Result]) -> Iterator[Figure]:
             caption = " ".join([f"{panel.title}.", *panel.notes[:1]])
             names = ", ".join(panel.frame["label"])
             yield Figure(chart_svg_for_page(panel.chart), caption, f"Chart of {names}.")
+
+
+def failure_figures(results: Sequence[Result], inputs: Inputs) -> Iterator[Figure]:
+    """Yield failures of the best model: where people agree, and in the dialogue that it orders worst."""
+    from giccs.measures.results import Store
+    from giccs.report.figures.agreed import agreed_panels
+    from giccs.report.figures.ranks import rank_chart, rank_frame, worst_ordered_dialogue
+    from giccs.report.figures.subsets import best_first
+
+    store = Store(inputs.path(inputs.results_folder))
+    ordered = ((name, store.with_predictions(result)) for name, result in best_first(results))
+    name, best = next((each for each in ordered if each[1].predictions is not None), ("", None))
+    if best is None or best.predictions is None:
+        return
+    if disagreement := _disagreement(inputs):
+        for panel in agreed_panels([best], disagreement):
+            caption = " ".join([f"{panel.title}.", *panel.notes])
+            yield Figure(chart_svg_for_page(panel.chart, width=WIDE), caption, f"{panel.title}.")
+    if dialogue := worst_ordered_dialogue(best.predictions):
+        texts = {item.item_id: _beginning(item.utterance) for item in inputs.benchmark.items}
+        chart = rank_chart(rank_frame(best.predictions, dialogue, texts), {"rank": ""})
+        caption = f"Ranks in {dialogue}, which {name} orders worst; 1: most similar."
+        yield Figure(chart_svg_for_page(chart), caption, caption)
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1].rstrip()}…"
+
+
+def _disagreement(inputs: Inputs) -> dict[str, float]:
+    """Return the disagreement of people on each item; empty without the judgments behind the scores."""
+    from giccs.measures.judged_items import disagreement_of_items
+
+    if inputs.judgments is None:
+        return {}
+    return disagreement_of_items(inputs.judgments, inputs.benchmark)

@@ -24,7 +24,7 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["rank_chart", "rank_frame", "rank_panels"]
+__all__ = ["rank_chart", "rank_frame", "rank_panels", "worst_ordered_dialogue"]
 
 MAX_LABEL_CHARACTERS = 48
 MAX_LABEL_WIDTH = 300
@@ -78,6 +78,27 @@ def rank_frame(
         )
         .sort("rank_score", maintain_order=True)
     )
+
+
+def worst_ordered_dialogue(predictions: pl.DataFrame) -> str | None:
+    """Return the dialogue with the largest sum of squared differences of ranks by people and by the model.
+
+    predictions: as for `rank_frame`; undefined ones are left out. The first of several dialogues; None if all
+    items are in the same order.
+    """
+    ranks = [
+        pl.col(name).rank("average", descending=True).over("dialogue_id")
+        for name in ("score", "prediction")
+    ]
+    sums = (
+        predictions.filter(pl.col("prediction").is_not_nan())
+        .select("dialogue_id", squares=(ranks[0] - ranks[1]) ** 2)
+        .group_by("dialogue_id", maintain_order=True)
+        .sum()
+        .filter(pl.col("squares") > 0)
+        .sort("squares", descending=True, maintain_order=True)
+    )
+    return None if sums.is_empty() else str(sums["dialogue_id"][0])
 
 
 def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:

@@ -292,7 +292,9 @@ def test_in_chromium_without_network(chromium, folder, width, scheme):
     marks = ".role-mark.mark-symbol path, .role-mark.mark-rect path"
     bins, models, histories = 5, 2, 2  # the ceiling of so few dialogues has no band
     expected = {"Bar chart of the scores": bins, "Chart of Spearman": models}
+    expected |= {"Ranks in ": 2 * 5}  # people and the model
     expected |= {"Chart of accuracies": histories, "Matrix of the agreement of 3 annotators": 6}
+    assert any("errors of" in each.get_attribute("aria-label") for each in charts)
     for label, count in expected.items():
         (chart,) = [each for each in charts if each.get_attribute("aria-label").startswith(label)]
         assert chart.locator(marks).count() == count

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from scipy.stats import rankdata
 
 from giccs.benchmark import read_benchmark
 from giccs.cli.reporting import report
@@ -31,7 +32,12 @@ from giccs.report.figures.distributions import (
     distribution_panels,
 )
 from giccs.report.figures.effects import history_panels, prompt_panels
-from giccs.report.figures.ranks import rank_chart, rank_frame, rank_panels
+from giccs.report.figures.ranks import (
+    rank_chart,
+    rank_frame,
+    rank_panels,
+    worst_ordered_dialogue,
+)
 from giccs.report.setting_effects import history_table, prompt_table
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -301,3 +307,21 @@ def test_giccs_stats_draws_the_distribution_by_column(tmp_path):
     ]
     (last,) = [row for row in rows if (row["subset"], row["score"]) == ("spoken", "0.8–1")]
     assert (last["items"], last["n"]) == (sum(score >= 0.8 for score in spoken), len(spoken))
+
+
+def test_the_worst_ordered_dialogue_has_the_largest_differences_of_ranks():
+    rng = np.random.default_rng(4)
+    names = [name for name in "abc" for _ in range(4)]
+    score, prediction = rng.integers(0, 4, (2, 12)).astype(float)
+    frame = pl.DataFrame({"dialogue_id": names, "score": score, "prediction": prediction})
+    squares = {}
+    for name in "abc":
+        rows = np.array(names) == name
+        ranks = (rankdata(values[rows]) for values in (score, prediction))
+        squares[name] = float(np.square(np.subtract(*ranks)).sum())
+    assert len(set(squares.values())) == 3
+    assert worst_ordered_dialogue(frame) == max(squares, key=squares.get)
+    equal = frame.with_columns(prediction=pl.col("score"))
+    assert worst_ordered_dialogue(equal) is None
+    undefined = frame.with_columns(prediction=pl.lit(float("nan")))
+    assert worst_ordered_dialogue(undefined) is None

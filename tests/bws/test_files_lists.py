@@ -233,6 +233,17 @@ def test_every_reader_of_tables_takes_semicolons(tmp_path):
         read_scores(file(tmp_path, "s.csv", "item;group;score\na;;0,5\n"))
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "least"),
+    [("appearances", "1.5", 0), ("best", "-1", 0), ("rank_low", "0", 1)],
+)
+def test_counts_and_ranks_that_are_not_whole_are_refused(tmp_path, column, value, least):
+    path = file(tmp_path, "s.csv", f"item,score,{column}\na,0.5,2\nb,0.5,{value}\n")
+    message = rf":3: {column} is {value}; expected a whole number from {least}, or empty"
+    with pytest.raises(InputError, match=message):
+        read_scores(path)
+
+
 # tuples
 
 

@@ -28,6 +28,7 @@ from bws.clusters import (
     variance_between,
 )
 from bws.common_tuples import CommonTuples
+from bws.raw_agreement import answer_counts
 from bws.tables import Column, ResultTable
 
 __all__ = [
@@ -187,8 +188,8 @@ def wins(common: CommonTuples) -> Wins:
     )
     pair_of = pair_of.ravel()
     best, worst = (
-        _counts(people.tuple_of, answers, people.k)[people.tuple_of]
-        - _counts(pair_of, answers, people.k)[pair_of]
+        answer_counts(people.tuple_of, answers, people.k)[people.tuple_of]
+        - answer_counts(pair_of, answers, people.k)[pair_of]
         for answers in (people.best, people.worst)
     )
     is_tested = (people.annotator_of >= 0) & (best.sum(axis=1) > 0)
@@ -213,12 +214,6 @@ def wins(common: CommonTuples) -> Wins:
     cluster_of = common.cluster_of[tuples]
     names = tuple(people.annotators)
     return Wins(names, annotators, cluster_of, model_wins, annotator_wins, common.unit)
-
-
-def _counts(row: Longs, answers: Longs, k: int) -> Longs:
-    """Return (rows, K) numbers of answers at each position of each row."""
-    n_rows = int(row.max(initial=-1)) + 1
-    return np.bincount(row * k + answers, minlength=n_rows * k).reshape(n_rows, k)
 
 
 def _meetings(people: Longs, model: Longs) -> tuple[Longs, Longs]:

@@ -20,7 +20,9 @@ from bws.clusters import (
     too_few_clusters_note,
 )
 from bws.common_tuples import CommonTuples
+from bws.raw_agreement import chance_of_equal_answers
 from bws.records import CanonicalJudgments
+from bws.scoring.counting import counting
 from bws.split_half import average_ranks, correlate, reliability, usual_split
 from bws.tables import Cell, Column, ResultTable
 
@@ -28,8 +30,6 @@ __all__ = ["AgreementWithPeople", "Measure", "agreement_with_people"]
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
-
-ANSWERS = ("best", "worst", "joint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def agreement_with_people(common: CommonTuples) -> AgreementWithPeople:
     cluster_of = common.cluster_of[paired.tuple_of]
     answers = {
         name: _measure(paired, model, cluster_of, name, chance)
-        for name, chance in zip(ANSWERS, _chances(common.people.tuples.k), strict=True)
+        for name, chance in chance_of_equal_answers(common.people.tuples.k).items()
     }
     return AgreementWithPeople(
         len(np.unique(paired.tuple_of)),
@@ -134,11 +134,6 @@ def agreement_with_people(common: CommonTuples) -> AgreementWithPeople:
         _correlations(common),
         tuple(_notes(common, paired)),
     )
-
-
-def _chances(k: int) -> tuple[float, float, float]:
-    """Return the probabilities of the same best, worst, and both, of random answers."""
-    return 1 / k, 1 / k, 1 / (k * (k - 1))
 
 
 def _measure(
@@ -202,8 +197,7 @@ def _correlations(common: CommonTuples) -> dict[str, Measure]:
 
 def _counting_scores(judgments: CanonicalJudgments) -> Floats:
     counts = judgments.counts
-    scores: Floats = (counts.best - counts.worst) / counts.appearances
-    return scores
+    return counting(counts.appearances, counts.best, counts.worst)
 
 
 def _correlation(x: Floats, y: Floats, group_of: Longs | None) -> Estimate:

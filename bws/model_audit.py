@@ -16,6 +16,7 @@ from bws.clusters import (
     too_few_clusters_note,
 )
 from bws.common_tuples import tuple_keys
+from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
 from bws.tables import Cell, Column, ResultTable
 
@@ -76,6 +77,7 @@ class ModelAudit:
 
     def document(self) -> dict[str, Any]:
         """Return the audit as a JSON-serialisable dict."""
+        chance = chance_of_equal_answers(self.k)
         return {
             "judgments": self.judgments,
             "tuples": self.tuples,
@@ -84,7 +86,7 @@ class ModelAudit:
                 for each in self.positions
             ],
             "consistency": {name: each.document() for name, each in self.consistency.items()},
-            "chance": {"answer": 1 / self.k, "joint": 1 / (self.k * (self.k - 1))},
+            "chance": {"answer": chance["best"], "joint": chance["joint"]},
             "notes": list(self.notes),
         }
 
@@ -111,8 +113,7 @@ class ModelAudit:
             ]
             for name, each in self.consistency.items()
         ]
-        chance = (1 / self.k, 1 / self.k, 1 / (self.k * (self.k - 1)))
-        rows.append(["chance", None, None, *chance])
+        rows.append(["chance", None, None, *chance_of_equal_answers(self.k).values()])
         columns = [
             Column("compared_with", "same answer in"),
             Column("pairs", "pairs", align="right"),

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from bws.records import Judgments
 
-__all__ = ["MIN_COMMON_TUPLES", "AnnotatorPairs", "annotator_pairs", "item_disagreement"]
+__all__ = [
+    "MIN_COMMON_TUPLES",
+    "AnnotatorPairs",
+    "annotator_pairs",
+    "answer_counts",
+    "chance_of_equal_answers",
+    "item_disagreement",
+]
 
 MIN_COMMON_TUPLES = 10
 """Number of common tuples below which the agreement of a pair is marked as uncertain."""
@@ -99,6 +106,28 @@ def item_disagreement(judgments: Judgments) -> NDArray[np.float64]:
     total = np.bincount(members, weights=np.repeat(n_judgments, tuples.k), minlength=n)
     differing = np.bincount(members, weights=against.ravel(), minlength=n)
     return _ratio(differing, total)
+
+
+def answer_counts(row: NDArray[Any], answers: NDArray[Any], n_answers: int) -> NDArray[np.int64]:
+    """Return (R, `n_answers`) the numbers of answers in each row, given the row of each answer (J,).
+
+    answers: (J,) numbers below `n_answers`, such as positions in a tuple.
+
+    >>> answer_counts(np.array([0, 0, 1]), np.array([2, 2, 0]), 3).tolist()
+    [[0, 0, 2], [1, 0, 0]]
+    """
+    n_rows = int(row.max(initial=-1)) + 1
+    counts = np.bincount(row * n_answers + answers, minlength=n_rows * n_answers)
+    return counts.reshape(n_rows, n_answers)
+
+
+def chance_of_equal_answers(k: int) -> dict[str, float]:
+    """Return the probability of the same best, worst, and both (joint), of random answers to K items.
+
+    >>> chance_of_equal_answers(4)
+    {'best': 0.25, 'worst': 0.25, 'joint': 0.0833...}
+    """
+    return {"best": 1 / k, "worst": 1 / k, "joint": 1 / (k * (k - 1))}
 
 
 def _ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:

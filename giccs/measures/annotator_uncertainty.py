@@ -23,13 +23,11 @@ from giccs.benchmark import Benchmark
 from giccs.measures.judged_items import ACROSS_DIALOGUES_REMARK, JudgedItems, judged_items
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
+    WEIGHTED_CORRELATIONS,
     Estimate,
     correlations,
     leave_out_weights,
     to_unbounded,
-    weighted_pearson,
-    weighted_rank_spearman,
-    weighted_spearman,
 )
 from giccs.measures.results import Result
 
@@ -38,11 +36,6 @@ __all__ = ["correlations_over_annotators", "results_over_annotators"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-STATISTICS = {
-    "pearson": weighted_pearson,
-    "spearman": weighted_spearman,
-    "rank_spearman": weighted_rank_spearman,
-}
 MAX_DIALOGUE_BLOCKS = 50
 """Number of groups of dialogues in the jackknife that separates annotators from dialogues."""
 NEEDS_COUNTING = "no interval, which requires counting scores"
@@ -197,7 +190,7 @@ def _variances_between_annotators(
         [np.ones((1, n_dialogues)), *leave_out_weights(n_dialogues, MAX_DIALOGUE_BLOCKS)]
     )
     variances = {}
-    for name, statistic in STATISTICS.items():
+    for name, statistic in WEIGHTED_CORRELATIONS.items():
         values = np.array([statistic(prediction, score, dialogue)(weights) for score in without])
         variances[name] = _variance_between(to_unbounded(values, CORRELATION_BOUNDS))
     return variances

@@ -24,6 +24,7 @@ __all__ = [
     "LOWER_IS_BETTER_METRICS",
     "SELECTED_KEY",
     "SHARE_BOUNDS",
+    "WEIGHTED_CORRELATIONS",
     "Estimate",
     "Statistic",
     "correlations",
@@ -538,6 +539,14 @@ def weighted_rank_spearman(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
     """Return the same function for the mean of `within_dialogue_correlations`, over dialogues where it is
     defined."""
     return _mean(within_dialogue_correlations(x, y, dialogue))
+
+
+WEIGHTED_CORRELATIONS = {
+    "pearson": weighted_pearson,
+    "spearman": weighted_spearman,
+    "rank_spearman": weighted_rank_spearman,
+}
+"""Name of a correlation -> function of (x, y, dialogue) that returns it as a function of weights."""
 
 
 def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats:

@@ -25,26 +25,18 @@ from numpy.typing import NDArray
 from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
+    WEIGHTED_CORRELATIONS,
     Estimate,
     Statistic,
     correlations,
     leave_out_weights,
     to_unbounded,
-    weighted_pearson,
-    weighted_rank_spearman,
-    weighted_spearman,
 )
 
 __all__ = ["PoweredCorrelation", "powered_correlations"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-
-STATISTICS = {
-    "pearson": weighted_pearson,
-    "spearman": weighted_spearman,
-    "rank_spearman": weighted_rank_spearman,
-}
 
 
 @dataclass(frozen=True)
@@ -125,7 +117,7 @@ def powered_correlations(
         _Dialogues(prediction[by_judge_alone], judge[by_judge_alone], dialogue[by_judge_alone]),
     )
     found = {}
-    for name in STATISTICS:
+    for name in WEIGHTED_CORRELATIONS:
         powered, weight = _powered(name, alone[name], samples, settings)
         counts = samples[0].count, samples[2].count
         found[name] = PoweredCorrelation(judged[name], alone[name], powered, weight, *counts)
@@ -154,7 +146,7 @@ class _Dialogues:
 
         The variance of z is (G - 1) / G times the sum of the squared deviations.
         """
-        statistic: Statistic = STATISTICS[name](
+        statistic: Statistic = WEIGHTED_CORRELATIONS[name](
             self.prediction, self.score, _consecutive(self.dialogue)
         )
         value = statistic(np.ones((1, self.count)))

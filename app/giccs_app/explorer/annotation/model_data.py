@@ -11,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bws.clusters import Estimate, clustered_share
-from bws.common_tuples import CommonTuples, common_tuples
+from bws.common_tuples import CommonTuples, common_tuples, tuple_keys
 from bws.model_verdict import Verdicts, verdict
+from bws.raw_agreement import answer_counts
 from bws.records import CanonicalJudgments, Judgments
 
 if TYPE_CHECKING:
@@ -110,18 +111,14 @@ def _share_of_others(
     pair_of: (J,) number of the pair of annotator and tuple.
     """
     given: NDArray[np.int64] = getattr(answers, name)
-    of_tuple, own = (_votes(row, given, answers.k)[row] for row in (answers.tuple_of, pair_of))
+    of_tuple, own = (
+        answer_counts(row, given, answers.k)[row] for row in (answers.tuple_of, pair_of)
+    )
     others = of_tuple - own
     equal = others[np.arange(len(given)), given]
     with np.errstate(invalid="ignore"):
         share: NDArray[np.float64] = equal / others.sum(axis=1)
     return share
-
-
-def _votes(row: NDArray[Any], given: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """Return (rows, K) the numbers of answers at each position."""
-    n_rows = int(row.max(initial=-1)) + 1
-    return np.bincount(row * k + given, minlength=n_rows * k).reshape(n_rows, k)
 
 
 def judgments_of_model(models: Sequence[Judgments], name: str) -> Judgments:
@@ -154,7 +151,9 @@ def parting_answers(people: Judgments, model: Judgments) -> pl.DataFrame:
 
 def _parting_rows(common: CommonTuples, name: str) -> Iterator[tuple[Any, ...]]:
     by_people, by_model = (
-        _votes(judgments.canonical.tuple_of, getattr(judgments.canonical, name), judgments.tuples.k)
+        answer_counts(
+            judgments.canonical.tuple_of, getattr(judgments.canonical, name), judgments.tuples.k
+        )
         for judgments in (common.people, common.model)
     )
     answers, row = common.people.canonical, np.arange(len(common))
@@ -189,17 +188,11 @@ def tuple_votes(people: Judgments, model: Judgments, tuple_id: str) -> pl.DataFr
     match = np.flatnonzero(people.tuples.ids == tuple_id)
     if not len(match):
         return pl.DataFrame()
-    members = people.tuples.members[match[0]]
-    group = people.tuples.groups[people.tuples.group_of_tuple[match[0]]]
+    members, wanted = people.tuples.members[match[0]], tuple_keys(people.tuples)[match[0]]
     items = people.tuples.items[members]
     columns: dict[str, Any] = {"item": members.astype(np.int64)}
     for side, judgments in (("people", people), ("model", model)):
-        tuples = judgments.tuples
-        same = [
-            t
-            for t in np.flatnonzero(tuples.groups[tuples.group_of_tuple] == group)
-            if set(tuples.items[tuples.members[t]]) == set(items)
-        ]
+        same = [t for t, key in enumerate(tuple_keys(judgments.tuples)) if key == wanted]
         rows = np.isin(judgments.tuple_of, same)
         for name, item in (("best", judgments.best_item), ("worst", judgments.worst_item)):
             given = judgments.tuples.items[item[rows]]

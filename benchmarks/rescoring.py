@@ -38,7 +38,7 @@ class PublicSet:
     file: str
     """Path in the folder of the data."""
     source: str
-    """Where the file comes from, as Markdown."""
+    """Origin of the file, as Markdown."""
     terms: str
     """Licence, as stated by the source."""
     published: str = "not verified"
@@ -126,7 +126,7 @@ def report(folder: Path, sets: Sequence[PublicSet] = SETS) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of a set."""
+    """State and figures of a set."""
 
     state: str
     result: Rescoring | None = None

@@ -1,4 +1,4 @@
-"""Judgments of language models, told from those of people by their annotator.
+"""Judgments of language models, distinguished from those of people by their annotator.
 
 The annotator of a model's judgments is ``model:NAME@REVISION``. A model may judge a tuple several times: in
 several orders of the items, by repeated calls, and with several prompts. The columns ``prompt`` and ``run``
@@ -12,7 +12,7 @@ __all__ = ["MODEL_PREFIX", "RUN_COLUMNS", "is_model", "model_annotator", "model_
 
 MODEL_PREFIX = "model:"
 RUN_COLUMNS = ("prompt", "run")
-"""Columns that tell a model's judgments of one tuple apart."""
+"""Columns that distinguish the judgments of one tuple by one model."""
 
 
 def is_model(annotator: str) -> bool:

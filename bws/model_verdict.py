@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -226,7 +226,7 @@ def verdict(
     tuple that people judged.
     """
     people_judgments = as_judgments(people)
-    _check_people(people_judgments)
+    _check_judgments(people_judgments, "people")
     people_judgments, notes = people_judgments.without_adaptive("verdict")
     parts = [as_judgments(part) for part in _sources(models)]
     by_model: dict[str, Judgments] = {}
@@ -265,32 +265,19 @@ def _sources(
     return [models]
 
 
-def _check_people(people: Judgments) -> None:
-    n_by_models = int(np.count_nonzero(people.by_model))
-    if n_by_models or not len(people):
-        message = (
-            f"{n_by_models} of {len(people)} judgments are by language models (annotator model:...); "
-            "expected judgments of people here, and those of models in files of their own (--models)"
-            if n_by_models
-            else "no judgments; expected those of people"
-        )
-        raise InputError(Problem(people.source or "people", None, message))
-
-
 def _by_model(judgments: Judgments) -> Iterator[tuple[str, Judgments]]:
     """Yield each model with its judgments."""
-    n_people = int(np.count_nonzero(~judgments.by_model))
-    if n_people or not len(judgments):
-        message = (
-            f"{n_people} of {len(judgments)} judgments are not by language models; expected the annotator "
-            "model:NAME@REVISION in every row"
-            if n_people
-            else "no judgments; expected those of a language model"
-        )
-        raise InputError(Problem(judgments.source or "models", None, message))
+    _check_judgments(judgments, "language models")
     for number in np.unique(judgments.annotator_of):
         rows = judgments.annotator_of == number
         yield str(judgments.annotators[number]), judgments.select(rows)
+
+
+def _check_judgments(judgments: Judgments, kind: Literal["people", "language models"]) -> None:
+    judgments.check_kind(kind)
+    if not len(judgments):
+        message = f"no judgments; expected those of {kind}"
+        raise InputError(Problem(judgments.source or "judgments", None, message))
 
 
 def _verdict(

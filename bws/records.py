@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,13 +201,16 @@ class Judgments(HasFrame):
         calls = self.annotator_of[rows].astype(np.int64) * len(self.tuples) + self.tuple_of[rows]
         return len(np.unique(calls)) < len(rows)
 
-    def check_one_kind(self) -> None:
-        """Raise InputError if people and language models are mixed."""
+    def check_kind(self, expected: Literal["people", "language models"] | None = None) -> None:
+        """Raise InputError for judgments that are not by `expected`; None: if both kinds are mixed."""
         n_by_models = int(np.count_nonzero(self.by_model))
-        if 0 < n_by_models < len(self):
+        other, n_others = "language models", n_by_models
+        if expected == "language models":
+            other, n_others = "people", len(self) - n_by_models
+        if n_others and (expected or n_others < len(self)):
             message = (
-                f"{n_by_models} of {len(self)} judgments are by language models (annotator model:...); "
-                "expected judgments of people or of models in a file of their own"
+                f"{n_others} of {len(self)} judgments are by {other}; expected those of "
+                f"{expected or 'people or of models'} alone (the annotator of a model is model:NAME@REVISION)"
             )
             raise InputError(Problem(self.source or "judgments", None, message))
 
@@ -232,7 +235,7 @@ class Judgments(HasFrame):
         >>> first.items, first.members.tolist(), first.digest() == again.digest()
         (['a', 'b', 'c'], [[0, 1, 2]], True)
         """
-        self.check_one_kind()
+        self.check_kind()
         return _in_canonical_order(self)
 
     @property

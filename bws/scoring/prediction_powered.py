@@ -123,7 +123,8 @@ def prediction_powered_scores(
             "pooled scores have no ranks: their intervals hold on average over the items, not for each item"
         )
     people, models = as_judgments(people), as_judgments(models)
-    _check_kinds(people, models)
+    people.check_kind("people")
+    models.check_kind("language models")
     models.check_not_adaptive("prediction-powered counting")
     people = _with_items_of(people, models)
     alone = score(people, interval="model", cluster=cluster, seed=seed)
@@ -407,19 +408,6 @@ def _replace_scores(
 
     low, high = for_all_items(bounds.low), for_all_items(bounds.high)
     return replace(alone, score=for_all_items(estimate), low=low, high=high)
-
-
-def _check_kinds(people: Judgments, models: Judgments) -> None:
-    """Raise InputError for judgments of models in place of people's, and of people in place of models'."""
-    for judgments, count, found, expected in (
-        (people, int(people.by_model.sum()), "language models (annotator model:...)", "people"),
-        (models, int((~models.by_model).sum()), "people", "language models (annotator model:...)"),
-    ):
-        if count:
-            message = (
-                f"{count} of {len(judgments)} judgments are by {found}; expected {expected} alone"
-            )
-            raise InputError(Problem(judgments.source or "judgments", None, message))
 
 
 def _with_items_of(people: Judgments, models: Judgments) -> Judgments:

@@ -236,9 +236,9 @@ def test_part_with_other_opponents_than_the_design_is_noticed(n_low_items, is_no
 
 def test_kinds_of_judgments_are_not_exchanged_or_mixed():
     people, models = study()
-    with pytest.raises(InputError, match=r"are by language models .*; expected people alone"):
+    with pytest.raises(InputError, match="are by language models; expected those of people alone"):
         prediction_powered_scores(models, models)
-    with pytest.raises(InputError, match=r"are by people; expected language models"):
+    with pytest.raises(InputError, match="are by people; expected those of language models"):
         prediction_powered_scores(people, people)
 
 

@@ -126,7 +126,7 @@ def test_json_has_the_same_content(files):
 
 def test_files_of_the_wrong_kind(files):
     people_as_models = run("people.csv", "--models", "people.csv", code=2).output
-    assert "960 of 960 judgments are not by language models" in people_as_models
+    assert "960 of 960 judgments are by people" in people_as_models
     models_as_people = run("careful.csv", "--models", "careless.csv", code=2).output
     assert "480 of 480 judgments are by language models" in models_as_people
     assert "careful.csv" in models_as_people

@@ -236,8 +236,7 @@ def _state(path: str) -> str:
 def _judgments(data: str, path: str | None) -> Judgments | None:
     if path is not None:
         judgments = read_judgments(path, on_invalid="skip")
-        if n_by_models := int(np.count_nonzero(judgments.by_model)):
-            raise _wrong_kind(path, n_by_models, len(judgments), "people", "--model-judgments")
+        judgments.check_kind("people")
         return under_pseudonyms(judgments)[0]
     if data not in SAMPLES:
         return None
@@ -252,25 +251,13 @@ def _model_judgments(paths: Sequence[str]) -> tuple[tuple[Judgments, ...], list[
     for path in paths:
         try:
             judgments = read_judgments(path, on_invalid="skip")
-            if n_by_people := int(np.count_nonzero(~judgments.by_model)):
-                raise _wrong_kind(
-                    path, n_by_people, len(judgments), "language models", "--judgments"
-                )
+            judgments.check_kind("language models")
         except InputError as error:
             problems += error.problems
         else:
             sources.append(judgments)
             problems += judgments.left_out
     return tuple(sources), problems
-
-
-def _wrong_kind(path: str, n_wrong: int, total: int, expected: str, option: str) -> InputError:
-    other = "language models" if expected == "people" else "people"
-    message = (
-        f"{n_wrong} of {total} judgments are by {other}; expected judgments of {expected} here, and those "
-        f"of {other} in a file of their own ({option}); the annotator of a model is model:NAME@REVISION"
-    )
-    return InputError(Problem(path, None, message))
 
 
 def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:

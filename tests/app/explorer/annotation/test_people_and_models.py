@@ -213,14 +213,10 @@ def test_files_of_the_wrong_kind_are_refused_and_the_rest_is_shown(opened, files
     people_file = tmp_path / "people.csv"
     write_judgments(people, people_file)
     app = opened("--model-judgments", people_file, *files[:2], page="annotation")
-    assert "3000 of 3000 judgments are by people; expected judgments of language models" in texts(
-        app
-    )
+    assert "3000 of 3000 judgments are by people; expected those of language models" in texts(app)
     assert frame_with(app, "kind", "same_best")["annotator"].tolist()[-1] == GOOD
     app = opened("--judgments", files[1], page="annotation")
-    assert "1200 of 1200 judgments are by language models; expected judgments of people" in texts(
-        app
-    )
+    assert "1200 of 1200 judgments are by language models; expected those of people" in texts(app)
     app = opened(*files[:2], *files[:2], page="annotation")
     assert "has judgments in several files" in texts(app)
 

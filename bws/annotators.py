@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import Estimate
+from bws.clusters import Z_95, Estimate
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.problems import InputError, Problem
@@ -56,8 +56,6 @@ SCALE_PRIOR_SD = 1.0
 POOLED_PRIOR_SD = 10.0
 POSITION_PRIOR_SD = 2.0
 """Standard deviation of the prior of a position effect, in logits; its mean is 0."""
-Z_95 = 1.959963984540054
-"""Quantile of the normal distribution for a 95 % interval."""
 STEP_TOLERANCE = 1e-6
 """Size of the last Newton step; the remaining error is far smaller."""
 MAX_STEPS = 200
@@ -136,6 +134,12 @@ class Annotator:
     reasons: tuple[str, ...] = ()
     """Reasons to review these judgments."""
 
+    @property
+    def scale_interval(self) -> Estimate:
+        """The scale with its 95 % interval."""
+        margin = Z_95 * self.scale_stderr
+        return Estimate(self.scale, self.scale - margin, self.scale + margin)
+
 
 @dataclass(frozen=True, repr=False)
 class AnnotatorReport(Tabular):
@@ -177,7 +181,7 @@ class AnnotatorReport(Tabular):
         ]
         rows = [
             [
-                *(a.annotator, a.judgments, a.compliance, _scale_interval(a), a.seconds),
+                *(a.annotator, a.judgments, a.compliance, a.scale_interval, a.seconds),
                 *(a.place_p, a.same_answer),
                 *(_log_odds(effect) for effect in (a.positions.best, a.positions.worst)),
             ]
@@ -186,11 +190,6 @@ class AnnotatorReport(Tabular):
         reasons = [f"review {a.annotator}: {'; '.join(a.reasons)}" for a in self.flagged]
         notes = [*_position_lines(self.positions), *reasons, *self.notes]
         return ResultTable(columns, rows, notes, "Annotators", "–")
-
-
-def _scale_interval(annotator: Annotator) -> Estimate:
-    margin = Z_95 * annotator.scale_stderr
-    return Estimate(annotator.scale, annotator.scale - margin, annotator.scale + margin)
 
 
 def _log_odds(effect: PositionEffect) -> Cell:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "APPROXIMATE_NOTE", "MANY_CLUSTERS", "MIN_CLUSTERS", "NO_INTERVAL_NOTE", "ClusterVariance",
+    "APPROXIMATE_NOTE", "MANY_CLUSTERS", "MIN_CLUSTERS", "NO_INTERVAL_NOTE", "Z_95", "ClusterVariance",
     "ErrorVariance", "Estimate", "cluster_sums", "clustered_mean", "clustered_share",
     "few_clusters_note", "t_quantile", "too_few_clusters_note", "two_way_variance", "variance_between",
 ]  # fmt: skip
@@ -36,6 +36,8 @@ MIN_VARIANCE = 1e-20
 """Variance of a mean of shares below which it is a rounding error of 0."""
 NO_INTERVAL_NOTE = f"no interval, which needs {MIN_CLUSTERS}"
 APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
+Z_95 = 1.959963984540054
+"""Quantile of the normal distribution for a 95 % interval."""
 MAX_T_DF = 1e6
 """Degrees of freedom above which Student's t is treated as the normal distribution."""
 

@@ -36,6 +36,7 @@ from bws.clusters import (
     Estimate,
     cluster_sums,
     few_clusters_note,
+    t_quantile,
     too_few_clusters_note,
 )
 from bws.frames import Tabular
@@ -454,8 +455,6 @@ def _interval_half_widths(
     judgments: CanonicalJudgments, sums: Floats, cluster_of: NDArray[np.int64]
 ) -> Floats:
     """Return (6,) half-widths of the intervals of `_estimates_from_sums`, from cluster sums (C, 12)."""
-    from scipy.stats import t
-
     cluster_variance, n = (
         _jackknife_variance(_estimates_from_sums(sums.sum(axis=0) - sums)),
         len(sums),
@@ -483,7 +482,7 @@ def _interval_half_widths(
     variance = cluster_variance + annotator_variance
     with np.errstate(invalid="ignore", divide="ignore"):
         df = variance**2 / (cluster_variance**2 / (n - 1) + annotator_variance**2 / max(a - 1, 1))
-    half_widths: Floats = t.ppf(0.975, df) * np.sqrt(variance)
+    half_widths: Floats = t_quantile(df) * np.sqrt(variance)
     return half_widths
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
 from tabulate import tabulate
 
 from benchmarks.adaptive.studies import K, Setting, Study, correlation, each_fit_once, spearman
 from bws.adaptive import fit, next_round, stopping
 from bws.adaptive.stop import watched_factor
+from bws.clusters import t_quantile
 from bws.design import extend_tuples, make_tuples
 from bws.files import read_judgments
 from bws.scoring import score, utilities
@@ -180,7 +180,7 @@ def _intervals(seed: int) -> tuple[float, float]:
         error = np.abs(fitted.utility - centred)
         assert fitted.df is not None
         always &= error <= watched_factor(appearances, fitted.df) * fitted.stderr
-        fixed = float((error <= t.ppf(0.975, fitted.df) * fitted.stderr).mean())
+        fixed = float((error <= t_quantile(fitted.df) * fitted.stderr).mean())
     return fixed, float(always.mean())
 
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from bws.adaptive.model import MODEL, Fit, fit
 from bws.adaptive.rounds import FIRST_ROUND
+from bws.clusters import Z_95, t_quantile
 from bws.files import as_judgments, as_tuples
 from bws.frames import Source, Tabular
 from bws.records import Floats, Judgments, Tuples
@@ -239,13 +240,11 @@ def watched_factor(appearances: NDArray[np.int64], df: Floats | None = None) -> 
     >>> watched_factor(np.array([4, 8, 40])).round(2).tolist()
     [3.06, 3.04, 3.18]
     """
-    from scipy.stats import norm, t
-
     x = np.where(appearances > 0, appearances * RHO_SQUARED, math.nan)
     factor: Floats = np.sqrt(2 * (1 + 1 / x) * np.log(np.sqrt(x + 1) / ALPHA))
     if df is None:
         return factor
-    wider: Floats = factor * t.ppf(1 - ALPHA / 2, df) / norm.ppf(1 - ALPHA / 2)
+    wider: Floats = factor * t_quantile(df) / Z_95
     return wider
 
 

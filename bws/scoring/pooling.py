@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bws.clusters import Z_95
 from bws.scoring.methods import Floats
 
 __all__ = ["MIN_POOLED_ITEMS", "Pooled", "shrink"]
@@ -21,7 +22,6 @@ __all__ = ["MIN_POOLED_ITEMS", "Pooled", "shrink"]
 MIN_POOLED_ITEMS = 10
 MAX_ITERATIONS = 1000
 TOLERANCE = 1e-12
-NORMAL_QUANTILE = 1.959964
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,7 @@ def shrink(score: Floats, variance: Floats, predictor: Floats | None = None) -> 
     mean_variance = (weight * variance).sum() / weight.sum()
     uncertainty = 2 / (n - r - 2) * shrinkage**2 * (mean_variance + tau2) * weight
     total = variance * (1 - (1 - leverage) * shrinkage) + uncertainty * residual**2
-    return Pooled(
-        score - shrinkage * residual, NORMAL_QUANTILE * np.sqrt(total), coefficients, float(tau2)
-    )
+    return Pooled(score - shrinkage * residual, Z_95 * np.sqrt(total), coefficients, float(tau2))
 
 
 def _regression(score: Floats, weight: Floats, design: Floats) -> tuple[Floats, Floats]:

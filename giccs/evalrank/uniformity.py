@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters_note
+from bws.clusters import Z_95, too_few_clusters_note
 from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.records import RankingData
@@ -40,8 +40,6 @@ Matrix = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 ALPHA, TEMPERATURE = 2, 2
-NORMAL_QUANTILE = 1.959963984540054
-"""97.5th percentile of the standard normal distribution."""
 BLOCK_SIZE = 2048
 """Rows and columns of a block of products; 16 MiB in float32."""
 
@@ -139,8 +137,8 @@ def alignment(
         usable_pairs
     )
     low, high = (
-        max(0.0, mean - NORMAL_QUANTILE * standard_error),
-        min(4.0, mean + NORMAL_QUANTILE * standard_error),
+        max(0.0, mean - Z_95 * standard_error),
+        min(4.0, mean + Z_95 * standard_error),
     )
     if few_note := too_few_clusters_note(len(usable_pairs), "pairs"):
         low = high = math.nan
@@ -164,8 +162,8 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
     standard_error = 2 * float(means.std()) / (math.sqrt(n) * mean)
     value = min(0.0, max(-4.0 * TEMPERATURE, math.log(mean)))  # rounding must not leave the range
     low, high = (
-        max(-4.0 * TEMPERATURE, value - NORMAL_QUANTILE * standard_error),
-        min(0.0, value + NORMAL_QUANTILE * standard_error),
+        max(-4.0 * TEMPERATURE, value - Z_95 * standard_error),
+        min(0.0, value + Z_95 * standard_error),
     )
     if few_note := too_few_clusters_note(n, "texts"):
         low = high = math.nan

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters_note, too_few_clusters_note
+from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from bws.command import json_ready
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
@@ -261,8 +261,6 @@ def _interval(
 
     changes, df: the result of `_changes_without_dialogues`; between: that of `_variance_between_annotators`.
     """
-    from scipy.stats import t
-
     if not len(changes):
         return math.nan, math.nan
     n, (annotator_variance, annotator_df) = len(changes), between
@@ -273,7 +271,7 @@ def _interval(
     total_df = variance**2 / (
         dialogue_variance**2 / df + annotator_variance**2 / max(annotator_df, 1)
     )
-    half = float(t.ppf(0.975, total_df)) * math.sqrt(variance)
+    half = float(t_quantile(np.array(total_df))) * math.sqrt(variance)
     middle = math.log(1 - value**2)
     low, high = (math.sqrt(max(0.0, 1 - math.exp(middle + shift))) for shift in (half, -half))
     return low, high

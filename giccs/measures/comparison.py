@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters_note
+from bws.clusters import Z_95, too_few_clusters_note
 from giccs.measures.metrics import (
     Estimate,
     Statistic,
@@ -32,8 +32,6 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-Z = 1.959963984540054
-"""The 97.5 percentile of the normal distribution, for 95 % intervals."""
 UNDEFINED_RHO_REASON = (
     "predictions of one of the two, or scores, are constant, or there is one item"
 )
@@ -97,9 +95,9 @@ def wilson(correct: float, n: float) -> tuple[float, float]:
     >>> [round(limit, 3) for limit in wilson(0, 10)]
     [0.0, 0.278]
     """
-    p, weight = correct / n, Z * Z / n
+    p, weight = correct / n, Z_95**2 / n
     middle = (p + weight / 2) / (1 + weight)
-    half = Z * math.sqrt(p * (1 - p) / n + weight / (4 * n)) / (1 + weight)
+    half = Z_95 * math.sqrt(p * (1 - p) / n + weight / (4 * n)) / (1 + weight)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -139,7 +137,7 @@ def paired_shares(first: Bools, second: Bools) -> Estimate:
     if n > 1:
         extra["stderr"] = math.sqrt(((b + c) - (b - c) ** 2 / n) / (n * (n - 1)))
     middle = (b - c) / (n + 2)
-    half = Z * math.sqrt((b + c + 1) - (b - c) ** 2 / (n + 2)) / (n + 2)
+    half = Z_95 * math.sqrt((b + c + 1) - (b - c) ** 2 / (n + 2)) / (n + 2)
     return Estimate((b - c) / n, max(-1.0, middle - half), min(1.0, middle + half), n, extra=extra)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
 from collections import Counter
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from bws.simulation import is_simulated
+from giccs.measures.comparison import wilson
 from giccs_app.explorer.study import under_pseudonyms
 
 if TYPE_CHECKING:
@@ -49,15 +49,12 @@ __all__ = [
     "seconds_of",
     "study_reliability",
     "tuple_counts",
-    "wilson",
 ]
 
 MAX_POINTS = 400
 """Maximum number of points of a line over time."""
 MAX_SIMULATED_WORKERS = 1000
 """Number of worker ids of ``mturk-hits simulate`` whose pseudonyms are recognised."""
-Z_95 = 1.959963984540054
-"""0.975 quantile of the standard normal distribution."""
 FLAGS = {
     "compliance ": "compliance",
     "best answers per screen position": "places",
@@ -319,38 +316,21 @@ def seconds_frame(seconds: pl.Series, bins: int = 30) -> pl.DataFrame:
 
 
 def position_frame(judgments: Judgments) -> pl.DataFrame | None:
-    """Return how often the item at each position was chosen; None if the order on the screen is unknown.
+    """Return how often the item at each position was chosen; None without order or judgments.
 
     Columns: answer (best or worst), place (from 1), count, share, low and high (95 %, Wilson 1927, for
     independent judgments), expected (1 / K).
     """
-    if judgments.shown is None:
-        return None
     n, k = len(judgments), judgments.tuples.k
+    if judgments.shown is None or not n:
+        return None
     rows = []
     for answer, positions in (("best", judgments.best), ("worst", judgments.worst)):
         counts = np.bincount(np.argmax(judgments.shown == positions[:, None], axis=1), minlength=k)
         for position, count in enumerate(counts.tolist(), start=1):
-            low, high = wilson(count, n)
-            share = count / n if n else math.nan
-            rows.append((answer, position, count, share, low, high, 1 / k))
+            rows.append((answer, position, count, count / n, *wilson(count, n), 1 / k))
     names = ["answer", "place", "count", "share", "low", "high", "expected"]
     return pl.DataFrame(rows, schema=names, orient="row")
-
-
-def wilson(count: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927); (0, 1) if n is 0.
-
-    >>> low, high = wilson(5, 10)
-    >>> round(low, 4), round(high, 4)
-    (0.2366, 0.7634)
-    """
-    if not n:
-        return 0.0, 1.0
-    share, extra = count / n, Z_95**2 / n
-    middle = (share + extra / 2) / (1 + extra)
-    half = Z_95 / (1 + extra) * math.sqrt(share * (1 - share) / n + extra / (4 * n))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def comment_frame(judgments: Judgments) -> pl.DataFrame:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import polars as pl
 import streamlit as st
 
-from bws.clusters import Estimate
 from bws.model_annotators import model_name
 from bws.problems import InputError
 from bws.records import Judgments
 from bws.tables import Cell, Column, ResultTable
 from giccs_app.explorer import links
 from giccs_app.explorer.annotation.charts import agreement_chart
-from giccs_app.explorer.annotation.data import Z_95
 from giccs_app.explorer.annotation.model_data import (
     ANSWERS,
     STRONG_AGREEMENT,
@@ -168,12 +166,11 @@ def _kind(each: AnnotatorAgreement) -> str:
 
 def _row(each: AnnotatorAgreement) -> list[Cell]:
     statistics = each.statistics
-    margin = Z_95 * statistics.scale_stderr
-    scale = Estimate(statistics.scale, statistics.scale - margin, statistics.scale + margin)
     return [
         *(statistics.annotator, _kind(each), statistics.judgments),
         *(each.same[name] for name in ANSWERS),
-        *(statistics.compliance, scale, statistics.positions.best, statistics.positions.worst),
+        *(statistics.compliance, statistics.scale_interval),
+        *(statistics.positions.best, statistics.positions.worst),
     ]
 
 

@@ -18,7 +18,6 @@ from giccs_app.explorer.annotation.data import (
     seconds_frame,
     seconds_of,
     tuple_counts,
-    wilson,
 )
 
 
@@ -153,18 +152,7 @@ def test_places_are_counted_where_they_were_shown():
     assert frame["share"].to_list() == [0.75, 0, 0.25, 0.25, 0.25, 0.5]
     assert frame["expected"].unique().to_list() == [1 / 3]
     assert position_frame(replace(result, shown=None)) is None
-
-
-def test_wilson_against_the_published_interval():
-    """Newcombe (1998), Table I, method 3: 81 of 263, 15 of 148, 0 of 20, 1 of 29."""
-    for count, n, low, high in (
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0.0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-    ):
-        assert wilson(count, n) == pytest.approx((low, high), abs=5e-5)
-    assert wilson(0, 0) == (0, 1)
+    assert position_frame(result.select(np.zeros(4, bool))) is None
 
 
 def test_a_comment_of_an_assignment_stands_once():

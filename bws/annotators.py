@@ -262,8 +262,8 @@ def annotator_report(
         raise InputError(Problem(judgments.source or "judgments", None, message))
     others = _counts_of_others(judgments)
     annotator_of, utility = _annotator_or_last(judgments), _utilities(others)
-    has_groups = len(judgments.tuples.groups) > 1
-    cluster_of = _clusters(judgments, has_groups) if judgments.by_model.all() else None
+    is_of_models = judgments.by_model.all()
+    cluster_of = judgments.tuples.clusters()[judgments.tuple_of] if is_of_models else None
     scales = _estimate_scales(judgments, annotator_of, utility, cluster_of=cluster_of)
     overall_effects, positions = NO_EFFECTS, [NO_EFFECTS] * len(judgments.annotators)
     if judgments.shown is not None:
@@ -307,18 +307,12 @@ def _model_statistics(
     judgments, _ = judgments.without_adaptive("annotators")
     others = _counts_of_people(judgments, people)
     annotator_of, utility = _annotator_or_last(judgments), _utilities(others)
-    cluster_of = _clusters(judgments, len(people.tuples.groups) > 1)
+    cluster_of = judgments.tuples.clusters(len(people.tuples.groups) > 1)[judgments.tuple_of]
     scales = _estimate_scales(judgments, annotator_of, utility, scales_of_people, cluster_of)
     positions = [NO_EFFECTS] * len(judgments.annotators)
     if judgments.shown is not None:
         _, positions = _position_effects(judgments, annotator_of, utility, scales, cluster_of)
     return _statistics(judgments, others, scales, positions)
-
-
-def _clusters(judgments: Judgments, has_groups: bool) -> Integers:
-    """Return (J,) the cluster of dependent judgments: the group, or the tuple without groups."""
-    tuple_of = judgments.tuple_of.astype(np.int64)
-    return judgments.tuples.group_of_tuple[tuple_of].astype(np.int64) if has_groups else tuple_of
 
 
 def _statistics(

@@ -235,7 +235,7 @@ def agreement(
 def _measure_group(
     by: Mapping[str, Any], subset: Judgments, strong: float, intervals: bool
 ) -> AgreementGroup:
-    statistics, groups = _tuple_statistics(subset, strong)
+    statistics, cluster_of = _tuple_statistics(subset, strong)
     k = subset.tuples.members.shape[1]
     sums = _sum_exactly(statistics, k)
     point_estimates = _measures(sums, k)
@@ -245,13 +245,13 @@ def _measure_group(
     no_interval_reason, jackknife_values = "", list[Measures]()
     if intervals:
         has_groups = len(subset.tuples.groups) > 1
-        units = _rank_keys(groups) if has_groups else np.arange(len(statistics))
+        clusters = _rank_keys(cluster_of)
         no_interval_reason, cluster_notes = _cluster_notes(
-            subset, len(np.unique(units)), has_groups
+            subset, len(np.unique(clusters)), has_groups
         )
         notes += cluster_notes
         if not no_interval_reason:
-            jackknife_values = [_measures(sums - cluster_sums(statistics, units), k)]
+            jackknife_values = [_measures(sums - cluster_sums(statistics, clusters), k)]
             if _enough_annotators(subset):
                 changes = (
                     sums + cluster_sums(changed, labels)
@@ -315,10 +315,10 @@ def _deletions_by_cluster(
     A cell contains the judgments of an annotator in a group, or of a tuple if there are no groups.
     """
     changes = _deletions(subset, strong)
-    tuples = subset.tuples
-    unit = tuples.group_of_tuple[subset.tuple_of] if len(tuples.groups) > 1 else subset.tuple_of
+    cluster_of = _rank_keys(subset.tuples.clusters()[subset.tuple_of])
+    n_clusters = int(cluster_of.max(initial=0)) + 1
     yield changes, _rank_keys(subset.annotator_of)
-    yield changes, _rank_keys(subset.annotator_of.astype(np.int64) * len(tuples) + unit)
+    yield changes, _rank_keys(subset.annotator_of.astype(np.int64) * n_clusters + cluster_of)
 
 
 def _rank_keys(keys: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -381,8 +381,8 @@ def _missing_interval_notes(alpha: Mapping[str, Estimate]) -> list[str]:
     return [f"no interval of alpha ({', '.join(missing)}): undefined without one of the clusters"]
 
 
-def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.int32]]:
-    """Return the statistics of the U tuples with at least two judgments, and their groups (U,).
+def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the statistics of the U tuples with at least two judgments, and their clusters (U,).
 
     The statistics are (U, 1 + K (K - 1) + 2 (3 + K)). First those of the pairs (best, worst): pairs of
     equal answers in either order, divided by the tuple's number of annotators minus one; and counts of each
@@ -395,7 +395,7 @@ def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDAr
     ]
     paired_tuples = np.flatnonzero(counts[0].sum(axis=1) >= 2)
     statistics = _statistics([count[paired_tuples] for count in counts], strong)
-    return statistics, judgments.tuples.group_of_tuple[paired_tuples]
+    return statistics, judgments.tuples.clusters()[paired_tuples]
 
 
 def _deletions(judgments: Judgments, strong: float) -> Floats:

@@ -41,10 +41,7 @@ class CommonTuples:
     @property
     def cluster_of(self) -> Longs:
         """(U,) number of the cluster of dependent tuples: its group, or the tuple itself without groups."""
-        judgments = self.people.canonical
-        return (
-            judgments.group_of[judgments.members[:, 0]] if self.has_groups else np.arange(len(self))
-        )
+        return self.people.canonical.clusters(self.has_groups)
 
     @property
     def unit(self) -> str:

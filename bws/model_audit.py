@@ -15,7 +15,6 @@ from bws.clusters import (
     few_clusters_note,
     too_few_clusters_note,
 )
-from bws.common_tuples import tuple_keys
 from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
 from bws.tables import Cell, Column, ResultTable
@@ -144,13 +143,10 @@ def model_audit(judgments: Judgments, *, has_groups: bool | None = None) -> Mode
     Intervals generalise to other groups, or tuples without groups. Shares are NaN without pairs, with a note
     that says why.
     """
-    keys = tuple_keys(judgments.tuples)
-    number = {key: n for n, key in enumerate(sorted({keys[t] for t in judgments.tuple_of}))}
-    tuple_of = np.array([number[keys[t]] for t in judgments.tuple_of], np.int64)
-    groups = judgments.tuples.group_of_tuple[judgments.tuple_of].astype(np.int64)
     if has_groups is None:
         has_groups = len(judgments.tuples.groups) > 1
-    cluster_of = groups if has_groups else tuple_of
+    tuple_of = judgments.tuples.item_sets[judgments.tuple_of]
+    cluster_of = judgments.tuples.clusters(has_groups)[judgments.tuple_of]
     calls = _Calls(judgments, tuple_of, cluster_of)
     consistency = {
         name: calls.consistency(is_compared)
@@ -161,7 +157,7 @@ def model_audit(judgments: Judgments, *, has_groups: bool | None = None) -> Mode
     notes = [*_missing_notes(judgments, consistency), *([few] if few else [])]
     return ModelAudit(
         len(judgments),
-        len(number),
+        len(np.unique(tuple_of)),
         tuple(_position_shares(judgments, cluster_of)),
         consistency,
         judgments.tuples.k,

@@ -99,11 +99,23 @@ class Tuples(HasFrame):
         return self.group_of_item[self.members[:, 0]]
 
     @cached_property
+    def item_sets(self) -> Longs:
+        """(T,) number of the set of items of each tuple, the same for repeated tuples."""
+        members = np.sort(self.members, axis=1).astype(np.int64)
+        return _distinct_rows(members, len(self.items))[1]
+
+    @property
     def n_repeated(self) -> int:
         """Number of tuples whose items are those of an earlier tuple."""
-        ordered = np.sort(self.members, axis=1)
-        ordered = ordered[np.lexsort(ordered.T)]
-        return int((ordered[1:] == ordered[:-1]).all(axis=1).sum())
+        return len(self) - len(np.unique(self.item_sets))
+
+    def clusters(self, has_groups: bool | None = None) -> Longs:
+        """Return (T,) numbers of clusters of dependent tuples: groups or, without groups, sets of items.
+
+        has_groups: by default whether there are several groups.
+        """
+        has_groups = len(self.groups) > 1 if has_groups is None else has_groups
+        return self.group_of_tuple.astype(np.int64) if has_groups else self.item_sets
 
     def rows(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Yield (tuple id, group id, item ids) per tuple."""
@@ -377,6 +389,11 @@ class CanonicalJudgments:
         is_best, is_worst = (position == answer[:, None] for answer in (self.best, self.worst))
         values: Floats = is_best * 1.0 - is_worst
         return values
+
+    def clusters(self, has_groups: bool | None = None) -> Longs:
+        """Return (T,) numbers of clusters of dependent tuples, see `Tuples.clusters`."""
+        has_groups = len(self.groups) > 1 if has_groups is None else has_groups
+        return self.group_of[self.members[:, 0]] if has_groups else np.arange(len(self.members))
 
     @property
     def distinct_annotator_of(self) -> Longs:

@@ -89,8 +89,7 @@ def people_agreement(people: Judgments) -> dict[str, dict[str, Estimate]]:
     """
     answers = people.canonical
     n_tuples, annotator_of = len(answers.members), answers.distinct_annotator_of
-    has_groups = len(answers.groups) > 1
-    cluster_of = answers.group_of[answers.members[:, 0]] if has_groups else np.arange(n_tuples)
+    cluster_of = answers.clusters()
     _, pair_of = np.unique(annotator_of * n_tuples + answers.tuple_of, return_inverse=True)
     shares = {name: _share_of_others(answers, name, pair_of) for name in ANSWERS}
     return {

@@ -49,9 +49,9 @@ def _has_safetensors(name: str, revision: str | None) -> bool:
 def push_folder(folder: Path, name: str, *, private: bool, known_files: re.Pattern[str]) -> str:
     """Upload a folder as the data set ``owner/name``, created if needed; return the commit.
 
-    known_files: paths that the folder may have. Files of the data set that match and that the folder lacks
-    are deleted. Raises InputError, before any upload, if the data set has other files or another visibility,
-    and if the hub refuses or cannot be reached.
+    known_files: paths that the data set may have. Its Parquet files that the folder lacks are deleted. Raises
+    InputError, before any upload, if the data set has other files or another visibility, and if the hub
+    refuses or cannot be reached.
     """
     from huggingface_hub import HfApi, errors
 
@@ -64,13 +64,13 @@ def push_folder(folder: Path, name: str, *, private: bool, known_files: re.Patte
         if problem := _push_problem(bool(info.private), private, files, known_files):
             raise InputError(Problem(name, None, problem))
         own_files = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
-        obsolete = [file for file in files if known_files.fullmatch(file) and file not in own_files]
+        obsolete = [file for file in files if file.endswith(".parquet") and file not in own_files]
         commit = api.upload_folder(
             repo_id=name,
             repo_type="dataset",
             folder_path=folder,
             ignore_patterns=[".*"],
-            delete_patterns=[file for file in obsolete if not file.startswith(".")],
+            delete_patterns=obsolete,
             commit_message="Published with giccs-card",
         )
     except (errors.HfHubHTTPError, errors.HFValidationError, errors.OfflineModeIsEnabled) as error:

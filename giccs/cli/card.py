@@ -20,6 +20,7 @@ __all__ = ["card"]
     giccs-card benchmark.jsonl --init card.toml
     giccs-card benchmark.jsonl --config card.toml --judgments judgments.csv -o my-benchmark
     giccs-card benchmark.jsonl --config card.toml -o my-benchmark --push my-lab/my-benchmark --private
+    giccs-card benchmark.jsonl --config card.toml -o my-benchmark --eval-yaml
     """,
 )
 @click.argument("data", metavar="DATA")
@@ -31,6 +32,11 @@ __all__ = ["card"]
 )
 @merge_variants_option
 @click.option(
+    "--comments",
+    is_flag=True,
+    help="With --judgments: also publish the annotators' comments, which may identify them.",
+)
+@click.option(
     "--soft-targets",
     metavar="FILE",
     help="Soft targets of these judgments from bws-score --soft-targets, also published.",
@@ -41,6 +47,12 @@ __all__ = ["card"]
     help="Information that only the authors have: title, licence, limitations ...",
 )
 @language_option
+@click.option(
+    "--eval-yaml",
+    "with_tasks",
+    is_flag=True,
+    help="Also write eval.yaml, which declares the data set as a benchmark of the hub.",
+)
 @click.option(
     "--push",
     "repository",
@@ -57,9 +69,11 @@ def card(
     folder: str | None,
     judgments: str | None,
     merge_variants: bool,
+    comments: bool,
     soft_targets: str | None,
     config: str | None,
     language: str | None,
+    with_tasks: bool,
     repository: str | None,
     private: bool,
     init: str | None,
@@ -73,8 +87,8 @@ def card(
     prints it. Keys missing from card.toml are "not stated" in the card, with a warning.
 
     --push refuses data whose licence is not stated or permits no derivatives, unless --private is given,
-    and a data set with other files. Comments, and ids that look like those of workers, are never part of the
-    folder.
+    and a data set with other files. Ids that look like those of workers are refused. Comments are only
+    published with --comments, and refused if they contain such ids or e-mail addresses; read them before.
 
     --json: folder, files, simulated, not_stated (keys of card.toml), fingerprint, with --push also commit and
     url; with --init: config, keys.
@@ -83,13 +97,15 @@ def card(
         raise click.UsageError("expected either -o FOLDER or --init card.toml")
     if (repository and folder is None) or (private and repository is None):
         raise click.UsageError("--push requires -o FOLDER, and --private requires --push")
+    if comments and judgments is None:
+        raise click.UsageError("--comments requires --judgments")
     check_merges_judgments(merge_variants, judgments)
     if init is not None:
         _write_template(console, init)
     elif folder is not None:
         _write_card(
-            console, data, Path(folder), judgments, merge_variants, soft_targets, config, language,
-            repository, private,
+            console, data, Path(folder), judgments, merge_variants, comments, soft_targets, config,
+            language, with_tasks, repository, private,
         )  # fmt: skip
 
 
@@ -111,14 +127,17 @@ def _write_card(
     folder: Path,
     judgments: str | None,
     merge_variants: bool,
+    comments: bool,
     soft_targets: str | None,
     config: str | None,
     language: str | None,
+    with_tasks: bool,
     repository: str | None,
     private: bool,
 ) -> None:
     from bws.files import read_soft_targets
     from giccs.benchmark import read_benchmark
+    from giccs.description.card.eval_yaml import FRAMEWORK_NOTE
     from giccs.description.card.folder import (
         card_of,
         check_folder,
@@ -140,8 +159,15 @@ def _write_card(
     if published_judgments and judgments:
         report_judgments(console, published_judgments, judgments)
     targets = read_soft_targets(soft_targets) if soft_targets else None
-    dataset_card = card_of(benchmark, published_judgments, stated, language, soft_targets=targets)
+    dataset_card = card_of(
+        benchmark, published_judgments, stated, language,
+        soft_targets=targets, comments=comments, with_tasks=with_tasks,
+    )  # fmt: skip
     files = write_folder(dataset_card, folder)
+    if comments:
+        _warn_of_comments(console, dataset_card.n_comments, judgments)
+    if with_tasks:
+        console.note(f"eval.yaml: {FRAMEWORK_NOTE}")
     not_stated = dataset_card.not_stated
     console.warn(
         [Problem(config or "card.toml", None, f"{key} is not stated") for key in not_stated]
@@ -159,3 +185,11 @@ def _write_card(
         document |= {"commit": commit, "url": f"https://huggingface.co/datasets/{repository}"}
         lines.append(f"{repository}@{commit}: read back with the same fingerprint")
     console.answer("\n".join(lines), document)
+
+
+def _warn_of_comments(console: Console, n_comments: int, judgments: str | None) -> None:
+    message = (
+        f"{n_comments} comments of annotators are part of the folder, as written; publish them only if the "
+        "annotators agreed to it and you have read them: what is published cannot be erased"
+    )
+    console.warn([Problem(judgments or "judgments", None, message)])

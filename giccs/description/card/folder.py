@@ -16,6 +16,7 @@ from giccs.benchmark.hub import push_folder
 from giccs.benchmark.languages import base_language, required_language
 from giccs.benchmark.terms import Terms
 from giccs.description.card.croissant import croissant
+from giccs.description.card.eval_yaml import EVAL_MARK, EVAL_YAML, eval_yaml, task_ids_of
 from giccs.description.card.facts import (
     facts_of_dialogues,
     facts_of_judgments,
@@ -40,7 +41,9 @@ __all__ = [
 ]
 
 README, CROISSANT, DATA = "README.md", "croissant.json", "data"
-PUSHED_FILES = re.compile(r"README\.md|croissant\.json|data/[^/]+\.parquet|\.gitattributes")
+PUSHED_FILES = re.compile(
+    r"README\.md|croissant\.json|eval\.yaml|data/[^/]+\.parquet|\.gitattributes"
+)
 """Paths of the hub that giccs-card or the hub itself writes."""
 
 
@@ -51,16 +54,20 @@ def card_of(
     language: str | None = None,
     *,
     soft_targets: SoftTargets | None = None,
+    comments: bool = False,
+    with_tasks: bool = False,
 ) -> Card:
     """Return the content of the card.
 
     language: BCP 47 tag of items without a language, unless card.toml states a single one; it is published
     with every item.
     soft_targets: published with the items.
+    comments: whether the comments of the judgments are published.
+    with_tasks: whether eval.yaml declares the tasks of the benchmark.
 
     Raises InputError if the language is unknown or not one of those in card.toml, if scores and judgments or
-    soft targets are inconsistent, if annotators are not pseudonymous, and if card.toml describes simulated
-    judgments as human.
+    soft targets are inconsistent, if annotators are not pseudonymous or comments contain ids, and if
+    card.toml describes simulated judgments as human.
     """
     lang = _language(benchmark, stated, language)
     if "language" not in stated.answers:
@@ -70,7 +77,7 @@ def card_of(
     ]
     sections = [facts_of_dialogues(benchmark, lang), facts_of_scores(benchmark)]
     if judgments is not None:
-        tables.append(judgments_table(judgments))
+        tables.append(judgments_table(judgments, comments=comments))
         sections += facts_of_judgments(benchmark, judgments)
     if soft_targets is not None:
         tables.append(soft_targets_table(soft_targets, benchmark))
@@ -82,6 +89,7 @@ def card_of(
         how_judged="" if judgments is None else how_judged(judgments, benchmark),
         fingerprint=benchmark.fingerprint,
         version=version("giccs"),
+        task_ids=task_ids_of(benchmark) if with_tasks else (),
     )
 
 
@@ -165,15 +173,18 @@ def check_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise InputError(Problem(str(folder), None, "is a file; expected a folder"))
     visible = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
-    foreign = sorted(visible - {README, CROISSANT, DATA})
+    foreign = sorted(visible - {README, CROISSANT, EVAL_YAML, DATA})
     if (folder / DATA).is_symlink():  # Never remove files outside of the folder.
         raise InputError(Problem(str(folder / DATA), None, "is a link; choose another folder"))
     foreign += sorted(
         str(path.relative_to(folder)) for path in _data(folder) if path.suffix != ".parquet"
     )
-    card = folder / README
-    if card.is_file() and MARK not in card.read_text("utf-8", errors="replace"):
-        foreign.append(README)
+    foreign += [
+        name
+        for name, mark in ((README, MARK), (EVAL_YAML, EVAL_MARK))
+        if (folder / name).is_file()
+        and mark not in (folder / name).read_text("utf-8", errors="replace")
+    ]
     if foreign:
         message = f"contains {', '.join(foreign)}, not written by giccs-card; choose another folder"
         raise InputError(Problem(str(folder), None, message))
@@ -184,14 +195,19 @@ def _data(folder: Path) -> list[Path]:
 
 
 def write_folder(card: Card, folder: Path) -> list[str]:
-    """Write the card, the tables and croissant.json; return their paths in the folder."""
+    """Write the card, the tables, croissant.json and eval.yaml; return their paths in the folder.
+
+    Tables and eval.yaml of an earlier card are removed.
+    """
     check_folder(folder)
     files: dict[str, str | bytes] = {table.path: table.content for table in card.tables}
     files[CROISSANT] = croissant(card.stated, card.title, card.description, card.tags, card.tables)
     files[README] = readme(card)
-    for path in _data(folder):
+    if card.task_ids:
+        files[EVAL_YAML] = eval_yaml(card.title, card.description, card.task_ids)
+    for path in [*_data(folder), folder / EVAL_YAML]:
         if str(path.relative_to(folder)) not in files:
-            path.unlink()  # A table of an earlier card.
+            path.unlink(missing_ok=True)
     for name, content in files.items():
         write_atomic(folder / name, content)
     return list(files)

@@ -12,7 +12,7 @@ from bws.tables import tabulated
 from giccs.benchmark.terms import HUMAN_TAG, SIMULATED_TAG
 from giccs.description.card.facts import DATA, JUDGMENTS, Section
 from giccs.description.card.stated import QUESTIONS, Stated
-from giccs.description.card.tables import PublishedTable
+from giccs.description.card.tables import COMMENT, PublishedTable
 
 __all__ = ["MARK", "Card", "readme"]
 
@@ -47,6 +47,8 @@ class Card:
     fingerprint: str
     version: str
     """Version of giccs."""
+    task_ids: tuple[str, ...] = ()
+    """Ids of the tasks in eval.yaml; empty without this file."""
 
     @property
     def title(self) -> str:
@@ -61,6 +63,12 @@ class Card:
             "Pairs of utterances in a dialogue, the last turn and another utterance, with their similarity."
         )
         return f"Simulated annotations: {description_text}" if self.simulated else description_text
+
+    @property
+    def n_comments(self) -> int:
+        """Number of published comments of annotators."""
+        comments = [t.frame[COMMENT] for t in self.tables if COMMENT in t.frame.columns]
+        return sum(int((texts != "").sum()) for texts in comments)
 
     @property
     def not_stated(self) -> list[str]:
@@ -184,9 +192,11 @@ def _about(card: Card) -> Iterator[str]:
     yield "## Personal data"
     yield stated.text("personal_data") or NOT_STATED
     if any(published.config == "judgments" for published in card.tables):
+        left_out = "times and assignments are not published, nor ids that look like those of"
         yield (
-            "Annotators' comments, times and assignments are not published, nor ids that look like those "
-            "of Mechanical Turk or Prolific."
+            f"Annotators' comments are published as written; {left_out} Mechanical Turk or Prolific."
+            if card.n_comments
+            else f"Annotators' comments, {left_out} Mechanical Turk or Prolific."
         )
     yield "## Licence"
     yield _licence(stated)

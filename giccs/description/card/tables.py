@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bws.records import Judgments
 
-__all__ = ["PublishedTable", "items_table", "judgments_table", "soft_targets_table"]
+__all__ = ["COMMENT", "PublishedTable", "items_table", "judgments_table", "soft_targets_table"]
 
 ITEM_COLUMNS = {
     "item_id": "id of the item",
@@ -52,6 +52,7 @@ JUDGMENT_COLUMNS = {
     "round": "round of the tuple in a study in rounds",
     "purpose": "purpose of the tuple in its round: warmup, adaptive (chosen from earlier judgments) or audit",
     "shown": "the utterances in display order, separated by semicolons",
+    "comment": "comment of the annotator, as written; empty without one",
 }
 ROUNDS = ("round", "purpose")
 """Columns of studies in rounds."""
@@ -69,6 +70,8 @@ MAX_SCORE_DIFFERENCE = 0.005
 """Maximum difference between a score of the benchmark, which may be rounded to two decimals, and that of the
 counts."""
 MAX_NAMED = 5
+COMMENT = "comment"
+"""Column of the annotators' comments."""
 
 WORKER_IDS = {
     "ids of Mechanical Turk": re.compile(r"A(?=\w*\d\w*[A-Z])[0-9A-Z]{9,20}"),
@@ -136,16 +139,19 @@ def _value(item: Item, name: str) -> object:
     return getattr(item, name)
 
 
-def judgments_table(judgments: Judgments) -> PublishedTable:
+def judgments_table(judgments: Judgments, *, comments: bool = False) -> PublishedTable:
     """Return a table of judgments: tuple_id, group, item1 … itemK, best, worst, annotator, and round, purpose
     and shown if known.
 
-    Further columns (comments, assignment ids, times) are omitted, because they may identify persons. Raises
-    InputError if annotator ids identify persons.
+    comments: whether the column comment is part of the table. Further columns (assignment ids, times) are
+    omitted, because they may identify persons. Raises InputError if annotator ids or comments identify
+    persons, or if there are no comments.
     """
     import polars as pl
 
     _check_pseudonyms(judgments)
+    if comments:
+        _check_comments(judgments)
     tuples = judgments.tuples
     members = tuples.members[judgments.tuple_of]
     columns = {
@@ -164,6 +170,8 @@ def judgments_table(judgments: Judgments) -> PublishedTable:
     if judgments.shown is not None:
         order = tuples.items[np.take_along_axis(members, judgments.shown.astype(np.intp), axis=1)]
         columns["shown"] = np.array([";".join(row) for row in order], dtype=object)
+    if comments:
+        columns[COMMENT] = judgments.columns[COMMENT]
     lists = {name: column.tolist() for name, column in columns.items()}
     frame = pl.DataFrame(lists, schema=dict.fromkeys(lists, pl.String))
     path = "data/judgments-00000-of-00001.parquet"
@@ -181,6 +189,26 @@ def _check_pseudonyms(judgments: Judgments) -> None:
                 "publish pseudonyms (mturk-hits collect writes them)"
             )
             raise InputError(Problem(judgments.source or "judgments", None, message))
+
+
+def _check_comments(judgments: Judgments) -> None:
+    file = judgments.source or "judgments"
+    if COMMENT not in judgments.columns:
+        raise InputError(Problem(file, None, "has no comments; leave out --comments"))
+    problems = [
+        Problem(
+            file,
+            None,
+            f"a comment on tuple {tuple_id} contains {kind}; remove them, or leave out --comments",
+        )
+        for tuple_id, comment in zip(
+            judgments.tuples.ids[judgments.tuple_of], judgments.columns[COMMENT], strict=True
+        )
+        for kind, form in WORKER_IDS.items()
+        if re.search(rf"(?<!\w){form.pattern}(?!\w)", comment)
+    ]
+    if problems:
+        raise InputError(dict.fromkeys(problems))
 
 
 def soft_targets_table(targets: SoftTargets, benchmark: Benchmark) -> PublishedTable:

@@ -21,6 +21,7 @@ from typing import Any
 
 from bws.textio import write_atomic
 from giccs.benchmark import SAMPLE_TERMS, SAMPLES
+from giccs.description.card.eval_yaml import SHORT_TASK_NAMES
 from giccs.evaluation.interop.metadata import path_component, slug, task_name
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, data_of, digest, history_of, model_of
@@ -32,8 +33,6 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 SERVED_KINDS = ("chat", "completions", "embeddings")
 """Kinds of models on servers, whose operator and weights are unknown."""
-TASKS = {"pairwise-sts": "pairwise", "multiple-choice-sts": "multiple_choice"}
-"""Task -> its part of the names of exported tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def records(
 ) -> Iterator[tuple[str, dict[str, Any], int]]:
     """Yield path, record, and number of undefined scores of each result; see `write_results`."""
     for result in results:
-        if result.task not in TASKS:
+        if result.task not in SHORT_TASK_NAMES:
             continue
         conditions = _conditions(result)
         estimates = [
@@ -122,7 +121,7 @@ def records(
 
 def _conditions(result: Result) -> dict[str, Mapping[str, Estimate]]:
     """Return the name of each task as exported to other tools -> its metrics."""
-    data, task = data_of(result), TASKS[result.task]
+    data, task = data_of(result), SHORT_TASK_NAMES[result.task]
     if result.task == "pairwise-sts":
         return {task_name(data, task, history_of(result)): result.metrics}
     return {

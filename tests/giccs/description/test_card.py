@@ -315,6 +315,55 @@ def test_pseudonyms_are_published_and_comments_are_not(tmp_path, sample_copy, fo
     assert set(frame["annotator"]) == {form.format(number) for number in range(1, 6)}
 
 
+def with_comments(path, comments):
+    """Give the first judgments these comments, and the others none."""
+    rows = pl.read_csv(path, infer_schema=False).drop("comment")
+    texts = [*comments, *[""] * (len(rows) - len(comments))]
+    rows.with_columns(comment=pl.Series(texts)).write_csv(path)
+
+
+def test_comments_are_published_if_requested_with_a_warning(tmp_path, sample_copy):
+    data, judgments = sample_copy
+    with_comments(judgments, ["Beide sind gleich.", "Schwer, „A“ oder B"])
+    done = call(data, "--judgments", judgments, "--comments", "-o", tmp_path / "o")
+    assert done.exit_code == 0, done.output
+    assert f"{judgments}: 2 comments of annotators are part of the folder" in done.stderr
+    frame = pl.read_parquet(tmp_path / "o/data/judgments-00000-of-00001.parquet")
+    assert sorted(frame["comment"])[-2:] == ["Beide sind gleich.", "Schwer, „A“ oder B"]
+    assert frame["comment"].n_unique() == 3
+    _, text = said(tmp_path / "o")
+    assert "Annotators' comments are published as written; times and assignments are not" in text
+    assert "comment of the annotator, as written" in text
+
+
+@pytest.mark.parametrize(
+    ("comment", "kind"),
+    [
+        ("Mail: anna@example.org, danke", "e-mail addresses"),
+        ("bin A2XK7QZ1PLM9R7.", "ids of Mechanical Turk"),
+        ("(5f3c2a1b9d8e7f6a5b4c3d2e)", "ids of Prolific"),
+    ],
+)
+def test_comments_with_ids_are_refused(tmp_path, sample_copy, comment, kind):
+    data, judgments = sample_copy
+    with_comments(judgments, ["nothing", comment])
+    second = pl.read_csv(judgments, infer_schema=False)["tuple_id"][1]
+    done = call(data, "--judgments", judgments, "--comments", "-o", tmp_path / "o")
+    assert done.exit_code == 2
+    assert f"own.csv (csv): a comment on tuple {second} contains {kind}" in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_comments_that_do_not_exist_are_not_published(tmp_path, sample_copy):
+    data, judgments = sample_copy
+    pl.read_csv(judgments, infer_schema=False).drop("comment").write_csv(judgments)
+    done = call(data, "--judgments", judgments, "--comments", "-o", tmp_path / "o")
+    assert done.exit_code == 2
+    assert "has no comments; leave out --comments" in done.stderr
+    done = call(data, "--comments", "-o", tmp_path / "o")
+    assert "--comments requires --judgments" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("form", "what"),
     [

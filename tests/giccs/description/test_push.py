@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.card import card as card_command
+from giccs.description.card.eval_yaml import eval_yaml
 from giccs.description.card.folder import check_may_be_public
 from giccs.description.card.stated import Stated
 from giccs.description.card.tables import items_table
@@ -167,6 +168,16 @@ def test_a_second_push_removes_the_table_that_is_no_longer_published(tmp_path, h
     (tmp_path / "hub/lab/sample/.gitattributes").write_text("of the hub")
     assert push(tmp_path, hub).returncode == 0
     assert pushed(tmp_path) == [".gitattributes", *FILES]
+
+
+def test_eval_yaml_is_pushed_and_another_push_leaves_it(tmp_path, hub, folder):
+    text = eval_yaml("b", "about", ["pairwise_with_history"])
+    (folder / "eval.yaml").write_text(text)
+    assert push(tmp_path, hub).returncode == 0
+    assert pushed(tmp_path) == sorted([*FILES, "eval.yaml"])
+    (folder / "eval.yaml").unlink()
+    assert push(tmp_path, hub).returncode == 0
+    assert (tmp_path / "hub/lab/sample/eval.yaml").read_text() == text
 
 
 @pytest.mark.parametrize(

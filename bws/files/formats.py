@@ -106,12 +106,13 @@ def formats() -> dict[str, Format]:
 
 def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
     name = display_name(path)
-    if is_path(path) and form in ("auto", label_studio.FORMAT.name):
-        tasks = label_studio.read_tasks(path)
-        if tasks is not None:
-            return label_studio.rows(tasks, name)
-    if form == potato.NAME or (form == "auto" and _is_json(path)):
-        return potato.rows(path)
+    if form == potato.NAME or (form in ("auto", label_studio.FORMAT.name) and _is_json(path)):
+        documents = potato.read_documents(path)
+        content = documents[0].content if len(documents) == 1 else None
+        if form != potato.NAME and label_studio.is_export(content):
+            return label_studio.rows(content, name)
+        if form != label_studio.FORMAT.name:
+            return potato.rows(documents, name)
     table = table_of(text_bytes(read_bytes(path), name), name)
     if form == "auto":
         return _detected_rows(table)

@@ -8,11 +8,9 @@ format of annotated tasks" (labelstud.io/guide/task_format) and "Export annotati
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -23,29 +21,21 @@ from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
 from bws.problems import InputError, Problem
-from bws.textio import read_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "read_tasks", "rows"]
+__all__ = ["FORMAT", "is_export", "rows"]
 
 NAME = "label-studio"
 ROLES = ("best", "worst")
 SECONDS = "lead_time"
 
 
-def read_tasks(path: str | os.PathLike[str]) -> list[Any] | None:
-    """Return the tasks of a JSON export; None for any other file."""
-    if not os.fspath(path).removesuffix(".gz").endswith(".json") or os.path.isdir(path):
-        return None
-    try:
-        document = json.loads(read_text(path))
-    except (ValueError, RecursionError):
-        return None
+def is_export(document: Any) -> TypeGuard[list[Any]]:
+    """Return whether a JSON document is a list of tasks with annotations."""
     first = document[0] if isinstance(document, list) and document else None
-    has_annotations = isinstance(first, dict) and isinstance(first.get("annotations"), list)
-    return document if has_annotations else None
+    return isinstance(first, dict) and isinstance(first.get("annotations"), list)
 
 
 def rows(tasks: Sequence[Any], name: str) -> Rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from bws.files.tuples import ROUND_COLUMNS, round_columns
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 
-__all__ = ["NAME", "rows"]
+__all__ = ["NAME", "Document", "read_documents", "rows"]
 
 NAME = "potato"
 EXPECTED = "a folder with user_state.json files and the tuples' _bws_items, or one such file"
@@ -50,22 +50,32 @@ class _Answer:
     worst: str
 
 
-def rows(path: str | os.PathLike[str]) -> Rows:
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON document, with its file and line."""
+
+    file: str
+    line: int
+    content: Any
+
+
+def rows(documents: Iterable[Document], name: str) -> Rows:
     """Return the judgments in the output of a Potato project.
 
-    path: a folder (all its .json and .jsonl files are searched) or one file. The items of a tuple are in
-    `_bws_items`, with their positions. The answers of an annotator are in a user_state.json, or with the
-    items under ``annotation`` in a file named after the annotator.
+    name: the file or folder in messages. The items of a tuple are in `_bws_items`, with their positions. The
+    answers of an annotator are in a user_state.json, or with the items under ``annotation`` in a file named
+    after the annotator.
     """
-    name = display_name(path)
     tuples: dict[str, _Tuple] = {}
     answers: list[_Answer] = []
     keys: list[str] = []
-    for file in _files(path):
-        for line, value in _objects(file):
-            keys = keys or list(value)
-            _take_tuple(value, tuples)
-            answers += _answers(value, display_name(file), line)
+    for document in documents:
+        content = document.content
+        for value in content if isinstance(content, list) else [content]:
+            if isinstance(value, dict):
+                keys = keys or list(value)
+                _take_tuple(value, tuples)
+                answers += _answers(value, display_name(document.file), document.line)
     if not answers:
         kind = remark(keys, "judgments")
         other_file = f"no judgments; expected a file of judgments{kind}"
@@ -77,24 +87,24 @@ def rows(path: str | os.PathLike[str]) -> Rows:
     return _rows(name, tuples, answers)
 
 
+def read_documents(path: str | os.PathLike[str]) -> list[Document]:
+    """Return the JSON documents or JSON Lines in a file, or in the .json and .jsonl files of a folder."""
+    return [document for file in _files(path) for document in _documents(file)]
+
+
 def _files(path: str | os.PathLike[str]) -> list[str]:
     if os.fspath(path) == "-" or not Path(path).is_dir():
         return [os.fspath(path)]
     return sorted(str(p) for p in Path(path).rglob("*") if p.suffix in (".json", ".jsonl"))
 
 
-def _objects(file: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON document, of a list in it, or of JSON Lines, with their lines."""
+def _documents(file: str) -> list[Document]:
     text = read_text(file)
     try:
-        documents = [(1, json.loads(text))]
+        return [Document(file, 1, json.loads(text))]
     except (ValueError, RecursionError):
         lines = enumerate(text.split("\n"), start=1)
-        documents = [(n, _loaded(line)) for n, line in lines if line.strip()]
-    for line, document in documents:
-        for value in document if isinstance(document, list) else [document]:
-            if isinstance(value, dict):
-                yield line, value
+        return [Document(file, n, _loaded(line)) for n, line in lines if line.strip()]
 
 
 def _loaded(line: str) -> Any:

@@ -28,11 +28,11 @@ from bws.clusters import (
     variance_between,
 )
 from bws.common_tuples import CommonTuples
+from bws.model_annotators import DEFAULT_EPSILON
 from bws.raw_agreement import answer_counts
 from bws.tables import Column, ResultTable
 
 __all__ = [
-    "DEFAULT_EPSILON",
     "AlternativeAnnotatorTest",
     "Comparison",
     "Wins",
@@ -43,9 +43,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-DEFAULT_EPSILON = 0.1
-"""The strictest of the recommended values: 0.1 for crowd workers, 0.15 for skilled annotators, 0.2 for
-experts (section 3.3)."""
 FALSE_DISCOVERY_RATE = 0.05
 MIN_TUPLES = 30
 """Minimum number of tuples of an annotator, for the t-test (section 3)."""

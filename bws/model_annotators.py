@@ -8,11 +8,21 @@ unasked: `bws.records.Judgments.canonical`, from which all results are computed,
 
 from __future__ import annotations
 
-__all__ = ["MODEL_PREFIX", "RUN_COLUMNS", "is_model", "model_annotator", "model_name"]
+__all__ = [
+    "DEFAULT_EPSILON",
+    "MODEL_PREFIX",
+    "RUN_COLUMNS",
+    "is_model",
+    "model_annotator",
+    "model_name",
+]
 
 MODEL_PREFIX = "model:"
 RUN_COLUMNS = ("prompt", "run")
 """Columns that distinguish the judgments of one tuple by one model."""
+DEFAULT_EPSILON = 0.1
+"""Margin of the alternative annotator test, the strictest of the recommended values: 0.1 for crowd workers,
+0.15 for skilled annotators, 0.2 for experts (Calderon et al. 2025, section 3.3)."""
 
 
 def is_model(annotator: str) -> bool:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 
 from bws.alternative_annotator import (
-    DEFAULT_EPSILON,
     FALSE_DISCOVERY_RATE,
     AlternativeAnnotatorTest,
     alternative_annotator_test,
@@ -22,7 +21,7 @@ from bws.common_tuples import CommonTuples, common_tuples
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.model_agreement import AgreementWithPeople, agreement_with_people
-from bws.model_annotators import model_name
+from bws.model_annotators import DEFAULT_EPSILON, model_name
 from bws.model_audit import ModelAudit, model_audit
 from bws.model_savings import ModelSavings, pilot_savings
 from bws.problems import InputError, Problem

@@ -14,6 +14,7 @@ from bws.cli.options import (
     plain_table_options,
 )
 from bws.command import Console, command
+from bws.model_annotators import DEFAULT_EPSILON
 from bws.options import Number
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ __all__ = ["verdict"]
     "--epsilon",
     "Margin for the lower cost of a model: 0.1 for crowd workers, 0.15 for skilled annotators, 0.2 for "
     "experts.",
-    type=Number(0, 1, max_open=True), default=0.1, metavar="E",
+    type=Number(0, 1, max_open=True), default=DEFAULT_EPSILON, metavar="E",
 )  # fmt: skip
 @plain_table_options(
     "Format of the tables; csv has the verdicts, with --columns those of another table."

@@ -1,4 +1,4 @@
-"""Short names of models in tables and charts."""
+"""Short names of models, and other labels, in tables and charts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ __all__ = [
     "MAX_LINE_CHARACTERS",
     "WRAPPED_LABELS",
     "chart_names",
+    "cut_end",
     "fit_names",
     "short_names",
     "wrap_name",
@@ -118,6 +119,11 @@ def wrap_names(names: Mapping[str, str], width: int) -> dict[str, str]:
     return lines
 
 
+def cut_end(text: str, length: int) -> str:
+    """Return a text of at most `length` characters, whose missing end is an ellipsis."""
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+
+
 def _split_organisation(name: str) -> tuple[str, str]:
     """Return the organisation and the rest; slashes in settings are ignored.
 
@@ -133,11 +139,7 @@ def _with_organisation(organisation: str, rest: str, length: int) -> str:
     if not organisation:
         return rest
     space = max(MIN_ORGANISATION_CHARACTERS, length - len(rest) - 1)
-    return f"{_cut_end(organisation, space)}/{rest}"
-
-
-def _cut_end(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return f"{cut_end(organisation, space)}/{rest}"
 
 
 def _cut_middle(text: str, length: int) -> str:
@@ -163,7 +165,7 @@ def _differing_parts(names: Mapping[str, str], length: int) -> dict[str, str]:
     word = len(BREAKS.split(common)[-1])
     start = max(head, len(common) - min(word, MAX_SHARED_CHARACTERS))
     return {
-        key: f"{text[:head]}…{_cut_end(text[start:], length - head - 1)}"
+        key: f"{text[:head]}…{cut_end(text[start:], length - head - 1)}"
         for key, text in names.items()
     }
 

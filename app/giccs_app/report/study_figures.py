@@ -203,6 +203,7 @@ def failure_figures(results: Sequence[Result], inputs: Inputs) -> Iterator[Figur
     from giccs.report.figures.agreed import agreed_panels
     from giccs.report.figures.ranks import rank_chart, rank_frame, worst_ordered_dialogue
     from giccs.report.figures.subsets import best_first
+    from giccs.report.model_names import cut_end
 
     store = Store(inputs.path(inputs.results_folder))
     ordered = ((name, store.with_predictions(result)) for name, result in best_first(results))
@@ -214,14 +215,13 @@ def failure_figures(results: Sequence[Result], inputs: Inputs) -> Iterator[Figur
             caption = " ".join([f"{panel.title}.", *panel.notes])
             yield Figure(chart_svg_for_page(panel.chart, width=WIDE), caption, f"{panel.title}.")
     if dialogue := worst_ordered_dialogue(best.predictions):
-        texts = {item.item_id: _beginning(item.utterance) for item in inputs.benchmark.items}
+        texts = {
+            item.item_id: cut_end(item.utterance, LABEL_CHARACTERS)
+            for item in inputs.benchmark.items
+        }
         chart = rank_chart(rank_frame(best.predictions, dialogue, texts), {"rank": ""})
         caption = f"Ranks in {dialogue}, which {name} orders worst; 1: most similar."
         yield Figure(chart_svg_for_page(chart), caption, caption)
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1].rstrip()}…"
 
 
 def _disagreement(inputs: Inputs) -> dict[str, float]:

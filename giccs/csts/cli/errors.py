@@ -21,6 +21,7 @@ from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.errors.detection import DISTRIBUTIONS
 from giccs.measures.formatting import few_clusters_note, interval
+from giccs.report.model_names import cut_end
 
 if TYPE_CHECKING:
     from giccs.csts.errors.answers import Truths, Vectors
@@ -371,8 +372,8 @@ def _suspects_table(findings: Findings) -> str:
             suspect.pair.uid,
             suspect.pair.label,
             suspect.rank_label,
-            _clipped(suspect.pair.answer1),
-            _clipped(suspect.pair.answer2),
+            cut_end(suspect.pair.answer1, CLIPPED),
+            cut_end(suspect.pair.answer2, CLIPPED),
             f"{suspect.similarity:.3f}",
             f"{suspect.rank:g}/{suspect.size} in {suspect.cluster}",
             ", ".join(f"{pair.uid} ({pair.label})" for pair in suspect.neighbours),
@@ -384,17 +385,13 @@ def _suspects_table(findings: Findings) -> str:
     return tabulated(rows, titles, "table")
 
 
-def _clipped(answer: str) -> str:
-    return answer if len(answer) <= CLIPPED else f"{answer[: CLIPPED - 1]}…"
-
-
 def _clusters_table(findings: Findings) -> str:
     rows = [
         (
             cluster.number,
             cluster.pairs,
             cluster.suspicious,
-            "; ".join(map(_clipped, cluster.typical)),
+            "; ".join(cut_end(answer, CLIPPED) for answer in cluster.typical),
         )
         for cluster in findings.clusters
     ]

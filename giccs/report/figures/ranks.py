@@ -19,6 +19,7 @@ from giccs.report.figures.panels import (
     with_titles,
 )
 from giccs.report.figures.subsets import best_first
+from giccs.report.model_names import cut_end
 from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
@@ -180,8 +181,7 @@ def _labels_by_rank(frame: pl.DataFrame) -> dict[float, str]:
     labels: dict[float, str] = {}
     for rank, items in frame.group_by("rank_score", maintain_order=True).agg("item").iter_rows():
         text = f"{rank:g} · {' / '.join(' '.join(item.split()) for item in items)}"
-        is_short = len(text) <= MAX_LABEL_CHARACTERS
-        labels[rank] = text if is_short else f"{text[: MAX_LABEL_CHARACTERS - 1]}…"
+        labels[rank] = cut_end(text, MAX_LABEL_CHARACTERS)
     return labels
 
 

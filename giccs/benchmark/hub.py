@@ -16,7 +16,7 @@ __all__ = ["data_folder", "model_folder", "push_folder"]
 
 log = logging.getLogger(__name__)
 
-DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet", "README.md"]
+DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet", "README.md", "eval.yaml"]
 OTHER_FRAMEWORK_FILES = ["*.h5", "*.msgpack", "*.onnx", "*.ot", "*.tflite", "onnx/*", "openvino/*"]
 PICKLED_WEIGHT_FILES = ["pytorch_model*.bin"]
 

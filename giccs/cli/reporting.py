@@ -92,6 +92,7 @@ model_name_option = option(
     giccs-report results --against giccs-paper
     giccs-report results --compare
     giccs-report results --every-eval-ever records --organization "University of X"
+    giccs-report results --eval-results for-the-hub --data my-lab/my-benchmark
     giccs-report results --people scores.csv
     giccs-report results --figure differences=differences.svg --figure subsets=subsets.png
     giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
@@ -110,8 +111,8 @@ model_name_option = option(
 @click.option(
     "--data",
     metavar="DATA",
-    help="The benchmark of the judgments; with --against, the name in the results of a copy of the "
-    "recipe's data.  [default: the name in the results]",
+    help="The benchmark of the judgments; with --eval-results, OWNER/NAME of the hub; with --against, the "
+    "name in the results of a copy of the recipe's data.  [default: the name in the results]",
 )
 @click.option(
     "--against",
@@ -147,6 +148,11 @@ model_name_option = option(
     metavar="NAME",
     help="With --every-eval-ever: who ran the evaluation.",
 )
+@click.option(
+    "--eval-results",
+    metavar="FOLDER",
+    help="Also write results on the data set --data of the hub as .eval_results of the models' repositories.",
+)
 @option(
     "--figure figures",
     "Also draw a figure: .svg, .png, .json. NAME: differences (of all pairs of models), subsets (heat map), "
@@ -175,6 +181,7 @@ def report(
     mteb: str | None,
     every_eval_ever: str | None,
     organization: str | None,
+    eval_results: str | None,
     figures: Sequence[tuple[str, str]],
     dialogue: str | None,
     language: str | None,
@@ -188,8 +195,12 @@ def report(
 
     if dialogue and "ranks" not in dict(figures):
         raise click.UsageError("--dialogue requires --figure ranks=FILE")
-    if data and not (judgments or recipe or dialogue):
-        raise click.UsageError("--data requires --judgments, --against or --dialogue")
+    if data and not (judgments or recipe or dialogue or eval_results):
+        raise click.UsageError(
+            "--data requires --judgments, --against, --dialogue or --eval-results"
+        )
+    if eval_results and not data:
+        raise click.UsageError("--eval-results requires --data OWNER/NAME")
     if recipe and judgments:
         raise click.UsageError("--against cannot be combined with --judgments")
     _check_style(style, model_names)
@@ -214,6 +225,8 @@ def report(
     _export(console, results, lm_eval, mteb, language)
     if every_eval_ever and organization:
         _export_records(console, results, every_eval_ever, organization)
+    if eval_results and data:
+        _export_eval_results(console, results, eval_results, data)
     pairwise = [result for result in results if result_kind(result.task).has_ceiling]
     judgments_and_data = (
         None
@@ -357,6 +370,21 @@ def _export_records(
     paths, n_undefined = write_results(results, folder, organization, time.time())
     undefined = f"; {n_undefined} undefined scores are left out" if n_undefined else ""
     console.note(f"{len(paths)} results written to {folder}{undefined}")
+
+
+def _export_eval_results(
+    console: Console, results: Sequence[Result], folder: str, name: str
+) -> None:
+    from giccs.evaluation.interop.eval_results import read_hub_data, write_results
+
+    data = read_hub_data(name)
+    paths, left_out = write_results(results, data, folder)
+    console.note(
+        f"{len(paths)} results on {data.id} at {data.revision[:12]} written to {folder}; the hub shows them "
+        "if it lists the data set as a benchmark"
+    )
+    for reason, count in left_out.items():
+        console.note(f"left out: {count} {reason}")
 
 
 def _texts(data: str) -> dict[str, str]:

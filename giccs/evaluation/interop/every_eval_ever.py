@@ -11,7 +11,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,15 +21,20 @@ from typing import Any
 from bws.textio import write_atomic
 from giccs.benchmark import SAMPLE_TERMS, SAMPLES
 from giccs.description.card.eval_yaml import SHORT_TASK_NAMES
-from giccs.evaluation.interop.metadata import path_component, slug, task_name
+from giccs.evaluation.interop.metadata import (
+    HUB_ID,
+    hub_id_of_model,
+    metrics_by_history,
+    path_component,
+    slug,
+    task_name,
+)
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, data_of, digest, history_of, model_of
+from giccs.measures.results import Result, data_of, digest, model_of
 
 __all__ = ["Metric", "records", "write_results"]
 
 SCHEMA_VERSION = "0.3.0"
-COMMIT = re.compile(r"[0-9a-f]{40}")
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 SERVED_KINDS = ("chat", "completions", "embeddings")
 """Kinds of models on servers, whose operator and weights are unknown."""
 
@@ -122,24 +126,19 @@ def records(
 def _conditions(result: Result) -> dict[str, Mapping[str, Estimate]]:
     """Return the name of each task as exported to other tools -> its metrics."""
     data, task = data_of(result), SHORT_TASK_NAMES[result.task]
-    if result.task == "pairwise-sts":
-        return {task_name(data, task, history_of(result)): result.metrics}
     return {
-        task_name(data, task, str(group.by["history"])): group.metrics
-        for group in result.groups
-        if set(group.by) == {"history"}
+        task_name(data, task, history): metrics
+        for history, metrics in metrics_by_history(result).items()
     }
 
 
 def _model(result: Result) -> dict[str, Any]:
     """Return the model; only hub ids with a commit have a developer other than giccs."""
-    kind, _, location = result.model.rpartition(":")
-    revision = str(result.signature.get("revision", ""))
-    is_hub_id = bool(HUB_ID.fullmatch(location) and COMMIT.fullmatch(revision))
-    is_served = kind in SERVED_KINDS
+    hub_id = hub_id_of_model(result)
+    is_served = result.model.rpartition(":")[0] in SERVED_KINDS
     details = {
         "deployment_type": "unknown" if is_served else "self_deployed",
-        "model_availability": "open_weights" if is_hub_id else "unknown",
+        "model_availability": "open_weights" if hub_id else "unknown",
         "giccs_name": result.model,
     }
     names = ("revision", "dtype", "quantised", "pooling", "dimensions", "embeddings", "similarity")
@@ -147,7 +146,7 @@ def _model(result: Result) -> dict[str, Any]:
     local_name = result.model.replace("/", "_").replace(":", "_").strip("._ ")
     return {
         "name": model_of(result),
-        "id": location if is_hub_id else f"giccs-local/{local_name}",
+        "id": hub_id or f"giccs-local/{local_name}",
         "additional_details": details,
     }
 

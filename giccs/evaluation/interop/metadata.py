@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -12,8 +13,23 @@ from giccs.benchmark import Benchmark, known_terms
 from giccs.benchmark.languages import base_language, data_language
 from giccs.benchmark.terms import Terms
 from giccs.description.card.stated import Stated, read_stated, with_stated
+from giccs.measures.metrics import Estimate
+from giccs.measures.results import Result, history_of
 
-__all__ = ["Provenance", "mteb_language", "path_component", "read_provenance", "slug", "task_name"]
+__all__ = [
+    "HUB_ID",
+    "Provenance",
+    "hub_id_of_model",
+    "metrics_by_history",
+    "mteb_language",
+    "path_component",
+    "read_provenance",
+    "slug",
+    "task_name",
+]
+
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+COMMIT = re.compile(r"[0-9a-f]{40}")
 
 MTEB_LANGUAGES = {
     "ar": "ara-Arab", "bg": "bul-Cyrl", "bn": "ben-Beng", "ca": "cat-Latn", "cs": "ces-Latn",
@@ -80,6 +96,24 @@ def task_name(data: str, task: str, history: str) -> str:
     'giccs_sample_multiple_choice_without_history'
     """
     return f"{slug(data)}_{task}_{history}_history"
+
+
+def hub_id_of_model(result: Result) -> str | None:
+    """Return the id on the hub of a result's model, or None if its revision is not a commit."""
+    location = result.model.rpartition(":")[2]
+    revision = str(result.signature.get("revision", ""))
+    return location if HUB_ID.fullmatch(location) and COMMIT.fullmatch(revision) else None
+
+
+def metrics_by_history(result: Result) -> dict[str, Mapping[str, Estimate]]:
+    """Return history condition -> metrics of a pairwise or multiple-choice result."""
+    if result.task == "pairwise-sts":
+        return {history_of(result): result.metrics}
+    return {
+        str(group.by["history"]): group.metrics
+        for group in result.groups
+        if set(group.by) == {"history"}
+    }
 
 
 @dataclass(frozen=True, slots=True)

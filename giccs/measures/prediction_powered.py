@@ -98,8 +98,8 @@ def powered_correlations(
     >>> dialogue = np.unique([item.dialogue_id for item in data], return_inverse=True)[1]
     >>> people = np.where(dialogue < 30, judge, np.nan)  # a perfect judge
     >>> lengths = np.array([float(len(item.utterance)) for item in data])
-    >>> found = powered_correlations(lengths, judge, people, dialogue)["spearman"]
-    >>> found.people_dialogues, found.judge_dialogues, round(found.weight, 1)
+    >>> rho = powered_correlations(lengths, judge, people, dialogue)["spearman"]
+    >>> rho.people_dialogues, rho.judge_dialogues, round(rho.weight, 1)
     (30, 30, 0.4)
     """
     is_scored = ~np.isnan(people)
@@ -116,12 +116,12 @@ def powered_correlations(
         _Dialogues(prediction[by_people], judge[by_people], dialogue[by_people]),
         _Dialogues(prediction[by_judge_alone], judge[by_judge_alone], dialogue[by_judge_alone]),
     )
-    found = {}
+    estimates = {}
     for name in WEIGHTED_CORRELATIONS:
         powered, weight = _powered(name, alone[name], samples, settings)
         counts = samples[0].count, samples[2].count
-        found[name] = PoweredCorrelation(judged[name], alone[name], powered, weight, *counts)
-    return found
+        estimates[name] = PoweredCorrelation(judged[name], alone[name], powered, weight, *counts)
+    return estimates
 
 
 @dataclass(frozen=True, eq=False)

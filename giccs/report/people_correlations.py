@@ -135,9 +135,9 @@ def _correlations(result: Result, people: Scores, source: str) -> ModelCorrelati
     prediction, judge = (
         table[name].to_numpy().astype(np.float64) for name in ("prediction", "score")
     )
-    found = powered_correlations(prediction, judge, scores, dialogue)
+    estimates = powered_correlations(prediction, judge, scores, dialogue)
     n_excluded = int(np.count_nonzero((share > 0) & (share < 1)))
-    return ModelCorrelations(result, found, int(is_scored.sum()), n_excluded)
+    return ModelCorrelations(result, estimates, int(is_scored.sum()), n_excluded)
 
 
 def _score(

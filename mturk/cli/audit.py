@@ -51,13 +51,13 @@ def audit(
     database = Database(db)
     try:
         with database.read() as connection:
-            found = [dict(row._mapping) for row in entries(connection)]
+            records = [dict(row._mapping) for row in entries(connection)]
     finally:
         database.close()
-    found += [entry for path in ledgers for entry in _ledger_entries(path)]
+    records += [entry for path in ledgers for entry in _ledger_entries(path)]
     rows = [
         {name: entry[name] for name in COLUMNS} | {"at": iso(entry["at"])}
-        for entry in sorted(found, key=itemgetter("at"))
+        for entry in sorted(records, key=itemgetter("at"))
         if entry["at"] >= start
     ]
     if console.as_json:

@@ -41,7 +41,7 @@ def notifications(console: Console, db: str, since: str | None, output: str) -> 
     database = Database(db)
     try:
         with database.read() as connection:
-            found = connection.execute(query).all()
+            events = connection.execute(query).all()
     finally:
         database.close()
     rows = [
@@ -50,7 +50,7 @@ def notifications(console: Console, db: str, since: str | None, output: str) -> 
             "assignment_id": row.assignment_id, "transport": row.specification.get("Transport"),
             "destination": row.specification.get("Destination"),
         }
-        for row in found
+        for row in events
     ]  # fmt: skip
     if console.as_json:
         console.answer(

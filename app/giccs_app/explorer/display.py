@@ -191,11 +191,11 @@ def show_table(
     download_frame = visible if offered is None else offered
     if select:
         settings |= _row_selection(frame.head(MAX_ROWS_SHOWN), name, select)
-    shown = visible.head(MAX_ROWS_SHOWN).fill_nan(None)
+    rows = visible.head(MAX_ROWS_SHOWN).fill_nan(None)
     if current_language() == "en" and not texts:
-        data: object = shown
+        data: object = rows
     else:
-        data, columns = _styled(shown, config, texts or {})
+        data, columns = _styled(rows, config, texts or {})
         settings = {**settings, "column_config": columns}
     st.dataframe(data, **{"hide_index": True, "placeholder": "–", **settings})
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -28,12 +28,12 @@ def hits(text: str, words: str) -> list[tuple[int, int]]:
     ([(0, 5), (7, 12)], [(0, 2)], [])
     """
     folded_text, folded_words = fold(text), fold(words)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     start = folded_text.find(folded_words) if words else -1
     while start >= 0:
-        found.append((start, start + len(words)))
+        spans.append((start, start + len(words)))
         start = folded_text.find(folded_words, start + len(words))
-    return found
+    return spans
 
 
 def mark_hits(text: str, words: str) -> str:

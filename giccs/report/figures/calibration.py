@@ -209,9 +209,9 @@ def calibration_panels(results: Sequence[Result]) -> list[Panel]:
 
 
 def _panels(results: Sequence[Result]) -> Iterator[Panel]:
-    found = [(result, *each) for result in results for each in calibrations(result)]
-    labels = model_labels([(model_and_prompt(result), history) for result, history, _ in found])
-    for label, (result, _, measured) in zip(labels, found, strict=True):
+    rows = [(result, *each) for result in results for each in calibrations(result)]
+    labels = model_labels([(model_and_prompt(result), history) for result, history, _ in rows])
+    for label, (result, _, measured) in zip(labels, rows, strict=True):
         notes = [
             f"Expected calibration error {measured.error:.3f}: {DEFINITION}.",
             f"Questions: {measured.questions}, per bin beside the intervals.",

@@ -125,8 +125,8 @@ def _repeats(
     content: ItemContent,
 ) -> Iterator[Problem]:
     """Yield repetitions of an id, and of an address or text within a group."""
-    shown = content.image or content.texts
-    for name, value in (("item", key), ("text or image", (key[0], "content", shown))):
+    content_key = (key[0], "content", content.image or content.texts)
+    for name, value in (("item", key), ("text or image", content_key)):
         first = first_lines.setdefault(value, line)
         if first != line and any(content.texts):
             message = f"the {name} repeats line {first}; expected each once"

@@ -65,7 +65,7 @@ def plan(
 def plan_notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
     """Return notes on a plan: a shorter HIT, images on this machine, dropped characters."""
     parts = [part for hit in plans for part in hit.parts if isinstance(part, Part)]
-    shown = {
+    contents = {
         f"item {item!r}": content
         for part in parts
         for item, content in zip(part.item_ids, part.contents, strict=True)
@@ -74,10 +74,10 @@ def plan_notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
     if plans and len(plans[-1].parts) < settings.dialogues_per_hit:
         size = len(plans[-1].parts)
         notes.append(f"HIT {len(plans)} has {size} of {settings.dialogues_per_hit} tuples")
-    if n_local := sum(is_loopback(content.image) for content in shown.values()):
+    if n_local := sum(is_loopback(content.image) for content in contents.values()):
         notes.append(f"{n_local} images are on this machine; other machines cannot load them")
     dropped = count_forbidden_characters(
-        {name: "".join(content.texts) for name, content in shown.items()}
+        {name: "".join(content.texts) for name, content in contents.items()}
     )
     return [
         *notes,

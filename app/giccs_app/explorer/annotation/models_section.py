@@ -194,7 +194,7 @@ def _show_parting(study: Study, people: Judgments, key: str, models: Sequence[st
     )
     texts = _item_texts(study, people)
     named = {answer: say(f"annotation.title_{answer}") for answer in ANSWERS}
-    shown = answers.with_columns(
+    table = answers.with_columns(
         pl.col("people_item", "model_item").replace_strict(texts, return_dtype=pl.String),
         pl.col("answer").replace(named),
         answer_key="answer",
@@ -207,7 +207,7 @@ def _show_parting(study: Study, people: Judgments, key: str, models: Sequence[st
     }
     hidden: dict[str, object] = {"answer_key": None}
     name_of_file = f"parting answers {model_name(name)}"
-    show_table(shown, name_of_file, select=BY_ANSWER, column_config=config | hidden)
+    show_table(table, name_of_file, select=BY_ANSWER, column_config=config | hidden)
     _show_tuple(study, people, model, texts)
 
 

@@ -156,8 +156,8 @@ def single_judgments(study: Study, dialogue_id: str) -> pl.DataFrame:
     frames = [] if study.judgments is None else [_of_people(study, study.judgments, dialogue_id)]
     for source, index in zip(study.model_judgments, study.index_in_model_judgments, strict=True):
         frames.append(_rows_of_dialogue(study, source, index, dialogue_id))
-    found = [frame for frame in frames if len(frame)]
-    return pl.concat(found, how="diagonal") if found else pl.DataFrame()
+    frames = [frame for frame in frames if len(frame)]
+    return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
 
 
 def _of_people(study: Study, judgments: Judgments, dialogue_id: str) -> pl.DataFrame:

@@ -80,8 +80,8 @@ def show(study: Study) -> None:
 
 def _choose_errors(study: Study) -> tuple[Result, pl.DataFrame | None]:
     """Show a widget to select a result; return it and its errors, None if they cannot be read."""
-    found = _scored_results(study)
-    study_of_data, results = choose_data(study, found, found.results)
+    scored = _scored_results(study)
+    study_of_data, results = choose_data(study, scored, scored.results)
     result = choose("model", say("models.model"), best_first(results))
     predictions = load_predictions(study, result)
     if predictions is None:
@@ -91,9 +91,11 @@ def _choose_errors(study: Study) -> tuple[Result, pl.DataFrame | None]:
 
 def _scored_results(study: Study) -> StudyResults:
     """Return the results with a prediction per item."""
-    found = results_of(study)
-    scored = [result for result in found.results if result_kind(result.task).tables == "pairs"]
-    return replace(found, results=tuple(scored))
+    study_results = results_of(study)
+    scored = [
+        result for result in study_results.results if result_kind(result.task).tables == "pairs"
+    ]
+    return replace(study_results, results=tuple(scored))
 
 
 @cached
@@ -316,12 +318,12 @@ def _show_ranks(
     """
     from giccs.report.figures.ranks import TITLES, rank_chart, rank_frame
 
-    found = _scored_results(study)
-    if not found.results or len(candidates) < 2:
+    scored = _scored_results(study)
+    if not scored.results or len(candidates) < 2:
         return
     st.subheader(say("dialogues.ranks"), anchor=False)
     if result is None:
-        result = choose("model", say("models.model"), best_first(found.results))
+        result = choose("model", say("models.model"), best_first(scored.results))
     predictions = load_predictions(study, result)
     if predictions is None:
         return

@@ -59,12 +59,12 @@ MAX_RESAMPLED_ITEMS = 5_000_000
 
 def show(study: Study) -> None:
     """Show the errors of a model: residuals, or wrong answers."""
-    found = visible_results(study, COLUMNS)
-    if not found.results:
+    visible = visible_results(study, COLUMNS)
+    if not visible.results:
         return
-    task = choose_task(found.results)
-    of_task = [result for result in found.results if result.task == task]
-    data_study, results = choose_data(study, found, of_task)
+    task = choose_task(visible.results)
+    of_task = [result for result in visible.results if result.task == task]
+    data_study, results = choose_data(study, visible, of_task)
     (_show_residuals if result_kind(task).tables == "pairs" else _show_wrong)(data_study, results)
 
 

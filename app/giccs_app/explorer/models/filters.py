@@ -88,7 +88,7 @@ def show_leaderboard_table(
     """
     ties = _ties(study, results, metric)
     offered = frames[metric] if ties is None else _joined(frames[metric], ties)
-    shown = offered
+    displayed = offered
     for name, frame in frames.items():
         if name == metric:
             continue
@@ -98,7 +98,7 @@ def show_leaderboard_table(
             *(pl.col(limit).alias(f"{name}_{limit}") for limit in ("low", "high")),
         )
         offered = _joined(offered, numbers)
-        shown = _joined(shown, numbers.select(*ROW, _interval_text(numbers, name)))
+        displayed = _joined(displayed, numbers.select(*ROW, _interval_text(numbers, name)))
     config = {
         **columns,
         "value": number_column(metric_titles[metric], format="%.3f"),
@@ -106,14 +106,15 @@ def show_leaderboard_table(
         **{name: f"{metric_titles[name]} [95 %]" for name in frames if name != metric},
     }
     if not (offered["reason"] != "").any():
-        shown, offered = shown.drop("reason"), offered.drop("reason")
-    shown, offered = (
-        table.with_columns(pl.col("history").replace(history_names())) for table in (shown, offered)
+        displayed, offered = displayed.drop("reason"), offered.drop("reason")
+    displayed, offered = (
+        table.with_columns(pl.col("history").replace(history_names()))
+        for table in (displayed, offered)
     )
     order = ["model", "ties", "history", "value", "low", "high", "ranks", *frames]
-    first = [column for column in order if column in shown.columns]
+    first = [column for column in order if column in displayed.columns]
     show_table(
-        shown.select(*first, pl.exclude(*first)),
+        displayed.select(*first, pl.exclude(*first)),
         f"leaderboard {metric} table",
         offered,
         select=select,

@@ -43,12 +43,12 @@ VIEWS: Mapping[str, Mapping[str, View]] = {
 
 def show(study: Study) -> None:
     """Show the view given by the link."""
-    found = visible_results(study, VIEWS)
-    if not found.results:
+    visible = visible_results(study, VIEWS)
+    if not visible.results:
         return
-    task = choose_task(found.results)
-    of_task = [result for result in found.results if result.task == task]
-    data_study, results = choose_data(study, found, of_task)
+    task = choose_task(visible.results)
+    of_task = [result for result in visible.results if result.task == task]
+    data_study, results = choose_data(study, visible, of_task)
     kind = result_kind(task).tables
     view = next(iter(VIEWS[kind]))
     if len(VIEWS[kind]) > 1:
@@ -59,6 +59,6 @@ def show(study: Study) -> None:
             format_option=lambda name: say(f"models.view_{name}"),
         )
     if kind != "metrics":
-        results = filter_results(results, found.results)
+        results = filter_results(results, visible.results)
     if results:
         VIEWS[kind][view](data_study, results)

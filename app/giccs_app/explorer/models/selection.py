@@ -61,15 +61,17 @@ def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
     if study.store is None:
         st.info(say("models.no_folder"))
         return StudyResults()
-    found = results_of(study)
-    if found.problems:
-        show_problems(say("models.broken", n=len(found.problems)), found.problems)
-    visible = tuple(result for result in found.results if result_kind(result.task).tables in kinds)
-    if n_other := len(found.results) - len(visible):
+    study_results = results_of(study)
+    if study_results.problems:
+        show_problems(say("models.broken", n=len(study_results.problems)), study_results.problems)
+    visible = tuple(
+        result for result in study_results.results if result_kind(result.task).tables in kinds
+    )
+    if n_other := len(study_results.results) - len(visible):
         st.caption(say("models.other_tasks", n=n_other))
-    if found.hidden:
-        _show_hidden(study, found.hidden)
-    if not visible and not found.problems:
+    if study_results.hidden:
+        _show_hidden(study, study_results.hidden)
+    if not visible and not study_results.problems:
         data = literal(without_folder(study.benchmark.name))
         folder = without_folder(study.store.folder)
         st.info(
@@ -77,7 +79,7 @@ def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
             if folder
             else say("models.none_uploaded", data=data)
         )
-    return replace(found, results=visible)
+    return replace(study_results, results=visible)
 
 
 def _show_hidden(study: Study, hidden: Sequence[HiddenResult]) -> None:
@@ -107,7 +109,7 @@ def _show_hidden(study: Study, hidden: Sequence[HiddenResult]) -> None:
 
 
 def choose_data(
-    study: Study, found: StudyResults, results: Sequence[Result]
+    study: Study, study_results: StudyResults, results: Sequence[Result]
 ) -> tuple[Study, list[Result]]:
     """Return the results on the selected data set, and the study of its items.
 
@@ -117,7 +119,7 @@ def choose_data(
     by_data: dict[str, list[Result]] = {}
     for result in results:
         by_data.setdefault(str(result.signature.get("data", "")), []).append(result)
-    parts = {data: part for data, part in (found.subsets or {}).items() if data in by_data}
+    parts = {data: part for data, part in (study_results.subsets or {}).items() if data in by_data}
     labels = _data_labels(study, by_data, parts)
     ordered = sorted(
         by_data,

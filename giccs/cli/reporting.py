@@ -157,7 +157,7 @@ model_name_option = option(
     "--figure figures",
     "Also draw a figure: .svg, .png, .json. NAME: differences (of all pairs of models), subsets (heat map), "
     "calibration (of multiple choice), histories (with and without), prompts (range per model), ranks (in "
-    "one dialogue, by people and models), agreed (items on which people agree and a model fails; with "
+    "one dialogue, by people and models), failures (items on which people agree and a model fails; with "
     "--judgments). Can be repeated.",
     multiple=True, callback=_figure_paths, metavar="NAME=FILE", show_default=False,
 )  # fmt: skip
@@ -409,7 +409,7 @@ def _draw(
     from giccs.report.figures import MissingFigureError, draw
 
     disagreement = None
-    if judgments_and_data and "agreed" in dict(figures):
+    if judgments_and_data and "failures" in dict(figures):
         disagreement = disagreement_of_items(*judgments_and_data)
     for name, path in figures:
         try:

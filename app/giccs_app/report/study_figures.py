@@ -200,7 +200,7 @@ def effect_figures(results: Sequence[Result]) -> Iterator[Figure]:
 def failure_figures(results: Sequence[Result], inputs: Inputs) -> Iterator[Figure]:
     """Yield failures of the best model: where people agree, and in the dialogue that it orders worst."""
     from giccs.measures.results import Store
-    from giccs.report.figures.agreed import agreed_panels
+    from giccs.report.figures.failures import failure_panels
     from giccs.report.figures.ranks import rank_chart, rank_frame, worst_ordered_dialogue
     from giccs.report.figures.subsets import best_first
     from giccs.report.model_names import cut_end
@@ -211,7 +211,7 @@ def failure_figures(results: Sequence[Result], inputs: Inputs) -> Iterator[Figur
     if best is None or best.predictions is None:
         return
     if disagreement := _disagreement(inputs):
-        for panel in agreed_panels([best], disagreement):
+        for panel in failure_panels([best], disagreement):
             caption = " ".join([f"{panel.title}.", *panel.notes])
             yield Figure(chart_svg_for_page(panel.chart, width=WIDE), caption, f"{panel.title}.")
     if dialogue := worst_ordered_dialogue(best.predictions):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from giccs.report.figures.agreed import agreed_panels
 from giccs.report.figures.calibration import calibration_panels
 from giccs.report.figures.differences import difference_panels
 from giccs.report.figures.effects import history_panels, prompt_panels
+from giccs.report.figures.failures import failure_panels
 from giccs.report.figures.panels import MissingFigureError, Panel, layout
 from giccs.report.figures.ranks import rank_panels
 from giccs.report.figures.subsets import subset_panels
@@ -49,8 +49,8 @@ FIGURES: Mapping[str, FigureKind] = {
     "ranks": FigureKind(
         "ranks in one dialogue by people and models", rank_panels, inputs=("dialogue", "texts")
     ),
-    "agreed": FigureKind(
-        "items on which people agree and a model fails", agreed_panels, inputs=("disagreement",)
+    "failures": FigureKind(
+        "items on which people agree and a model fails", failure_panels, inputs=("disagreement",)
     ),
 }
 """Name -> figure, for ``giccs-report --figure``."""
@@ -67,7 +67,7 @@ def draw(
     """Return a figure of `FIGURES` for a file; raises MissingFigureError with a reason.
 
     dialogue and texts (item id -> label): for ``ranks``; disagreement (item id -> share of judgments): for
-    ``agreed``.
+    ``failures``.
     """
     given = {"dialogue": dialogue, "texts": texts, "disagreement": disagreement}
     kind = FIGURES[name]

@@ -17,21 +17,21 @@ from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.report.figures import MissingFigureError, draw
-from giccs.report.figures.agreed import (
-    MAX_DISAGREEMENT,
-    MAX_POINTS,
-    MIN_RANK_DIFFERENCE,
-    agreed_chart,
-    agreed_frame,
-    agreed_panels,
-    with_groups,
-)
 from giccs.report.figures.distributions import (
     MAX_SUBSETS,
     distribution_frame,
     distribution_panels,
 )
 from giccs.report.figures.effects import history_panels, prompt_panels
+from giccs.report.figures.failures import (
+    MAX_DISAGREEMENT,
+    MAX_POINTS,
+    MIN_RANK_DIFFERENCE,
+    failure_chart,
+    failure_frame,
+    failure_panels,
+    with_groups,
+)
 from giccs.report.figures.ranks import (
     rank_chart,
     rank_frame,
@@ -123,7 +123,7 @@ def test_results_without_predictions_are_named():
     with pytest.raises(MissingFigureError, match="a: its predictions are missing"):
         rank_panels([lost], "d01")
     with pytest.raises(MissingFigureError, match="a: its predictions are missing"):
-        agreed_panels([lost], {"i01": 0.0})
+        failure_panels([lost], {"i01": 0.0})
 
 
 def test_failures_are_items_with_agreement_and_a_large_difference_of_ranks():
@@ -131,7 +131,7 @@ def test_failures_are_items_with_agreement_and_a_large_difference_of_ranks():
     rng = np.random.default_rng(3)
     disagreement = {f"i{n:02}": float(rng.random() * 0.5) for n in range(99)}
     disagreement["i05"] = float("nan")
-    frame = agreed_frame(result.predictions, disagreement)
+    frame = failure_frame(result.predictions, disagreement)
     assert len(frame) == 98
     prediction, score = (result.predictions[name].to_list() for name in ("prediction", "score"))
     failures = []
@@ -157,14 +157,14 @@ def test_of_many_items_all_failures_are_drawn():
             "residual": [0.9 if each % 100 == 0 else 0.1 for each in range(n)],
         }
     )
-    rows = [row for row in drawn_rows(agreed_chart(with_groups(items))) if "group" in row]
+    rows = [row for row in drawn_rows(failure_chart(with_groups(items))) if "group" in row]
     assert sum(row["residual"] == 0.9 for row in rows) == n // 100
     assert len(rows) <= MAX_POINTS + n // 100
 
 
 def test_failures_need_judgments():
     with pytest.raises(MissingFigureError, match="requires the judgments"):
-        draw("agreed", [pairwise("a", 1.0)])
+        draw("failures", [pairwise("a", 1.0)])
 
 
 def test_pairs_with_and_without_history_are_those_of_the_table():
@@ -264,14 +264,14 @@ def call(command, *arguments):
 
 def test_the_command_draws_the_texts_of_a_dialogue_and_failures(sample_results, tmp_path):
     item = read_benchmark("giccs-sample").items[0]
-    files = {name: tmp_path / f"{name}.json" for name in ("ranks", "agreed", "histories")}
+    files = {name: tmp_path / f"{name}.json" for name in ("ranks", "failures", "histories")}
     options = [each for name, path in files.items() for each in ("--figure", f"{name}={path}")]
     link = ["--dialogue", item.dialogue_id, "--data", "giccs-sample"]
     done = call(report, sample_results, *options, *link)
     assert done.exit_code == 0, done.output
     assert item.utterance in files["ranks"].read_text("utf-8")
-    agreed = json.loads(files["agreed"].read_text("utf-8"))
-    assert "baseline:char-ngram" in json.dumps(agreed)
+    failures = json.loads(files["failures"].read_text("utf-8"))
+    assert "baseline:char-ngram" in json.dumps(failures)
     assert len(json.loads(files["histories"].read_text("utf-8"))["concat"]) == 2
 
 
@@ -282,7 +282,10 @@ def test_the_command_draws_the_texts_of_a_dialogue_and_failures(sample_results, 
         (["--figure", "ranks=x.svg"], "no figure ranks: it is of one dialogue, which --dialogue"),
         (["--figure", "ranks=x.svg", "--dialogue", "x"], "no figure ranks: unknown dialogue 'x'"),
         (["--figure", "prompts=x.svg"], "no figure prompts: no model of pairs"),
-        (["--figure", "agreed=x.svg", "--compare"], "no figure agreed: it requires the judgments"),
+        (
+            ["--figure", "failures=x.svg", "--compare"],
+            "no figure failures: it requires the judgments",
+        ),
     ],
 )
 def test_what_the_command_cannot_draw_has_a_reason(

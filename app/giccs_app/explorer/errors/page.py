@@ -83,20 +83,20 @@ def _show_residuals(study: Study, results: list[Result]) -> None:
     st.caption(say("errors.residual_said"))
     _show_subsets(study, predictions, key(result))
     _show_largest(study, errors, key(result))
-    _show_agreed(errors, key(result))
+    _show_failures(errors, key(result))
 
 
-def _show_agreed(errors: pl.DataFrame, name: str) -> None:
+def _show_failures(errors: pl.DataFrame, name: str) -> None:
     """Show the items on which people agree and the model fails, if there are judgments."""
-    from giccs.report.figures.agreed import (
+    from giccs.report.figures.failures import (
         MAX_DISAGREEMENT,
         MIN_RANK_DIFFERENCE,
         TITLES,
-        agreed_chart,
+        failure_chart,
         with_groups,
     )
 
-    st.subheader(say("errors.agreed"), anchor=False)
+    st.subheader(say("errors.failures"), anchor=False)
     if "disagreement" not in errors.columns:
         st.caption(say("dialogues.no_judgments"))
         return
@@ -109,23 +109,23 @@ def _show_agreed(errors: pl.DataFrame, name: str) -> None:
         "agree": format_number(MAX_DISAGREEMENT, ".0%"),
         "fail": format_number(MIN_RANK_DIFFERENCE, ".0%"),
     }
-    st.markdown(say("errors.agreed_said", n=len(failures), total=len(judged), **limits))
+    st.markdown(say("errors.failures_said", n=len(failures), total=len(judged), **limits))
     labels = titles("utterance", "last_turn") | {
-        title: say(f"errors.agreed_{title}") for title in TITLES
+        title: say(f"errors.failures_{title}") for title in TITLES
     }
-    chart = agreed_chart(judged, labels, ("last_turn", "utterance"))
+    chart = failure_chart(judged, labels, ("last_turn", "utterance"))
     columns = ["item_id", "disagreement", "residual", "group", "last_turn", "utterance"]
-    show_chart(chart, f"agreed {name}", judged.select(columns))
+    show_chart(chart, f"failures {name}", judged.select(columns))
     if failures.is_empty():
         return
     config = {
         "residual": number_column(say("errors.residual"), format="%+.3f"),
-        "disagreement": number_column(say("errors.agreed_disagreement"), format="%.2f"),
+        "disagreement": number_column(say("errors.failures_disagreement"), format="%.2f"),
         **texts("last_turn", "utterance"),
         **numbers("rank_prediction", "rank_score", "score", "prediction"),
         **titles(*METADATA_COLUMNS),
     }
-    show_table(failures.select(*config), f"agreed {name} table", column_config=config)
+    show_table(failures.select(*config), f"failures {name} table", column_config=config)
 
 
 def _show_subsets(study: Study, predictions: PredictionTable, name: str) -> None:

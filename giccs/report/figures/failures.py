@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MAX_DISAGREEMENT",
     "MIN_RANK_DIFFERENCE",
-    "agreed_chart",
-    "agreed_frame",
-    "agreed_panels",
+    "failure_chart",
+    "failure_frame",
+    "failure_panels",
 ]
 
 MAX_DISAGREEMENT = 0.2
@@ -47,7 +47,7 @@ TITLES = {
 }
 
 
-def agreed_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) -> pl.DataFrame:
+def failure_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) -> pl.DataFrame:
     """Return one row per item, failures with the largest difference of ranks first.
 
     predictions: item_id, dialogue_id, score, prediction. disagreement: item id -> share of judgments that
@@ -90,12 +90,12 @@ def with_groups(items: pl.DataFrame) -> pl.DataFrame:
     return grouped.sort("group", size, descending=[False, True], maintain_order=True)
 
 
-def agreed_chart(
+def failure_chart(
     frame: pl.DataFrame, titles: Titles | None = None, texts: Sequence[str] = ()
 ) -> alt.LayerChart:
     """Return a scatter plot of the difference of ranks against the disagreement, with marked failures.
 
-    frame: as returned by `agreed_frame` or `with_groups`; `texts` are further columns in the tooltip, with
+    frame: as returned by `failure_frame` or `with_groups`; `texts` are further columns in the tooltip, with
     titles. Dashed lines show the limits of failures.
     """
     import altair as alt
@@ -140,7 +140,7 @@ def agreed_chart(
     return alt.LayerChart(layer=layers).properties(height=400)
 
 
-def agreed_panels(
+def failure_panels(
     results: Sequence[Result], disagreement: Mapping[str, float] | None = None
 ) -> list[Panel]:
     """Return a panel per pairwise result with judged items, the best model first.
@@ -156,9 +156,9 @@ def agreed_panels(
         for name, result in best_first(of_data):
             if result.predictions is None:
                 missing.append(f"{name}: its predictions are missing")
-            elif len(frame := agreed_frame(result.predictions, disagreement)):
+            elif len(frame := failure_frame(result.predictions, disagreement)):
                 heading = f"{title}: errors of {name} by disagreement of people"
-                panels.append(Panel(heading, agreed_chart(frame), frame, _notes(frame)))
+                panels.append(Panel(heading, failure_chart(frame), frame, _notes(frame)))
     if not panels:
         reason = "; ".join(missing) or "no result of pairs of utterances has judged items"
         raise MissingFigureError(reason)

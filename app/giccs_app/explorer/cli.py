@@ -90,8 +90,8 @@ SETTINGS = {
     "--export-space",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write the explorer with these data to a new folder for a Hugging Face Space, with the report of "
-    "the data as one HTML file, and end. Annotators get pseudonyms.",
+    help="Write the explorer with these data and results to a new folder for a Hugging Face Space, with the "
+    "report of the data as one HTML file, and end. Annotators get pseudonyms.",
 )
 def explore(
     console: Console, data: str, port: int, no_browser: bool, export_space: Path | None,

@@ -1,4 +1,7 @@
-"""The explorer with its data as a folder for a Hugging Face Space, with the report of the data.
+"""Explorer and leaderboard with their data as a folder for a Hugging Face Space, with the report of the data.
+
+Spaces run Streamlit with the SDK docker; their SDK streamlit is deprecated
+(docs/hub/spaces-sdks-streamlit.md of github.com/huggingface/hub-docs).
 
 The folder is meant for the public, so that it contains no names, comments or times of annotators.
 """
@@ -17,6 +20,7 @@ from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.benchmark import write_benchmark
 from giccs.benchmark.files import known_terms
+from giccs.evaluation.interop.metadata import HUB_ID, hub_id_of_model
 from giccs.measures.results import Result
 from giccs_app.explorer.cli import SETTINGS
 from giccs_app.explorer.results import results_of
@@ -38,8 +42,8 @@ USER user
 ENV PATH=/home/user/.local/bin:$PATH
 WORKDIR /home/user/app
 COPY --chown=user . .
-RUN pip install --no-cache-dir --user --find-links wheels -r requirements.txt
-CMD ["streamlit", "run", "app.py"]
+RUN pip install --no-cache-dir --user -r requirements.txt
+CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0"]
 """
 APP = '''\
 """The score explorer of giccs with the data of this folder: streamlit run app.py"""
@@ -48,29 +52,32 @@ from giccs_app.explorer.streamlit_app import main
 
 main({arguments})
 '''
+REQUIREMENTS = """\
+--find-links wheels
+giccs[app]=={version}
+"""
 README = """\
 ---
-title: {front_matter_title}
-emoji: 💬
-colorFrom: blue
-colorTo: yellow
-sdk: docker
-app_port: {port}
-{license}pinned: false
+{front_matter}
 ---
 
 # {title}
 
-The score explorer of giccs {version}: dialogues, candidate utterances and their scores.
+The score explorer of giccs {version}: {content}.
 {simulated}
-- On this computer: `pip install -r requirements.txt`, then `streamlit run app.py`. If this version of giccs
-  is not on the package index, put its wheel into the folder `wheels`: `pip wheel --no-deps -w wheels FOLDER`.
-- As a Space: push this folder to a new Space of Hugging Face with the SDK Docker.
-- {page}.
+- On this computer: `pip install -r requirements.txt`, then `streamlit run app.py`, which shows
+  <http://127.0.0.1:{port}>. If this version of giccs is not on the package index, put its wheel into the
+  folder `wheels`: `pip wheel --no-deps -w wheels FOLDER`, with the folder of its source.
+- As a Space: `hf repos create OWNER/NAME --type space --space-sdk docker`, then
+  `hf upload OWNER/NAME . --type space` in this folder.
+{views}- {page}.
 
 Annotators have pseudonyms; comments and other personal columns of the judgments are left out.
 
 {terms}
+"""
+LEADERBOARD_VIEW = """\
+- The leaderboard with intervals, subsets and comparisons of models is the page *Models*: `/?page=models`.
 """
 SIMULATED = """
 **Simulated data**: the scores come from simulated annotators and must not be reported as results.
@@ -96,8 +103,10 @@ def write_space(
     with new_folder(folder) as space:
         (space / "data").mkdir()
         notes = [*_write_data(space / "data", study, found.results)]
+        if found.hidden:
+            notes.append(f"left out: {len(found.hidden)} results on other data")
         page = _write_page(space / "data", study.is_simulated)
-        _write_program(space, study, page)
+        _write_program(space, study, found.results, page)
     warning = known_terms(study.benchmark).warning()
     return [*notes, page, *([f"WARNING: {warning}"] if warning else [])]
 
@@ -136,20 +145,21 @@ def _write_page(data: Path, simulated: bool) -> str:
     )
 
 
-def _write_program(folder: Path, study: Study, page: str) -> None:
+def _write_program(folder: Path, study: Study, results: Sequence[Result], page: str) -> None:
     """Write what a Space runs, and its README."""
-    terms = known_terms(study.benchmark)
-    title = f"Explorer of {Path(study.benchmark.name).stem}"
-    license_line = f"license: {terms.license}\n" if terms.license else ""
+    kinds = "Explorer and leaderboard" if results else "Explorer"
+    title = f"{kinds} of {Path(study.benchmark.name.partition('@')[0]).stem}"
+    content = "dialogues, candidate utterances and their scores"
     readme = README.format(
         title=title,
-        front_matter_title=json.dumps(title, ensure_ascii=False),
+        front_matter=_front_matter(title, study, results),
         port=PORT,
-        license=license_line,
         version=version("giccs"),
+        content=f"{content}, and {len(results)} results of models" if results else content,
         simulated=SIMULATED if study.is_simulated else "",
+        views=LEADERBOARD_VIEW if results else "",
         page=page,
-        terms="\n".join(f"- {line}" for line in terms.lines()),
+        terms="\n".join(f"- {line}" for line in known_terms(study.benchmark).lines()),
     )
     data = folder / "data"
     files = {"judgments": data / "judgments.csv", "results": data / "results"}
@@ -157,19 +167,41 @@ def _write_program(folder: Path, study: Study, page: str) -> None:
     arguments += [f"--{name}=data/{file.name}" for name, file in files.items() if file.exists()]
     write_atomic(folder / "README.md", readme)
     write_atomic(folder / "Dockerfile", DOCKERFILE)
-    write_atomic(folder / "requirements.txt", f"giccs[app]=={version('giccs')}\n")
+    write_atomic(folder / "requirements.txt", REQUIREMENTS.format(version=version("giccs")))
     write_atomic(folder / "app.py", APP.format(arguments=json.dumps(arguments)))
     (folder / ".streamlit").mkdir()
     write_atomic(folder / ".streamlit" / "config.toml", _settings())
 
 
+def _front_matter(title: str, study: Study, results: Sequence[Result]) -> str:
+    """Return the metadata of the Space: with its data set and models, if they are on the hub."""
+    from huggingface_hub import SpaceCardData
+
+    hub_id = study.benchmark.name.partition("@")[0]
+    is_on_hub = HUB_ID.fullmatch(hub_id) and not Path(hub_id).exists()
+    models = sorted({model for result in results if (model := hub_id_of_model(result))})
+    metadata = SpaceCardData(
+        title=title,
+        emoji="💬",
+        colorFrom="blue",
+        colorTo="yellow",
+        sdk="docker",
+        app_port=PORT,
+        license=known_terms(study.benchmark).license or None,
+        datasets=[hub_id] if is_on_hub else None,
+        models=models or None,
+        tags=["leaderboard"] if results else None,
+        pinned=False,
+    )
+    return str(metadata.to_yaml())
+
+
 def _settings() -> str:
-    """Return the settings of Streamlit: those of giccs-explore, for all addresses of the container."""
-    settings = SETTINGS | {
-        "server.address": "0.0.0.0",  # noqa: S104 - the container is reached through the proxy of the Space
-        "server.port": PORT,
-        "server.headless": True,
-    }
+    """Return the settings of Streamlit: those of giccs-explore, without a browser.
+
+    Only the container listens on all addresses (`DOCKERFILE`), because the proxy of the Space is outside.
+    """
+    settings = SETTINGS | {"server.port": PORT, "server.headless": True}
     return "".join(f"{name} = {_toml(value)}\n" for name, value in settings.items())
 
 

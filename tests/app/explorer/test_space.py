@@ -1,20 +1,27 @@
 """giccs-explore --export-space: what the folder contains, and that it runs."""
 
 import shutil
+import socket
+import subprocess
+import sys
 import tomllib
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from huggingface_hub import metadata_load
 from streamlit.testing.v1 import AppTest
 
 from bws.files import read_judgments, write_judgments
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
+from giccs.measures.results import Store
 from giccs_app.explorer.cli import explore
 from giccs_app.explorer.study import load
 from giccs_app.report.reading import MAX_DIALOGUES, reading_section
+
+from .test_browser import opening, wait_for
 
 
 def export(*arguments):
@@ -62,10 +69,72 @@ def test_the_folder_contains_the_data_and_what_a_space_runs(space, results):
     settings = tomllib.loads((space / ".streamlit/config.toml").read_text())
     assert settings["server"]["port"] == 7860
     assert settings["browser"]["gatherUsageStats"] is False
-    front_matter = (space / "README.md").read_text().split("---")[1]
-    assert {"sdk: docker", "app_port: 7860", "license: cc-by-4.0"} <= set(front_matter.splitlines())
-    assert "Simulated data" in (space / "README.md").read_text()
+    front = front_matter(space)
+    assert (front["sdk"], front["app_port"], front["license"]) == ("docker", 7860, "cc-by-4.0")
+    assert front["title"] == "Explorer and leaderboard of giccs-sample"
+    assert front["tags"] == ["leaderboard"]
+    assert {"models", "datasets"}.isdisjoint(front)  # neither is on the hub
+    readme = (space / "README.md").read_text()
+    assert "Simulated data" in readme
+    assert "and 1 results of models" in readme
     assert "All dialogues" in (space / "data/report.html").read_text()
+
+
+def front_matter(space):
+    """The metadata of the Space as the hub reads them."""
+    return metadata_load(space / "README.md")
+
+
+def test_models_of_the_hub_are_metadata_of_the_space(tmp_path, results):
+    store = Store(tmp_path / "results")
+    (result,) = Store(results).results()
+    signature = {**result.signature, "revision": "0" * 40}
+    store.add(replace(result, model="encoder:acme/bert", signature=signature))
+    store.add(result)
+    assert export("--results", store.folder, "--export-space", tmp_path / "space").exit_code == 0
+    assert front_matter(tmp_path / "space")["models"] == ["acme/bert"]
+
+
+def test_without_results_there_is_no_leaderboard(tmp_path):
+    assert export("--export-space", tmp_path / "space").exit_code == 0
+    front = front_matter(tmp_path / "space")
+    assert front["title"] == "Explorer of giccs-sample"
+    assert "tags" not in front
+    assert "eaderboard" not in (tmp_path / "space/README.md").read_text()
+
+
+def test_results_on_other_data_are_left_out_and_counted(tmp_path, results):
+    store = Store(tmp_path / "results")
+    (result,) = Store(results).results()
+    store.add(replace(result, signature={**result.signature, "data": "0" * 64}))
+    store.add(result)
+    done = export("--results", store.folder, "--export-space", tmp_path / "space")
+    assert done.exit_code == 0, done.output
+    assert "1 results" in done.output
+    assert "left out: 1 results on other data" in done.output
+    assert len([*(tmp_path / "space/data/results").glob("*.json")]) == 1
+
+
+def test_the_leaderboard_is_shown_by_the_program_of_the_space(space, chromium, tmp_path):
+    """Start the folder as its README says, on another port, and open its leaderboard."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = tmp_path / "server.log"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    with log.open("w") as log_file:
+        server = subprocess.Popen(command, cwd=space, stdout=log_file, stderr=subprocess.STDOUT)
+    try:
+        address = f"http://127.0.0.1:{port}/"
+        wait_for(f"{address}_stcore/health", server, log)
+        with opening(chromium, address) as open_page:
+            page = open_page("?page=models")
+            page.get_by_role("radio", name="Leaderboard", checked=True).wait_for()
+            for row in ("baseline:chance", "noise ceiling"):  # of the chart
+                page.get_by_text(row, exact=True).first.wait_for()
+            assert page.get_by_text("Upload files").count() == 0
+    finally:
+        server.terminate()
+        server.wait(120)
 
 
 def test_it_runs_without_uploads(space, monkeypatch):

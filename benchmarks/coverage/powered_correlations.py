@@ -25,7 +25,7 @@ CANDIDATES = 5
 TRUTH = 50_000
 TRUTH_SEED = 1_000_000
 STUDIES = 1000
-SIZES = ((200, 40), (120, 60))
+SIZES = ((400, 40), (200, 40), (120, 60))
 """Numbers of all dialogues, and of those that people scored."""
 JUDGE_ERRORS = {"good": 0.7, "biased": 0.7, "noisy": 3.0, "useless": 1.0}
 METRICS = ("pearson", "spearman", "rank_spearman")

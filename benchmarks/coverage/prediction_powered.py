@@ -1,8 +1,8 @@
 """Coverage and width of prediction-powered and pooled scores, compared with people's judgments alone.
 
-30 items have normal utilities with a standard deviation of 1.5 logits. People judge one round of a design of
-fresh 4-tuples, each item in eight tuples; a model judges six rounds. People's judgments have logistic noise
-and individual tastes. A judge has utilities and noise of its own, drawn for every study.
+30 items have normal utilities. People judge one round of a design of fresh 4-tuples, each item in eight
+tuples; a model judges six rounds. People's judgments have logistic noise and individual tastes. A judge has
+utilities and noise of its own, drawn for every study; the equal one has people's utilities.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.coverage.cells import Cell, SimulatedStudy
+from benchmarks.coverage.cells import ALLOWED, Cell, SimulatedStudy
 from bws.design import fresh_rounds
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
@@ -28,7 +28,7 @@ __all__ = ["cells"]
 Floats = NDArray[np.float64]
 
 N_ITEMS, K, ROUNDS, ANNOTATORS = 30, 4, 6, 20
-UTILITY_SD, TASTES = 1.5, 0.5
+TASTES = 0.5
 N_DESIGNS = 10
 """Number of designs used in turn, because creating a design takes longer than scoring."""
 TRUTH_TUPLES = 200_000
@@ -37,11 +37,25 @@ DRAWS = 20
 
 
 @dataclass(frozen=True)
+class People:
+    """The utilities of a study, and the number of judgments per tuple."""
+
+    sd: float
+    """Standard deviation of the utilities, in logits."""
+    per_tuple: int
+
+    @property
+    def utilities(self) -> Floats:
+        """(N,)"""
+        return self.sd * _standard_utilities()
+
+
+@dataclass(frozen=True)
 class Judge:
     """A simulated language model."""
 
     utilities: Callable[[Floats, np.random.Generator], Floats]
-    """People's utilities -> those of the judge."""
+    """People's standardised utilities -> those of the judge."""
     noise: float = 1.0
     position_bias: float = 0.0
 
@@ -50,15 +64,14 @@ def _mixture(weight: float) -> Callable[[Floats, np.random.Generator], Floats]:
     """Return utilities with a correlation of `weight` with people's."""
 
     def utilities(people: Floats, rng: np.random.Generator) -> Floats:
-        error = UTILITY_SD * rng.standard_normal(len(people))
-        return weight * people + np.sqrt(1 - weight**2) * error
+        return weight * people + np.sqrt(1 - weight**2) * rng.standard_normal(len(people))
 
     return utilities
 
 
 def _preferring_long(people: Floats, rng: np.random.Generator) -> Floats:
     """Return utilities that are half the length of an item, which is correlated with its utility by 0.5."""
-    length = 0.5 * people + np.sqrt(0.75) * UTILITY_SD * rng.standard_normal(len(people))
+    length = 0.5 * people + np.sqrt(0.75) * rng.standard_normal(len(people))
     return 0.5 * people + length
 
 
@@ -67,70 +80,84 @@ JUDGES = {
     "biased": Judge(_preferring_long, position_bias=2.0),
     "noisy": Judge(_mixture(0.85), noise=5.0),
     "useless": Judge(_mixture(0.0)),
+    "equal": Judge(_mixture(1.0)),
 }
+ALL = tuple(JUDGES)
+STUDIES = (
+    (People(1.5, 1), ALL),
+    (People(1.5, 5), ALL),
+    (People(2.75, 1), ("good", "useless", "equal")),
+    (People(8, 1), ("equal",)),
+)
+"""People and the judges that are combined with them."""
+ALLOWED_OF_EQUAL = (0.93, 1.0)
+"""Pooled scores whose residual variance is 0: their intervals allow for one that is not."""
 STATEMENTS = {False: "bws-score --models", True: "bws-score --models --pool"}
 
 
 def cells() -> list[Cell]:
-    """Return a cell per number of judgments per tuple, judge and statement."""
+    """Return a cell per study, judge and statement."""
     return [
         Cell(
             STATEMENTS[pool],
             {
-                "judgments per tuple": per_tuple,
-                "reliability": _reliability(per_tuple),
-                "judge": name,
-                **correlations,
+                "SD": people.sd,
+                "judgments per tuple": people.per_tuple,
+                "reliability": _reliability(people),
+                "judge": judge,
+                **_correlations(people.sd, judge),
             },
-            partial(_study, pool, per_tuple, name),
+            partial(_study, pool, people, judge),
+            allowed=ALLOWED_OF_EQUAL if pool and judge == "equal" else ALLOWED,
         )
-        for per_tuple in (1, 5)
-        for name in JUDGES
-        for correlations in [_correlations(name)]
+        for people, judges in STUDIES
+        for judge in judges
         for pool in STATEMENTS
     ]
 
 
-def _study(pool: bool, per_tuple: int, judge: str, seed: int) -> SimulatedStudy:
-    people, models = _judgments(per_tuple, judge, seed)
-    scores = prediction_powered_scores(people, models, pool=pool)
+def _study(pool: bool, people: People, judge: str, seed: int) -> SimulatedStudy:
+    judgments = _people(people, seed)
+    scores = prediction_powered_scores(judgments, _models(people.sd, judge, seed), pool=pool)
     assert scores.low is not None
     assert scores.high is not None
-    truth = _true_scores()[_numbers(people.tuples)]
+    truth = _true_scores(people.sd)[_numbers(judgments.tuples)]
     has_interval = ~np.isnan(scores.low)
     covered = (scores.low <= truth) & (truth <= scores.high)
     return SimulatedStudy(
         int(covered[has_interval].sum()),
         int(has_interval.sum()),
-        width=mean_width(scores) / mean_width(_people_alone(per_tuple, seed)),
+        width=mean_width(scores) / mean_width(_people_alone(people, seed)),
     )
 
 
-def _judgments(per_tuple: int, judge: str, seed: int) -> tuple[Judgments, Judgments]:
-    """Simulate the judgments of people and of a model."""
+def _models(sd: float, judge: str, seed: int) -> Judgments:
     tuples, settings = _design(seed % N_DESIGNS), JUDGES[judge]
-    utility = settings.utilities(_utilities(), np.random.default_rng([seed, 1]))
     models = simulate(
-        tuples, utility[_numbers(tuples)], 1,
+        tuples, _judge_utilities(sd, judge, seed)[_numbers(tuples)], 1,
         noise=settings.noise, position_bias=settings.position_bias, seed=seed + 1_000_000,
     )  # fmt: skip
-    named = replace(models, annotators=np.array(["model:judge"], dtype=object))
-    return _people(per_tuple, seed), named
+    return replace(models, annotators=np.array(["model:judge"], dtype=object))
+
+
+def _judge_utilities(sd: float, judge: str, seed: int) -> Floats:
+    rng = np.random.default_rng([seed, 1])
+    return sd * JUDGES[judge].utilities(_standard_utilities(), rng)
 
 
 @lru_cache
-def _people(per_tuple: int, seed: int) -> Judgments:
+def _people(people: People, seed: int) -> Judgments:
     tuples = _design(seed % N_DESIGNS)
     judgments = simulate(
-        tuples, _utilities()[_numbers(tuples)], ANNOTATORS,
-        noise=1.0, disagreement=TASTES, per_tuple=per_tuple, seed=seed,
+        tuples, people.utilities[_numbers(tuples)], ANNOTATORS,
+        noise=1.0, disagreement=TASTES, per_tuple=people.per_tuple, seed=seed,
     )  # fmt: skip
     return judgments.select(tuples.columns["round"][judgments.tuple_of] == "1")
 
 
 @lru_cache
-def _people_alone(per_tuple: int, seed: int) -> Scores:
-    return score(_people(per_tuple, seed), interval="model")
+def _people_alone(people: People, seed: int) -> Scores:
+    return score(_people(people, seed), interval="model")
 
 
 @lru_cache
@@ -143,50 +170,43 @@ def _numbers(tuples: Tuples) -> NDArray[np.int64]:
 
 
 @lru_cache
-def _utilities() -> Floats:
-    values: Floats = UTILITY_SD * np.random.default_rng(7).standard_normal(N_ITEMS)
+def _standard_utilities() -> Floats:
+    values: Floats = np.random.default_rng(7).standard_normal(N_ITEMS)
     return values
 
 
 @lru_cache
-def _true_scores() -> Floats:
+def _true_scores(sd: float) -> Floats:
     """Return (N,) expected values of random judgments by random annotators."""
-    members, values = _random_values(TRUTH_TUPLES)
+    rng = np.random.default_rng(8)
+    members = rng.random((TRUTH_TUPLES, N_ITEMS)).argpartition(K, axis=1)[:, :K]
+    utility = sd * _standard_utilities()[members] + TASTES * rng.standard_normal(members.shape)
+    own = np.arange(members.size).reshape(members.shape)
+    values = expected_values(utility.ravel(), own, best_worst_logit)
     sums = np.bincount(members.ravel(), values.ravel(), N_ITEMS)
     scores: Floats = sums / np.bincount(members.ravel(), minlength=N_ITEMS)
     return scores
 
 
 @lru_cache
-def _random_values(n_tuples: int) -> tuple[NDArray[np.int64], Floats]:
-    """Return (T, K) random tuples, and the expected values of their items for a random annotator each."""
-    rng = np.random.default_rng(8)
-    members = rng.random((n_tuples, N_ITEMS)).argpartition(K, axis=1)[:, :K]
-    utility = _utilities()[members] + TASTES * rng.standard_normal(members.shape)
-    own = np.arange(members.size).reshape(members.shape)
-    return members, expected_values(utility.ravel(), own, best_worst_logit)
-
-
-@lru_cache
-def _correlations(judge: str) -> dict[str, str]:
+def _correlations(sd: float, judge: str) -> dict[str, str]:
     """Return the mean correlations of a judge's scores with the true scores, and within items.
 
     Within items: of an item's value in one person's judgment and its expected value under the judge's
     utilities, as deviations from the item's means.
     """
     people = simulate(
-        _design(0), _utilities()[_numbers(_design(0))], ANNOTATORS,
+        _design(0), sd * _standard_utilities()[_numbers(_design(0))], ANNOTATORS,
         noise=1.0, disagreement=TASTES, seed=1,
     ).canonical  # fmt: skip
     number = np.array([int(item[1:]) for item in people.items])
     actual = _deviations(people.values, people.judged_items)
     of_scores, within = [], []
     for seed in range(DRAWS):
-        utility = JUDGES[judge].utilities(_utilities(), np.random.default_rng([seed, 1]))
-        utility = utility / JUDGES[judge].noise
+        utility = _judge_utilities(sd, judge, seed) / JUDGES[judge].noise
         one_group = np.zeros(N_ITEMS, dtype=np.int64)
         judged = expected_counting(utility, one_group, K, best_worst_logit)
-        of_scores.append(np.corrcoef(judged, _true_scores())[0, 1])
+        of_scores.append(np.corrcoef(judged, _true_scores(sd))[0, 1])
         expected = expected_values(utility[number], people.members, best_worst_logit)
         predicted = _deviations(expected[people.tuple_of], people.judged_items)
         within.append(np.corrcoef(actual, predicted)[0, 1])
@@ -194,13 +214,13 @@ def _correlations(judge: str) -> dict[str, str]:
 
 
 @lru_cache
-def _reliability(per_tuple: int) -> str:
+def _reliability(people: People) -> str:
     """Return the mean squared correlation of people's scores with the true scores."""
     squares = []
     for seed in range(DRAWS):
-        people = _people(per_tuple, seed)
-        truth = _true_scores()[_numbers(people.tuples)]
-        squares.append(np.corrcoef(score(people).score, truth)[0, 1] ** 2)
+        judgments = _people(people, seed)
+        truth = _true_scores(people.sd)[_numbers(judgments.tuples)]
+        squares.append(np.corrcoef(score(judgments).score, truth)[0, 1] ** 2)
     return f"{np.mean(squares):.2f}"
 
 

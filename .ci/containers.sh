@@ -1,6 +1,6 @@
 #!/bin/bash
-# Lint and build both images, start containers/compose.yaml as docs/operations/service.md says, with a certificate of
-# its own, and use it: bash .ci/containers.sh. Needs Docker with compose, and the ports 80 and 443.
+# Build both images, start containers/compose.yaml as docs/operations/service.md says, with a certificate of its own,
+# publish a HIT and submit it: bash .ci/containers.sh. Needs Docker with compose, and the ports 80 and 443; not as root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ -e containers/.env ]; then
@@ -8,10 +8,6 @@ if [ -e containers/.env ]; then
     exit 1
 fi
 
-for image in service evaluation; do
-    docker run --rm --interactive hadolint/hadolint:v2.12.0-alpine hadolint --failure-threshold warning - \
-        < "containers/$image/Dockerfile"
-done
 docker build --file containers/evaluation/Dockerfile --tag giccs-evaluation .
 docker run --rm --read-only --tmpfs /tmp --user "$(id -u):$(id -g)" --network none \
     giccs-evaluation eval baseline:char-ngram --data giccs-sample -o /tmp/results
@@ -35,8 +31,31 @@ ask() {
 ask https://work.example.org/healthz
 test "$(ask --output /dev/null --write-out '%{http_code}' http://work.example.org/)" = 308
 db=postgresql+psycopg://giccs@database/giccs
-docker compose exec -T service mturk-hits invite --workers 1 --db "$db" --site-url https://work.example.org
-docker compose exec -T database pg_dump --username=giccs --format=custom giccs > "$certificates/giccs.dump"
-test -s "$certificates/giccs.dump"
-docker compose stop service
+docker compose exec -T service mturk-hits invite --workers 1 --db "$db" --site-url https://work.example.org \
+    > "$certificates/links.csv"
+
+# A HIT, from the first tuple of the sample to its judgment, by a requester and a worker outside of the network
+lab=$(sed 's/lab = "\(.*\)"/\1/' private/keys.toml)
+outside() {
+    docker run --rm --interactive --network host --user "$(id -u):$(id -g)" --workdir /study \
+        --add-host work.example.org:127.0.0.1 --add-host questions.example.org:127.0.0.1 \
+        --volume "$certificates:/study" --volume "$PWD/../giccs/data:/data:ro" \
+        --env SSL_CERT_FILE=/study/fullchain.pem --env AWS_CA_BUNDLE=/study/fullchain.pem \
+        --env AWS_ACCESS_KEY_ID=lab --env AWS_SECRET_ACCESS_KEY="$lab" giccs-service "$@"
+}
+head -n 2 ../giccs/data/tuples.csv > "$certificates/tuples.csv"
+outside publish tuples.csv --dialogues /data/dialogues.jsonl --endpoint https://work.example.org --yes
+outside simulate --truth /data/dialogues.jsonl --workers 1 --links links.csv --endpoint https://work.example.org
+outside collect -o judgments.csv
+test "$(wc -l < "$certificates/judgments.csv")" = 2
+
+# The commands of the page for backup and update
+docker compose exec -T database pg_dump --username=giccs --format=custom giccs > private/giccs.dump
+docker compose down --volumes
+docker compose up --detach --wait database
+docker compose exec -T database pg_restore --username=giccs --single-transaction --no-owner --dbname=giccs \
+    < private/giccs.dump
 docker compose run --rm service migrate --db "$db"
+docker compose up --detach --wait
+outside collect -o restored.csv
+diff "$certificates/judgments.csv" "$certificates/restored.csv"

@@ -1,13 +1,17 @@
 """Images, compose file and nginx of containers/ agree with each other, with the code and with the page.
 
-`docker compose config` and hadolint run where they are installed; CI builds the images and starts them.
+hadolint and the published schema of compose files check them, and `docker compose config` where it is installed; CI
+builds the images, starts them and submits a HIT.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +32,10 @@ FOREIGN_VARIABLES = {
     "POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "NGINX_ENVSUBST_OUTPUT_DIR",
 }  # fmt: skip
 SECRET = re.compile(r"(?i)(password|secret|token|key)\w*\s*[:=]\s*[^\s{\[/]")
+
+HADOLINT = shutil.which(
+    "hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+)
 
 every_dockerfile = pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.parent.name)
 every_service = pytest.mark.parametrize("name", SERVICES)
@@ -169,7 +177,8 @@ def test_only_nginx_is_published_and_the_database_has_no_network_but_its_own():
     assert "data" not in SERVICES["nginx"]["networks"]
 
 
-def test_each_service_starts_after_a_healthy_one():
+def test_each_service_starts_after_a_healthy_one_and_docker_waits_for_all():
+    assert "healthcheck" in SERVICES["nginx"]
     assert SERVICES["service"]["depends_on"] == {"database": {"condition": "service_healthy"}}
     assert SERVICES["nginx"]["depends_on"] == {"service": {"condition": "service_healthy"}}
     assert SERVICES["database"]["healthcheck"]["test"][:2] == ["CMD", "pg_isready"]
@@ -326,13 +335,29 @@ def test_compose_accepts_its_file(settings):
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@every_dockerfile
-@pytest.mark.skipif(not shutil.which("hadolint"), reason="hadolint is not installed")
-def test_hadolint_has_no_warnings(path):
+@pytest.mark.skipif(not find_spec("check_jsonschema"), reason="check-jsonschema is not installed")
+@pytest.mark.parametrize(("key", "accepted"), [("restart", True), ("restrat", False)])
+def test_the_published_schema_accepts_the_compose_file(key, accepted, tmp_path):
+    text = (FOLDER / "compose.yaml").read_text("utf-8")
+    (tmp_path / "compose.yaml").write_text(text.replace("restart:", f"{key}:"), "utf-8")
+    command = ["check_jsonschema", "--builtin-schema", "vendor.compose-spec", "compose.yaml"]
     result = subprocess.run(
-        ["hadolint", "--failure-threshold", "warning", path],
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
-    assert result.returncode == 0, result.stdout
+    assert (result.returncode == 0) == accepted, result.stdout
+    assert accepted or "'restrat' was unexpected" in result.stdout
+
+
+def hadolint(text):
+    return subprocess.run(
+        [HADOLINT, "--no-color", "-"], input=text, capture_output=True, text=True, timeout=300
+    )
+
+
+@every_dockerfile
+@pytest.mark.skipif(not HADOLINT, reason="hadolint is not installed")
+def test_hadolint_accepts_the_images_and_finds_unpinned_ones(path):
+    text = path.read_text("utf-8")
+    result = hadolint(text)
+    assert (result.returncode, result.stdout) == (0, "")
+    assert "DL3006" in hadolint(text.replace("FROM python:3.13-slim-trixie\n", "FROM python\n")).stdout

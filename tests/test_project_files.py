@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -18,30 +20,28 @@ RECIPES = ("giccs-paper", "c-sts-paper", "l-csts-paper", "evalrank-paper")
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
-# Citation File Format 1.2.0, schema.json: required keys, and the keys used here with their types
-CFF_KEYS = {
-    "cff-version": str, "message": str, "title": str, "type": str, "authors": list, "version": str,
-    "license": str, "keywords": list, "references": list, "date-released": object,
-}  # fmt: skip
-REFERENCE_KEYS = {"type": str, "title": str, "authors": list, "year": int, "url": str}
+SCHEMAS = {
+    "citation-file-format": [ROOT / "CITATION.cff"],
+    "github-issue-config": [path for path in FORMS if path.name == "config.yml"],
+    "github-issue-forms": [path for path in FORMS if path.name != "config.yml"],
+    "github-workflows": WORKFLOWS,
+}
+"""Schema in check-jsonschema -> files."""
 
 
-def has_types(values, types):
-    return values.keys() <= types.keys() and all(
-        isinstance(values[key], types[key]) for key in values
-    )
-
-
-def test_the_citation_has_the_keys_of_its_format():
-    assert CITATION["cff-version"] == "1.2.0"
-    assert {"message", "title", "authors"} <= CITATION.keys()
-    assert has_types({**CITATION, "version": str(CITATION["version"])}, CFF_KEYS)
-    for reference in CITATION["references"]:
-        assert {"type", "title", "authors"} <= reference.keys()
-        assert has_types(reference, REFERENCE_KEYS)
-        assert all(
-            author.keys() == {"family-names", "given-names"} for author in reference["authors"]
+@pytest.mark.skipif(
+    not importlib.util.find_spec("check_jsonschema"), reason="check-jsonschema is not installed"
+)
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_the_published_schemas_accept_the_files(schema, tmp_path):
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("no-such-key: 1\n")
+    command = ["-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    for paths, is_valid in ((SCHEMAS[schema], True), ([wrong], False)):
+        result = subprocess.run(
+            [sys.executable, *command, *paths], capture_output=True, text=True, timeout=300
         )
+        assert (result.returncode == 0) == is_valid, result.stdout
 
 
 def test_citation_archive_and_package_agree():

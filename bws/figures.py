@@ -63,17 +63,21 @@ class MissingChartError(ValueError):
 
 
 def score_chart(scores: Scores, judgments: Judgments) -> alt.TopLevelMixin:
-    """Return the scores in descending order, with their intervals if there are any.
+    """Return the scores in descending order, with the intervals and ranks that there are.
 
     Items without score are left out. Of thousands of items, some hundreds are drawn, with a band that
     contains the intervals of all (`bws.study_charts.ranked_rows`).
     """
-    from bws.study_charts import ranked_chart, ranked_rows
+    from bws.scoring.rank_sets import rank_texts
+    from bws.study_charts import MAX_NAMED_ITEMS, ranked_chart, ranked_rows
 
     names = [
         f"{group}: {item}" if any(scores.groups) else item
         for group, item in zip(scores.groups, scores.items, strict=True)
     ]
+    ranks = rank_texts(scores)
+    if ranks:
+        names = [f"{name} ({text})" for name, text in zip(names, ranks, strict=True)]
     rows, bands = ranked_rows(names, scores.score, scores.low, scores.high)
     if not rows:
         raise MissingChartError("no item has a score")
@@ -84,6 +88,8 @@ def score_chart(scores: Scores, judgments: Judgments) -> alt.TopLevelMixin:
     if len(rows) < n_scored:
         remark = f"Drawn: {len(rows)} items at equal distances of rank"
         remark += "; grey band: the intervals of all" if bands else ""
+    if ranks and len(rows) <= MAX_NAMED_ITEMS:
+        remark = "In parentheses: the ranks in the group that simultaneous intervals permit"
     return finished(ranked_chart(rows, bands), title, judgments, remark)
 
 

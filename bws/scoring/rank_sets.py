@@ -23,7 +23,7 @@ from bws.records import Judgments, Scores
 from bws.scoring.choice import connected_labels
 from bws.scoring.methods import Floats, Interval
 
-__all__ = ["add_rank_sets", "rank_sets"]
+__all__ = ["add_rank_sets", "notes_on_ranks", "rank_sets", "rank_texts"]
 
 
 def rank_sets(
@@ -52,6 +52,16 @@ def rank_sets(
     return rank_low, rank_high
 
 
+def rank_texts(scores: Scores) -> list[str] | None:
+    """Return the ranks of each item as text, such as 2–5; a dash if undefined, None if not requested."""
+    if scores.rank_low is None or scores.rank_high is None:
+        return None
+    return [
+        "–" if np.isnan(low) else f"{low:.0f}" if low == high else f"{low:.0f}–{high:.0f}"
+        for low, high in zip(scores.rank_low, scores.rank_high, strict=True)
+    ]
+
+
 def _members(set_of: NDArray[np.integer]) -> Iterator[NDArray[np.int64]]:
     """Yield the items of each set."""
     order = np.argsort(set_of, kind="stable")
@@ -75,19 +85,19 @@ def add_rank_sets(scores: Scores, judgments: Judgments, bounds: Interval) -> Sco
         scores,
         rank_low=rank_low,
         rank_high=rank_high,
-        notes=[*scores.notes, *_notes(rank_low, group_of, set_of)],
+        notes=[*scores.notes, *notes_on_ranks(rank_low, group_of, set_of)],
         signature={**scores.signature, "ranks": True},
     )
 
 
-def _notes(
+def notes_on_ranks(
     rank_low: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
 ) -> Iterator[str]:
+    """Yield an explanation of the ranks, and notes on items without ranks and on unconnected groups."""
     within = "their group" if (group_of != group_of[:1]).any() else "all items"
     yield (
-        f"rank_low, rank_high: ranks of the items within {within}, 1 for the highest score, from intervals "
-        "that hold for all items of a group at once with 95 % (Bonferroni); items whose intervals overlap "
-        "may have either order"
+        f"ranks within {within}, 1 for the highest score: those that intervals permit which hold for all "
+        "items of a group at once with 95 % (Bonferroni); items whose intervals overlap may have either order"
     )
     if n_unknown := np.count_nonzero(np.isnan(rank_low)):
         yield (

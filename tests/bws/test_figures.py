@@ -65,6 +65,19 @@ def test_scores_are_in_descending_order_with_their_intervals():
     assert specification["title"]["subtitle"][0].startswith("Simulated judgments: 400 of 80 tuples")
 
 
+def test_the_names_of_items_have_their_ranks():
+    judgments = simulated(40)
+    scores = bws.score(judgments, interval="model", ranks=True)
+    scores.rank_low[0] = scores.rank_high[0] = np.nan
+    scores.rank_low[1] = scores.rank_high[1] = 7
+    specification, rows = layers(score_chart(scores, judgments))
+    names = {row["item"] for row in rows}
+    assert {f"{scores.items[0]} (–)", f"{scores.items[1]} (7)"} <= names
+    low, high = int(scores.rank_low[2]), int(scores.rank_high[2])
+    assert f"{scores.items[2]} ({low}–{high})" in names
+    assert specification["title"]["subtitle"][1].startswith("In parentheses: the ranks")
+
+
 def test_many_items_are_shown_by_rank():
     judgments = simulated(MAX_NAMED_ITEMS + 4)
     specification, _ = layers(score_chart(bws.score(judgments), judgments))

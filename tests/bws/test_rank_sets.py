@@ -243,9 +243,7 @@ def test_command(tmp_path):
     assert [(row["rank_low"], row["rank_high"]) for row in document["scores"]] == as_pairs(
         scores.rank_low, scores.rank_high
     )
-    assert document["notes"][-1].startswith(
-        "rank_low, rank_high: ranks of the items within all items"
-    )
+    assert document["notes"][-1].startswith("ranks within all items, 1 for the highest score")
     table = CliRunner().invoke(
         score_command, [str(path), "--bootstrap", "20", "--ranks", "-o", str(tmp_path / "s.csv")]
     )

@@ -21,6 +21,7 @@ from bws.problems import InputError, Problem
 from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score
+from bws.scoring.rank_sets import rank_texts
 from bws.simulation import is_simulated
 from giccs.benchmark import SAMPLE, SAMPLES, Benchmark, read_benchmark, sample_file
 from giccs.benchmark.items import Turn
@@ -65,7 +66,7 @@ class Study:
     items: pl.DataFrame
     """One row per item, in the order of the benchmark: item_id, dialogue_id, source, domain, n_turns,
     last_turn, utterance_id, utterance, score; with judgments also low, high (95 % intervals as in bws-score),
-    appearances, best, worst and disagreement, null for items without judgments."""
+    rank_set (such as 2–5), appearances, best, worst and disagreement, null for items without judgments."""
     judgments: Judgments | None = None
     """Judgments of people, with pseudonymous annotators."""
     model_judgments: tuple[Judgments, ...] = ()
@@ -136,8 +137,8 @@ def load(
     skipped and reported in `Study.problems`.
 
     >>> study = load()
-    >>> study.items.columns[-6:], study.is_simulated
-    (['low', 'high', 'appearances', 'best', 'worst', 'disagreement'], True)
+    >>> study.items.columns[-7:], study.is_simulated
+    (['low', 'high', 'rank_set', 'appearances', 'best', 'worst', 'disagreement'], True)
     """
     benchmark, task_data = _read_data(data)
     problems: list[Problem] = []
@@ -208,7 +209,7 @@ def _task_data(data: str) -> TaskData | None:
 def _scores(judgments: Judgments) -> Scores:
     """Return the scores in [0, 1]: counting with intervals, or the choice model for an adaptive study."""
     if not judgments.is_adaptive:
-        return score(judgments, scale="unit", interval="model")
+        return score(judgments, scale="unit", interval="model", ranks=True)
     scores = score(judgments, "best-worst-logit", scale="counting")
     return replace(scores, score=(scores.score + 1) / 2)
 
@@ -312,13 +313,14 @@ def _notes(items: pl.DataFrame) -> Iterator[str]:
 def _with_scores(study: Study, scores: Scores, disagreement: NDArray[np.float64]) -> pl.DataFrame:
     """Return the items with the columns computed from the judgments.
 
-    Adds low, high, appearances, best, worst, disagreement, and counted, the counting score
+    Adds low, high, rank_set, appearances, best, worst, disagreement, and counted, the counting score
     (1 + (best - worst) / appearances) / 2, NaN for items without judgments.
     """
     undefined = np.full(len(scores), np.nan)
     values_by_name = {
         "low": undefined if scores.low is None else scores.low,
         "high": undefined if scores.high is None else scores.high,
+        "rank_set": np.array(rank_texts(scores) or ["–"] * len(scores)),
         "appearances": scores.appearances,
         "best": scores.best,
         "worst": scores.worst,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bws.clusters import few_clusters_note, too_few_clusters_note
+from bws.scoring.rank_sets import notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
 from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
@@ -20,6 +21,7 @@ MISSING = correlations(
     np.array([math.nan, 1, 2]), np.arange(3.0), np.arange(3), resamples=0
 )["spearman"].reason  # fmt: skip
 TOO_SHORT = richness("a b a c").reasons["mtld"]
+RANKS = notes_on_ranks(np.array([1, math.nan, 1, 1]), np.zeros(4, int), np.array([0, -1, 1, 1]))
 UNANSWERED = _remark({"answers": dict.fromkeys(OUTCOMES, 2), "gold_ties": 3})
 ENGLISH = (
     "interval",
@@ -46,7 +48,7 @@ ENGLISH = (
         *(too_few_clusters_note(2, unit) for unit in UNITS),
         *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
         UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
-        UNDEFINED, CONSTANT, FEW, MISSING,
+        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS,
         f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
     ],
 )  # fmt: skip

@@ -71,9 +71,12 @@ def test_an_item_that_nobody_judged_has_nulls(benchmark, tmp_path):
 def test_intervals_are_those_of_bws_score():
     study = load()
     assert study.judgments is not None
-    scores = score(study.judgments, scale="unit", interval="model")
+    scores = score(study.judgments, scale="unit", interval="model", ranks=True)
     np.testing.assert_allclose(study.items["low"], scores.low[study.index_in_judgments])
     np.testing.assert_allclose(study.items["high"], scores.high[study.index_in_judgments])
+    ends = zip(scores.rank_low, scores.rank_high, strict=True)
+    texts = ["–".join(f"{end:.0f}" for end in dict.fromkeys(pair)) for pair in ends]
+    assert study.items["rank_set"].to_list() == [texts[n] for n in study.index_in_judgments]
 
 
 def test_judgments_of_one_tuple_leave_the_rest_to_be_seen(benchmark, tmp_path):

@@ -16,6 +16,7 @@ __all__ = ["LABEL_WIDTH", "MAX_LABEL_LINES", "candidates_chart"]
 TITLES = {
     "score": "similarity to the target utterance",
     "interval": "95 % interval",
+    "rank_set": "ranks (95 %)",
     "candidate": "candidate",
     "best": "best",
     "worst": "worst",
@@ -43,9 +44,9 @@ def candidates_chart(
 
     The labels are the letters and complete texts of the candidates, or only their letters if a text is long.
 
-    candidates: letter, utterance, score; with judgments also low, high, best, worst and appearances. A
-    candidate with a null interval has only a dot. `score`, `low` and `high` are in [0, 1]. format_score:
-    formats the limits of intervals in the tooltip.
+    candidates: letter, utterance, score; with judgments also low, high, rank_set, best, worst and
+    appearances. A candidate with a null interval has only a dot. `score`, `low` and `high` are in [0, 1].
+    format_score: formats the limits of intervals in the tooltip.
     """
     labels_by_name = {**TITLES, **(titles or {})}
     has_judgments = "low" in candidates.columns
@@ -144,14 +145,14 @@ def _with_tooltip_texts(
     intervals = [
         "–" if None in limits else " – ".join(map(format_score, limits)) for limits in all_limits
     ]
-    counts = pl.col("best", "worst", "appearances").cast(pl.String).fill_null("–")
+    counts = pl.col("rank_set", "best", "worst", "appearances").cast(pl.String).fill_null("–")
     return candidates.with_columns(counts, pl.Series("interval", intervals, pl.String))
 
 
 def _tooltip(has_judgments: bool, titles: Mapping[str, str]) -> list[alt.Tooltip]:
     fields = {"utterance": "candidate", "score": "score"}
     if has_judgments:
-        fields |= {name: name for name in ("interval", "best", "worst", "appearances")}
+        fields |= {name: name for name in ("interval", "rank_set", "best", "worst", "appearances")}
     return [
         alt.Tooltip(field, title=titles[title], format=".2f" if field == "score" else alt.Undefined)
         for field, title in fields.items()

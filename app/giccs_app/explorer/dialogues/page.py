@@ -268,13 +268,14 @@ def _show_candidates(candidates: pl.DataFrame, dialogue: str) -> None:
 
 BY_ITEM, BY_JUDGMENT = {"item": "item_id"}, {"tuple": "tuple", "annotator": "annotator"}
 """Parameters of the link -> columns by which a candidate or a judgment is selected."""
-CHART_FIELDS = ("interval", "candidate", "best", "worst", "appearances")
+CHART_FIELDS = ("interval", "rank_set", "candidate", "best", "worst", "appearances")
 COLUMNS = (
     "letter",
     "utterance",
     "score",
     "low",
     "high",
+    "rank_set",
     "best",
     "worst",
     "appearances",

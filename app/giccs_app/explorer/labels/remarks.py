@@ -35,6 +35,8 @@ WORDS: Mapping[str, str] = {
     "forwards": "vorwärts",
     "backwards": "rückwärts",
     "forwards and backwards": "vorwärts und rückwärts",
+    "their group": "in der Gruppe",
+    "all items": "unter allen Items",
 }
 """Texts of the groups of a pattern that have a translation."""
 UNIT = rf"(?P<unit>{'|'.join(UNITS)})"
@@ -50,6 +52,23 @@ PHRASES: Mapping[str, str] = {
     ),
     r"(?P<n>\d+) items have no interval: fewer than (?P<m>\d+) clusters per item": (
         "{n} Items haben kein Intervall: weniger als {m} Cluster pro Item"
+    ),
+    r"ranks within (?P<unit>their group|all items), 1 for the highest score: those that intervals permit "
+    r"which hold for all items of a group at once with 95 % \(Bonferroni\); items whose intervals overlap "
+    r"may have either order": (
+        "Ränge {unit}, 1 für den höchsten Wert: diejenigen, die Intervalle zulassen, die mit 95 % für alle "
+        "Items einer Gruppe zugleich gelten (Bonferroni); Items mit überlappenden Intervallen können in "
+        "beiden Reihenfolgen stehen"
+    ),
+    r"(?P<n>\d+) items have no ranks, for lack of a standard error above 0; they may have any rank, which "
+    r"widens the ranks of the others of their group": (
+        "{n} Items haben keine Ränge, weil ihnen ein Standardfehler über 0 fehlt; sie können jeden Rang "
+        "haben, was die Ränge der übrigen Items ihrer Gruppe erweitert"
+    ),
+    r"the items of (?P<n>\d+) groups are not all connected by judgments; those that are not may have any "
+    r"order": (
+        "Die Items von {n} Gruppen sind nicht alle durch Urteile verbunden; unverbundene können in jeder "
+        "Reihenfolge stehen"
     ),
     rf"undefined without some of the {UNIT}: no interval": (
         "kein Intervall: ohne einige der {unit} nicht definiert"

@@ -17,6 +17,7 @@ CANDIDATES = pl.DataFrame(
 JUDGED = CANDIDATES.with_columns(
     low=pl.Series([0.6, 0.4, None]),
     high=pl.Series([0.9, 0.6, None]),
+    rank_set=pl.Series(["1–2", "1–3", None]),
     best=3,
     worst=1,
     appearances=8,
@@ -46,6 +47,7 @@ def test_intervals_are_drawn_where_there_are_some():
     assert (rule["encoding"]["x"]["field"], rule["encoding"]["x2"]["field"]) == ("low", "high")
     assert rule["transform"] == [{"filter": "isValid(datum.low) && isValid(datum.high)"}]
     assert [row["interval"] for row in rows] == ["0.60 – 0.90", "0.40 – 0.60", "–"]
+    assert [row["rank_set"] for row in rows] == ["1–2", "1–3", "–"]
 
 
 def test_texts_are_wrapped_and_short_ones_stand_in_the_middle():

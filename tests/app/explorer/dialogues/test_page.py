@@ -41,7 +41,7 @@ def test_candidates_and_judgments_are_shown(opened, text_table):
     (judgments,) = (table.value for table in app.dataframe)
     _, *candidates = text_table(app)
     assert [row[0] for row in candidates] == ["D", "E", "A", "B", "C"]
-    best, worst, appearances = ([int(row[n]) for row in candidates] for n in (5, 6, 7))
+    best, worst, appearances = ([int(row[n]) for row in candidates] for n in (6, 7, 8))
     assert appearances == [30] * 5
     assert sum(best) == sum(worst) == len(judgments) == 50
     assert len(app.get("vega_lite_chart")) == 1

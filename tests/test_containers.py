@@ -1,7 +1,7 @@
 """Images, compose file and nginx of containers/ agree with each other, with the code and with the page.
 
-hadolint and the published schema of compose files check them, and `docker compose config` where it is installed; CI
-builds the images, starts them and submits a HIT.
+Also hadolint and the published schema of compose files check them, and `docker compose config` if it is
+installed. CI builds the images, starts them and submits a HIT.
 """
 
 import json
@@ -360,4 +360,6 @@ def test_hadolint_accepts_the_images_and_finds_unpinned_ones(path):
     text = path.read_text("utf-8")
     result = hadolint(text)
     assert (result.returncode, result.stdout) == (0, "")
-    assert "DL3006" in hadolint(text.replace("FROM python:3.13-slim-trixie\n", "FROM python\n")).stdout
+    assert (
+        "DL3006" in hadolint(text.replace("FROM python:3.13-slim-trixie\n", "FROM python\n")).stdout
+    )

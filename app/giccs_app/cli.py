@@ -24,7 +24,7 @@ STAGES = {
         "next": ("bws.cli:next_round", "Choose the tuples of the next round of an adaptive study"),
         "stop": ("bws.cli:stop", "Decide whether an adaptive study can end"),
         "annotate": ("mturk.cli:main", "Serve, publish, monitor, collect and review a study"),
-        "judge": ("giccs.cli.judging:judge", "Let a language model judge tuples"),
+        "judge": ("giccs_app.judging.cli:judge", "Let a language model judge tuples"),
         "simulate": ("bws.cli:simulate", "Simulate judgments of tuples"),
         "score": ("bws.cli:score", "Compute scores of items from judgments"),
         "reliability": ("bws.cli:reliability", "Split-half reliability of the scores"),

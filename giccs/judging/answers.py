@@ -23,7 +23,7 @@ __all__ = ["INVALID_OUTCOMES", "AnswerPair", "Choice", "choice_of", "likeliest_p
 
 INVALID_OUTCOMES = {
     **{outcome: text for outcome, text in OUTCOMES.items() if outcome != "answered"},
-    "same": "name the same utterance as best and as worst",
+    "same": "name the same item as best and as worst",
     "tied": "have equal or undefined likelihoods",
 }
 """Outcome of invalid answers -> its description."""

@@ -164,7 +164,7 @@ class Judge:
                 for template in (prompt.best, prompt.worst)
             )
             return best, worst
-        instruction = instruction_for(self.answer, prompt.language)
+        instruction = instruction_for(self.answer, prompt.language, prompt.instructions)
         texts = (
             f"{instruction}\n\n{template.render(turns, utterances).rstrip()}"
             for template in (prompt.best, prompt.worst)

@@ -9,29 +9,48 @@ language (optional) and both questions::
 
 The built-in wordings with number 1 consist of the sentences that people read on the annotation page; those
 with number 2 are a paraphrase, for measuring the sensitivity to the prompt. Released templates never change.
+
+The prompt for plain items consists of the texts of the study's page only, so it can be in any language.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from bws.problems import InputError, Problem
 from giccs.benchmark.items import Dialogue
 from giccs.benchmark.languages import base_language, required_language
-from giccs.prompts import Template, stated_language, template_problems, template_text
+from giccs.prompts import LETTERS, Template, stated_language, template_problems, template_text
+from giccs.tasks.answer_parsing import INSTRUCTIONS
 
-__all__ = ["QUESTIONS", "TUPLE_PROMPTS", "TuplePrompt", "default_prompt", "open_tuple_prompt"]
+__all__ = [
+    "QUESTIONS",
+    "TUPLE_PROMPTS",
+    "AnsweredTuple",
+    "TuplePrompt",
+    "default_prompt",
+    "item_prompt",
+    "open_tuple_prompt",
+]
 
 TUPLE_PROMPTS = {"bws-de-1": "de", "bws-de-2": "de", "bws-en-1": "en", "bws-en-2": "en"}
 """The built-in wordings with their languages; the first of each language is its default."""
 QUESTIONS = ("best", "worst")
 HEADER_LINE = re.compile(r"# *(language|best|worst): *(.*?) *\n")
 QUESTION_FIELD = "{question}"
+ITEM_INSTRUCTIONS = {
+    "letter": {"de": "Antworten Sie nur mit dem Buchstaben.", "en": "Answer with the letter only."},
+    "sentence": {
+        "de": "Antworten Sie nur mit dem Wortlaut der gewählten Option.",
+        "en": "Answer with the exact text of the chosen option only.",
+    },
+}
+"""As `giccs.tasks.answer_parsing.INSTRUCTIONS`, for options that are not utterances."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +61,8 @@ class TuplePrompt:
     """Value of the column ``prompt``: a built-in name, or that of the file without its folder and ending."""
     best: Template
     worst: Template
+    instructions: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: INSTRUCTIONS)
+    """Instructions for generated answers, see `giccs.tasks.answer_parsing.instruction_for`."""
 
     @property
     def language(self) -> str | None:
@@ -81,6 +102,76 @@ def open_tuple_prompt(name: str | os.PathLike[str]) -> TuplePrompt:
     short_name = name if name in TUPLE_PROMPTS else Path(name).stem
     best, worst = (Template(name, texts[key], language) for key in QUESTIONS)
     return TuplePrompt(short_name, best, worst)
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredTuple:
+    """The example of a page, with its answers."""
+
+    options: Sequence[str]
+    best: int
+    worst: int
+    """Index of the best and of the worst option."""
+    explanation: str
+
+    def lines(self, best_question: str, worst_question: str, answer: str) -> list[str]:
+        """Return the lines of a prompt; answer: ``letter`` or ``sentence``."""
+        answers = LETTERS if answer == "letter" else self.options
+        return [
+            *(f"{letter}. {text}" for letter, text in zip(LETTERS, self.options, strict=False)),
+            f"{best_question} {answers[self.best]}",
+            f"{worst_question} {answers[self.worst]}",
+            self.explanation,
+        ]
+
+
+def item_prompt(
+    name: str,
+    language: str,
+    paragraphs: Sequence[str],
+    headings: tuple[str, str],
+    questions: tuple[str, str],
+    example: AnsweredTuple,
+    answer: str = "letter",
+) -> TuplePrompt:
+    """Return the prompt for plain items: instructions, an example, the items, and a question.
+
+    paragraphs: the instructions. headings: of the example and of the items. questions: for the best and for
+    the worst item.
+
+    >>> example = AnsweredTuple(["joy", "{war}"], 0, 1, "Joy is good.")
+    >>> prompt = item_prompt("hits", "en", ["Choose."], ("Example", "Question"), ("Best?", "Worst?"), example)
+    >>> print(prompt.worst.render([], ["chair", "grief"]))
+    Choose.
+    <BLANKLINE>
+    Example
+    A. joy
+    B. {war}
+    Best? A
+    Worst? B
+    Joy is good.
+    <BLANKLINE>
+    Question
+    A. chair
+    B. grief
+    Worst?
+    """
+    example_heading, item_heading = headings
+    lines = [*paragraphs, "", example_heading, *example.lines(*questions, answer), "", item_heading]
+    best, worst = (
+        Template(
+            name,
+            "\n".join([*map(_literal, lines), "{letter}. {option}", _literal(question)]),
+            language,
+        )
+        for question in questions
+    )
+    return TuplePrompt(name, best, worst, ITEM_INSTRUCTIONS)
+
+
+def _literal(text: str) -> str:
+    """Return text as a line of a template, without fields."""
+    return text.strip().replace("{", "{{").replace("}", "}}")
 
 
 def _question_problems(

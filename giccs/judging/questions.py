@@ -1,4 +1,4 @@
-"""Questions about tuples: the dialogue, the utterances, and the orders in which they are shown."""
+"""Questions about tuples: the dialogue, if any, the items, and the orders in which they are shown."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ from bws.problems import InputError, Problem
 from bws.records import Tuples
 from bws.textio import display_name, json_lines_text
 from giccs.benchmark.assemble import is_dialogues_file, read_dialogues
-from giccs.benchmark.dialogue_tuples import DialogueTuple, dialogue_tuples, dialogues_of_items
+from giccs.benchmark.dialogue_tuples import dialogue_tuples, dialogues_of_items
 from giccs.benchmark.files import read_benchmark
 from giccs.benchmark.items import Dialogue, Turn
-from giccs.prompts import LETTERS
 
-__all__ = ["TupleQuestion", "digest_of", "read_judged_dialogues", "tuple_questions"]
+__all__ = [
+    "TupleQuestion",
+    "digest_of",
+    "make_question",
+    "read_judged_dialogues",
+    "tuple_questions",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class TupleQuestion:
-    """A tuple of utterances with their dialogue. Positions are those of the tuple's items."""
+    """A tuple of utterances with their dialogue, or of plain items. Positions are those of the items."""
 
     tuple_id: str
     item_ids: tuple[str, ...]
     turns: tuple[Turn, ...]
+    """Turns of the dialogue; empty for plain items."""
     utterances: tuple[str, ...]
     """Texts of the items, without surrounding white space."""
     first_order: tuple[int, ...]
@@ -65,23 +71,32 @@ def tuple_questions(
     dialogues.
     """
     joined, problems = dialogue_tuples(tuples, dialogues)
-    if tuples.k > len(LETTERS):
-        problems.append(f"tuples of {tuples.k} items; expected at most {len(LETTERS)}")
     if problems:
         raise InputError(Problem(display_name(name), None, message) for message in problems)
-    return [_question(part, seed) for part in joined]
+    return [
+        make_question(
+            part.tuple_id,
+            part.dialogue.turns,
+            {item.utterance_id: item.text for item in part.items},
+            seed,
+        )
+        for part in joined
+    ]
 
 
-def _question(part: DialogueTuple, seed: int) -> TupleQuestion:
-    item_ids = tuple(item.utterance_id for item in part.items)
+def make_question(
+    tuple_id: str, turns: tuple[Turn, ...], texts: Mapping[str, str], seed: int
+) -> TupleQuestion:
+    """Return the question about a tuple; texts: item id -> text, in the order of the tuple."""
+    item_ids = tuple(texts)
     by_id = sorted(range(len(item_ids)), key=item_ids.__getitem__)
-    id_digest = hashlib.blake2b(part.tuple_id.encode("utf-8"), digest_size=8).digest()
+    id_digest = hashlib.blake2b(tuple_id.encode("utf-8"), digest_size=8).digest()
     order = np.random.default_rng([seed, int.from_bytes(id_digest)]).permutation(len(by_id))
     return TupleQuestion(
-        part.tuple_id,
+        tuple_id,
         item_ids,
-        part.dialogue.turns,
-        tuple(item.text.strip() for item in part.items),
+        turns,
+        tuple(text.strip() for text in texts.values()),
         tuple(by_id[index] for index in order),
     )
 

@@ -25,9 +25,9 @@ from giccs.judging.questions import (
     tuple_questions,
 )
 from giccs.progress import Progress, silent
-from giccs.prompts import language_warnings
+from giccs.prompts import LETTERS, language_warnings
 
-__all__ = ["JudgedTuples", "JudgingStudy", "open_study"]
+__all__ = ["JudgedTuples", "JudgingStudy", "check_design", "first_tuples", "open_study"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +182,7 @@ def open_study(
     tuple. file: the tuples file in messages. Raises InputError with every problem of the input.
     """
     name = os.fspath(data)
-    if orders is not None and not 1 <= orders <= tuples.k:
-        message = (
-            f"tuples of {tuples.k} items; expected --orders from 1 to {tuples.k}, not {orders}"
-        )
-        raise InputError(Problem(display_name(file), None, message))
+    check_design(tuples, orders, file)
     dialogues = read_judged_dialogues(data)
     prompts = (
         [open_tuple_prompt(template) for template in dict.fromkeys(templates)]
@@ -202,12 +198,26 @@ def open_study(
         for prompt in prompts
         for warning in language_warnings(prompt.best, dialogues, name, language)
     ]
-    used = _first(tuples, limit)
+    used = first_tuples(tuples, limit)
     questions = tuple_questions(used, dialogues, seed, file)
     study = JudgingStudy(used, questions, prompts, judge, orders or tuples.k, seed)
     return study, warnings
 
 
-def _first(tuples: Tuples, n: int | None) -> Tuples:
+def check_design(tuples: Tuples, orders: int | None, file: str | os.PathLike[str]) -> None:
+    """Raise InputError for tuples with more items than letters, and for more orders than items."""
+    problems = []
+    if tuples.k > len(LETTERS):
+        problems.append(f"tuples of {tuples.k} items; expected at most {len(LETTERS)}")
+    if orders is not None and not 1 <= orders <= tuples.k:
+        problems.append(
+            f"tuples of {tuples.k} items; expected --orders from 1 to {tuples.k}, not {orders}"
+        )
+    if problems:
+        raise InputError(Problem(display_name(file), None, message) for message in problems)
+
+
+def first_tuples(tuples: Tuples, n: int | None) -> Tuples:
+    """Return the first n tuples; by default all."""
     columns = {name: column[:n] for name, column in tuples.columns.items()}
     return replace(tuples, ids=tuples.ids[:n], members=tuples.members[:n], columns=columns)

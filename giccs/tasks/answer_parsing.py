@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from giccs.benchmark.languages import base_language
 from giccs.models.abilities import Response
@@ -78,14 +78,18 @@ REFUSAL = re.compile(
 )
 
 
-def instruction_for(answer: str, language: str | None) -> str:
+def instruction_for(
+    answer: str,
+    language: str | None,
+    instructions: Mapping[str, Mapping[str, str]] = INSTRUCTIONS,
+) -> str:
     """Return the instruction for answers by ``letter`` or ``sentence``; English for other languages.
 
     >>> instruction_for("letter", "de-AT")
     'Antworten Sie nur mit dem Buchstaben der gewählten Äußerung.'
     """
-    instructions = INSTRUCTIONS[answer]
-    return instructions.get(base_language(language or "en"), instructions["en"])
+    by_language = instructions[answer]
+    return by_language.get(base_language(language or "en"), by_language["en"])
 
 
 def without_reasoning(text: str) -> str:

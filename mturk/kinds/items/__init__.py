@@ -67,7 +67,8 @@ class Items(Tuples):
             return super().content(part, texts)
         if any(content.image for content in part.contents):
             message = (
-                f"tuple {part.tuple_id!r} has images, which cannot be exported; expected texts"
+                f"tuple {part.tuple_id!r} has images, which only the worker page can show; "
+                "expected texts"
             )
             raise InputError(Problem("items", None, message))
         return PartContent(tuple("\n".join(content.texts) for content in part.contents))

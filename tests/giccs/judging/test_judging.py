@@ -16,12 +16,12 @@ import giccs
 from bws.files import read_judgments, read_tuples
 from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues
-from giccs.cli.judging import judge
 from giccs.judging.answers import INVALID_OUTCOMES, AnswerPair, choice_of, likeliest_pair
 from giccs.judging.prompts import TUPLE_PROMPTS, open_tuple_prompt
 from giccs.judging.questions import tuple_questions
 from giccs.models.abilities import LikelihoodModel, OptionScore, Response, Scored
 from giccs.prompts import LETTERS
+from giccs_app.judging.cli import judge
 
 from ..hostile import Hostile, send
 
@@ -531,7 +531,7 @@ def test_invalid_answers_of_a_chat_model_are_counted_and_never_guessed(cases, qu
     ]  # fmt: skip
     text = chat(cases, tmp_path).stdout
     assert "4 of 6 answers are invalid: 1 are refusals, 1 were cut at the limit" in text
-    assert "1 name the same utterance as best and as worst" in text
+    assert "1 name the same item as best and as worst" in text
 
 
 def test_no_request_is_paid_for_twice(cases, tmp_path):

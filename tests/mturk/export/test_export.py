@@ -350,7 +350,7 @@ def test_plain_items_and_pairs(tmp_path):
     )
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 2
-    assert "has images, which cannot be exported; expected texts" in done.output
+    assert "has images, which only the worker page can show; expected texts" in done.output
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -30,6 +30,7 @@ MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in
               "base_url": "Models on a server"},
     example="""
     bws-judge tuples.csv --model package:smollm2 --data dialogues.jsonl -o model.csv
+    bws-judge tuples.csv --model package:smollm2 --items items.csv --config hits.toml -o model.csv
     bws-judge tuples.csv --model chat:gpt-4o-mini --data dialogues.jsonl --price 0.15 0.60 --budget 5 -o m.csv
     bws-judge tuples.csv --model causal:./llm --data d.jsonl --template bws-de-1 --template bws-de-2 -o m.csv
     """,
@@ -47,8 +48,17 @@ MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace existing judgments and their answers.")
 @click.option(
-    "--data", required=True, metavar="DIALOGUES",
+    "--data", metavar="DIALOGUES",
     help=f"The dialogues with their candidates as JSONL, or a benchmark. {DATA_HELP}",
+)  # fmt: skip
+@click.option(
+    "--items", metavar="FILE",
+    help="Instead of dialogues: the table of the items' texts.  [default with --config: the items are their "
+    "own texts]",
+)  # fmt: skip
+@click.option(
+    "--config", metavar="FILE",
+    help="Settings of a study of plain items (TOML), as for mturk-hits publish, with the texts of its page.",
 )  # fmt: skip
 @language_option
 @click.option(
@@ -71,7 +81,7 @@ MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in
 @click_option(TaskOptions, "choose_by")
 @click_option(
     TaskOptions, "answer", default="letter", show_default=True,
-    help="Answer to a question: the letter of the utterance, or its text.",
+    help="Answer to a question: the letter of the item, or its text.",
 )  # fmt: skip
 @click_options(TaskOptions, "max_tokens", "chat_template")
 @click_options(ModelOptions, *MODEL_OPTIONS)
@@ -81,7 +91,9 @@ def judge(
     model_name: str,
     output: str,
     force: bool,
-    data: str,
+    data: str | None,
+    items: str | None,
+    config: str | None,
     language: str | None,
     templates: tuple[str, ...],
     orders: int | None,
@@ -94,10 +106,12 @@ def judge(
     answer: str,
     **opening: Any,
 ) -> None:
-    """Let a language model judge tuples: which utterance is most, which is least similar to the last one?
+    """Let a language model judge tuples: which item is the best, and which is the worst?
 
-    TUPLES is a file of bws-make-tuples. The model reads the dialogue and the instructions of the annotation
-    page, and answers both questions for each tuple in several orders of its items: by the likelihoods of the
+    TUPLES is a file of bws-make-tuples. With --data, the model reads the dialogue and the instructions of the
+    annotation page: which utterance is most, which is least similar to the last one? With --config, it reads
+    the instructions, the example and the questions of a study of plain items (words, sentences, sentence
+    pairs). It answers both questions for each tuple in several orders of its items: by the likelihoods of the
     letters, or by a generated answer. Answers that are refused, cut, ambiguous, or the same for both
     questions are invalid; they are counted and have no row.
 
@@ -111,11 +125,13 @@ def judge(
     set_offline_mode(opening["offline"])
     if output == "-":
         raise click.UsageError("-o must name a file; the answers are stored beside it")
+    _check_inputs(data, items, config, templates)
     from bws.files import read_tuples, write_judgments
     from giccs.journal import open_journal
     from giccs.judging.answers import AnswerPair
     from giccs.judging.judge import open_judge
     from giccs.judging.study import open_study
+    from giccs_app.judging.plain_items import open_item_study
 
     start = time.perf_counter()
     design = read_tuples(tuples)
@@ -128,11 +144,17 @@ def judge(
         chat_template=chat_template,
         max_tokens=max_tokens,
     )
-    study, warnings = open_study(
-        design, data, chosen_judge, templates=templates, language=language, orders=orders, seed=seed,
-        limit=limit, file=tuples,
-    )  # fmt: skip
-    console.warn(warnings)
+    if data is not None:
+        study, warnings = open_study(
+            design, data, chosen_judge, templates=templates, language=language, orders=orders, seed=seed,
+            limit=limit, file=tuples,
+        )  # fmt: skip
+        console.warn(warnings)
+    elif config is not None:
+        study = open_item_study(
+            design, items, config, chosen_judge, language=language, orders=orders, seed=seed, limit=limit,
+            file=tuples,
+        )  # fmt: skip
     signature = chosen_judge.signature()
     journal = open_journal(output, signature, AnswerPair.parse, AnswerPair.document, force=force)
     if journal.answers and signature.get("revision", "") is None:
@@ -140,7 +162,7 @@ def judge(
         raise InputError(Problem(str(journal.path), None, message))
     n_kept = study.n_answered(journal)
     console.note(_plan(study, n_kept))
-    with unknown_token_warning(console, model_name, data):
+    with unknown_token_warning(console, model_name, data or items or tuples):
         judged = study.run(journal, console.progress)
     n_asked = len(study.presentations) - n_kept
     judgments = judged.judgments()
@@ -162,6 +184,22 @@ def judge(
         "signature": {**study.signature(), "giccs": version("giccs")},
     }
     console.answer(_text(document, judged), document)
+
+
+def _check_inputs(
+    data: str | None, items: str | None, config: str | None, templates: tuple[str, ...]
+) -> None:
+    """Raise UsageError unless the options are those of dialogues, or those of plain items."""
+    if data is None and config is None:
+        raise click.UsageError(
+            "missing --data, the dialogues; or --config, the settings of a study of plain items"
+        )
+    if data is not None and (config or items):
+        raise click.UsageError("--data is for dialogues, --items and --config for plain items")
+    if config is not None and templates:
+        raise click.UsageError(
+            "--template is for dialogues; the prompt of plain items has the texts that --config names"
+        )
 
 
 def _plan(study: JudgingStudy, n_kept: int) -> str:

@@ -1,0 +1,1 @@
+"""Judgments of language models: of dialogues, and of the plain items of a study of mturk."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.records import CanonicalJudgments, Judgments
+from bws.scoring import score
 from bws.scoring.clustering import Clusters, cluster_judgments, default_cluster
 from bws.scoring.methods import METHODS, Floats
 from bws.scoring.pooling import MIN_POOLED_ITEMS, shrink
@@ -34,9 +35,11 @@ from bws.scoring.prediction_powered import (
     items_in,
     predicted_values,
 )
+from bws.simulation import simulate_model, truth_of_items, without_group_means
+from bws.split_half import correlate
 from bws.tables import Cell, Column, ResultTable
 
-__all__ = ["ModelSavings", "pilot_savings", "planned_savings"]
+__all__ = ["ModelSavings", "pilot_savings", "planned_savings", "simulated_savings"]
 
 MIN_PREDICTED_SHARE = 1e-12
 """Variance of predicted values, relative to that of people's values, below which it is a rounding error."""
@@ -56,6 +59,8 @@ class ModelSavings(Tabular):
     """V/τ²; NaN if unknown."""
     reason: str = ""
     """Reason for unknown values."""
+    reliability: float = math.nan
+    """Reliability of the scores of people's judgments, if it is assumed or simulated; otherwise NaN."""
 
     def powered(self, share: float) -> float:
         """Return the judgments for prediction-powered scores, if people judge a share of all tuples."""
@@ -77,6 +82,7 @@ class ModelSavings(Tabular):
             "judgments": self.judgments,
             "explained": self.explained,
             "error_ratio": self.error_ratio,
+            "reliability": self.reliability,
             "needed": rows,
             "notes": list(self.notes()),
         }
@@ -95,6 +101,8 @@ class ModelSavings(Tabular):
             f"the model explains {self.explained:.1%} of the error variance of people's scores; their error "
             f"variance is {self.error_ratio:.2f} of the variance of their true scores around the model's"
         )
+        if not math.isnan(self.reliability):
+            yield f"reliability of the scores of {self.judgments} judgments: {self.reliability:.2f}"
         if not self.error_ratio < 1:
             yield (
                 "no number for pooled scores: the true scores differ from the model's by less than the errors"
@@ -144,7 +152,23 @@ def planned_savings(
         if not 0 <= value < 1:
             raise ValueError(f"{name}_correlation is {value}; expected a number from 0 to below 1")
     ratio = (1 - reliability) / (reliability * (1 - score_correlation**2))
-    return ModelSavings(judgments, within_correlation**2, ratio)
+    return ModelSavings(judgments, within_correlation**2, ratio, reliability=reliability)
+
+
+def simulated_savings(
+    people: Judgments, truth: Floats, score_correlation: float, *, seed: int = 0
+) -> ModelSavings:
+    """Return the savings in simulated judgments, with a simulated model that judges the same tuples.
+
+    truth: (N,) the true score of every item. score_correlation: of the model's scores with them, see
+    `bws.simulation.simulate_model`. The reliability is the squared correlation of people's scores with the
+    true ones within groups. Raises ValueError as `bws.simulation.correlated_scores`; unknown as
+    `pilot_savings`.
+    """
+    model = simulate_model(people.tuples, truth, score_correlation, seed=seed)
+    scores = truth_of_items(score(people), people.tuples)
+    reliability = correlate(scores, without_group_means(people.tuples, truth)) ** 2
+    return replace(pilot_savings(people, model), reliability=reliability)
 
 
 @frames_like_source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,11 +14,20 @@ from bws.file_kinds import remark
 from bws.files import as_tuples, read_scores
 from bws.files.schema import json_objects
 from bws.frames import Source, frames_like_source
+from bws.model_annotators import model_annotator
 from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Scores, Tuples, normal_id
 from bws.textio import display_name
 
-__all__ = ["Model", "is_simulated", "read_truth", "simulate"]
+__all__ = [
+    "Model",
+    "correlated_scores",
+    "is_simulated",
+    "read_truth",
+    "simulate",
+    "simulate_model",
+    "without_group_means",
+]
 
 Model = Literal["gumbel", "thurstone"]
 MAX_LISTED_NAMES = 5
@@ -26,6 +36,8 @@ TASTES = 1
 """Stream of the random numbers for annotators' individual preferences."""
 TURNS = 2
 """Stream of the random numbers for the order in which annotators take turns."""
+MODEL_SCORES = 3
+"""Stream of the random numbers for the scores of a simulated language model."""
 SIMULATED = re.compile(r"simulated-\d+|ASIMULATED\d+")
 
 
@@ -119,6 +131,56 @@ def simulate(
         columns={name: column[tuple_of] for name, column in tuples.columns.items()},
         source=f"simulated ({model}, noise {noise}, seed {seed})",
     )
+
+
+def simulate_model(
+    tuples: Tuples, truth: Floats, correlation: float, *, seed: int = 0
+) -> Judgments:
+    """Return one judgment of each tuple by a language model whose scores correlate with the true ones.
+
+    truth: (N,) the true score of every item. The model chooses by its own `correlated_scores`, without noise.
+    Raises ValueError as `correlated_scores`.
+    """
+    scores = correlated_scores(tuples, truth, correlation, seed)
+    judgments = simulate(tuples, scores, 1, noise=0.0, seed=seed)
+    name = model_annotator("simulated", "")
+    return replace(judgments, annotators=np.array([name], dtype=object))
+
+
+def correlated_scores(tuples: Tuples, truth: Floats, correlation: float, seed: int) -> Floats:
+    """Return (N,) random scores with a correlation with the true ones, without means of groups.
+
+    Both are relative to the mean of the item's group, since tuples compare the items of a group only. The
+    correlation over all items is exact. Raises ValueError for a correlation that is not from 0 to below 1,
+    for equal true scores within all groups, and for a single group of two items.
+
+    >>> from bws.design import make_tuples
+    >>> tuples, truth = make_tuples(list("abcdefgh"), 4), np.arange(8.0)
+    >>> round(float(np.corrcoef(correlated_scores(tuples, truth, 0.8, seed=0), truth)[0, 1]), 6)
+    0.8
+    """
+    if not 0 <= correlation < 1:
+        raise ValueError(
+            f"the correlation of the model is {correlation}; expected a number from 0 to below 1"
+        )
+    random = np.random.Generator(np.random.PCG64([seed, MODEL_SCORES]))
+    signal = without_group_means(tuples, truth)
+    noise = without_group_means(tuples, _normal(random, truth.shape))
+    if np.allclose(signal, 0):
+        raise ValueError(
+            "the true scores of the items of a group are equal; expected different ones"
+        )
+    if len(truth) - len(tuples.groups) < 2:
+        raise ValueError(f"{len(truth)} items; expected at least three")
+    noise -= signal * (noise @ signal) / (signal @ signal)
+    ratio = np.sqrt((1 - correlation**2) * (signal @ signal) / (noise @ noise))
+    return correlation * signal + ratio * noise
+
+
+def without_group_means(tuples: Tuples, values: Floats) -> Floats:
+    """Return (N,) values of the items without the mean of the items of their group."""
+    sums = np.bincount(tuples.group_of_item, values)
+    return values - (sums / np.bincount(tuples.group_of_item))[tuples.group_of_item]
 
 
 def _annotators(n_tuples: int, annotators: int, per_tuple: int, seed: int) -> NDArray[np.int32]:

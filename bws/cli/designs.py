@@ -203,6 +203,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o judgments.csv
     bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o judgments.csv
     bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o judgments.csv
+    bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o judgments.csv
     """,
 )
 @click.argument("tuples", metavar="TUPLES")
@@ -259,22 +260,54 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     default=0.0,
     metavar="P",
 )
+@option(
+    "--model-correlation",
+    "Correlation of a language model's scores with the true ones: print how many of the judgments people "
+    "would still have to make with this model. Requires five annotators.",
+    type=Number(0, 1, max_open=True),
+    metavar="R",
+)
 @seed_option
 @output_option
-def simulate(console: Console, tuples: str, truth: str, output: str, **options: Any) -> None:
-    """Simulate judgments of tuples by annotators of known accuracy."""
+def simulate(
+    console: Console,
+    tuples: str,
+    truth: str,
+    output: str,
+    model_correlation: float | None,
+    seed: int,
+    **options: Any,
+) -> None:
+    """Simulate judgments of tuples by annotators of known accuracy.
+
+    With --model-correlation, a table shows the number of judgments by people that prediction-powered and
+    pooled scores (bws-score --models) need for the width of the intervals of the simulated judgments alone,
+    by the share of tuples that people judge. The model is simulated as well: it judges all tuples.
+    """
     from bws.files import read_tuples, write_judgments
+    from bws.model_savings import simulated_savings
     from bws.simulation import read_truth
     from bws.simulation import simulate as simulated
 
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
     with arguments():
-        judgments = simulated(design, true_scores, **options)
+        judgments = simulated(design, true_scores, seed=seed, **options)
+        savings = (
+            None
+            if model_correlation is None
+            else simulated_savings(judgments, true_scores, model_correlation, seed=seed)
+        )
     if output != "-" or not console.as_json:
         write_judgments(judgments, output)
     summary = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"
+    console.note(summary)
     if console.as_json:
         settings = {name: value for name, value in options.items() if value is not None}
-        console.answer("", {"judgments": len(judgments), "tuples": len(design), **settings})
-    console.note(summary)
+        document = {"judgments": len(judgments), "tuples": len(design), **settings, "seed": seed}
+        if savings:
+            document |= {"model_correlation": model_correlation, "savings": savings.document()}
+        console.answer("", document)
+    elif savings:
+        text = rendered([savings.result_table()], TableStyle("table"), titles=False)
+        click.echo(text.rstrip("\n"), err=output == "-")

@@ -1,13 +1,20 @@
-"""People's judgments saved by a model: planned, and from a pilot study."""
+"""People's judgments saved by a model: planned, simulated, and from a pilot study."""
+
+import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from bws.model_savings import SHARES, pilot_savings, planned_savings
+import bws
+from bws.cli import simulate as simulate_command
+from bws.design import make_tuples
+from bws.model_savings import SHARES, pilot_savings, planned_savings, simulated_savings
 from bws.scoring import score
 from bws.scoring.prediction_powered import mean_width, prediction_powered_scores
+from bws.simulation import correlated_scores, simulate, simulate_model
 
-from .model_judgments import study
+from .model_judgments import design, study
 
 
 def test_plan_is_that_of_the_variances():
@@ -77,3 +84,103 @@ def test_pilot_without_intervals_has_a_reason():
 def test_few_items_have_a_reason():
     found = pilot_savings(*study(model_noise=0.6, items=9, annotators=6))
     assert found.reason.startswith("fewer than 10 items with intervals")
+
+
+# simulated
+
+
+@pytest.mark.parametrize("groups", [1, 5])
+@pytest.mark.parametrize("correlation", [0.0, 0.8, 0.99])
+def test_simulated_scores_have_the_correlation_within_groups(groups, correlation):
+    tuples, truth = design(groups)
+    truth = truth + 10 * tuples.group_of_item  # Differences between groups are without effect.
+    scores = correlated_scores(tuples, truth, correlation, seed=1)
+    within = truth - [truth[tuples.group_of_item == g].mean() for g in tuples.group_of_item]
+    assert np.corrcoef(scores, within)[0, 1] == pytest.approx(correlation, abs=1e-12)
+    assert np.bincount(tuples.group_of_item, scores) == pytest.approx(0, abs=1e-9)
+    assert not np.allclose(scores, correlated_scores(tuples, truth, correlation, seed=2))
+
+
+@pytest.mark.parametrize(
+    ("items", "truth", "correlation", "problem"),
+    [
+        ("abcd", [0, 1, 2, 3], 1.0, "the correlation of the model is 1.0; expected a number from"),
+        ("abcd", [1, 1, 1, 1], 0.5, "the true scores of the items of a group are equal"),
+        ("ab", [0, 1], 0.5, "2 items; expected at least three"),
+    ],
+)
+def test_impossible_models_are_refused(items, truth, correlation, problem):
+    tuples = make_tuples(list(items), 2, count=1)
+    with pytest.raises(ValueError, match=problem):
+        simulate_model(tuples, np.array(truth, dtype=float), correlation)
+
+
+def test_simulated_savings_are_those_of_the_formula():
+    """The formula has the reliability and the correlation; the simulation estimates the error ratio."""
+    tuples, truth = design(items=80)
+    found = [
+        simulated_savings(simulate(tuples, truth, 6, noise=0.4, seed=s), truth, 0.7, seed=s)
+        for s in range(8)
+    ]
+    planned = [
+        planned_savings(480, reliability=each.reliability, score_correlation=0.7).error_ratio
+        for each in found
+    ]
+    assert np.mean([each.error_ratio for each in found]) == pytest.approx(np.mean(planned), rel=0.1)
+
+
+def test_simulated_savings_are_those_of_the_intervals():
+    """People judge half of the tuples: the squared width relative to theirs alone is that of the plan."""
+    expected, actual = [], []
+    for seed in range(6):
+        tuples = make_tuples([f"{n:02}" for n in range(60)], 4, factor=4, seed=seed)
+        truth = np.linspace(-1, 1, 60)[tuples.items.astype(int)]
+        people = simulate(tuples, truth, 8, noise=0.4, seed=seed)
+        half = people.select(people.tuple_of % 2 == 0)
+        plan = simulated_savings(half, truth, 0.9, seed=seed)
+        model = simulate_model(tuples, truth, 0.9, seed=seed)
+        powered = prediction_powered_scores(half, model)
+        alone = score(half, interval="model")
+        expected.append(plan.powered(0.5) / plan.judgments)
+        actual.append((mean_width(powered) / mean_width(alone)) ** 2)
+    assert np.mean(expected) < 0.9
+    assert np.mean(actual) == pytest.approx(np.mean(expected), abs=0.04)
+
+
+def planned(tmp_path, *arguments):
+    items = [f"i{n:02}" for n in range(20)]
+    bws.write_tuples(make_tuples(items, 4), tmp_path / "tuples.csv")
+    rows = [f"{item},{n / 10 - 1}" for n, item in enumerate(items)]
+    (tmp_path / "truth.csv").write_text("\n".join(["item,score", *rows]), "utf-8")
+    files = [tmp_path / "tuples.csv", "--truth", tmp_path / "truth.csv"]
+    done = CliRunner().invoke(simulate_command, [*map(str, [*files, *arguments])])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_the_command_plans_without_changing_the_judgments(tmp_path):
+    settings = ("--annotators", 6, "--noise", 0.4, "--seed", 3)
+    alone = planned(tmp_path, *settings)
+    with_model = planned(tmp_path, *settings, "--model-correlation", 0.8)
+    assert with_model.stdout == alone.stdout
+    assert "saving" in with_model.stderr
+    assert "saving" not in alone.stderr
+    output = tmp_path / "judgments.csv"
+    written = planned(tmp_path, *settings, "--model-correlation", 0.8, "-o", output)
+    assert output.read_text("utf-8") == alone.stdout
+    row = next(line for line in written.stdout.splitlines() if line.split()[:1] == ["100"])
+    assert row.split()[2:5] == ["240", "0", "%"]
+    document = json.loads(
+        planned(tmp_path, *settings, "--model-correlation", 0.8, "-o", output, "--json").stdout
+    )
+    tuples = bws.read_tuples(tmp_path / "tuples.csv")
+    truth = np.array([int(item[1:]) / 10 - 1 for item in tuples.items])
+    people = simulate(tuples, truth, 6, noise=0.4, seed=3)
+    expected = simulated_savings(people, truth, 0.8, seed=3).document()
+    assert document["savings"] == expected
+    assert document["model_correlation"] == 0.8
+
+
+def test_the_command_says_why_savings_are_unknown(tmp_path):
+    done = planned(tmp_path, "--annotators", 3, "--model-correlation", 0.8)
+    assert "savings unknown: 3 annotators: no interval" in done.stderr

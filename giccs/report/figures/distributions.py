@@ -98,15 +98,7 @@ def distribution_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt
             alt.Tooltip("n:Q", title=labels["n"]),
         ],
     )
-    legend = alt.Legend(
-        title=labels["share"],
-        orient="top",
-        direction="horizontal",
-        gradientLength=120,
-        titleLimit=300,
-        format=".0%",
-    )
-    colour = alt.Color("share:Q", legend=legend).scale(
+    colour = alt.Color("share:Q", legend=None).scale(
         domain=[0, high], range=list(RAMP), interpolate="rgb"
     )
     text_colour = alt.condition(

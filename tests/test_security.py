@@ -40,11 +40,12 @@ MIB = 2**20
 
 # Rules about code
 
-UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "yaml"}
+UNPICKLERS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+SAFE_YAML = {"safe_load", "safe_dump", "YAMLError"}
 RUN_TEXT = {"eval", "exec", "compile", "__import__"}
 NEEDED = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
 OPEN_SHELLS = {"os.system", "os.popen", "tempfile.mktemp", "ssl._create_unverified_context"}
-PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads"}
+PARSERS = {"json.load", "json.loads", "tomllib.load", "tomllib.loads", "yaml.safe_load"}
 FROM_A_FOLDER = {"from_pretrained", "from_config", "SentenceTransformer", "CrossEncoder"}
 SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGIN)\b")
 MIXED = {
@@ -84,6 +85,7 @@ def imported(tree):
 def runs_what_it_reads(tree):
     """Yield what of a module would run code that stands in data, or start a shell."""
     yield from UNPICKLERS & {*imported(tree)}
+    yield from unsafe_yaml(tree)
     for call in calls(tree):
         name, words = ast.unparse(call.func), given(call)
         if name in RUN_TEXT | OPEN_SHELLS:
@@ -93,6 +95,18 @@ def runs_what_it_reads(tree):
             yield f"{name} without {key}={wanted}"
         if "shell" in words or ast.unparse(words.get("verify", ast.Constant(True))) == "False":
             yield f"{name} with a shell, or without checking a certificate"
+
+
+def unsafe_yaml(tree):
+    """Yield what a module uses of PyYAML besides the functions that make plain values only."""
+    for node in nodes(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "yaml":
+            yield ast.unparse(node)
+        if isinstance(node, ast.Import):
+            names = [alias for alias in node.names if alias.name.partition(".")[0] == "yaml"]
+            yield from (alias.name for alias in names if alias.asname or alias.name != "yaml")
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "yaml":
+            yield from {f"yaml.{node.attr}"} - {f"yaml.{name}" for name in SAFE_YAML}
 
 
 def opens_models_unasked(tree):
@@ -174,6 +188,8 @@ def found(rule):
     ("rule", "code", "count"),
     [
         (runs_what_it_reads, "import pickle\nfrom yaml import load", 2),
+        (runs_what_it_reads, "import yaml\nyaml.load(f); yaml.safe_load(f); yaml.Loader", 2),
+        (runs_what_it_reads, "import yaml as y; import yaml.cyaml; import yaml_env", 2),
         (runs_what_it_reads, "eval('1'); exec(x); os.system(y)", 3),
         (runs_what_it_reads, "torch.load(f); np.load(f); numpy.load(f, allow_pickle=True)", 3),
         (runs_what_it_reads, "torch.load(f, weights_only=True); np.load(f, allow_pickle=False); m.eval()", 0),

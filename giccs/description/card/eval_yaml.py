@@ -87,7 +87,10 @@ def read_task_ids(path: Path, name: str) -> list[str]:
         message = "has no eval.yaml, which defines its tasks; giccs-card --eval-yaml writes it"
         raise InputError(Problem(name, None, message))
     try:
-        return [str(task["id"]) for task in yaml.safe_load(read_text(path))["tasks"]]
-    except (yaml.YAMLError, KeyError, TypeError, RecursionError):
+        task_ids = [task["id"] for task in yaml.safe_load(read_text(path))["tasks"]]
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, RecursionError):
+        task_ids = []
+    if not task_ids or not all(isinstance(task, str) for task in task_ids):
         message = "its eval.yaml is invalid; expected tasks, each with an id"
-        raise InputError(Problem(name, None, message)) from None
+        raise InputError(Problem(name, None, message))
+    return task_ids

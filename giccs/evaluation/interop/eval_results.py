@@ -109,10 +109,10 @@ def _entries(result: Result, data: HubData, left_out: Counter[str]) -> Iterator[
     metric = result_kind(result.task).main_metric
     for history, metrics in metrics_by_history(result).items():
         task = task_id(result.task, history.partition(" ")[0])
-        estimate = metrics[metric]
+        estimate = metrics.get(metric)
         if task not in data.task_ids:
             left_out[f"values of {task}, which the data set does not declare"] += 1
-        elif not math.isfinite(estimate.value):
+        elif estimate is None or not math.isfinite(estimate.value):
             left_out[f"undefined values of {task}"] += 1
         else:
             yield {

@@ -99,7 +99,12 @@ def test_a_file_of_an_earlier_card_is_removed_and_one_of_others_is_kept(tmp_path
         "",
         "!!python/object:os.system {}\n",
         "tasks: 3\n",
+        "tasks: []\n",
+        "tasks:\n- id: [a]\n",
+        "when: 2001-13-45\n",
+        "[" * 10_000,
     ],
+    ids=lambda text: repr(text[:20]),
 )
 def test_an_invalid_file_is_reported(tmp_path, text):
     (tmp_path / "eval.yaml").write_text(text)

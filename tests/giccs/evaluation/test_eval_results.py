@@ -117,9 +117,10 @@ def test_what_is_unknown_is_left_out_and_counted(pairs, choices, data, tmp_path)
     local = replace(pairs, signature={**pairs.signature, "revision": "sha256:1"})
     other_data = replace(pairs, signature={**pairs.signature, "data": "0" * 64})
     undefined = Estimate(math.nan, math.nan, math.nan, 5, "constant predictions")
+    absent = {"pearson": pairs.metrics["pearson"]}
     results = [
         local, replace(local, model="baseline:char-ngram"), other_data, replace(pairs, task="csts"),
-        replace(pairs, metrics={"spearman": undefined}), choices,
+        replace(pairs, metrics={"spearman": undefined}), replace(pairs, metrics=absent), choices,
     ]  # fmt: skip
     declared = replace(data, task_ids=("pairwise_with_history", "multiple_choice_with_history"))
     paths, entries, left_out = written(results, declared, tmp_path)
@@ -127,7 +128,7 @@ def test_what_is_unknown_is_left_out_and_counted(pairs, choices, data, tmp_path)
         "results of models that are not a commit of the hub": 2,
         "results on other data": 1,
         "results of other tasks": 1,
-        "undefined values of pairwise_with_history": 1,
+        "undefined values of pairwise_with_history": 2,
         "values of multiple_choice_without_history, which the data set does not declare": 1,
     }
     assert [entry.task_id for entry in entries] == ["multiple_choice_with_history"]

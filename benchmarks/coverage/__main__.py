@@ -28,6 +28,7 @@ SECTIONS = (
     "scores",
     "prediction_powered",
     "powered_correlations",
+    "powered_accuracies",
     "alpha",
     "components",
     "ceiling",

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
 from giccs.measures.metrics import Estimate, correlations
-from giccs.measures.prediction_powered import PoweredCorrelation, powered_correlations
+from giccs.measures.prediction_powered import PoweredEstimate, powered_correlations
 
-__all__ = ["cells"]
+__all__ = ["JUDGES", "SIZES", "cells", "simulated_scores"]
 
 Floats = NDArray[np.float64]
 
@@ -28,6 +28,7 @@ STUDIES = 1000
 SIZES = ((400, 40), (200, 40), (120, 60))
 """Numbers of all dialogues, and of those that people scored."""
 JUDGE_ERRORS = {"good": 0.7, "biased": 0.7, "noisy": 3.0, "useless": 1.0}
+JUDGES = tuple(JUDGE_ERRORS)
 METRICS = ("pearson", "spearman", "rank_spearman")
 
 
@@ -46,7 +47,7 @@ def cells() -> list[Cell]:
             studies=STUDIES,
         )
         for dialogues, judged in SIZES
-        for judge in JUDGE_ERRORS
+        for judge in JUDGES
         for metric in METRICS
     ]
 
@@ -65,26 +66,26 @@ def _study(metric: str, judge: str, dialogues: int, judged: int, seed: int) -> S
 
 
 @lru_cache(maxsize=10_000)
-def _powered(judge: str, dialogues: int, judged: int, seed: int) -> dict[str, PoweredCorrelation]:
-    prediction, of_judge, people, dialogue = _simulated(judge, dialogues, seed)
+def _powered(judge: str, dialogues: int, judged: int, seed: int) -> dict[str, PoweredEstimate]:
+    prediction, of_judge, people, dialogue = simulated_scores(judge, dialogues, seed)
     by_people = np.where(dialogue < judged, people, np.nan)
     return powered_correlations(prediction, of_judge, by_people, dialogue)
 
 
 @lru_cache
 def _true_values(judge: str) -> dict[str, Estimate]:
-    prediction, _, people, dialogue = _simulated(judge, TRUTH, TRUTH_SEED)
+    prediction, _, people, dialogue = simulated_scores(judge, TRUTH, TRUTH_SEED)
     return correlations(prediction, people, dialogue, resamples=0)
 
 
 @lru_cache
 def _score_correlation(judge: str) -> float:
     """Return the correlation of the judge's scores with people's."""
-    _, of_judge, people, _ = _simulated(judge, TRUTH, TRUTH_SEED)
+    _, of_judge, people, _ = simulated_scores(judge, TRUTH, TRUTH_SEED)
     return float(np.corrcoef(of_judge, people)[0, 1])
 
 
-def _simulated(
+def simulated_scores(
     judge: str, dialogues: int, seed: int
 ) -> tuple[Floats, Floats, Floats, NDArray[np.intp]]:
     """Return (N,) predictions, the judge's scores, people's scores, and the items' dialogues."""

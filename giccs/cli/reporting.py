@@ -130,7 +130,7 @@ model_name_option = option(
     "--people",
     metavar="SCORES",
     help="People's scores of a random part of the dialogues of a benchmark with the scores of a model judge: "
-    "print the prediction-powered correlations with people's scores.",
+    "print prediction-powered correlations with people's scores, and accuracies of multiple choice.",
 )
 @click.option(
     "--lm-eval",
@@ -244,7 +244,7 @@ def report(
         _compare_models(console, store, results, target, style, names)
         return
     if people:
-        _correlate_with_people(console, store, pairwise, people, style, names)
+        _compare_with_people(console, store, results, people, style, names)
         return
     ceiling = (
         cached_ceiling(folder, *judgments_and_data, console.note)
@@ -441,22 +441,28 @@ def _compare_models(
     console.answer(text + _key(names, style), comparison.document())
 
 
-def _correlate_with_people(
+def _compare_with_people(
     console: Console,
     store: Store,
-    pairwise: Sequence[Result],
+    results: Sequence[Result],
     people: str,
     style: TableStyle,
     names: Mapping[str, str],
 ) -> None:
     from bws.files import read_scores
-    from giccs.report.people_correlations import correlate_with_people
+    from giccs.report.people_comparison import compare_with_people
+    from giccs.tasks import result_kind
 
-    if not pairwise:
-        raise click.UsageError("--people: no pairwise results")
-    predicted = [store.with_predictions(result) for result in pairwise]
+    compared = [
+        result
+        for result in results
+        if (kind := result_kind(result.task)).has_ceiling or kind.tables == "choices"
+    ]
+    if not compared:
+        raise click.UsageError("--people: no pairwise or multiple-choice results")
+    predicted = [store.with_predictions(result) for result in compared]
     named = predicted if console.as_json else _renamed(predicted, names)
-    comparison = correlate_with_people(named, read_scores(people), people)
+    comparison = compare_with_people(named, read_scores(people), people)
     answer_tables(console, [comparison.result_table()], style, comparison.document())
 
 

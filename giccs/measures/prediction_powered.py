@@ -1,4 +1,4 @@
-"""Correlations of models with people's scores, where a model judge scored all dialogues and people a part.
+"""Agreement of models with people's scores, where a model judge scored all dialogues and people a part.
 
 A benchmark with the scores of a judge measures the agreement with the judge. People scored a random part of
 the dialogues, P; U are the others. With the same metric computed from people's scores on P (h), from the
@@ -10,6 +10,10 @@ on the scale of Fisher's z (PPI++, Angelopoulos, Duchi and Zrnic 2023). f_P and 
 estimates the metric against people's scores on all dialogues of the population, whatever the bias of the
 judge. The variance is V(h) - 2 λ C(h, f_P) + λ² (V(f_P) + V(f_U)), with variances and the covariance from the
 jackknife over dialogues (`giccs.measures.metrics`); λ in [0, 1] minimises it.
+
+The accuracy of multiple choice is a mean over dialogues of correct answers, with people's key (h) or the
+judge's (f): the option with the highest score. The same formula holds without Fisher's z; the interval is
+Wilson's for the number of dialogues with which people alone reach the variance of θ.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
+from giccs.measures.comparison import wilson
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
     WEIGHTED_CORRELATIONS,
@@ -33,36 +38,32 @@ from giccs.measures.metrics import (
     to_unbounded,
 )
 
-__all__ = ["PoweredCorrelation", "powered_correlations"]
+__all__ = ["PoweredEstimate", "powered_accuracy", "powered_correlations"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class PoweredCorrelation:
-    """A correlation of a model with the scores of a judge and with those of people."""
+class PoweredEstimate:
+    """A correlation or accuracy of a model by the scores of a judge and by those of people."""
 
     judge: Estimate
-    """With the judge's scores, over all dialogues."""
+    """By the judge's scores, over all dialogues."""
     people: Estimate
-    """With people's scores, over their dialogues."""
+    """By people's scores, over their dialogues."""
     powered: Estimate
-    """Prediction-powered correlation with people's scores; as `people`, with a reason, if it is undefined."""
+    """Prediction-powered estimate by people's scores; as `people`, with a reason, if it is undefined."""
     weight: float
     """λ; NaN if undefined."""
     people_dialogues: int
     judge_dialogues: int
     """Number of dialogues that only the judge scored."""
-
-    @property
-    def equivalent_dialogues(self) -> float:
-        """Number of dialogues that people alone would have to score for the width on Fisher's scale."""
-        alone, powered = _half_width(self.people), _half_width(self.powered)
-        return self.people_dialogues * (alone / powered) ** 2 if powered > 0 else math.nan
+    equivalent_dialogues: float
+    """Number of dialogues that people alone would have to score for the width of the interval."""
 
     def document(self) -> dict[str, Any]:
-        """Return the correlations as a dict."""
+        """Return the estimates as a dict."""
         return {
             "judge": self.judge.document(),
             "people": self.people.document(),
@@ -81,7 +82,7 @@ def powered_correlations(
     *,
     resamples: int = 1000,
     seed: int = 0,
-) -> dict[str, PoweredCorrelation]:
+) -> dict[str, PoweredEstimate]:
     """Correlate predictions with people's scores of a random part of the dialogues, with a judge's of all.
 
     prediction, judge, people: (N,) numbers; `people` is NaN for dialogues that people did not score.
@@ -120,8 +121,69 @@ def powered_correlations(
     for name in WEIGHTED_CORRELATIONS:
         powered, weight = _powered(name, alone[name], samples, settings)
         counts = samples[0].count, samples[2].count
-        estimates[name] = PoweredCorrelation(judged[name], alone[name], powered, weight, *counts)
+        half_width = _half_width(powered)
+        ratio = _half_width(alone[name]) / half_width if half_width > 0 else math.nan
+        estimates[name] = PoweredEstimate(
+            judged[name], alone[name], powered, weight, *counts, counts[0] * ratio**2
+        )
     return estimates
+
+
+def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
+    """Return the accuracy by people's key on a random part of the dialogues, and by a judge's on all.
+
+    judge, people: (D,) 1 for correct and 0 for wrong answers to the question of a dialogue, or the share of
+    correct ones in several orders; `people` is NaN for dialogues that people did not score.
+
+    Intervals are Wilson's; equivalent dialogues are those with which people alone reach the variance. With
+    fewer than 5 dialogues of people or of the judge alone, the prediction-powered accuracy is people's, with
+    the reason. If the keys do not covary, as for a model that is always right, λ is 0 and it is people's.
+
+    >>> judge, people = np.tile([1.0, 1, 0, 1], 25), np.tile([1.0, 1, 0, 0], 25)
+    >>> accuracy = powered_accuracy(judge, np.where(np.arange(100) < 40, people, np.nan))
+    >>> round(accuracy.powered.value, 3), round(accuracy.weight, 2), round(accuracy.equivalent_dialogues)
+    (0.5, 0.4, 50)
+    """
+    is_scored = ~np.isnan(people)
+    h, f, u = people[is_scored], judge[is_scored], judge[~is_scored]
+    counts = len(h), len(u)
+    judged, alone = _accuracy(judge), _accuracy(h)
+    if reason := _too_few_note(*counts):
+        powered = replace(alone, reason=f"people's scores alone: {reason}")
+        return PoweredEstimate(judged, alone, powered, math.nan, *counts, counts[0])
+    covariance = float(np.mean((h - h.mean()) * (f - f.mean()))) / len(h)
+    total = _variance(f) + _variance(u)
+    weight = min(max(covariance / total, 0.0), 1.0) if total > 0 else 0.0
+    value = float(h.mean() - weight * (f.mean() - u.mean()))
+    variance = _variance(h - weight * f) + weight**2 * _variance(u)
+    ratio = _variance(h) / variance if weight else 1.0
+    powered = _accuracy(h, min(max(value, 0.0), 1.0), ratio)
+    note = few_clusters_note(counts[0], "dialogues of people")
+    powered = replace(powered, reason=note)
+    return PoweredEstimate(judged, alone, powered, weight, *counts, counts[0] * ratio)
+
+
+def _accuracy(correct: Floats, value: float | None = None, ratio: float = 1.0) -> Estimate:
+    """Return a share, by default the mean of `correct`, with Wilson's interval.
+
+    ratio: variance of the mean relative to that of the share.
+    """
+    mean, variance, n = float(correct.mean()), _variance(correct), len(correct)
+    effective = ratio * (mean * (1 - mean) / variance if variance > 0 else n)
+    share = mean if value is None else value
+    return Estimate(share, *wilson(share * effective, effective), n)
+
+
+def _variance(correct: Floats) -> float:
+    """Return the variance of the mean, p(1-p)/n for right and wrong answers."""
+    return float(correct.var()) / len(correct)
+
+
+def _too_few_note(n_people: int, n_judge: int) -> str:
+    """Return why there are too few dialogues, or an empty string."""
+    return too_few_clusters_note(n_people, "dialogues of people") or too_few_clusters_note(
+        n_judge, "dialogues of the judge alone"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +229,7 @@ def _powered(
 ) -> tuple[Estimate, float]:
     """Return the prediction-powered correlation and λ; people's with a reason, and NaN, if undefined."""
     n_people, n_judge = samples[0].count, samples[2].count
-    reason = too_few_clusters_note(n_people, "dialogues of people") or too_few_clusters_note(
-        n_judge, "dialogues of the judge alone"
-    )
-    if reason:
+    if reason := _too_few_note(n_people, n_judge):
         return replace(alone, reason=f"people's scores alone: {reason}"), math.nan
     (h, of_h), (f, of_f), (u, of_u) = (sample.jackknife(name, settings) for sample in samples)
     if math.isnan(alone.low) or not np.isfinite([h, f, u, *of_h, *of_f, *of_u]).all():

@@ -31,6 +31,7 @@ from giccs.measures.results import (
     model_of,
     prompt_of,
 )
+from giccs.report.chosen_options import chosen_options
 from giccs.tasks import TASKS, result_kind
 
 __all__ = [
@@ -339,31 +340,12 @@ def _pairwise_row(result: Result) -> _Row:
 
 
 def _choice_rows(result: Result) -> Iterator[_Row]:
-    """Yield one row per history.
-
-    The chosen option has the highest mean log-likelihood over the orders; ties are resolved in display order,
-    as in the metrics. For generated answers, the value is the share of orders with a correct choice.
-    """
-    import polars as pl
-
-    assert result.predictions is not None
-    is_generated = "outcome" in result.predictions
-    options = result.predictions.group_by(
-        ["history", "dialogue_id", "utterance_id"], maintain_order=True
-    ).agg(pl.mean("chosen" if is_generated else "logprob"), pl.col("gold", "score").first())
+    """Yield one row per history; the value is the share of orders with a correct choice."""
     for group in result.groups:
         if set(group.by) != {"history"}:
             continue
-        history_options = options.filter(pl.col("history") == group.by["history"])
-        questions = history_options.sort("dialogue_id", maintain_order=True).partition_by(
-            "dialogue_id"
-        )
-        correct = [
-            q.filter("gold")["chosen"].sum()
-            if is_generated
-            else q["gold"][int(np.argmax(q["logprob"].to_numpy()))]
-            for q in questions
-        ]
+        questions = list(chosen_options(result, str(group.by["history"])))
+        correct = [question.filter("gold")["chosen"].sum() for question in questions]
         yield _Row(
             result,
             str(group.by["history"]),

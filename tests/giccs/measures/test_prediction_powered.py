@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from giccs.measures.comparison import share
 from giccs.measures.metrics import correlations
-from giccs.measures.prediction_powered import powered_correlations
+from giccs.measures.prediction_powered import powered_accuracy, powered_correlations
 
 
 def study(dialogues=60, judged=25, items=5, judge_noise=0.5, seed=0):
@@ -115,3 +116,67 @@ def test_dialogues_that_people_scored_in_part_are_excluded():
     people[0] = np.nan
     each = powered_correlations(prediction, judge, people, dialogue)["spearman"]
     assert (each.people_dialogues, each.judge_dialogues) == (24, 35)
+
+
+# accuracies
+
+
+def answers(dialogues=60, judged=25, seed=0):
+    """Correct answers by the judge's and by people's key."""
+    rng = np.random.default_rng(seed)
+    people = rng.random(dialogues) < 0.6
+    judge = np.where(rng.random(dialogues) < 0.8, people, rng.random(dialogues) < 0.6)
+    is_scored = np.arange(dialogues) < judged
+    return judge.astype(float), np.where(is_scored, people, np.nan)
+
+
+def test_accuracy_minimises_the_variance_of_means():
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    judge, people = answers()
+    found = powered_accuracy(judge, people)
+    h, f, u = people[:25], judge[:25], judge[25:]
+
+    def variance(weight):
+        return np.var(h - weight * f) / 25 + weight**2 * np.var(u) / 35
+
+    grid = np.linspace(0, 1, 10_001)
+    assert found.weight == pytest.approx(grid[np.argmin([variance(w) for w in grid])], abs=1e-4)
+    assert found.powered.value == pytest.approx(h.mean() - found.weight * (f.mean() - u.mean()))
+    assert found.equivalent_dialogues == pytest.approx(25 * variance(0) / variance(found.weight))
+    wilson = proportion.proportion_confint(
+        found.powered.value * found.equivalent_dialogues,
+        found.equivalent_dialogues,
+        method="wilson",
+    )
+    assert (found.powered.low, found.powered.high) == pytest.approx(wilson, abs=1e-4)
+
+
+def test_accuracies_alone_are_shares():
+    judge, people = answers()
+    found = powered_accuracy(judge, people)
+    for estimate, correct in ((found.judge, judge), (found.people, people[:25])):
+        expected = share(correct == 1)
+        assert (estimate.value, estimate.low, estimate.high, estimate.n) == pytest.approx(
+            (expected.value, expected.low, expected.high, expected.n)
+        )
+
+
+@pytest.mark.parametrize("change", ["opposite judge", "always right"])
+def test_accuracy_is_that_of_people_if_the_keys_do_not_covary(change):
+    judge, people = answers()
+    if change == "opposite judge":
+        judge[:25] = 1 - people[:25]
+    else:
+        people[:25] = 1
+    found = powered_accuracy(judge, people)
+    assert found.weight == 0
+    assert found.powered == found.people
+    assert found.equivalent_dialogues == 25
+
+
+@pytest.mark.parametrize(("judged", "reason"), [(4, "of people"), (57, "of the judge alone")])
+def test_too_few_dialogues_leave_the_accuracy_of_people(judged, reason):
+    found = powered_accuracy(*answers(judged=judged))
+    assert (found.powered.value, found.powered.high) == (found.people.value, found.people.high)
+    assert f"dialogues {reason}: no interval, which needs 5" in found.powered.reason
+    assert math.isnan(found.weight)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -151,9 +151,8 @@ def load(
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     try:
-        with redirect_stderr(
-            StringIO()
-        ):  # The progress bar of GGUF files cannot be disabled otherwise.
+        # The progress bar of GGUF files cannot be disabled otherwise.
+        with redirect_stderr(StringIO()), _gguf_read_once(source):
             loaded = _load(source, options, dtype, head, spread)
     except Exception as error:  # Frameworks raise many kinds of exceptions, also for damaged files.
         if isinstance(error, InputError):
@@ -161,6 +160,25 @@ def load(
         raise _refused(name, f"cannot be loaded: {first_line(error)}") from error
     settle(name, loaded.model, options)
     return loaded
+
+
+@contextmanager
+def _gguf_read_once(source: Source) -> Iterator[None]:
+    """Within the block, read the GGUF file once and compute its tensor names once.
+
+    transformers reads it for configuration, tokenizer and weights, and computes the names for every module,
+    which takes most of the time of loading a small model.
+    """
+    if not source.gguf:
+        yield
+        return
+    import gguf
+
+    with ExitStack() as stack:
+        for function in ("GGUFReader", "get_tensor_name_map"):
+            stack.callback(setattr, gguf, function, getattr(gguf, function))
+            setattr(gguf, function, cache(getattr(gguf, function)))
+        yield
 
 
 def _load(

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +177,24 @@ def test_a_gguf_file_is_the_model_that_was_written_into_it(tmp_path):
     assert model.identity["dtype"] == "float32"
     assert model.identity["revision"].startswith("sha256:")
     assert model.context == 256
+
+
+def test_a_gguf_file_is_read_once(tmp_path, monkeypatch):
+    """For configuration, tokenizer and weights; and the package is as before."""
+    gguf = pytest.importorskip("gguf")
+    pytest.importorskip("accelerate")
+    write_gguf(gguf, make_model(tmp_path / "hf", "llama", "bytes"), tmp_path / "small.gguf")
+    read, name_map = [], gguf.get_tensor_name_map
+
+    class Reader(gguf.GGUFReader):
+        def __init__(self, path, *arguments):
+            read.append(Path(path).name)
+            super().__init__(path, *arguments)
+
+    monkeypatch.setattr(gguf, "GGUFReader", Reader)
+    assert open_model(str(tmp_path / "small.gguf")).context == 256
+    assert read == ["small.gguf"]
+    assert (gguf.GGUFReader, gguf.get_tensor_name_map) == (Reader, name_map)
 
 
 def test_a_gguf_file_that_lacks_a_tensor(tmp_path):

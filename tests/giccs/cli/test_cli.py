@@ -396,7 +396,10 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--data", "b.jsonl"], "--data requires --judgments, --against or --dialogue"),
+        (
+            ["--data", "b.jsonl"],
+            "--data requires --judgments, --against, --dialogue or --eval-results",
+        ),
         (
             ["--judgments", "j.csv", "--against", "r.toml"],
             "--against cannot be combined with --judgments",
@@ -406,7 +409,7 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
         (["--compare", "--judgments", "j.csv"], "--compare cannot be combined with --against or"),
         (
             ["--compare", "--data", "b.jsonl"],
-            "--data requires --judgments, --against or --dialogue",
+            "--data requires --judgments, --against, --dialogue or --eval-results",
         ),
         (["--detect", "0.1"], "--detect requires --compare"),
         (["--compare", "--detect", "0"], "Invalid value for '--detect'"),

@@ -26,6 +26,7 @@ __all__ = ["SECTIONS", "main", "table"]
 
 SECTIONS = (
     "scores",
+    "ranks",
     "prediction_powered",
     "powered_correlations",
     "powered_accuracies",

@@ -17,11 +17,19 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.design import make_tuples
-from bws.records import Judgments, Tuples
+from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score, utilities
 from bws.simulation import simulate
 
-__all__ = ["cells", "study_judgments"]
+__all__ = [
+    "GROUP_SIZE",
+    "N_ITEMS",
+    "cells",
+    "is_approximate",
+    "item_numbers",
+    "study_judgments",
+    "true_scores",
+]
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +65,7 @@ def cells() -> list[Cell]:
 
 
 def _cell(method: str, flags: str, design: str, annotators: int, tastes: float) -> Cell:
-    setting = {"design": design, "annotators": annotators, "tastes": tastes}
+    setting: dict[str, Any] = {"design": design, "annotators": annotators, "tastes": tastes}
     return Cell(f"{method} {flags}", setting, partial(_study, method, flags, **setting))
 
 
@@ -76,11 +84,17 @@ def _study(
     scores = score(judgments, method, **options)
     assert scores.low is not None
     assert scores.high is not None
-    truth = _true_scores(method, design, tastes)[_numbers(judgments.tuples)]
+    truth = true_scores(method, design, tastes)[item_numbers(judgments.tuples)]
     is_scored = ~np.isnan(scores.low)
     covered = (scores.low <= truth) & (truth <= scores.high)
-    warned = any("the interval is approximate" in note for note in scores.notes)
-    return SimulatedStudy(int(covered[is_scored].sum()), int(is_scored.sum()), warned)
+    return SimulatedStudy(
+        int(covered[is_scored].sum()), int(is_scored.sum()), is_approximate(scores)
+    )
+
+
+def is_approximate(scores: Scores) -> bool:
+    """Return whether a note says that the intervals are approximate."""
+    return any("the interval is approximate" in note for note in scores.notes)
 
 
 @lru_cache
@@ -89,8 +103,8 @@ def _utilities() -> Floats:
     return values
 
 
-def _numbers(tuples: Tuples) -> NDArray[np.int64]:
-    return np.array([int(item[1:]) for item in tuples.items])
+def item_numbers(source: Tuples | Scores) -> NDArray[np.int64]:
+    return np.array([int(item[1:]) for item in source.items])
 
 
 @lru_cache
@@ -105,7 +119,7 @@ def _tuples(design: str, seed: int, factor: float = 2) -> Tuples:
 def study_judgments(design: str, annotators: int, tastes: float, seed: int) -> Judgments:
     """Simulate the judgments of a study; each of `CROWD` annotators judges a part of the tuples."""
     tuples = _tuples(design, seed % N_DESIGNS)
-    truth = _utilities()[_numbers(tuples)]
+    truth = _utilities()[item_numbers(tuples)]
     judgments = simulate(tuples, truth, annotators, noise=1.0, disagreement=tastes, seed=seed)
     return crowd(judgments, seed) if annotators == CROWD else judgments
 
@@ -119,7 +133,7 @@ def crowd(judgments: Judgments, seed: int) -> Judgments:
 
 def _maxdiff(judgments: Judgments, seed: int) -> Judgments:
     """Draw new best and worst items by the MaxDiff logit."""
-    utility = _utilities()[_numbers(judgments.tuples)]
+    utility = _utilities()[item_numbers(judgments.tuples)]
     u = utility[judgments.tuples.members[judgments.tuple_of]]
     k = u.shape[1]
     gumbel = np.random.default_rng([seed, 2]).gumbel(size=(len(u), k, k))
@@ -131,7 +145,7 @@ def _maxdiff(judgments: Judgments, seed: int) -> Judgments:
 
 
 @lru_cache
-def _true_scores(method: str, design: str, tastes: float) -> Floats:
+def true_scores(method: str, design: str, tastes: float) -> Floats:
     """Return (N,) the true scores of the items, by item number.
 
     Counting: the expected value of a judgment over opponents and annotators. Models: the scores of the
@@ -142,7 +156,7 @@ def _true_scores(method: str, design: str, tastes: float) -> Floats:
     if not tastes and method in ("best-worst-logit", "maxdiff"):
         return np.tanh((_utilities() - _utilities().mean()) / 2)
     tuples = _tuples(design, 1, LIMIT_FACTOR)
-    numbers = _numbers(tuples)
+    numbers = item_numbers(tuples)
     judgments = simulate(
         tuples, _utilities()[numbers], LIMIT_ANNOTATORS[design],
         noise=1.0, disagreement=tastes, seed=1,

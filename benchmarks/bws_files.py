@@ -20,6 +20,7 @@ from tabulate import tabulate
 from benchmarks.harness import cost_of, cost_of_code
 from bws.design import make_tuples
 from bws.files import write_judgments
+from bws.files.judgments import JudgmentForm
 from bws.records import Judgments
 from bws.simulation import simulate
 
@@ -49,7 +50,7 @@ def write_files(items: int, folder: str) -> None:
     tuples = judgments.tuples
     commas = replace(tuples, items=np.array([f"{i}, x" for i in tuples.items], dtype=object))
     members = np.tile(np.arange(4, dtype=np.int8), (len(judgments), 1))
-    variants = {
+    variants: dict[str, tuple[Judgments, JudgmentForm]] = {
         "tuple by tuple": (judgments, "csv"),
         "rows shuffled": (judgments.select(shuffled), "csv"),
         "with the order shown": (replace(judgments, shown=members), "csv"),

@@ -18,11 +18,17 @@ import json
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tabulate import tabulate
 
 from benchmarks.harness import cost_of_code
+
+if TYPE_CHECKING:
+    from giccs.csts.mining.captions import Captions
+    from giccs.csts.mining.embeddings import Matrix
+    from giccs.csts.mining.neighbours import Search
 
 WIDTH, WORDS, EACH = 384, 3_000, 5
 NOISE = 0.7
@@ -30,7 +36,7 @@ CASES = [(20_000, 64, "exact"), (20_000, 64, "index")]
 LARGE = [(100_000, 10, "exact"), (100_000, 10, "index")]
 
 
-def captions_of(sources: int, rng: np.random.Generator):
+def captions_of(sources: int, rng: np.random.Generator) -> Captions:
     """Return captions of 8 to 14 words, about a third of them stop words."""
     from giccs.csts.mining.captions import Captions
     from giccs.csts.mining.filters import english_stop_words
@@ -56,7 +62,7 @@ def captions_of(sources: int, rng: np.random.Generator):
     return Captions("made", names, texts, starts, indices + 1, indices, number)
 
 
-def embeddings_of(sources: int, rng: np.random.Generator):
+def embeddings_of(sources: int, rng: np.random.Generator) -> tuple[Matrix, Matrix]:
     """Return unit-length embeddings of the sources and of their captions."""
     from giccs.csts.mining.embeddings import units_of
 
@@ -80,7 +86,7 @@ def bound(units: np.ndarray) -> float:
     return min(seconds) * len(units) / rows
 
 
-def measure(sources: int, k: int, search: str, output: str) -> None:
+def measure(sources: int, k: int, search: Search, output: str) -> None:
     """Mine once; write the cost as JSON."""
     from giccs.csts.mining.candidates import Candidates, Tally, mine, sampled
     from giccs.csts.mining.filters import bags_of, english_stop_words

@@ -23,11 +23,15 @@ import os
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tabulate import tabulate
 
 from benchmarks.harness import cost_of_code
+
+if TYPE_CHECKING:
+    from giccs.evalrank.spaces import Similarity
 
 WIDTH = 384
 PUBLISHED = (24_957, 6_989, 6_784)
@@ -54,12 +58,15 @@ def published(file: str) -> tuple[np.ndarray, np.ndarray]:
     """Return MiniLM's vectors of the published sentences, and the published pairs."""
     from giccs.evalrank.data import read_sentences
     from giccs.models import open_model
+    from giccs.models.abilities import VectorModel
     from giccs.progress import silent
 
     data = read_sentences(str(Path(os.environ["GICCS_SHARED"], "data/evalrank/sent_evalrank")))
     if not Path(file).exists():
         Path(file).parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, open_model("package:minilm").vectors(data.texts, silent))
+        model = open_model("package:minilm")
+        assert isinstance(model, VectorModel)
+        np.save(file, model.vectors(data.texts, silent))
     return np.load(file), data.pairs
 
 
@@ -99,7 +106,9 @@ def as_published(vectors: np.ndarray, pairs: np.ndarray, similarity: str) -> np.
     return np.array(ranks)
 
 
-def measure(implementation: str, similarity: str, sizes: list[int], file: str, output: str) -> None:
+def measure(
+    implementation: str, similarity: Similarity, sizes: list[int], file: str, output: str
+) -> None:
     """Rank once; write the cost as JSON."""
     from giccs.evalrank.ranking import compute_ranks
 
@@ -124,7 +133,7 @@ def measure(implementation: str, similarity: str, sizes: list[int], file: str, o
 
 def row_of(
     implementation: str, similarity: str, sizes: tuple[int, int, int], file: str
-) -> list[object]:
+) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         output = f"{folder}/facts.json"
         call = f"b.measure({implementation!r}, {similarity!r}, {[*sizes]}, {file!r}, {output!r})"

@@ -165,7 +165,7 @@ def measure(page: Any, profiled: str | None) -> None:
             continue
         finally:
             elapsed, cpu = time.perf_counter() - start, time.process_time() - start_of_cpu
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
         for wrong in (*done.exception, *done.error):
             raise RuntimeError(f"{name}: {wrong.value}")
         limit = LIMITS.get(name, LIMIT)

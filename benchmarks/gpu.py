@@ -135,7 +135,11 @@ def make_causal(folder: str, shape: Shape, dtype: str) -> None:
 def make_encoder(folder: str, shape: Shape) -> None:
     """Save a random BERT with the words of csts-sample."""
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from transformers import (  # type: ignore[attr-defined]
+        BertConfig,
+        BertModel,
+        BertTokenizerFast,
+    )
 
     from giccs.csts.data import read_csts
 

@@ -57,6 +57,7 @@ def _curves(setting: Setting, seed: int) -> tuple[list[float], list[float], list
 
 def savings(run: Runner, studies: int) -> str:
     """Compare judgments per item at equal rho: that of counting or of fresh tuples with 8 per item."""
+    cells: list[tuple[Setting, float, float | None]]
     cells = [(Setting(n), 0.25, 0.55) for n in (100, 300, 1000)]
     cells += [(Setting(300, noise=noise), 0.20, None) for noise in NOISES[1:]]
     cells += [(Setting(300, sd=1.5), 0.10, None)]

@@ -110,7 +110,7 @@ class Study:
     def fit(self) -> Fit:
         """Fit the choice model to all judgments."""
         judgments = self.judgments
-        return rounds.fit(judgments.tuples, judgments)
+        return rounds.fit(judgments.tuples, judgments)  # type: ignore[attr-defined]
 
     def true_scores(self) -> Floats:
         """Return the true scores on the scale of counting."""

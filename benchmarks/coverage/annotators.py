@@ -126,8 +126,9 @@ def _truth(setting: Setting) -> dict[str, float]:
     dialogue = np.repeat(np.arange(TRUTH), CANDIDATES)
     values = []
     for seed in range(FIRST_PANEL, FIRST_PANEL + PANELS):
-        prediction, *judgments = _simulated(replace(setting, dialogues=TRUTH), seed)
-        result = correlations(prediction, _counting(*judgments), dialogue, resamples=0)
+        prediction, best, worst, is_judged = _simulated(replace(setting, dialogues=TRUTH), seed)
+        score = _counting(best, worst, is_judged)
+        result = correlations(prediction, score, dialogue, resamples=0)
         values.append([result[name].value for name in COEFFICIENTS])
     return dict(zip(COEFFICIENTS, np.mean(values, axis=0).tolist(), strict=True))
 
@@ -192,8 +193,8 @@ def _tuples(dialogues: int) -> Tuples:
 
 
 def _item(number: int, score: float) -> Item:
-    names = {"item_id": f"i{number:04}", "utterance_id": f"i{number:04}"}
-    return replace(_like(), **names, dialogue_id=f"d{number // CANDIDATES:04}", score=score)
+    name, dialogue = f"i{number:04}", f"d{number // CANDIDATES:04}"
+    return replace(_like(), item_id=name, utterance_id=name, dialogue_id=dialogue, score=score)
 
 
 @cache

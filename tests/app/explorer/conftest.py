@@ -13,6 +13,7 @@ import pytest
 
 from giccs.benchmark import write_benchmark
 from giccs.benchmark.items import Item, Turn
+from giccs.models.abilities import OptionScore, Scored
 from giccs_app import explorer
 
 SCRIPT = explorer.__file__.replace("__init__", "streamlit_app")
@@ -22,6 +23,31 @@ HOSTILE = (
     "$x^2$ :smile: :material/home: :red[red]",
     "![](http://127.0.0.1:9/x.png) [link](http://127.0.0.1:9)",
 )
+
+
+class Formula:
+    """Stands for a language model: an option is as likely as a function of its text says."""
+
+    identity = {"kind": "causal"}  # noqa: RUF012
+
+    def __init__(self, name, logprob):
+        self.name, self.logprob = name, logprob
+
+    def score(self, prompts, progress):
+        answers = tuple(
+            tuple(OptionScore(self.logprob(option), 3, len(option)) for option in prompt.options)
+            for prompt in prompts
+        )
+        return Scored(tuple(prompt.text for prompt in prompts), answers, 0)
+
+    def environment(self):
+        return {}
+
+
+@pytest.fixture(scope="session")
+def formula():
+    """Return a function from a name and a function of an option's text to a model that chooses options."""
+    return Formula
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from giccs.evaluation.run import run
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store
 from giccs.models import open_model
-from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks import open_tasks
 from giccs.tasks.multiple_choice import MultipleChoice
@@ -22,23 +21,6 @@ from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.results import on_subset, results_of
 from giccs_app.explorer.space import write_space
 from giccs_app.explorer.study import load
-
-
-class Formula:
-    """Finds short options likely."""
-
-    name, identity = "short", {"kind": "causal"}
-
-    def score(self, prompts, progress):
-        answers = tuple(
-            tuple(OptionScore(-len(option) / 9, 3, len(option)) for option in prompt.options)
-            for prompt in prompts
-        )
-        return Scored(tuple(prompt.text for prompt in prompts), answers, 0)
-
-    def environment(self):
-        return {}
-
 
 SAMPLE = read_benchmark("giccs-sample")
 OTHER = replace(
@@ -87,14 +69,14 @@ def test_new_results_appear(tmp_path):
 
 
 @pytest.mark.parametrize("task", ["pairs", "choices"])
-def test_results_on_some_dialogues_are_shown_with_their_items(tmp_path, task):
+def test_results_on_some_dialogues_are_shown_with_their_items(tmp_path, formula, task):
     few = some("few.jsonl", SAMPLE.dialogue_ids[3::9])
     study = load(results=str(tmp_path))
     if task == "pairs":
         pairwise(few, tmp_path)
     else:
         mc = MultipleChoice(open_template("figure2-de-1"), resamples=0)
-        list(run([Formula()], [mc], few, Store(tmp_path)))
+        list(run([formula("short", lambda option: -len(option) / 9)], [mc], few, Store(tmp_path)))
     found = results_of(study)
     (result,) = found.results
     part = found.subsets[result.signature["data"]]

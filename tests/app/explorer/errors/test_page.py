@@ -11,7 +11,6 @@ from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
@@ -161,26 +160,12 @@ def test_predictions_that_are_no_numbers_are_counted(opened, results, tmp_path):
     assert path.name in app.error[0].value
 
 
-class Shortest:
-    """Stands for a language model: the shorter an option, the likelier. What is tested is the page."""
-
-    name, identity = "shortest", {"kind": "causal"}
-
-    def score(self, prompts, progress):
-        answers = tuple(
-            tuple(OptionScore(-len(option) / 9, 3, len(option)) for option in prompt.options)
-            for prompt in prompts
-        )
-        return Scored(tuple(prompt.text for prompt in prompts), answers, 0)
-
-    def environment(self):
-        return {}
-
-
-def test_wrong_choices_come_with_what_would_have_been_right(opened, select, text_table, tmp_path):
+def test_wrong_choices_come_with_what_would_have_been_right(
+    opened, select, text_table, formula, tmp_path
+):
     sample, store = read_benchmark("giccs-sample"), Store(tmp_path)
     task = MultipleChoice(open_template("figure2-de-1"), resamples=5)
-    (result,) = run([Shortest()], [task], sample, store)
+    (result,) = run([formula("shortest", lambda option: -len(option) / 9)], [task], sample, store)
     app = opened(tmp_path)
     (group,) = [group for group in result.groups if group.by == {"history": "with"}]
     wrong = round(60 * (1 - group.metrics["accuracy"].value))

@@ -12,39 +12,21 @@ from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.report.model_comparison import compare
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 
 
-class Formula:
-    """Finds long options likely."""
-
-    identity = {"kind": "causal"}  # noqa: RUF012
-    name = "long"
-
-    def score(self, prompts, progress):
-        answers = tuple(
-            tuple(OptionScore(len(option) / 30 - 9, 3, len(option)) for option in prompt.options)
-            for prompt in prompts
-        )
-        return Scored(tuple(prompt.text for prompt in prompts), answers, 0)
-
-    def environment(self):
-        return {}
-
-
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, formula):
     folder = tmp_path_factory.mktemp("results")
     sample, store = read_benchmark("giccs-sample"), Store(folder)
     baselines = [open_model("baseline:char-ngram"), open_model("baseline:chance")]
     tasks = [PairwiseSTS(history, resamples=0) for history in ("without", "with")]
     list(run(baselines, tasks, sample, store))
     task = MultipleChoice(open_template("figure2-de-1"), resamples=0)
-    list(run([Formula()], [task], sample, store))
+    list(run([formula("long", lambda option: len(option) / 30 - 9)], [task], sample, store))
     return folder
 
 

@@ -13,33 +13,12 @@ from giccs.evaluation.run import run
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store
 from giccs.models import open_model
-from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.report.model_comparison import compare
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.models import filters
 from giccs_app.explorer.models.data import key, kind_of
-
-
-class Formula:
-    """Finds options of some letters likely."""
-
-    def __init__(self, name, letter, kind):
-        self.name, self.letter, self.identity = name, letter, {"kind": kind}
-
-    def score(self, prompts, progress):
-        answers = tuple(
-            tuple(
-                OptionScore(option.count(self.letter) - 9.0, 3, len(option))
-                for option in prompt.options
-            )
-            for prompt in prompts
-        )
-        return Scored(tuple(prompt.text for prompt in prompts), answers, 0)
-
-    def environment(self):
-        return {}
 
 
 class Lengths:
@@ -60,7 +39,7 @@ class Lengths:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, formula):
     folder = tmp_path_factory.mktemp("results")
     sample, store = read_benchmark("giccs-sample"), Store(folder)
     models = [
@@ -70,7 +49,10 @@ def results(tmp_path_factory):
         Lengths("cross-encoder:org/lengths", "cross-encoder", 0.5),
     ]
     list(run(models, [PairwiseSTS(resamples=0)], sample, store))
-    letters = [Formula("causal:e", "e", "causal"), Formula("causal:n", "n", "causal")]
+    letters = [
+        formula(f"causal:{letter}", lambda option, letter=letter: option.count(letter) - 9.0)
+        for letter in "en"
+    ]
     task = MultipleChoice(open_template("figure2-de-1"), resamples=0)
     list(run(letters, [task], sample, store))
     return folder

@@ -17,7 +17,6 @@ from giccs.evaluation.run import run
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.models.abilities import OptionScore, Scored
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
@@ -25,34 +24,18 @@ from giccs_app.explorer.models import pairwise_page as models_scoring
 from giccs_app.explorer.models.data import key
 
 
-class Formula:
-    """Finds short options likely, or long ones."""
-
-    identity = {"kind": "causal"}  # noqa: RUF012
-
-    def __init__(self, name, sign):
-        self.name, self.sign = name, sign
-
-    def score(self, prompts, progress):
-        answers = tuple(
-            tuple(OptionScore(self.sign * len(option) / 9 - 99, 3, len(option)) for option in prompt.options)
-            for prompt in prompts
-        )  # fmt: skip
-        return Scored(tuple(prompt.text for prompt in prompts), answers, 0)
-
-    def environment(self):
-        return {}
-
-
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
+def results(tmp_path_factory, formula):
     """Two baselines with and without history, and two formulas that choose."""
     folder = tmp_path_factory.mktemp("results")
     sample, store = read_benchmark("giccs-sample"), Store(folder)
     baselines = [open_model("baseline:char-ngram"), open_model("baseline:chance")]
     tasks = [PairwiseSTS(history, resamples=20) for history in ("without", "with")]
     list(run(baselines, tasks, sample, store))
-    formulas = [Formula("short", -1), Formula("long", 1)]
+    formulas = [
+        formula(name, lambda option, sign=sign: sign * len(option) / 9 - 99)
+        for name, sign in (("short", -1), ("long", 1))
+    ]
     list(
         run(formulas, [MultipleChoice(open_template("figure2-de-1"), resamples=20)], sample, store)
     )

@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY := 1
+# Empty: hundreds of commands that the tests start do not compile the same modules again.
+export PYTHONDONTWRITEBYTECODE :=
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
@@ -40,7 +42,7 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
 
 test: $(VENV)/dev $(AXE)  ## run all tests
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-models: $(VENV)/dev  ## run the tests on real model weights only (make test runs them too)
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/demo/test_demo.py \

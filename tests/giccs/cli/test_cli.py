@@ -12,7 +12,9 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from giccs.cli import evaluation, reporting
 from giccs.tasks import TASKS, TaskOptions, task_option_names
 
 from ..benchmark.test_release import write_release
@@ -295,7 +297,9 @@ by = { n_turns = 3, history = "with" }
 """
 
 
-def test_files_of_the_releases_shape_go_through_everything(tmp_path, static_encoder, tiny_gpt):
+def test_files_of_the_releases_shape_go_through_everything(
+    monkeypatch, tmp_path, static_encoder, tiny_gpt
+):
     """Models of random weights under a recipe of their own: the paper's cannot be had offline."""
     release = write_release(tmp_path / "release")
     recipe = tmp_path / "recipe.toml"
@@ -330,9 +334,10 @@ def test_files_of_the_releases_shape_go_through_everything(tmp_path, static_enco
     accuracy = groups['{"history": "with", "n_turns": 3}']["metrics"]["accuracy"]
     assert lines[3]["ours"] == accuracy
     assert accuracy["n"] == 30
+    monkeypatch.chdir(tmp_path)
     for form in ("table", "markdown", "latex", "csv"):
-        shown = giccs(*compare, "--format", form, cwd=tmp_path)
-        assert shown.returncode == 0
+        shown = CliRunner().invoke(reporting.report, [*map(str, compare[1:]), "--format", form])
+        assert shown.exit_code == 0
         assert "outside" in shown.stdout
 
 
@@ -415,12 +420,15 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
         (["--compare", "--detect", "0"], "Invalid value for '--detect'"),
     ],
 )
-def test_a_wrong_call_of_report_says_so(tmp_path, benchmark_file, arguments, message):
-    giccs("giccs-eval", "baseline:chance", "--data", benchmark_file, "-o", "r", cwd=tmp_path)
-    done = giccs("giccs-report", "r", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
+def test_a_wrong_call_of_report_says_so(monkeypatch, tmp_path, benchmark_file, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(
+        evaluation.evaluate, ["baseline:chance", "--data", "benchmark.jsonl", "-o", "r"]
+    )
+    assert made.exit_code == 0, made.output
+    done = CliRunner().invoke(reporting.report, ["r", *arguments])
+    assert done.exit_code == 2
     assert message in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_every_option_concerns_some_task():

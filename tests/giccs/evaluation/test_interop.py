@@ -16,10 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
+from giccs.cli.card import card as make_card
 from giccs.evaluation.interop import lm_eval as harness
 from giccs.evaluation.interop import mteb as embeddings
 from giccs.evaluation.interop.metadata import read_provenance
@@ -263,10 +265,12 @@ def test_the_folder_of_giccs_card_keeps_its_terms(answer, annotators, benchmark_
     config.write_text(
         f'license = "cc-by-nd-4.0"\nlicense_link = "https://example.org/nd"\n{simulated}'
     )
-    card = EVAL.replace("giccs-eval", "giccs-card")
-    done = giccs(card, benchmark_file, "--config", config, "-o", "published", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    terms = read_benchmark(tmp_path / "published").terms
+    published = str(tmp_path / "published")
+    done = CliRunner().invoke(
+        make_card, [str(benchmark_file), "--config", str(config), "-o", published]
+    )
+    assert done.exit_code == 0, done.output
+    terms = read_benchmark(published).terms
     assert terms == Terms("cc-by-nd-4.0", "https://example.org/nd", annotators)
     assert terms.no_derivatives
 

@@ -97,7 +97,8 @@ def main(arguments: list[str] | None = None) -> None:
         make_results(folder, options.results)
         print(f"giccs-sample, {options.results} results")
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium-headless-shell") or shutil.which("chromium"),
+            args=["--no-sandbox"],
         )
         page = browser.new_page()
         start = time.perf_counter()

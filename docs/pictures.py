@@ -1,6 +1,7 @@
 """Take the pictures of the documentation from the programs themselves: make pictures.
 
-The study is the one of the quickstart, the results are of two baselines on the sample. Needs chromium.
+The study is the one of the quickstart, the results are of two baselines on the sample. Needs
+chromium-headless-shell or chromium.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         browser = running.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=shutil.which("chromium-headless-shell") or shutil.which("chromium"),
+            args=["--no-sandbox"],
         )
         try:
             worker_page(browser, Path(folder))

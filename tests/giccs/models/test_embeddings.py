@@ -473,9 +473,9 @@ def serve_minilm(minilm, form):
 @pytest.mark.parametrize("form", ["base64", "float"])
 def test_a_served_encoder_gives_the_numbers_of_the_local_one(hostile, minilm, form, tmp_path):
     hostile.always = serve_minilm(minilm, form)
-    benchmark = read_benchmark("giccs-sample")
-    left = [item.last_turn for item in benchmark.items]
-    right = [item.utterance for item in benchmark.items]
+    items = read_benchmark("giccs-sample").items[:60]
+    left = [item.last_turn for item in items]
+    right = [item.utterance for item in items]
     model = embeddings(hostile, batch_size=16)
     local = minilm.pair_scores(left, right, silent)
     assert np.abs(model.pair_scores(left, right) - local).max() < 1e-4

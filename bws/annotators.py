@@ -381,8 +381,8 @@ def _counts_of_people(judgments: Judgments, people: Judgments) -> Others:
     """Return the counts in the judgments of people, whose items are matched by group and id."""
     items, balance = _items_and_balance(people)
     n_items = len(people.tuples.items)
-    number = {key: n for n, key in enumerate(_item_keys(people))}
-    matched = np.array([number.get(key, n_items) for key in _item_keys(judgments)], np.int64)
+    number = {key: n for n, key in enumerate(people.tuples.item_keys)}
+    matched = np.array([number.get(key, n_items) for key in judgments.tuples.item_keys], np.int64)
     item = matched[judgments.tuples.members[judgments.tuple_of]]
     return (
         np.bincount(items.ravel(), balance.ravel(), n_items + 1)[item],
@@ -395,11 +395,6 @@ def _items_and_balance(judgments: Judgments) -> tuple[Integers, Floats]:
     position = np.arange(judgments.tuples.k)
     balance = (position == judgments.best[:, None]) * 1.0 - (position == judgments.worst[:, None])
     return judgments.tuples.members[judgments.tuple_of].astype(np.int64), balance
-
-
-def _item_keys(judgments: Judgments) -> Iterator[tuple[str, str]]:
-    tuples = judgments.tuples
-    return zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
 
 
 def _median_seconds(judgments: Judgments) -> Floats:

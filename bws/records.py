@@ -98,6 +98,11 @@ class Tuples(HasFrame):
         """(T,) index into `groups`."""
         return self.group_of_item[self.members[:, 0]]
 
+    @property
+    def item_keys(self) -> list[tuple[str, str]]:
+        """(N,) group id and id of each item, which identify it."""
+        return list(zip(self.groups[self.group_of_item], self.items, strict=True))
+
     @cached_property
     def item_sets(self) -> Longs:
         """(T,) number of the set of items of each tuple, the same for repeated tuples."""
@@ -366,6 +371,12 @@ class CanonicalJudgments:
 
     def __len__(self) -> int:
         return int(self.tuple_of.shape[0])
+
+    @property
+    def item_keys(self) -> list[tuple[str, str]]:
+        """(N,) group id and id of each item, which identify it."""
+        groups = (self.groups[group] for group in self.group_of)
+        return list(zip(groups, self.items, strict=True))
 
     @property
     def judged_items(self) -> Longs:

@@ -93,11 +93,8 @@ def fit(tuples: Tuples, judgments: Judgments) -> Fit:
 
 def _item_indices(tuples: Tuples, judgments: Judgments) -> Integers:
     """Return the index in the design of each judged item, in canonical order."""
-    ids = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
-    index_of_item = {key: index for index, key in enumerate(ids)}
-    canonical = judgments.canonical
-    groups = (canonical.groups[group] for group in canonical.group_of)
-    keys = list(zip(groups, canonical.items, strict=True))
+    index_of_item = {key: index for index, key in enumerate(tuples.item_keys)}
+    keys = judgments.canonical.item_keys
     unknown = [key for key in keys if key not in index_of_item]
     if unknown:
         group, item = unknown[0]

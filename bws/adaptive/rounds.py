@@ -96,8 +96,7 @@ def round_of_new_items(tuples: Tuples | Source, items: Items, *, seed: int = 0) 
     """
     tuples = _in_canonical_order(as_tuples(tuples))
     keys = zip(items.groups or [""] * len(items.items), items.items, strict=True)
-    earlier = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
-    new = sorted(set(keys) - set(earlier))
+    new = sorted(set(keys) - set(tuples.item_keys))
     if not new:
         raise ValueError("all items are in earlier rounds; expected new ones")
     groups, names = zip(*new, strict=True)
@@ -124,10 +123,7 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
     names, times = np.unique(ids.astype(str), return_counts=True)
     if (times > 1).any():
         raise ValueError(f"tuple id {names[times > 1][0]!r} is in two rounds; expected each once")
-    keys = [
-        list(zip(design.groups[design.group_of_item].tolist(), design.items.tolist(), strict=True))
-        for design in rounds
-    ]
+    keys = [design.item_keys for design in rounds]
     index = {
         key: number for number, key in enumerate(dict.fromkeys(k for part in keys for k in part))
     }

@@ -360,13 +360,8 @@ def _audit_shares(
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """Return the observed and expected shares of all audit judgments, in the order of rounds."""
-    keys = zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
-    index = {key: number for number, key in enumerate(keys)}
-    judged = judgments.tuples
-    indices = np.array(
-        [index[key] for key in zip(judged.groups[judged.group_of_item], judged.items, strict=True)],
-        dtype=np.int64,
-    )
+    index = {key: number for number, key in enumerate(tuples.item_keys)}
+    indices = np.array([index[key] for key in judgments.tuples.item_keys], dtype=np.int64)
     parts = [
         audit_shares(
             fit(tuples, judgments.select(round_of < number)),

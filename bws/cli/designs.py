@@ -188,7 +188,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     if old.k != options.pop("k"):
         raise click.UsageError(f"the tuples in {running} have {old.k} items; use -k {old.k}")
     groups = listed.groups or [""] * len(listed.items)
-    old_items = set(zip(old.groups[old.group_of_item], old.items, strict=True))
+    old_items = set(old.item_keys)
     new = [row for row in zip(groups, listed.items, strict=True) if row not in old_items]
     if not new:
         raise click.UsageError(f"{running} contains all items already; expected new ones")

@@ -260,16 +260,11 @@ def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path
     """Warn of items that do not link the batches because of different spellings."""
     from bws.variants import find_variants
 
-    keys = {key for batch in batches for key in _keys(batch)}
+    keys = {key for batch in batches for key in batch.tuples.item_keys}
     groups, items = zip(*sorted(keys), strict=True)
     if variants := find_variants(items, groups):
         message = variants.message("only items with the same spelling link the batches")
         console.warn([Problem(path, None, f"with --anchor, {message}")])
-
-
-def _keys(judgments: Judgments) -> set[tuple[str, str]]:
-    tuples = judgments.tuples
-    return set(zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True))
 
 
 def _columns(scores: Scores) -> dict[str, NDArray[Any]]:

@@ -111,7 +111,7 @@ def _check(
         raise ValueError(
             f"{len(group_ids)} groups for {len(ids)} new items; expected one group per new item"
         )
-    existing_items = set(zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True))
+    existing_items = set(tuples.item_keys)
     for item, group in zip(ids, group_ids, strict=True):
         if group not in index_of_group:
             raise ValueError(

@@ -33,7 +33,7 @@ from bws.files import as_judgments
 from bws.frames import Source, frames_like_source
 from bws.model_annotators import model_name
 from bws.problems import InputError, Problem
-from bws.records import CanonicalJudgments, Judgments, Scores, Tuples
+from bws.records import CanonicalJudgments, Judgments, Scores
 from bws.scoring import score
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.clustering import Cluster, Clusters, cluster_judgments
@@ -210,17 +210,12 @@ def items_in(people: CanonicalJudgments, models: CanonicalJudgments) -> Integers
     if people.k != models.k:
         message = f"tuples of {models.k} items; expected {people.k}, as those of people"
         raise InputError(Problem("judgments of models", None, message))
-    index = {key: i for i, key in enumerate(_keys(people))}
-    item_of = np.array([index.get(key, -1) for key in _keys(models)], dtype=np.int64)
+    index = {key: i for i, key in enumerate(people.item_keys)}
+    item_of = np.array([index.get(key, -1) for key in models.item_keys], dtype=np.int64)
     if (item_of < 0).all():
         message = "no item of people's judgments; expected judgments of the same items and groups"
         raise InputError(Problem("judgments of models", None, message))
     return item_of
-
-
-def _keys(judgments: CanonicalJudgments) -> Iterator[tuple[str, str]]:
-    groups = (judgments.groups[group] for group in judgments.group_of)
-    return zip(groups, judgments.items, strict=True)
 
 
 def _contained(rows: Integers, table: Integers) -> NDArray[np.bool_]:
@@ -365,8 +360,8 @@ def expected_model_scores(
 ) -> Floats:
     """Return (N,) the expected counting scores of people's items under the models; NaN if they have none."""
     scores = expected_counting(utility, models.group_of, models.k, best_worst_logit, seed)
-    score_of = dict(zip(_keys(models), scores.tolist(), strict=True))
-    return np.array([score_of.get(key, np.nan) for key in _keys(people)])
+    score_of = dict(zip(models.item_keys, scores.tolist(), strict=True))
+    return np.array([score_of.get(key, np.nan) for key in people.item_keys])
 
 
 def _pooled(
@@ -412,8 +407,8 @@ def _replace_scores(
 
 def _with_items_of(people: Judgments, models: Judgments) -> Judgments:
     """Return people's judgments with the items that only the models judged, which have no judgments."""
-    known = set(_item_keys(people.tuples))
-    new = [key for key in _item_keys(models.tuples) if key not in known]
+    known = set(people.tuples.item_keys)
+    new = [key for key in models.tuples.item_keys if key not in known]
     tuples = people.tuples
     groups = [*dict.fromkeys([*tuples.groups.tolist(), *(group for group, _ in new)])]
     index = {group: i for i, group in enumerate(groups)}
@@ -425,10 +420,6 @@ def _with_items_of(people: Judgments, models: Judgments) -> Judgments:
         groups=np.array(groups, dtype=object),
     )
     return replace(people, tuples=extended)
-
-
-def _item_keys(tuples: Tuples) -> Iterator[tuple[str, str]]:
-    return zip(tuples.groups[tuples.group_of_item], tuples.items, strict=True)
 
 
 def _model_names(models: Judgments) -> list[str]:

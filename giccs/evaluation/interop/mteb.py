@@ -14,6 +14,7 @@ from bws.textio import write_atomic
 from giccs.benchmark import SAMPLE_TERMS, Benchmark, known_terms
 from giccs.benchmark.languages import matches, required_language
 from giccs.evaluation.interop.metadata import (
+    PAPER_LINK,
     Provenance,
     mteb_language,
     path_component,
@@ -28,12 +29,16 @@ __all__ = ["export_task", "write_results"]
 MTEB_VERSION = "2.26.24"
 """Version of mteb whose format the results have."""
 LICENSES = {
-    "mit", "apache-2.0", "cc0-1.0", "odc-by", "openrail", "afl-3.0", "gpl-3.0", "cc-by-2.0",
-    "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-3.0", "cc-by-nc-4.0",
-    "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0",
+    "mit", "apache-2.0", "cc0-1.0", "odc-by", "openrail", "openrail++", "afl-3.0", "gpl-3.0", "lgpl",
+    "lgpl-3.0", "bsd-3-clause", "mpl-2.0", "eupl-1.2", "cdla-sharing-1.0", "msr-la-nc", "gemma",
+    "openmdw-1.1", "cc-by-2.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-3.0",
+    "cc-by-nc-4.0", "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nc-nd-4.0", "cc-by-nd-4.0",
+    "cc-by-nd-2.1-jp",
 }  # fmt: skip
 """Licences that mteb identifies by name; others are given as addresses."""
 UNKNOWN_LICENSE = "not specified"
+SAMPLE_DATES = ("2026-11-21", "2026-11-26")
+"""Dates between which the dialogues of the samples were written."""
 ANNOTATORS = {"human": "human-annotated", "simulated": "derived", "unknown": None}
 """Simulated judgments are derived from the levels intended by writers, or from other scores."""
 DOMAINS = {
@@ -64,13 +69,18 @@ class {kind}(AbsTaskSTS):
         type="STS",
         category="t2t",
         modalities=["text"],
+        reference={reference!r},
+        date={date!r},
         eval_splits=["test"],
         eval_langs=[{language!r}],
         main_score="cosine_spearman",
         domains={domains!r},
+        task_subtypes=[],
+        dialect=[],
         license={license!r},
         annotations_creators={annotators!r},
         sample_creation={creation!r},
+        bibtex_citation={citation!r},
     )
 """
 
@@ -125,6 +135,9 @@ def _metadata(benchmark: Benchmark, provenance: Provenance) -> dict[str, Any]:
         else terms.license_link or UNKNOWN_LICENSE,
         "annotators": ANNOTATORS[terms.annotators],
         "creation": "created" if is_sample else None,
+        "date": SAMPLE_DATES if is_sample else None,
+        "reference": provenance.card.text("homepage") or PAPER_LINK,
+        "citation": provenance.citation,
     }
 
 

@@ -3,10 +3,13 @@
 The model is inspect_ai's own stand-in, which answers by a rule instead of a server.
 """
 
+import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +19,7 @@ from inspect_ai import eval as run_inspect
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 import giccs
-from giccs.evaluation.interop.inspect_tasks import multiple_choice_sts
+from giccs.evaluation.inspect_tasks import multiple_choice_sts
 
 OPTION = re.compile(r"^([A-Z])\. (.*)$", re.MULTILINE)
 
@@ -37,10 +40,11 @@ def model_with(answer):
     return get_model("mockllm/model", custom_outputs=output, memoize=False)
 
 
-def run(answer, folder, **arguments):
+def run(answer, folder, epochs=1, **arguments):
     (log,) = run_inspect(
         multiple_choice_sts(**arguments),
         model=model_with(answer),
+        epochs=epochs,
         log_dir=str(folder),
         display="none",
     )
@@ -49,7 +53,12 @@ def run(answer, folder, **arguments):
 
 
 def metrics_of(log):
-    return {name: one.value for name, one in log.results.scores[0].metrics.items()}
+    """Return accuracy, stderr, and the mean of no_letter."""
+    return {
+        score.name if name == "mean" else name: one.value
+        for score in log.results.scores
+        for name, one in score.metrics.items()
+    }
 
 
 @pytest.mark.parametrize("history", ["with", "without"])
@@ -90,6 +99,34 @@ def test_the_accuracy_is_that_of_giccs(tmp_path, history, seed):
 def test_answers_without_a_letter_are_wrong_and_counted(tmp_path):
     log = run(lambda messages: "Das kann ich nicht beurteilen.", tmp_path)
     assert metrics_of(log) == {"accuracy": 0.0, "stderr": 0.0, "no_letter": 1.0}
+
+
+@pytest.mark.parametrize(("answers", "share"), [("AB", 0.0), ("A?", 0.5)])
+def test_answers_that_differ_between_epochs_are_averaged(tmp_path, answers, share):
+    """inspect_ai removes such answers from the score of a sample; they are not answers without a letter."""
+    n_asked = Counter()
+
+    def answer(messages):
+        question = messages[-1].text
+        n_asked[question] += 1
+        return answers[n_asked[question] - 1]
+
+    assert metrics_of(run(answer, tmp_path, epochs=2))["no_letter"] == share
+
+
+def test_the_linter_of_inspect_evals_accepts_the_package():
+    """Its register takes repositories that its linter accepts."""
+    program = Path(sys.executable).with_name("inspect-evals-lint")
+    if not program.exists():
+        pytest.skip("inspect-evals-lint is not installed")
+    task = "giccs/evaluation/inspect_tasks/tasks.py"
+    done = subprocess.run(
+        [program, "--preset", "single-eval", "--task", task, "--output-format", "json"],
+        cwd=Path(__file__).parents[3], capture_output=True, text=True,
+    )  # fmt: skip
+    summary = json.loads(done.stdout)["summary"]
+    assert (done.returncode, summary["fail"]) == (0, 0), done.stdout
+    assert summary["pass"] > 15
 
 
 def test_the_instruction_is_in_the_language_of_the_prompt(tmp_path):

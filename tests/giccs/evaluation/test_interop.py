@@ -4,9 +4,11 @@ lm-evaluation-harness and mteb are not dependencies: where they are missing, the
 skipped, and those of the files' content are not.
 """
 
+import hashlib
 import importlib.util
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -14,6 +16,7 @@ import sys
 import types
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
@@ -35,6 +38,8 @@ from ..benchmark.test_release import write_release
 
 EVAL = str(Path(sys.executable).parent / "giccs-eval")
 TEMPLATE = open_template("figure2-de-1")
+CC_BY_4_0 = "fd3a263fe19ed8faa9068b43abaebafc02c77897b0c6fc09abc04bb592e5f16e"
+"""SHA-256 of https://creativecommons.org/licenses/by/4.0/legalcode.txt, as distributed by caniuse-lite."""
 
 
 @pytest.fixture
@@ -55,8 +60,10 @@ def lines(path):
 
 def test_the_harness_gets_every_question_as_it_is_asked(benchmark, tmp_path):
     task = MultipleChoice(TEMPLATE)
-    files = harness.export_task(benchmark, task, tmp_path / "out")
+    files = harness.export_task(benchmark, task, tmp_path)
+    folder = tmp_path / "giccs_benchmark_multiple_choice"
     assert {path.name for path in files} == {
+        "README.md",
         "giccs_benchmark_LICENCE.txt",
         "giccs_benchmark_multiple_choice.py",
         "giccs_benchmark_multiple_choice_with_history.jsonl",
@@ -64,9 +71,9 @@ def test_the_harness_gets_every_question_as_it_is_asked(benchmark, tmp_path):
         "giccs_benchmark_multiple_choice_without_history.jsonl",
         "giccs_benchmark_multiple_choice_without_history.yaml",
     }
-    assert sorted(files) == sorted((tmp_path / "out").iterdir())
+    assert sorted(files) == sorted(folder.iterdir())
     items = {item.item_id: item for item in benchmark.items}
-    rows = lines(tmp_path / "out" / "giccs_benchmark_multiple_choice_with_history.jsonl")
+    rows = lines(folder / "giccs_benchmark_multiple_choice_with_history.jsonl")
     assert [row["dialogue_id"] for row in rows] == sorted(benchmark.dialogue_ids)
     for row in rows:
         texts = [items[name].utterance for name in row["utterance_ids"]]
@@ -82,11 +89,38 @@ def test_the_white_space_before_the_answer_is_the_harness_delimiter(benchmark, t
     for template, delimiter in ((TEMPLATE, '" "'), (open_template(tmp_path / "own.txt"), r'"\n"')):
         task = MultipleChoice(template, histories=("without",))
         harness.export_task(benchmark, task, tmp_path / "out")
-        text = (
-            tmp_path / "out" / "giccs_benchmark_multiple_choice_without_history.yaml"
-        ).read_text()
+        (path,) = tmp_path.rglob("giccs_benchmark_multiple_choice_without_history.yaml")
+        text = path.read_text()
         assert f"target_delimiter: {delimiter}\n" in text
-    assert not list((tmp_path / "out").glob("*_with_history.*"))
+    assert not list(tmp_path.rglob("*_with_history.*"))
+
+
+def test_the_harness_gets_a_readme_in_the_form_of_its_template(benchmark, tmp_path):
+    (tmp_path / "card.toml").write_text(
+        'description = "Dialogues about trains."\nhomepage = "https://example.org/data"\n'
+        'citation = "@misc{trains, title = {Trains}}"\n'
+    )
+    about = read_provenance(benchmark, tmp_path / "card.toml", "de")
+    task = MultipleChoice(TEMPLATE, histories=("without",), answer="letter", seed=3)
+    harness.export_task(benchmark, task, tmp_path, about)
+    text = (tmp_path / "giccs_benchmark_multiple_choice" / "README.md").read_text("utf-8")
+    assert re.findall("^#+ .*", text, re.M) == [
+        "# giccs_benchmark_multiple_choice", "### Paper", "### Citation", "### Licence",
+        "### Groups, Tags, and Tasks", "#### Groups", "#### Tags", "#### Tasks", "### Checklist",
+        "### Changelog",
+    ]  # fmt: skip
+    assert len(re.findall(r"^ *\* \[x\] ", text, re.M)) == 6
+    for line in (
+        "Abstract: https://aclanthology.org/2022.gem-1.30/",
+        "Dialogues about trains.",
+        "Homepage: https://example.org/data",
+        "@inproceedings{asaadi2022giccs,",
+        "@misc{trains, title = {Trains}}",
+        "            --template figure2-de-1 --answer letter --seed 3",
+    ):
+        assert f"{line}\n" in text
+    assert "_with_history" not in text
+    assert "WARNING: the licence is unknown" in text
 
 
 def test_mteb_gets_every_pair_as_it_is_compared(benchmark, tmp_path):
@@ -108,7 +142,7 @@ def test_the_commands_write_and_say_what(unstated_file, tmp_path):
                  "--history", "with", "--language", "de", "-o", "out", "--json", cwd=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     files = json.loads(done.stdout)["files"]
-    assert len(files) == 4
+    assert len(files) == 5
     rows = lines(tmp_path / next(name for name in files if name.endswith(".jsonl")))
     assert [row["choices"] for row in rows] == [list("ABCDE")] * 2
     mteb = [EVAL, "export-mteb", "--data", unstated_file, "-o", "out"]
@@ -156,13 +190,19 @@ def test_the_sample_is_exported_as_simulated_and_under_its_own_licence(metadata,
     assert result["license"] == "cc-by-4.0"
     assert result["eval_langs"] == ["deu-Latn"]
     assert result["domains"] == ["Written"]
+    assert result["date"] == ("2026-11-21", "2026-11-26")
+    assert result["reference"] == "https://aclanthology.org/2022.gem-1.30/"
+    assert result["bibtex_citation"].startswith("@inproceedings{asaadi2022giccs,\n")
     notice = (tmp_path / "giccs_sample_LICENCE.txt").read_text("utf-8")
     assert "Licence of the texts: cc-by-4.0, https://creativecommons.org/licenses/by/4.0/" in notice
     assert "Annotators: simulated" in notice
     assert "WARNING" not in notice
+    _, _, text = notice.partition("\n\n")
+    assert hashlib.sha256(text.encode("utf-8")).hexdigest() == CC_BY_4_0
     harness.export_task(sample.first(3), MultipleChoice(TEMPLATE), tmp_path)
-    name = "giccs_sample_multiple_choice_with_history.yaml"
-    text = (tmp_path / name).read_text("utf-8")
+    folder = tmp_path / "giccs_sample_multiple_choice"
+    assert (folder / "giccs_sample_LICENCE.txt").read_text("utf-8") == notice
+    text = (folder / "giccs_sample_multiple_choice_with_history.yaml").read_text("utf-8")
     assert text.endswith('license: "cc-by-4.0"\n  annotators: "simulated"\n  language: "de"\n')
     copy = replace(sample, name="copy.jsonl", terms=UNKNOWN_TERMS)
     assert read_provenance(copy).terms == sample.terms  # known by its content
@@ -180,14 +220,15 @@ def test_a_release_without_derivatives_says_that_it_must_not_be_passed_on(metada
         assert done.returncode == 0, done.stderr
         assert "the licence cc-by-nc-nd-3.0 allows no derivatives" in done.stderr
         assert "use them only privately" in done.stderr
-    (notice,) = (tmp_path / "out").glob("*_LICENCE.txt")
+    notices = list((tmp_path / "out").rglob("*_LICENCE.txt"))
     link = "https://creativecommons.org/licenses/by-nc-nd/3.0/"
     written = [
-        notice,
-        *(tmp_path / "out").glob("*.yaml"),
+        *notices,
+        *(tmp_path / "out").rglob("*.yaml"),
+        *(tmp_path / "out").rglob("README.md"),
         tmp_path / "out" / "giccs_release_pairwise.py",
     ]
-    assert len(written) == 4
+    assert len(written) == 6
     for path in written:
         text = path.read_text("utf-8")
         assert f"Licence of the texts: cc-by-nc-nd-3.0, {link}" in text
@@ -208,10 +249,11 @@ def test_what_neither_data_nor_card_toml_state_is_unknown(unstated_file, metadat
     (result,) = metadata(tmp_path / "giccs_benchmark_pairwise.py")
     unknown = {
         key: result[key]
-        for key in ("license", "annotations_creators", "sample_creation", "domains")
+        for key in ("license", "annotations_creators", "sample_creation", "domains", "date")
     }
     assert unknown == {
         "license": "not specified", "annotations_creators": None, "sample_creation": None, "domains": None,
+        "date": None,
     }  # fmt: skip
     assert result["eval_langs"] == ["eng-Latn"]
     notice = (tmp_path / "giccs_benchmark_LICENCE.txt").read_text("utf-8")
@@ -395,7 +437,8 @@ def test_the_harness_itself_finds_the_same_numbers(answer, tiny_gpt, benchmark, 
     harness.export_task(benchmark, MultipleChoice(TEMPLATE, answer=answer), tmp_path)
     names = [f"giccs_benchmark_multiple_choice_{h}_history" for h in ("with", "without")]
     found = simple_evaluate(
-        model="hf", model_args=f"pretrained={tiny_gpt},dtype=float32", tasks=names, device="cpu",
+        model="hf", model_args=f"pretrained={tiny_gpt},dtype=float32", device="cpu",
+        tasks=["giccs_benchmark_multiple_choice"],
         batch_size=1, log_samples=True, bootstrap_iters=0,
         task_manager=TaskManager(include_path=str(tmp_path), include_defaults=False),
     )  # fmt: skip
@@ -484,6 +527,15 @@ def test_mteb_accepts_the_metadata(data, tmp_path, monkeypatch):
     (module,) = tmp_path.glob("*_pairwise.py")
     (task,) = runpy.run_path(str(module))["TASKS"]
     task.metadata.model_validate(task.metadata.model_dump())
+    assert task.metadata.is_filled() == (data == "giccs-sample")
+    assert task.metadata.intext_citation() == r"\cite{asaadi2022giccs}"
+
+
+@needs_mteb
+def test_the_licences_are_those_of_mteb():
+    from mteb.abstasks.task_metadata import Licenses
+
+    assert set(get_args(Licenses)) - {"not specified", "multiple"} == embeddings.LICENSES
 
 
 @needs_mteb

@@ -1,8 +1,4 @@
-"""Task of inspect_ai: ``inspect eval giccs/multiple_choice_sts --model MODEL``.
-
-inspect_ai finds this module by its entry point and evaluates chat models of any provider. The questions,
-their prompts and gold options are those of the task multiple-choice-sts.
-"""
+"""Task of inspect_ai: the questions of the task multiple-choice-sts, asked in a chat."""
 
 from __future__ import annotations
 
@@ -10,17 +6,7 @@ from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.scorer import (
-    Metric,
-    SampleScore,
-    Score,
-    Scorer,
-    Target,
-    accuracy,
-    metric,
-    scorer,
-    stderr,
-)
+from inspect_ai.scorer import Score, Scorer, Target, accuracy, mean, scorer, stderr
 from inspect_ai.solver import TaskState, generate, system_message
 
 from giccs.benchmark import SAMPLE, read_benchmark
@@ -44,8 +30,9 @@ def multiple_choice_sts(
 
     data: a benchmark as in ``giccs-eval --data``. history: ``with`` or ``without`` the turns before the last.
     template, language, seed: prompt template, language of items that state none, and seed of the order of
-    options, as in giccs-eval. There is one sample per dialogue. Metrics are the accuracy, its standard error,
-    and the share of answers without a letter, which are wrong. Raises InputError for invalid data, and
+    options, as in giccs-eval. There is one sample per dialogue. The scores are `letter_of_most_similar`, with
+    accuracy and standard error, and `no_letter`, with the share of answers without a letter, which are wrong.
+    Raises InputError for invalid data, and
     ValueError for an unknown history.
     """
     if history not in HISTORIES:
@@ -69,7 +56,7 @@ def multiple_choice_sts(
             system_message(instruction_for("letter", prompt_template.language)),
             generate(),
         ],
-        scorer=letter_of_most_similar(),
+        scorer=[letter_of_most_similar(), no_letter()],
         metadata={"data": benchmark.fingerprint, "template": prompt_template.name, "seed": seed},
     )
 
@@ -89,27 +76,19 @@ def _sample(question: Question, renderer: QuestionRenderer, history: str) -> Sam
     )
 
 
-@metric
-def no_letter() -> Metric:
-    """Share of answers that choose no option."""
-
-    def share(scores: list[SampleScore]) -> float:
-        return sum(not score.score.answer for score in scores) / len(scores)
-
-    return share
-
-
-@scorer(metrics=[accuracy(), stderr(), no_letter()])
+@scorer(metrics=[accuracy(), stderr()])
 def letter_of_most_similar() -> Scorer:
     """Score 1 for the letter of an utterance with the highest similarity, else 0."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        utterances: list[str] = state.metadata["utterances"]
-        letter = chosen_letter(without_reasoning(state.output.completion), utterances)
+        letter = _letter(state)
         chosen: dict[str, Any] = {}
         if letter:
             index = LETTERS.index(letter)
-            chosen = {"utterance": utterances[index], "score": state.metadata["scores"][index]}
+            chosen = {
+                "utterance": state.metadata["utterances"][index],
+                "score": state.metadata["scores"][index],
+            }
         return Score(
             value=float(letter in list(target)),
             answer=letter,
@@ -118,3 +97,18 @@ def letter_of_most_similar() -> Scorer:
         )
 
     return score
+
+
+@scorer(metrics=[mean()])
+def no_letter() -> Scorer:
+    """Score 1 for an answer that chooses no option, else 0."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        return Score(value=float(not _letter(state)))
+
+    return score
+
+
+def _letter(state: TaskState) -> str:
+    """Return the letter of the chosen option, or an empty string."""
+    return chosen_letter(without_reasoning(state.output.completion), state.metadata["utterances"])

@@ -18,8 +18,8 @@ __all__ = [
     "located",
     "read_json",
     "revision",
-    "saved_dtype",
     "stated_kind",
+    "weights_dtype",
 ]
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -110,9 +110,14 @@ def label_count(config: Any) -> int:
     return len(labels) if isinstance(labels, dict) else int(config.get("num_labels", 2))
 
 
-def saved_dtype(config: Any) -> str:
-    """Return the data type of the saved weights; float32 if the configuration does not state it."""
-    config = config or {}
+def weights_dtype(folder: Path, requested_dtype: str) -> str:
+    """Return the requested data type of the weights, or that of the saved ones for ``auto``.
+
+    float32 if the configuration does not state it.
+    """
+    if requested_dtype != "auto":
+        return requested_dtype
+    config = read_json(folder / "config.json") or {}
     text = config.get("text_config") or {}
     saved = [part.get(key) for part in (config, text) for key in ("dtype", "torch_dtype")]
     return next((dtype for dtype in saved if dtype in DTYPES), "float32")

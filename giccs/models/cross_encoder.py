@@ -18,8 +18,8 @@ from giccs.models.checkpoint import (
     located,
     read_json,
     revision,
-    saved_dtype,
     stated_kind,
+    weights_dtype,
 )
 from giccs.models.encoding import BatchSize, EncoderInput, encode_in_batches, encoded
 from giccs.models.quantisation import quantised_as
@@ -148,9 +148,7 @@ class CrossEncoderModel(OrderedPairModel):
 
     @cached_property
     def _dtype(self) -> str:
-        if self._options.dtype != "auto":
-            return self._options.dtype
-        return saved_dtype(read_json(self._folder / "config.json"))
+        return weights_dtype(self._folder, self._options.dtype)
 
     @cached_property
     def _model(self) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.abilities import OrderedPairModel
-from giccs.models.checkpoint import located, read_json, revision, saved_dtype, stated_kind
+from giccs.models.checkpoint import located, revision, stated_kind, weights_dtype
 from giccs.models.encoding import BatchSize, encode_in_batches
 from giccs.models.quantisation import quantised_as
 from giccs.models.sentence import encoder_folder
@@ -147,9 +147,7 @@ class LateInteractionModel(OrderedPairModel):
 
     @cached_property
     def _dtype(self) -> str:
-        if self._options.dtype != "auto":
-            return self._options.dtype
-        return saved_dtype(read_json(self._folder / "config.json"))
+        return weights_dtype(self._folder, self._options.dtype)
 
     @cached_property
     def _model(self) -> Any:

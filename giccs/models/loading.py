@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, saved_dtype
+from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, weights_dtype
 from giccs.models.devices import check_device, device_map, must_cover, single_device
 from giccs.models.quantisation import SHARES, check_quantised, quantisation, settle
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
@@ -47,9 +47,9 @@ class Source:
 
     def dtype(self, requested_dtype: str) -> str:
         """Return the data type of the weights: the requested one, or that of the saved weights."""
-        if requested_dtype != "auto":
-            return requested_dtype
-        return "float32" if self.gguf else saved_dtype(read_json(self.folder / "config.json"))
+        if self.gguf and requested_dtype == "auto":
+            return "float32"
+        return weights_dtype(self.folder, requested_dtype)
 
 
 def find_causal(name: str, location: str, options: ModelOptions) -> Source:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.abilities import PairModel, PromptedModel, SidedModel, TextPairModel
-from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, saved_dtype
+from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, weights_dtype
 from giccs.models.devices import check_device, device_map, devices, must_cover
 from giccs.models.encoder_prompts import (
     EncoderPrompt,
@@ -282,10 +282,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
 
     @cached_property
     def _dtype(self) -> str:
-        """Return the data type of the weights: the requested one, or that of the saved weights."""
-        if self._options.dtype != "auto":
-            return self._options.dtype
-        return saved_dtype(read_json(self._folder / "config.json"))
+        return weights_dtype(self._folder, self._options.dtype)
 
     @property
     def _model(self) -> SentenceTransformer:

@@ -28,7 +28,7 @@ from giccs.models.abilities import (
     check_prompts,
 )
 from giccs.models.causal.scoring import Scorer
-from giccs.models.causal.tokens import Boundary, TokenQuestion, grow
+from giccs.models.causal.tokens import Boundary, TokenQuestion, groups_with_prefix, grow_together
 from giccs.models.devices import devices
 from giccs.models.generation import Greedy, must_fit, responses
 from giccs.models.loading import Loaded, Source, find_causal, load
@@ -90,7 +90,8 @@ class CausalModel(
 
         A prompt that is too long for the model is replaced by the first of its shorter prompts that fits with
         its longest option. Raises InputError with all prompts for which none fits, and all empty options.
-        Equal questions, equal options and equal prefixes are computed once.
+        Equal questions, equal options and equal prefixes are computed once; those of adjacent questions in
+        float32 only.
         """
         check_prompts(self.name, prompts)
         texts, questions = self._encoded(prompts)
@@ -215,15 +216,22 @@ class CausalModel(
     ) -> dict[TokenQuestion, list[NDArray[np.float64]]]:
         def answers() -> Iterator[tuple[int, list[NDArray[np.float64]]]]:
             try:
-                yield from self._scorer.run([grow(question) for question in questions])
+                yield from self._scorer.run(list(map(grow_together, groups)))
             except ValueError as error:
                 raise self._refused(str(error)) from error
 
         if not questions:
             return {}
+        # In half precision, the numbers of a question would depend on its neighbours.
+        is_exact = self._precision == "float32"
+        groups = list(groups_with_prefix(questions)) if is_exact else [[q] for q in questions]
         logprobs_by_question = {}
-        for index, logprobs in progress(answers(), "scoring", len(questions)):
-            logprobs_by_question[questions[index]] = logprobs
+        for index, logprobs in progress(answers(), "scoring", len(groups)):
+            rest = iter(logprobs)  # From the common prefix on, as far as the questions differ.
+            for question in groups[index]:
+                logprobs_by_question[question] = [
+                    next(rest)[question.start - len(ids) :] for ids in question.ids
+                ]
         if any(
             np.isnan(option_logprobs).any()
             for logprobs in logprobs_by_question.values()

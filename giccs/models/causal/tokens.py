@@ -19,7 +19,20 @@ from numpy.typing import NDArray
 
 from giccs.models.abilities import Prompt
 
-__all__ = ["Boundary", "TokenQuestion", "TokenTree", "grow", "shared"]
+__all__ = [
+    "Boundary",
+    "TokenQuestion",
+    "TokenTree",
+    "groups_with_prefix",
+    "grow",
+    "grow_together",
+    "shared",
+]
+
+MIN_SHARED = 0.5
+"""Share of the tokens of a question in the prefix of questions that are computed together."""
+MAX_TOGETHER = 1024
+"""Maximum number of tokens of questions that are computed together."""
 
 Ints = NDArray[np.int64]
 
@@ -174,3 +187,33 @@ def grow(question: TokenQuestion) -> TokenTree:
         paths.append(tuple(path))
     nodes = np.array(list(node_of), dtype=np.int64).reshape(-1, 2)
     return TokenTree(question, nodes[:, 1], nodes[:, 0], tuple(paths))
+
+
+def groups_with_prefix(questions: Sequence[TokenQuestion]) -> Iterator[list[TokenQuestion]]:
+    """Yield the questions in groups of adjacent ones that share a long prefix, such as the same dialogue.
+
+    >>> ids = (1, 2, 3, 4), (1, 2, 5, 4), (6, 7, 8, 9)
+    >>> [len(group) for group in groups_with_prefix([TokenQuestion((each,), 3) for each in ids])]
+    [2, 1]
+    """
+    group: list[TokenQuestion] = []
+    prefix = size = 0
+    for question in questions:
+        common = min(prefix, shared(group[0].ids[0], question.ids[0])) if group else 0
+        new = sum(len(ids) - question.start for ids in question.ids) + question.start - common
+        if group and common >= MIN_SHARED * question.length and size + new <= MAX_TOGETHER:
+            group.append(question)
+            prefix, size = common, size + new
+        else:
+            if group:
+                yield group
+            group, prefix, size = [question], question.start, new
+    if group:
+        yield group
+
+
+def grow_together(group: Sequence[TokenQuestion]) -> TokenTree:
+    """Return the tree of all options of several questions; the tokens after their prefix are scored."""
+    first, *others = group
+    prefix = min([first.start, *(min(q.start, shared(first.ids[0], q.ids[0])) for q in others)])
+    return grow(TokenQuestion(tuple(ids for q in group for ids in q.ids), max(1, prefix)))

@@ -8,6 +8,7 @@ from bws.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import OptionScore, Prompt
 from giccs.models.causal import open_causal
+from giccs.models.causal.tokens import grow, shared
 
 from ..causal_models import CONFIGS, GERMAN, make_model, naive, torch, transformers
 
@@ -132,6 +133,39 @@ def test_what_is_shared_is_read_once(gpt2):
     assert read == [tokens("Ich möchte heute einen Tisch") - 1 + tokens(" Ja") - 1]
     assert result.options[0] == result.options[1] == result.options[2]
     assert result.options[0][0] == result.options[0][2]
+
+
+def test_adjacent_prompts_with_a_long_common_beginning_share_it(gpt2):
+    """Two questions after the same text, as of a judge; in half precision each is read by itself."""
+    text = " ".join(GERMAN)
+    first, second = (
+        Prompt(f"{text} {question}", (" Ja", " Nein, heute nicht"))
+        for question in ("Am besten?", "Am schlechtesten?")
+    )
+    other = Prompt("Ich möchte", (" heute", " einen Tisch"))
+    prompts = [first, second, other]
+    n_read = {}
+    for dtype in ("float32", "bfloat16"):
+        model = open_causal(str(gpt2), options=ModelOptions(dtype=dtype, batch_size=1))
+        model.score(prompts)  # Loaded and checked.
+        read = []
+        hook = lambda module, args, kwargs, read=read: read.append(kwargs["input_ids"].numel())  # noqa: E731
+        model._loaded.model.get_decoder().register_forward_pre_hook(hook, with_kwargs=True)
+        result = model.score(prompts)
+        n_read[dtype] = sum(read)
+        if dtype == "float32":
+            assert flat(result) == pytest.approx(expected(gpt2, prompts), abs=1e-4)
+            assert flat(model.score([first, other, second])) == pytest.approx(
+                [flat(result)[n] for n in (0, 1, 4, 5, 2, 3)], abs=1e-4
+            )
+        else:
+            alone = [ln for p in prompts for ln in flat(score(gpt2, [p], dtype=dtype))]
+            assert flat(result) == alone  # to the last bit
+    trees = [grow(model._boundary.encode(p.text, p.options)) for p in prompts]
+    assert n_read["bfloat16"] == sum(map(len, trees))
+    common = shared(trees[0].question.ids[0], trees[1].question.ids[0])
+    assert common > 10
+    assert n_read["float32"] == n_read["bfloat16"] - common
 
 
 def test_tokens_and_bytes_of_an_option(gpt2):

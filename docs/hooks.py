@@ -12,6 +12,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
+    "README.md": "index.md",
     "CHANGELOG.md": "contributing/changes.md",
     "CONTRIBUTING.md": "contributing/index.md",
     "giccs/data/README.md": "reference/sample.md",
@@ -20,6 +21,7 @@ PAGES = {
 """Pages by their files in the project, where people look for them too."""
 PLACES = {page: source for source, page in PAGES.items()}
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
+NOTEBOOK_LINK = re.compile(r'(href="(?!\w+:)[^"#]*)\.md(?=["#])')
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -36,7 +38,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for target in sorted(linked - PAGES.keys()):
         if not target.startswith("docs/") and (ROOT / target).is_file():
             files.append(
-                File.generated(config, f"project/{target}.txt", abs_src_path=str(ROOT / target))
+                File.generated(config, file_on_site(target), abs_src_path=str(ROOT / target))
             )
     return files
 
@@ -52,10 +54,20 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if target.startswith("docs/"):
             place = target.removeprefix("docs/")
         else:
-            place = PAGES.get(target, f"project/{target}.txt")
+            place = PAGES.get(target) or file_on_site(target)
         return f"]({posixpath.relpath(place, here)}{link[2] or ''})"
 
     return LINK.sub(moved, markdown)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Point links of notebooks to pages, as MkDocs does for Markdown only."""
+    return NOTEBOOK_LINK.sub(r"\1.html", output) if page.file.src_uri.endswith(".ipynb") else output
+
+
+def file_on_site(target: str) -> str:
+    """Return where a file of the project is on the site, which has no hidden folders."""
+    return f"project/{target.removeprefix('.')}.txt"
 
 
 def in_project(path: str, page: str) -> str | None:

@@ -2,10 +2,10 @@
 
     python -m robustness.first_hour
 
-Nothing of the checkout is in reach: the wheel is installed into a new environment, and the commands run in an
-empty folder with an empty home, as the pages show them. The example files that a page links, and names in a
-comment ``files:``, are copied as if downloaded. Afterwards each stage of a study must have left its files.
-Printed are each command with its seconds, and the number and time of all.
+Nothing of the checkout is in reach: the wheel is installed into a new environment, and the commands run in
+an empty folder with an empty home, as the pages show them; ``cd`` holds until the next ``cd``. Afterwards
+each stage of a study must have left its files. Printed are each command with its seconds, and the number
+and time of all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,19 +28,18 @@ import click
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/quickstart.md")
 BLOCK = re.compile(r"^( *)```(console|pycon)\n(.*?)^ *```$", re.M | re.S)
-FILES = re.compile(r"<!-- files: (.+) -->")
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\s*\Z")
 
 EXTRA = "study"
 """The extra that the quickstart installs."""
 # What each stage leaves in the folder of a page, as patterns of file names; one of them must exist.
 STAGES = {
-    "spreadsheet": ("sheet.csv",),
+    "spreadsheet": ("sheet.csv", "**/dialogues.csv"),
     "study": ("**/tuples.csv",),
     "judgments": ("**/judgments.csv",),
     "scores": ("**/scores.csv",),
     "benchmark": ("**/benchmark.jsonl",),
-    "two models": ("results/*.json", "results/**/*.json"),
+    "two models": ("**/results/*.json", "**/results/**/*.json"),
     "LaTeX": ("**/*.tex",),
 }
 
@@ -82,6 +80,7 @@ class NewUser:
         self.bin = folder / "environment" / "bin"
         self.home = folder / "home"
         self.home.mkdir()
+        self.last_folder = folder / "last-folder"
         self.n_commands = 0
         self.seconds = 0.0
 
@@ -119,6 +118,7 @@ class NewUser:
             | {
                 "PATH": f"{self.bin}{os.pathsep}{os.defpath}",
                 "HOME": str(self.home),
+                "LAST_FOLDER": str(self.last_folder.resolve()),
                 "HF_HUB_OFFLINE": "1",
                 "COLUMNS": "100",
             },
@@ -133,10 +133,11 @@ class NewUser:
         """Run the steps of a page."""
         sessions: list[str] = []
         for step in page_steps:
-            self.take(step, cwd, sessions)
+            cwd = self.take(step, cwd, sessions)
 
-    def take(self, step: Step, cwd: Path, sessions: list[str]) -> None:
-        """Run a step as a person would; fail where it fails."""
+    def take(self, step: Step, cwd: Path, sessions: list[str]) -> Path:
+        """Run a step as a person would, and return the folder afterwards; fail where it fails."""
+        self.last_folder.write_text(str(cwd), encoding="utf-8")
         start = time.perf_counter()
         if step.is_python:
             # Sessions of a page share their names, so each runs after those before it.
@@ -146,7 +147,8 @@ class NewUser:
                 [self.bin / "python", "-m", "doctest", "-o", "ELLIPSIS", "session.txt"], cwd
             )
         else:
-            done = self.run(["bash", "-o", "pipefail", "-c", step.text], cwd)
+            script = f"trap 'pwd >\"$LAST_FOLDER\"' EXIT\n{step.text}"
+            done = self.run(["bash", "-o", "pipefail", "-c", script], cwd)
         seconds = time.perf_counter() - start
         self.n_commands += 1
         self.seconds += seconds
@@ -156,6 +158,7 @@ class NewUser:
             raise click.ClickException(
                 f"{step.page}:{step.line}: exit {done.returncode}\n{done.stdout}"
             )
+        return Path(self.last_folder.read_text(encoding="utf-8").strip())
 
 
 def _stop_servers(folder: Path) -> None:
@@ -177,8 +180,6 @@ def main(keep: Path | None) -> None:
             text = (ROOT / page).read_text(encoding="utf-8")
             cwd = folder / Path(page).stem.lower()
             cwd.mkdir()
-            for name in " ".join(FILES.findall(text)).split():
-                shutil.copy(ROOT / name, cwd)
             try:
                 user.follow(steps(page, text), cwd)
             finally:

@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "reference" / "cli.md"
 
 HEAD = """# Commands
 
-*For all who look up an option.* Generated from `--help` by `make cli`.
+*For all who look up an option.* Generated from `--help`.
 
 For completion in bash, add `eval "$(_GICCS_COMPLETE=bash_source giccs)"` to `~/.bashrc`;
 likewise `zsh_source`, `fish_source`.

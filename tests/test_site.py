@@ -4,12 +4,19 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+SAMPLE_CARDS = sorted((ROOT / "giccs" / "data").rglob("README.md"))
+CHECKOUT_COMMAND = re.compile(
+    r"(?:(?<!Output of )`|^    )(?:make [a-z]|python -m (?:benchmarks|robustness))", re.M
+)
+LINK = re.compile(r"<a\b[^>]*\bhref=[\"']?(?!\w+:)([^\"'\s>#?]*)")
 LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
 
 
@@ -33,6 +40,17 @@ def site(tmp_path_factory):
 def test_every_page_is_on_the_site(site):
     for page in PAGES:
         assert (site / page.relative_to(ROOT / "docs")).with_suffix(".html").is_file()
+
+
+def test_links_lead_to_files_of_the_site(site):
+    dead = {
+        (str(page.relative_to(site)), link)
+        for page in site.rglob("*.html")
+        if page.name != "404.html"
+        for link in LINK.findall(page.read_text("utf-8"))
+        if link and not (page.parent / unquote(link)).exists()
+    }
+    assert not dead
 
 
 def test_no_page_loads_anything_from_elsewhere(site):
@@ -62,6 +80,36 @@ def test_the_page_says_for_whom_it_is(page):
     title, _, rest = page.read_text("utf-8").partition("\n\n")
     assert title.startswith("# ")
     assert rest.startswith("*For ")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in (ROOT / "README.md", *PAGES, *SAMPLE_CARDS)
+        if "contributing" not in page.parts and CHECKOUT_COMMAND.search(page.read_text("utf-8"))
+    ],
+    ids=lambda page: page.name,
+)
+def test_pages_tell_which_commands_need_a_checkout(page):
+    """Readers have the installed package and the site only."""
+    assert re.search("in a checkout", page.read_text("utf-8"), re.I)
+
+
+@pytest.mark.parametrize("page", SAMPLE_CARDS, ids=lambda page: page.parent.name)
+def test_cards_of_samples_have_no_links_to_files(page):
+    """`giccs data copy` copies them without the files of the project."""
+    links = re.findall(r"\]\(([^)]+)\)", page.read_text("utf-8"))
+    assert links
+    assert all(link.startswith("https://") for link in links)
+
+
+def test_every_extra_is_on_the_page_on_installation():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    assert {*re.findall(r"'giccs\[(\w+)\]'", page)} == extras.keys() - {"dev", "docs"}
 
 
 @pytest.mark.parametrize("name", ["worker-page.png", "explorer.png"])

@@ -285,19 +285,18 @@ def simulate(
     by the share of tuples that people judge. The model is simulated as well: it judges all tuples.
     """
     from bws.files import read_tuples, write_judgments
-    from bws.model_savings import simulated_savings
     from bws.simulation import read_truth
     from bws.simulation import simulate as simulated
 
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
+    savings = None
     with arguments():
         judgments = simulated(design, true_scores, seed=seed, **options)
-        savings = (
-            None
-            if model_correlation is None
-            else simulated_savings(judgments, true_scores, model_correlation, seed=seed)
-        )
+        if model_correlation is not None:
+            from bws.model_savings import simulated_savings
+
+            savings = simulated_savings(judgments, true_scores, model_correlation, seed=seed)
     if output != "-" or not console.as_json:
         write_judgments(judgments, output)
     summary = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"

@@ -32,8 +32,7 @@ def multiple_choice_sts(
     template, language, seed: prompt template, language of items that state none, and seed of the order of
     options, as in giccs-eval. There is one sample per dialogue. The scores are `letter_of_most_similar`, with
     accuracy and standard error, and `no_letter`, with the share of answers without a letter, which are wrong.
-    Raises InputError for invalid data, and
-    ValueError for an unknown history.
+    Raises InputError for invalid data, and ValueError for an unknown history.
     """
     if history not in HISTORIES:
         raise ValueError(f"history is {history!r}; expected {' or '.join(HISTORIES)}")

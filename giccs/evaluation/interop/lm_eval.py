@@ -178,7 +178,7 @@ def export_task(
     loader = names["with"].removesuffix("_with_history")
     code = LOADER_MODULE.replace("WITHOUT", names["without"]).replace("WITH", names["with"])
     files = {
-        "README.md": _readme(task, benchmark, provenance, loader),
+        "README.md": _readme(task, benchmark, provenance, loader, names),
         f"{loader}.py": code,
         provenance.file: provenance.notice(),
     }
@@ -204,9 +204,17 @@ def export_task(
     return [target / file for file in files]
 
 
-def _readme(task: MultipleChoice, benchmark: Benchmark, provenance: Provenance, loader: str) -> str:
-    """Return the README in the form of the harness's template, templates/new_yaml_task/README.md."""
-    names = {history: f"{loader}_{history}_history" for history in task.histories}
+def _readme(
+    task: MultipleChoice,
+    benchmark: Benchmark,
+    provenance: Provenance,
+    loader: str,
+    names: Mapping[str, str],
+) -> str:
+    """Return the README in the form of the harness's template, templates/new_yaml_task/README.md.
+
+    names: history -> name of its task.
+    """
     description = provenance.card.text("description")
     return README.format(
         loader=loader,
@@ -222,7 +230,7 @@ def _readme(task: MultipleChoice, benchmark: Benchmark, provenance: Provenance, 
         citation=provenance.citation,
         terms="\n".join(f"* {line}" for line in provenance.terms.lines()),
         licence_file=provenance.file,
-        tasks="\n".join(f"* `{name}`: {TASK_DESCRIPTIONS[key]}" for key, name in names.items()),
+        tasks="\n".join(f"* `{names[key]}`: {TASK_DESCRIPTIONS[key]}" for key in task.histories),
         template=task.template_for(benchmark).name,
         answer=task.answer_kind("likelihood"),
         seed=task.seed,

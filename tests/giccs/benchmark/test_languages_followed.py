@@ -223,7 +223,7 @@ def test_exported_questions_follow_the_language(tmp_path):
     export = ("export-lm-eval", "--data", path, "-o", tmp_path / "out")
     assert "state no language, and prompts" in call(evaluate, *export, code=2).stderr
     call(evaluate, *export, "--language", "en")
-    (questions,) = (tmp_path / "out").glob("*with_history.jsonl")
+    (questions,) = (tmp_path / "out" / "giccs_b_multiple_choice").glob("*with_history.jsonl")
     prompt = json.loads(questions.read_text("utf-8").splitlines()[0])["prompt"]
     assert prompt.startswith("Dialogue:\nUtterance 1: ")
     write_benchmark(in_language("de").items, path)

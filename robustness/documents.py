@@ -1,0 +1,122 @@
+"""Commands and Python sessions of the documentation, and how a reader runs them.
+
+The blocks fenced as ``console`` or ``pycon`` run in order for each page, as a reader types them: they begin
+in an empty folder, and ``cd`` holds until the next ``cd``. In a console block, a line that begins with
+``$ `` is a command, lines after it that begin with ``> `` go on with it, and what follows is what it
+prints, standard error included; ``exit code 2`` on a line of its own is what it ends with. ``...`` on a
+line of its own stands for any lines, ``[...]`` for a part of a line; a command with no output shown may
+print anything. Python sessions are doctests that share their names.
+
+``<!-- not run: reason -->`` on the line before a block leaves it out. A command that leaves a server
+running writes its process number to a file ``NAME.pid``, which is ended with the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = tuple(
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "README.md", ROOT / "paper.md", *sorted(ROOT.glob("docs/**/*.md")))
+)
+BLOCK = re.compile(r"^( *)```(console|pycon)\n(.*?)^ *```$", re.M | re.S)
+NOT_RUN = re.compile(r"<!-- not run: (\S.*) -->\s*\Z")
+EXIT = re.compile(r"exit code (\d)")
+SECONDS = 600
+"""The longest that a command may take."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, or a Python session, of a page.
+
+    `shown` are the lines that the page shows below a command; `not_run` is the reason where it is left out.
+    """
+
+    line: int
+    text: str
+    is_python: bool = False
+    shown: tuple[str, ...] = ()
+    not_run: str = ""
+
+
+def steps(page: str) -> Iterator[Step]:
+    """Yield the commands and Python sessions of a page in order.
+
+    >>> list(steps("```console\\n$ bws-score a \\\\\\n> --json\\n{}\\n```\\n"))[0].text
+    'bws-score a \\\\\\n--json'
+    """
+    for block in BLOCK.finditer(page):
+        left_out = NOT_RUN.search(page[: block.start()])
+        reason = left_out[1] if left_out else ""
+        line = page.count("\n", 0, block.start()) + 2
+        if block[2] == "pycon":
+            yield Step(line, block[3], is_python=True, not_run=reason)
+            continue
+        for command in re.finditer(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", block[3], re.M):
+            yield Step(
+                line + block[3].count("\n", 0, command.start()),
+                command[1].replace("\n> ", "\n"),
+                shown=tuple(command[2].split("\n")[:-1]),
+                not_run=reason,
+            )
+
+
+def run(command: str, cwd: Path, environment: Mapping[str, str]) -> tuple[int, str, Path]:
+    """Run a command in a folder; return its exit code, what it printed, and the folder afterwards."""
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as last_folder:
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", f"trap 'pwd >{last_folder.name}' EXIT\n{command}"],
+            cwd=cwd,
+            env={**environment, "COLUMNS": "100"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        folder = Path(last_folder.read().strip())
+    return (
+        done.returncode,
+        "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines()),
+        folder,
+    )
+
+
+def difference(step: Step, code: int, output: str) -> str | None:
+    """Say how a command's exit code or output differs from the page; None where neither does."""
+    ends = [int(end[1]) for line in step.shown if (end := EXIT.fullmatch(line))]
+    shown = [line for line in step.shown if not EXIT.fullmatch(line)]
+    if code != (ends[0] if ends else 0):
+        return f"exit code {code}\n{output}"
+    if any(shown) and not re.fullmatch(pattern(shown), output):
+        return f"prints\n{output}"
+    return None
+
+
+def pattern(shown: list[str]) -> str:
+    """Return the pattern that output must match: the lines shown, with what they leave open."""
+    parts = []
+    for line in "\n".join(shown).strip("\n").split("\n"):
+        if line.strip() == "...":
+            parts.append(r"(?:.*\n)*?")
+        else:
+            parts.append(".*".join(map(re.escape, line.rstrip().split("[...]"))) + r"\n")
+    return "".join(parts)
+
+
+def stop_servers(folder: Path) -> None:
+    """End the servers that the commands of a page left running in its folder."""
+    for number in folder.rglob("*.pid"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(number.read_text()), signal.SIGTERM)

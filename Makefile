@@ -43,7 +43,7 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
 
 test: $(VENV)/dev $(AXE)  ## run all tests
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 # Not in .venv, because aiobotocore of inspect_ai needs another botocore than awscli, and not in constraints.txt, so
 # that these tests use the newest versions.

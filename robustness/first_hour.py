@@ -1,11 +1,11 @@
 """Play a new user: a fresh environment, the wheel, and the commands of pages, in order.
 
-    python -m robustness.first_hour                   # README and quickstart
-    python -m robustness.first_hour --all > walk.txt  # every page of the documentation
+    python -m robustness.first_hour                                             # README and quickstart
+    python -m robustness.first_hour $(git ls-files '*.md' ':!:giccs/*') > walk.txt   # every page
 
 Nothing of the checkout is in reach: the wheel is installed into a new environment for each page, with the
-extras and packages that the page says, and the commands run in an empty folder with an empty home, as the
-page shows them (robustness/documents.py). Printed are each command with its seconds, or with the reason
+extras and packages that the page says first, and the commands run in an empty folder with an empty home, as
+the page shows them (robustness/documents.py). Printed are each command with its seconds, or with the reason
 why it is not run, what differs from the page, and the number and time of all. After README and quickstart,
 each stage of a study must have left its files.
 """
@@ -25,13 +25,14 @@ from pathlib import Path
 
 import click
 
-from robustness.documents import PAGES, ROOT, Step, difference, run, steps, stop_servers
+from robustness.documents import ROOT, Step, difference, run, steps, stop_servers
 
 FIRST_PAGES = ("README.md", "docs/quickstart.md")
 FIRST_EXTRAS = ["giccs[study]"]
 """What README and quickstart need, although they name further extras, and a page that names none."""
 WITH_TORCH = re.compile(r"\b(?:models|gguf|multilingual|quantised|csts|evalrank|demo)\b")
-PIP_INSTALL = re.compile(r"(?:^    |`)pip install ([^`#\n]+)", re.M)
+PIP_INSTALL = re.compile(r"^    pip install ([^#\n.][^#\n]*)", re.M)
+PIP_INSTALL_IN_TEXT = re.compile(r"`pip install ([^`]+)`")
 # What each stage leaves in the folder of a page, as patterns of file names; one of them must exist.
 STAGES = {
     "spreadsheet": ("sheet.csv", "**/dialogues.csv"),
@@ -45,13 +46,15 @@ STAGES = {
 
 
 def requirements(page: str) -> list[list[str]]:
-    """Return the arguments of each `pip install` of a page that names the package.
+    """Return the arguments of the `pip install` lines of a page, or of the first one in its text.
 
-    >>> requirements("Needs `pip install 'giccs[app]'`.\\n\\n    pip install giccs datasets  # a comment\\n")
-    [['giccs[app]'], ['giccs', 'datasets']]
+    >>> requirements("Then `pip install b`.\\n\\n    pip install 'giccs[app]' datasets  # a comment\\n")
+    [['giccs[app]', 'datasets']]
+    >>> requirements("Needs `pip install 'giccs[app]'`, or also `pip install 'giccs[stats]'`.")
+    [['giccs[app]']]
     """
-    named = [shlex.split(arguments) for arguments in PIP_INSTALL.findall(page)]
-    return [arguments for arguments in named if not arguments[-1].startswith(".")]
+    named = PIP_INSTALL.findall(page) or PIP_INSTALL_IN_TEXT.findall(page)[:1]
+    return [shlex.split(arguments) for arguments in named]
 
 
 class NewUser:
@@ -154,13 +157,12 @@ def follow_page(page: str, wheel: Path) -> list[tuple[float, bool]]:
 
 
 @click.command()
-@click.option("--all", "all_pages", is_flag=True, help="Every page.")
-def main(all_pages: bool) -> None:
-    """Play a new user: a fresh environment, the wheel, and the commands of README and quickstart."""
+@click.argument("pages", nargs=-1)
+def main(pages: tuple[str, ...]) -> None:
+    """Play a new user: a fresh environment, the wheel, and the commands of PAGES."""
     with tempfile.TemporaryDirectory() as folder:
         wheel = build_wheel(Path(folder))
-        pages = PAGES if all_pages else FIRST_PAGES
-        done = [step for page in pages for step in follow_page(page, wheel)]
+        done = [step for page in pages or FIRST_PAGES for step in follow_page(page, wheel)]
     n_failed = sum(not as_shown for _, as_shown in done)
     seconds = sum(seconds for seconds, _ in done)
     click.echo(f"{seconds:7.1f} s  {len(done)} commands and Python sessions, {n_failed} failed")

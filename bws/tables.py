@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from bws.frames import FrameLibrary, data_frame
@@ -384,16 +384,15 @@ def rendered(tables: Sequence[ResultTable], style: TableStyle, *, titles: bool =
             raise ValueError(
                 f"CSV has a single table, not {len(tables)}; omit some, or select columns"
             )
-        return tables[0].csv()
-    following = [*tables[1:], ResultTable([], [])]
+        return tables[0].csv() if tables else ""
     return "\n\n".join(
         _rendered(
-            replace(table, notes=[]) if table.notes is after.notes else table,
+            replace(table, notes=[]) if after and table.notes is after.notes else table,
             style,
             number,
             titles=titles,
         )
-        for number, (table, after) in enumerate(zip(tables, following, strict=True), start=1)
+        for number, (table, after) in enumerate(zip_longest(tables, tables[1:]), start=1)
     )
 
 

@@ -138,7 +138,11 @@ def _write_page(data: Path, simulated: bool) -> str:
     inputs = Inputs(data, simulated, metadata_file="benchmark.jsonl")
     try:
         write_page(inputs, data / "report.html")
-    except (InputError, ImportError) as error:
+    except ImportError as error:
+        return (
+            f"without data/report.html: {error.name} is not installed; pip install 'giccs[stats]'"
+        )
+    except InputError as error:
         return f"without data/report.html: {error}"
     return (
         "data/report.html is the report as one file without scripts, for example for a supplement"

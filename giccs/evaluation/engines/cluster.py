@@ -194,10 +194,8 @@ def _connect(address: str | None) -> Iterator[Any]:
     quiet_options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
     try:
         ray.init(address or "local", **quiet_options, **({} if address else local_options))
-    except (
-        ConnectionError,
-        RuntimeError,
-    ) as error:  # No cluster, or another version of Ray or Python.
+    # No cluster, no token, or another version of Ray or Python.
+    except (ConnectionError, RuntimeError, ray.exceptions.AuthenticationError) as error:
         raise EngineError(f"cannot work with Ray: {_connection_message(error)}") from None
     try:
         yield ray

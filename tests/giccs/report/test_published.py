@@ -201,6 +201,13 @@ def test_tables_hold_every_compared_number(comparison, form):
         assert all(line.startswith("%") for line in outside_table)
 
 
+@pytest.mark.parametrize("form", ["table", "latex", "markdown"])
+def test_results_without_a_published_number_are_named_below_no_table(form):
+    text = published_table(compare_with_published([pairwise("other")], RECIPE), form)
+    assert "4 published numbers have no result: m, gpt." in text
+    assert "1 results have no published number: other." in text
+
+
 def test_csv_has_a_row_a_published_number_also_without_a_result(comparison):
     text = published_table(comparison, "csv")
     rows = list(csv.DictReader(io.StringIO(text)))

@@ -66,8 +66,12 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 
 def file_on_site(target: str) -> str:
-    """Return where a file of the project is on the site, which has no hidden folders."""
-    return f"project/{target.removeprefix('.')}.txt"
+    """Return where a file of the project is on the site, which has no hidden folders.
+
+    Markdown, which would be pages, Python, which the site excludes, and files without an ending are texts.
+    """
+    ending = ".txt" if posixpath.splitext(target)[1] in ("", ".md", ".py") else ""
+    return f"project/{target.removeprefix('.')}{ending}"
 
 
 def in_project(path: str, page: str) -> str | None:

@@ -172,7 +172,7 @@ class PublishedComparison:
         if compared:
             yield (
                 "inside, outside: whether the published number is in the 95 % interval of the result, "
-                "which is over dialogues for correlations and Wilson's for accuracies."
+                "which is over dialogues or pairs, and Wilson's for accuracies."
             )
         for n in dict.fromkeys(line.ours.n for line in compared if _is_share(line) and line.ours):
             yield (

@@ -21,6 +21,7 @@ from mturk.cli.published_study import (
 
 if TYPE_CHECKING:
     from bws.adaptive import Stopping
+    from bws.files import Items
     from bws.records import Tuples
     from mturk.study.plan import PlannedStudy
     from mturk.study.rounds import RoundChoice, RoundSummary
@@ -125,7 +126,8 @@ def next_round(
         if evidence.stop and not new_items:
             console.answer(evidence.verdict, document | {"published": None})
             return
-        design, choice = _choose(study, tuples, count, new_items, keep_apart, seed)
+        new = _read_new_items(new_items, dialogues) if new_items else None
+        design, choice = _choose(study, tuples, count, new, keep_apart, seed)
         output = output or f"round-{design.columns['round'][0]}.csv"
         write_tuples(design, output)
         planned = plan_round(study.ledger, output, dialogues)
@@ -157,18 +159,30 @@ def _state(
     return tuples, evidence, summarize_rounds(study.ledger, answers, tuples)
 
 
+def _read_new_items(path: str, dialogues: str | None) -> Items:
+    """Return the items of a file, or of the study's table of texts or images if it is the same file."""
+    from bws.files import Items, read_items
+    from mturk.kinds.items.content import read_contents
+
+    if path != dialogues or not path.endswith((".csv", ".tsv")):
+        return read_items(path)
+    keys = list(read_contents(path))
+    groups = [group for group, _ in keys]
+    return Items([item for _, item in keys], groups if any(groups) else None)
+
+
 def _choose(
-    study: PublishedStudy, tuples: Tuples, count: int | None, new_items: str | None,
+    study: PublishedStudy, tuples: Tuples, count: int | None, new_items: Items | None,
     keep_apart: str | None, seed: int,
 ) -> tuple[Tuples, RoundChoice]:  # fmt: skip
     """Return the tuples of the round, and what their choice depends on."""
     from bws.adaptive import round_of_new_items
-    from bws.files import read_item_sets, read_items
+    from bws.files import read_item_sets
     from mturk.study.rounds import RoundChoice, choose_round
 
     with arguments():
         if new_items:
-            design = round_of_new_items(tuples, read_items(new_items), seed=seed)
+            design = round_of_new_items(tuples, new_items, seed=seed)
             return design, RoundChoice(seed, None)
         size = count or math.ceil(len(tuples.items) / 2)
         item_sets = read_item_sets(keep_apart) if keep_apart else ()

@@ -205,6 +205,18 @@ def test_late_answers_are_data_and_every_round_is_reproduced(study):
     ]
 
 
+def test_new_items_may_be_in_the_table_of_texts(study):
+    items = study.folder / "items.csv"
+    items.write_text("item,text\n" + "".join(f"{word},A {word}\n" for word in study.truth), "utf-8")
+    config = ["--config", study.folder / "hits.toml", "--endpoint", study.running.url]
+    study.run("publish", study.folder / "round1.csv", "--items", items, *config)
+    study.work()
+    with items.open("a", encoding="utf-8") as file:
+        file.writelines(f"{word},A {word}\n" for word in NEW_WORDS)
+    study.next("--items", items, "--new-items", items)
+    assert set(NEW_WORDS) < set(read_tuples(study.folder / "round.csv").items)
+
+
 def test_new_items_need_a_file_with_new_ones(study):
     study.publish()
     study.work()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bws.design import make_tuples
-from bws.files import read_tuples
+from bws.design import fresh_rounds, make_tuples
+from bws.files import read_items, read_tuples, write_tuples
 from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues
 from giccs.benchmark.items import Candidate, Dialogue, Turn
@@ -228,3 +228,13 @@ def test_repeated_tuples_are_noted(tmp_path):
     with resources.as_file(DATA / "dialogues.jsonl") as dialogues:
         study = KIND.plan(str(tmp_path / "tuples.csv"), str(dialogues), SettingsFile(), None)
     assert "1 of 2 tuples repeat the items of another; each costs a full reward" in study.notes
+
+
+def test_rounds_of_dialogues_that_need_none_are_noted_before_they_cost(tmp_path):
+    with resources.as_file(DATA / "dialogues.jsonl") as dialogues:
+        items, groups = read_items(dialogues)
+        write_tuples(fresh_rounds(items, 3, 1, groups=groups), tmp_path / "tuples.csv")
+        study = KIND.plan(str(tmp_path / "tuples.csv"), str(dialogues), SettingsFile(), None)
+    assert any(
+        "no further round: adaptive rounds gain nothing here: 5 items" in n for n in study.notes
+    )

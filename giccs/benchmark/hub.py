@@ -146,7 +146,8 @@ def _snapshot(
     except (errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError):
         cause = "offline" if offline else "the hub cannot be reached"
         message = (
-            f"{cause}, and the {kind} is not in the cache; download it once with `hf download`"
+            f"no such file or folder here; {cause}, and the {kind} is not in the cache; download it "
+            "once with `hf download`"
         )
         raise hub_error(message) from None
     except errors.HfHubHTTPError as error:

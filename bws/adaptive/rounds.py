@@ -56,7 +56,8 @@ def next_round(
 
     No tuple repeats an earlier one. The positions of an item differ by at most one within the round. Equal
     judgments, tuples and seeds give equal rounds, in any order of rows. Raises ValueError if the groups have
-    too few possible tuples for a choice, if no new tuples are left, or for judgments of other items.
+    too few possible tuples for a choice, if no new tuples are left, or for judgments of other items or of
+    other tuples, such as those of a round that is not among `tuples`.
     """
     tuples, judgments = _in_canonical_order(as_tuples(tuples)), as_judgments(judgments)
     if count < 1:
@@ -65,7 +66,9 @@ def next_round(
     number = last_round(tuples) + 1
     rng = np.random.Generator(np.random.PCG64([seed, number]))
     separate_pairs = _separate_pairs(tuples, keep_apart)
-    choice = _Choice(fit(tuples, judgments), tuples, separate_pairs, rng)
+    fitted = fit(tuples, judgments)
+    check_all_rounds(judgments, tuples)
+    choice = _Choice(fitted, tuples, separate_pairs, rng)
     audit_count = ceil(AUDIT_SHARE * count)
     audit = choice.take(audit_count, choice.random_pass)
     adaptive = choice.take(count - audit_count, choice.swiss_pass)
@@ -181,6 +184,23 @@ def check_choice(tuples: Tuples) -> None:
             f"{tuples.k}, which can all be judged; use them all (bws-make-tuples) and choose the number of "
             "annotators by the reliability that you need (bws-reliability --plan)"
         )
+
+
+def check_all_rounds(judgments: Judgments, tuples: Tuples) -> None:
+    """Raise ValueError if a judged tuple has the items of no tuple: its round is missing in `tuples`."""
+    known = set(_sets_of_items(tuples))
+    sets, ids = _sets_of_items(judgments.tuples), judgments.tuples.ids
+    unknown = [ids[row] for row in np.unique(judgments.tuple_of) if sets[row] not in known]
+    if unknown:
+        raise ValueError(
+            f"{len(unknown)} judged tuples are not among the tuples, such as {unknown[0]!r}; pass the "
+            "tuples of all rounds"
+        )
+
+
+def _sets_of_items(tuples: Tuples) -> list[frozenset[tuple[str, str]]]:
+    keys = tuples.item_keys
+    return [frozenset(keys[item] for item in row) for row in tuples.members.tolist()]
 
 
 class _Choice:

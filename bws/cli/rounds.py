@@ -78,6 +78,7 @@ def next_round(
     """
     from bws.adaptive import next_round as chosen
     from bws.adaptive import round_of_new_items
+    from bws.adaptive.rounds import check_all_rounds
     from bws.files import read_item_sets, read_items, write_tuples
 
     if (count is None) == (new_items is None):
@@ -88,6 +89,7 @@ def next_round(
     with arguments():
         tuples = _rounds(designs)
         if count is None:
+            check_all_rounds(data, tuples)
             design = round_of_new_items(tuples, read_items(str(new_items)), seed=seed)
         else:
             item_sets = read_item_sets(keep_apart) if keep_apart else ()

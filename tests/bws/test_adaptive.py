@@ -166,6 +166,21 @@ def test_groups_are_not_mixed():
     assert set(chosen.group_of_tuple) == {0, 1, 2}
 
 
+def test_the_tuples_of_all_rounds_are_needed(three_rounds):
+    design, judgments, _ = three_rounds
+    rounds = design.columns["round"]
+    for number in ("1", "2", "3"):
+        kept = rounds != number
+        some = replace(
+            design,
+            ids=design.ids[kept],
+            members=design.members[kept],
+            columns={name: column[kept] for name, column in design.columns.items()},
+        )
+        with pytest.raises(ValueError, match=r"not among the tuples, such as .*of all rounds"):
+            next_round(judgments, some, 10)
+
+
 def test_no_more_tuples_than_exist():
     design, judgments, _ = study(n=8, rounds=1)
     with pytest.raises(ValueError, match=r"only \d+ of 56 new tuples were found"):

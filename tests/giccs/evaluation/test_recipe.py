@@ -12,7 +12,7 @@ from giccs.evaluation.recipe import ACROSS_MODELS, TRAINING, read_recipe
 from giccs.evaluation.run import open_recipe
 from giccs.measures.comparison import wilson
 from giccs.models import ModelOptions
-from giccs.tasks import TASKS, TaskOptions
+from giccs.tasks import TaskOptions, task_names
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))
 RECIPES = Path(__file__).parents[3] / "giccs" / "recipes"
@@ -146,7 +146,7 @@ def test_every_fault_is_told_with_its_key(tmp_path):
         read_recipe(path)
     assert [problem.message for problem in caught.value.problems] == [
         "titel is unknown; expected one of title, source, data, skip_missing, folders, model",
-        f"model 1: task is 'sing'; expected one of {', '.join([*TASKS, TRAINING, ACROSS_MODELS])}",
+        f"model 1: task is 'sing'; expected one of {', '.join([*task_names(), TRAINING, ACROSS_MODELS])}",
         "model 1: name is missing; expected text",
         "model 1: ask: shots is 'two'; expected an integer from 0 to 1000",
         f"model 1: ask: unknown option colour; expected one of {', '.join(TaskOptions.__slots__)}",

@@ -26,7 +26,7 @@ ABILITY_HINTS: dict[type, tuple[str, str, str]] = {
     LikelihoodModel: (
         "returns no likelihoods",
         "a causal language model",
-        "causal:FOLDER, package:smollm2, or completions:NAME on a server",
+        "causal:FOLDER, or completions:NAME on a server",
     ),
     RespondingModel: (
         "does not generate answers",

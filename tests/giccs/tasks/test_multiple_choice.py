@@ -517,7 +517,7 @@ def test_each_model_does_what_it_can(tmp_path, benchmark_file):
         check_supported(models, tasks)
     assert list(map(str, caught.value.problems)) == [
         "baseline:char-ngram: returns no likelihoods; multiple-choice-sts requires a causal language model: "
-        "causal:FOLDER, package:smollm2, or completions:NAME on a server",
+        "causal:FOLDER, or completions:NAME on a server",
         "formula: does not compare texts; pairwise-sts requires an encoder: "
         "encoder:FOLDER, package:minilm or static:FILE",
     ]

@@ -190,10 +190,14 @@ def check_all_rounds(judgments: Judgments, tuples: Tuples) -> None:
     """Raise ValueError if a judged tuple has the items of no tuple: its round is missing in `tuples`."""
     known = set(_sets_of_items(tuples))
     sets, ids = _sets_of_items(judgments.tuples), judgments.tuples.ids
-    unknown = [ids[row] for row in np.unique(judgments.tuple_of) if sets[row] not in known]
-    if unknown:
+    refuse_unknown([ids[row] for row in np.unique(judgments.tuple_of) if sets[row] not in known])
+
+
+def refuse_unknown(judged: Sequence[str]) -> None:
+    """Raise ValueError if there are ids of judged tuples that are not among the tuples of a study."""
+    if judged:
         raise ValueError(
-            f"{len(unknown)} judged tuples are not among the tuples, such as {unknown[0]!r}; pass the "
+            f"{len(judged)} judged tuples are not among the tuples, such as {judged[0]!r}; pass the "
             "tuples of all rounds"
         )
 

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.adaptive.model import MODEL, Fit, fit
-from bws.adaptive.rounds import FIRST_ROUND
+from bws.adaptive.rounds import FIRST_ROUND, refuse_unknown
 from bws.clusters import Z_95, t_quantile
 from bws.files import as_judgments, as_tuples
 from bws.frames import Source, Tabular
@@ -337,12 +337,7 @@ def _right_shares(utility: Floats, answers: list[tuple[int, int]]) -> Floats:
 def _rounds_of(judgments: Judgments, tuples: Tuples) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return (J,) the round of each judgment, and whether its tuple is an audit tuple."""
     row_of_id = {identity: row for row, identity in enumerate(tuples.ids)}
-    unknown = [identity for identity in judgments.tuples.ids if identity not in row_of_id]
-    if unknown:
-        raise ValueError(
-            f"{len(unknown)} judged tuples are not among the tuples, such as {unknown[0]!r}; pass the "
-            "tuples of all rounds"
-        )
+    refuse_unknown([identity for identity in judgments.tuples.ids if identity not in row_of_id])
     rows = np.array([row_of_id[i] for i in judgments.tuples.ids], dtype=np.int64)[
         judgments.tuple_of
     ]

@@ -24,6 +24,7 @@ __all__ = [
     "has_repeated_group",
     "plan_hits",
     "random_key",
+    "round_notes",
     "rounds_of",
     "separate_groups",
     "shuffle_parts",
@@ -147,6 +148,20 @@ def rounds_of(tuples: Tuples) -> Rounds:
         return {}
     values = zip(*(tuples.columns[name] for name in ("round", "purpose", "seed")), strict=True)
     return dict(zip(tuples.ids.tolist(), values, strict=True))
+
+
+def round_notes(tuples: Tuples) -> list[str]:
+    """Return a note if no adaptive round can follow a first round, so that it is known before it costs."""
+    if not tuples.columns:
+        return []
+    from bws.adaptive.rounds import check_choice, last_round
+
+    try:
+        if last_round(tuples) == 1:
+            check_choice(tuples)
+    except ValueError as error:
+        return [f"mturk-hits next will choose no further round: {error}"]
+    return []
 
 
 def shuffle_parts(parts: Sequence[P], seed: int) -> list[P]:

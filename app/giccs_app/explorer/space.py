@@ -139,9 +139,8 @@ def _write_page(data: Path, simulated: bool) -> str:
     try:
         write_page(inputs, data / "report.html")
     except ImportError as error:
-        return (
-            f"without data/report.html: {error.name} is not installed; pip install 'giccs[stats]'"
-        )
+        reason = f"{error.name} is not installed; pip install 'giccs[stats]'"
+        return f"without data/report.html: {reason}"
     except InputError as error:
         return f"without data/report.html: {error}"
     return (

@@ -50,13 +50,13 @@ class Items(Tuples):
         """
         from bws.files import read_tuples
         from mturk.kinds.items.plan import plan, plan_notes
-        from mturk.study.plan import PlannedStudy, rounds_of
+        from mturk.study.plan import PlannedStudy, round_notes, rounds_of
 
         study_settings = settings.settings(language)
         _check_texts(study_settings)
         tuples = read_tuples(file)
         plans = plan(tuples, dialogues, study_settings, file)
-        notes = plan_notes(plans, study_settings)
+        notes = [*plan_notes(plans, study_settings), *round_notes(tuples)]
         return PlannedStudy(study_settings, tuple(plans), tuple(notes), rounds_of(tuples))
 
     def content(self, part: HitPart, texts: Mapping[str, Any]) -> PartContent:

@@ -50,12 +50,11 @@ class Tuples(HitKind):
 
         Its language is that of the dialogues, or else that of the settings or `language`.
         """
-        from bws.adaptive.rounds import check_choice
         from bws.files import read_tuples
         from giccs.benchmark.assemble import read_dialogues
         from giccs.benchmark.languages import data_language, required_language
         from mturk.kinds.tuples.plan import plan, plan_notes
-        from mturk.study.plan import PlannedStudy, rounds_of
+        from mturk.study.plan import PlannedStudy, round_notes, rounds_of
 
         if dialogues is None:
             message = (
@@ -79,13 +78,8 @@ class Tuples(HitKind):
         if tuples.n_repeated:
             repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
             messages.append(f"{repeated}; each costs a full reward")
-        rounds = rounds_of(tuples)
-        if rounds:
-            try:
-                check_choice(tuples)
-            except ValueError as error:
-                messages.append(f"mturk-hits next will choose no further round: {error}")
-        return PlannedStudy(study_settings, tuple(plans), tuple(messages), rounds)
+        messages += round_notes(tuples)
+        return PlannedStudy(study_settings, tuple(plans), tuple(messages), rounds_of(tuples))
 
     def columns(self, part_id: str) -> Mapping[str, str]:
         """Return column of the answer in a batch file -> name of the form field."""

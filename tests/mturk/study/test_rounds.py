@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 from collections import Counter
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -73,15 +74,24 @@ class AdaptiveStudy:
             on_submission=on_submission,
         )  # fmt: skip
 
-    def work_on(self, n_hits):
-        """Let one worker do some of the HITs."""
+    def work_on(self, n_hits, worker=WORKERS[0], **behaviour):
+        """Let one worker do some of the HITs; return whether there were as many."""
 
         def count(results):
             if results.counts["submitted"] == n_hits:
                 raise EnoughError
 
-        with pytest.raises(EnoughError):
-            self.work(WORKERS[:1], count)
+        try:
+            self.work([worker], count, **behaviour)
+        except EnoughError:
+            return True
+        return False
+
+    def work_in_turns(self, **behaviour):
+        """Let the workers do all HITs, one each in turn, so that each run has the same answers."""
+        for worker in cycle(WORKERS):
+            if not self.work_on(1, worker, **behaviour):
+                return
 
     def collect(self):
         self.run("collect", "-o", self.folder / "judgments.csv")
@@ -165,7 +175,7 @@ def test_round_is_repeated_from_ledger_and_seed(study):
 def test_late_answers_are_data_and_every_round_is_reproduced(study):
     """Answers of round 1 arrive after round 2 was published; new items enter in round 3."""
     study.publish()
-    study.work_on(3)
+    assert study.work_on(3)
     first = study.next("-n", "8", "--seed", "4")
     assert first["rounds"][0]["judgments"] == first["evidence"]["judgments"] == 12
     study.work()
@@ -214,6 +224,7 @@ def test_new_items_may_be_in_the_table_of_texts(study):
     with items.open("a", encoding="utf-8") as file:
         file.writelines(f"{word},A {word}\n" for word in NEW_WORDS)
     study.next("--items", items, "--new-items", items)
+    assert "no further round" not in study.stderr  # said of first rounds only
     assert set(NEW_WORDS) < set(read_tuples(study.folder / "round.csv").items)
 
 
@@ -375,7 +386,7 @@ def test_round_killed_at_any_step_is_published_once(study):
 def test_study_stops_and_scores_are_right(study, behaviour):
     study.publish()
     for _ in range(40):
-        study.work(**behaviour)
+        study.work_in_turns(seed=1, **behaviour)  # with others, one study in twenty ends below 0.9
         document = study.next("-n", "24", "--target", "0.9")
         if document["stop"]:
             break
@@ -388,4 +399,4 @@ def test_study_stops_and_scores_are_right(study, behaviour):
     fitted = fit(tuples, judgments)
     scores = fitted.scores_of(fitted.utility[None])[0]
     correlation = np.corrcoef(scores, [study.truth[item] for item in tuples.items])[0, 1]
-    assert correlation > 0.7  # one study in twenty may end below its target of 0.9
+    assert correlation > 0.895

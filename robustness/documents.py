@@ -4,7 +4,7 @@ The blocks fenced as ``console`` or ``pycon`` run in order for each page, as a r
 in an empty folder, and ``cd`` holds until the next ``cd``. In a console block, a line that begins with
 ``$ `` is a command, lines after it that begin with ``> `` go on with it, and what follows is what it
 prints, standard error included; ``exit code 2`` on a line of its own is what it ends with. ``...`` on a
-line of its own stands for any lines, ``[...]`` for a part of a line; a command with no output shown may
+line of its own matches any lines, ``[...]`` a part of a line; a command without output on the page may
 print anything. Python sessions are doctests that share their names.
 
 ``<!-- not run: reason -->`` on the line before a block leaves it out. A command that leaves a server
@@ -39,13 +39,13 @@ SECONDS = 600
 class Step:
     """A command, or a Python session, of a page.
 
-    `shown` are the lines that the page shows below a command; `not_run` is the reason where it is left out.
+    `expected` are the lines that the page shows below a command; `not_run` is the reason for leaving it out.
     """
 
     line: int
     text: str
     is_python: bool = False
-    shown: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     not_run: str = ""
 
 
@@ -66,7 +66,7 @@ def steps(page: str) -> Iterator[Step]:
             yield Step(
                 line + block[3].count("\n", 0, command.start()),
                 command[1].replace("\n> ", "\n"),
-                shown=tuple(command[2].split("\n")[:-1]),
+                expected=tuple(command[2].split("\n")[:-1]),
                 not_run=reason,
             )
 
@@ -95,19 +95,19 @@ def run(command: str, cwd: Path, environment: Mapping[str, str]) -> tuple[int, s
 
 def difference(step: Step, code: int, output: str) -> str | None:
     """Say how a command's exit code or output differs from the page; None where neither does."""
-    ends = [int(end[1]) for line in step.shown if (end := EXIT.fullmatch(line))]
-    shown = [line for line in step.shown if not EXIT.fullmatch(line)]
+    ends = [int(end[1]) for line in step.expected if (end := EXIT.fullmatch(line))]
+    expected = [line for line in step.expected if not EXIT.fullmatch(line)]
     if code != (ends[0] if ends else 0):
         return f"exit code {code}\n{output}"
-    if any(shown) and not re.fullmatch(pattern(shown), output):
+    if any(expected) and not re.fullmatch(pattern(expected), output):
         return f"prints\n{output}"
     return None
 
 
-def pattern(shown: list[str]) -> str:
+def pattern(expected: list[str]) -> str:
     """Return the pattern that output must match: the lines shown, with what they leave open."""
     parts = []
-    for line in "\n".join(shown).strip("\n").split("\n"):
+    for line in "\n".join(expected).strip("\n").split("\n"):
         if line.strip() == "...":
             parts.append(r"(?:.*\n)*?")
         else:

@@ -29,7 +29,7 @@ from robustness.documents import ROOT, Step, difference, run, steps, stop_server
 
 FIRST_PAGES = ("README.md", "docs/quickstart.md")
 FIRST_EXTRAS = ["giccs[study]"]
-"""What README and quickstart need, although they name further extras, and a page that names none."""
+"""Requirements of README and quickstart, which name further extras, and of pages that name none."""
 WITH_TORCH = re.compile(r"\b(?:models|gguf|multilingual|quantised|csts|evalrank|demo)\b")
 PIP_INSTALL = re.compile(r"^    pip install ([^#\n.][^#\n]*)", re.M)
 PIP_INSTALL_IN_TEXT = re.compile(r"`pip install ([^`]+)`")
@@ -53,8 +53,8 @@ def requirements(page: str) -> list[list[str]]:
     >>> requirements("Needs `pip install 'giccs[app]'`, or also `pip install 'giccs[stats]'`.")
     [['giccs[app]']]
     """
-    named = PIP_INSTALL.findall(page) or PIP_INSTALL_IN_TEXT.findall(page)[:1]
-    return [shlex.split(arguments) for arguments in named]
+    commands = PIP_INSTALL.findall(page) or PIP_INSTALL_IN_TEXT.findall(page)[:1]
+    return [shlex.split(arguments) for arguments in commands]
 
 
 class NewUser:
@@ -80,27 +80,29 @@ class NewUser:
         return time.perf_counter() - start
 
     def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("LANG", "LC_ALL", "TERM") if name in os.environ}
-        return kept | {
+        inherited = {
+            name: os.environ[name] for name in ("LANG", "LC_ALL", "TERM") if name in os.environ
+        }
+        return inherited | {
             "PATH": f"{self.bin}{os.pathsep}{os.defpath}",
             "HOME": str(self.home),
             "HF_HUB_OFFLINE": "1",
             "HF_DATASETS_CACHE": str(self.home / "datasets"),
         }
 
-    def follow(self, page: str, found: list[Step], cwd: Path) -> Iterator[tuple[float, bool]]:
+    def follow(self, page: str, page_steps: list[Step], cwd: Path) -> Iterator[tuple[float, bool]]:
         """Run the steps of a page; yield the seconds of each, and whether it did what the page shows."""
         sessions: list[str] = []
-        for step in found:
+        for step in page_steps:
             start = time.perf_counter()
-            cwd, differs = self.take(step, cwd, sessions)
+            cwd, differs = self.run_step(step, cwd, sessions)
             seconds = time.perf_counter() - start
             click.echo(f"{seconds:7.1f} s  {page}:{step.line}: {first_line(step)}")
             if differs is not None:
                 click.echo(f"    FAILED {page}:{step.line}: {differs}")
             yield seconds, differs is None
 
-    def take(self, step: Step, cwd: Path, sessions: list[str]) -> tuple[Path, str | None]:
+    def run_step(self, step: Step, cwd: Path, sessions: list[str]) -> tuple[Path, str | None]:
         """Run a step as a person would; return the folder afterwards, and what differs from the page."""
         if step.is_python:
             # Sessions of a page share their names, so each runs after those before it.
@@ -133,12 +135,12 @@ def build_wheel(folder: Path) -> Path:
 def follow_page(page: str, wheel: Path) -> list[tuple[float, bool]]:
     """Follow a page in an environment of its own; return the seconds and the success of each step."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    found = list(steps(text))
-    for step in found:
+    page_steps = list(steps(text))
+    for step in page_steps:
         if step.not_run:
             click.echo(f"  not run  {page}:{step.line}: {first_line(step)} ({step.not_run})")
-    found = [step for step in found if not step.not_run]
-    if not found:
+    page_steps = [step for step in page_steps if not step.not_run]
+    if not page_steps:
         return []
     required = [] if page in FIRST_PAGES else requirements(text)
     with tempfile.TemporaryDirectory() as temporary:
@@ -148,7 +150,7 @@ def follow_page(page: str, wheel: Path) -> list[tuple[float, bool]]:
         cwd = Path(temporary) / "work"
         cwd.mkdir()
         try:
-            done = list(user.follow(page, found, cwd))
+            done = list(user.follow(page, page_steps, cwd))
         finally:
             stop_servers(cwd)
         if page in FIRST_PAGES:

@@ -1,4 +1,4 @@
-"""Every command and Python session in the documentation runs and prints what stands there.
+"""Every command and Python session in the documentation runs and prints what the page shows.
 
 robustness/documents.py says how they are marked. Nothing else of the project is in reach.
 """
@@ -63,7 +63,7 @@ def test_the_runner_reads_a_page():
         "<!-- not run: needs a GPU -->\n```console\n$ no\n```\n```pycon\n>>> 1\n1\n```\n"
     )
     assert list(steps(page)) == [
-        Step(2, "echo a \\\nb", shown=("a b", "")),
+        Step(2, "echo a \\\nb", expected=("a b", "")),
         Step(6, "ls"),
         Step(13, "no", not_run="needs a GPU"),
         Step(16, ">>> 1\n1\n", is_python=True),
@@ -71,11 +71,11 @@ def test_the_runner_reads_a_page():
 
 
 def test_the_runner_sees_exit_codes_and_output():
-    check(Step(1, "echo a; exit 2", shown=("a", "exit code 2")), "")
+    check(Step(1, "echo a; exit 2", expected=("a", "exit code 2")), "")
     for step in (
         Step(1, "exit 2"),
-        Step(1, "echo a", shown=("b",)),
-        Step(1, "echo a", shown=("a", "a")),
+        Step(1, "echo a", expected=("b",)),
+        Step(1, "echo a", expected=("a", "a")),
     ):
         with pytest.raises(AssertionError):
             check(step, "")
@@ -84,8 +84,8 @@ def test_the_runner_sees_exit_codes_and_output():
 def test_the_runner_stays_in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check(Step(1, "mkdir a && cd a"), "")
-    check(Step(1, "pwd", shown=(str(tmp_path / "a"),)), "")
-    check(Step(1, "cd .. && false", shown=("exit code 1",)), "")
+    check(Step(1, "pwd", expected=(str(tmp_path / "a"),)), "")
+    check(Step(1, "cd .. && false", expected=("exit code 1",)), "")
     assert Path.cwd() == tmp_path
 
 

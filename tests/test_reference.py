@@ -42,6 +42,6 @@ def test_the_example_runs_after_the_imports_of_the_page(name, imported, monkeypa
     monkeypatch.setattr(tasks, "_REGISTERED", {})  # examples register tasks
     text = inspect.cleandoc(EXAMPLES[name])
     example = doctest.DocTestParser().get_doctest(text, dict(imported), name, None, 0)
-    said = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append)
-    assert not said, "".join(said)
+    output = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=output.append)
+    assert not output, "".join(output)

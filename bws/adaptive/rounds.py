@@ -188,17 +188,19 @@ def check_choice(tuples: Tuples) -> None:
 
 def check_all_rounds(judgments: Judgments, tuples: Tuples) -> None:
     """Raise ValueError if a judged tuple has the items of no tuple: its round is missing in `tuples`."""
-    known = set(_sets_of_items(tuples))
+    known_sets = set(_sets_of_items(tuples))
     sets, ids = _sets_of_items(judgments.tuples), judgments.tuples.ids
-    refuse_unknown([ids[row] for row in np.unique(judgments.tuple_of) if sets[row] not in known])
+    refuse_unknown(
+        [ids[row] for row in np.unique(judgments.tuple_of) if sets[row] not in known_sets]
+    )
 
 
-def refuse_unknown(judged: Sequence[str]) -> None:
+def refuse_unknown(unknown_ids: Sequence[str]) -> None:
     """Raise ValueError if there are ids of judged tuples that are not among the tuples of a study."""
-    if judged:
+    if unknown_ids:
         raise ValueError(
-            f"{len(judged)} judged tuples are not among the tuples, such as {judged[0]!r}; pass the "
-            "tuples of all rounds"
+            f"{len(unknown_ids)} judged tuples are not among the tuples, such as {unknown_ids[0]!r}; "
+            "pass the tuples of all rounds"
         )
 
 

@@ -118,7 +118,7 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
         position=pl.col("seconds").clip(MIN_SECONDS) if has_times else pl.col("judgments"),
     )
     drawn = drawn.sort(is_flagged, maintain_order=True).drop("flags")  # flagged ones are drawn last
-    scale, axis = alt.Scale(zero=True, padding=12), alt.Axis(tickMinStep=1, format=",d")
+    scale, axis = alt.Scale(zero=True), alt.Axis(tickMinStep=1, format=",d")
     if has_times:
         scale, axis = _log_axis(drawn["position"].drop_nulls().to_list())
     columns = ["annotator", "judgments", "compliance", "majority", "seconds", "shortest", "reasons"]

@@ -1,7 +1,7 @@
 """Inter-annotator agreement on the same tuples.
 
-Krippendorff's alpha, observed and strong agreement are functions of sums over tuples, so that each jackknife
-replicate only subtracts the sum of the omitted cluster.
+Observed and strong agreement are ratios of sums over tuples, so that each jackknife replicate only subtracts
+the sum of the omitted cluster. Krippendorff's alpha is a linear function of observed agreement.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.metadata import By, breakdown
 from bws.problems import InputError, Problem
+from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
 from bws.tables import Cell, Column, ResultTable, part_name
 
@@ -38,19 +39,18 @@ __all__ = ["Agreement", "AgreementGroup", "agreement"]
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]
-BOUNDS = {"alpha": (-math.inf, 1.0), "observed": (0.0, 1.0), "strong": (0.0, 100.0)}
-"""The smallest and the largest value of each measure."""
+MAXIMA = {"observed": 1.0, "strong": 100.0}
+"""The largest value of each measure; the smallest is 0."""
 INTERVAL_DECIMALS = 12
 REPEATED_CALLS_NOTE = (
     "judgments of one language model of the same tuple are compared like those of different annotators: "
     "this is its consistency, not agreement"
 )
 Measures = dict[str, dict[str, Floats]]
-"""A measure (alpha, observed, strong), then an answer (both, best, worst, joint), to (...,) values."""
+"""A measure (observed, strong), then an answer (both, best, worst, joint), to (...,) values."""
 ANSWERS = ("both", "best", "worst", "joint")
-
-AGREEING, STRONG, TUPLE_COUNT, POSITIONS = 0, 1, 2, slice(3, None)
-"""The columns of a question's statistics."""
+MAX_POSITION_DIFFERENCE = 0.02
+"""Difference between alpha and alpha over positions above which a note reports the latter."""
 ROUNDING = 1e-9
 """Tolerance for rounding errors of share times count: 0.7 * 10 is 7.000000000000001."""
 
@@ -65,11 +65,15 @@ class AgreementGroup:
     """Tuples with at least one judgment."""
     annotations: int
     alpha: Mapping[str, Estimate]
-    """Krippendorff's alpha of ``best`` and ``worst``, of ``both`` pooled, and of their pair, ``joint``."""
+    """Krippendorff's alpha of ``best`` and ``worst``, of ``both`` pooled, and of their pair, ``joint``; the
+    expected agreement is that of random answers to a tuple."""
     observed: Mapping[str, Estimate]
     """Share of pairs of annotators of a tuple that gave the same answer, in [0, 1]; same names."""
     strong: Mapping[str, Estimate]
     """Percentage of tuples with strong agreement on ``best`` and ``worst``."""
+    alpha_positions: Mapping[str, float]
+    """Krippendorff's alpha with the expected agreement of the positions in which the items are written; same
+    names as `alpha`."""
     notes: tuple[str, ...] = ()
     """Skipped tuples, and reasons for NaN."""
     without_interval: bool = False
@@ -86,6 +90,7 @@ class AgreementGroup:
                 name: {answer: estimate.value for answer, estimate in estimates.items()}
                 for name, estimates in measures.items()
             },
+            "alpha_positions": dict(self.alpha_positions),
             "intervals": {name: _intervals(estimates) for name, estimates in measures.items()},
             "notes": list(self.notes),
         }
@@ -96,6 +101,7 @@ class AgreementGroup:
             for estimate in (estimates[answer] for answer in ANSWERS if answer in estimates):
                 is_plain = math.isnan(estimate.low) and not self.without_interval
                 yield estimate.value if is_plain else estimate
+        yield from self.alpha_positions.values()
 
 
 def _intervals(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float]]:
@@ -130,6 +136,7 @@ class Agreement(Tabular):
             *_columns("alpha", "alpha", ANSWERS, ".3f"),
             *_columns("strong", "strong %", ANSWERS[1:3], ".1f"),
             *_columns("observed", "same answer", ANSWERS, ".3f", is_detail=True),
+            *_columns("alpha_positions", "alpha over positions", ANSWERS, ".3f", is_detail=True),
         ]
         rows = [
             [group.by, group.tuples, group.annotations, *group.cells()] for group in self.groups
@@ -164,20 +171,20 @@ def agreement(
 
     judgments: `Judgments`, a path, a data frame, or records.
 
-    Two annotators agree if they gave the same answer to the same question about the same tuple.
-    alpha = 1 - D_o / D_e (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability, nominal
-    data). D_o is the share of differing pairs among answers to one question about one tuple, and D_e the
-    share among all pairs of answers. For ``both``, best and worst questions are pooled: each is a separate
-    unit, and D_e is over pairs of all answers. For ``joint``, a judgment's (best, worst) is one answer out
-    of K (K - 1), and two annotators agree if both are the same.
+    Two annotators agree if they gave the same answer to the same question about the same tuple: they chose
+    the same item, or for ``joint`` the same (best, worst) pair of items. alpha = 1 - D_o / D_e (Krippendorff
+    2011, Computing Krippendorff's Alpha-Reliability, nominal data). D_o is the share of differing pairs among
+    answers to one question about one tuple; for ``both``, best and worst questions are pooled. ``observed``
+    is 1 - D_o. D_e is that of random answers: two of them differ with probability 1 - 1 / K, for ``joint``
+    1 - 1 / (K (K - 1)). If all tuples have the same number of judgments, this is the free-marginal kappa of
+    Brennan and Prediger (1981) and Randolph (2005).
 
-    The category of an answer is the position of the chosen item in its tuple, as in `Tuples.members`, not
-    the item. With N items as categories, random answers would have an alpha near 1 / K, as annotators of a
-    tuple choose among K items only; with positions, alpha is 0. Therefore D_e depends on the order in which
-    tuples are written. D_e is 1 - 1 / K if items are in every position equally often, and other random
-    orders change it only by chance. It is small, and alpha with it, if the best item is always written
-    first. If rows of a file list a tuple in different orders, the order of the first row is used.
-    ``observed`` is 1 - D_o and independent of the order.
+    ``alpha_positions`` takes D_e from all pairs of answers instead, which are coded as the position of the
+    item in its tuple as written (`Tuples.members`; if rows of a file list a tuple in different orders, that
+    of the first row). It is the value of programs for Krippendorff's alpha if answers are coded in this way.
+    It equals alpha up to O(1 / n) if items are in random positions, is lower if the best or worst item tends
+    to be in the same position, and NaN if all answers are at one position. A note reports a visible
+    difference.
 
     strong: share of annotators, in (0, 1], that must give the same answer for strong agreement on a tuple;
     0.8 is four of five, four of four, three of three. Strong agreement is a percentage of the tuples with
@@ -194,9 +201,10 @@ def agreement(
     Of an adaptive study, only warm-up and audit tuples count, with a note: adaptive tuples are chosen to be
     hard.
 
-    Results are independent of the order of rows, items and annotators. alpha is 1 for perfect agreement,
-    about 0 for random answers, and negative for less agreement than by chance. It is NaN, with a note, if no
-    tuple has two judgments or all answers are at the same position.
+    Results are independent of the order of rows and of the ids of items, tuples and annotators, and all but
+    ``alpha_positions`` of the order of the items in a row. alpha is 1 for perfect agreement, 0 on average for
+    random answers, and negative for less agreement than by chance. Without a tuple with two judgments, all
+    measures are NaN, with a note.
 
     Raises ValueError for an argument out of range or if all tuples are adaptive, and InputError if there are
     no judgments.
@@ -208,8 +216,10 @@ def agreement(
     >>> whole = agreement(Judgments.from_records(rows)).groups[0]
     >>> whole.observed["best"].value  # 3 of the 6 pairs on the first tuple, 6 of 6 on the second
     0.75
-    >>> round(whole.alpha["best"].value, 3), whole.strong["best"].value
-    (0.632, 50.0)
+    >>> round(whole.alpha["best"].value, 3), whole.strong["best"].value  # 1 - (1 - 0.75) / (1 - 1/3)
+    (0.625, 50.0)
+    >>> round(whole.alpha_positions["best"], 3)
+    0.632
     """
     judgments = as_judgments(judgments)
     if not 0 < strong <= 1:
@@ -223,9 +233,10 @@ def agreement(
         for values, subset in breakdown(judgments, by)
     ]
     notes = [*adaptive_notes, *([REPEATED_CALLS_NOTE] if judgments.has_repeated_calls else [])]
-    groups[0] = replace(groups[0], notes=(*notes, *groups[0].notes))
+    notes += [*groups[0].notes, *_position_notes(groups[0])]
+    groups[0] = replace(groups[0], notes=tuple(notes))
     settings = {
-        "alpha": "nominal, answers are places in the tuple as written",
+        "alpha": "nominal, answers are items of the tuple, expected agreement of random answers",
         "strong": strong,
         "interval": "jackknife" if intervals else None,
     }
@@ -235,46 +246,49 @@ def agreement(
 def _measure_group(
     by: Mapping[str, Any], subset: Judgments, strong: float, intervals: bool
 ) -> AgreementGroup:
-    statistics, cluster_of = _tuple_statistics(subset, strong)
-    k = subset.tuples.members.shape[1]
-    sums = _sum_exactly(statistics, k)
-    point_estimates = _measures(sums, k)
+    counts = [count.astype(np.float64) for count in _count_answers(subset)]
+    paired_tuples = np.flatnonzero(counts[0].sum(axis=1) >= 2)
+    counts = [count[paired_tuples] for count in counts]
+    statistics = _statistics(counts, strong)
+    sums = _sum_exactly(statistics)
     tuples = len(np.unique(subset.tuple_of))
     log.debug("%s: %d judgments of %d tuples", part_name(by), len(subset), tuples)
-    notes = _undefined_notes(tuples, len(statistics), point_estimates["alpha"])
+    notes = _undefined_notes(tuples, len(statistics))
     no_interval_reason, jackknife_values = "", list[Measures]()
     if intervals:
         has_groups = len(subset.tuples.groups) > 1
-        clusters = _rank_keys(cluster_of)
+        clusters = _rank_keys(subset.tuples.clusters()[paired_tuples])
         no_interval_reason, cluster_notes = _cluster_notes(
             subset, len(np.unique(clusters)), has_groups
         )
         notes += cluster_notes
         if not no_interval_reason:
-            jackknife_values = [_measures(sums - cluster_sums(statistics, clusters), k)]
+            jackknife_values = [_measures(sums - cluster_sums(statistics, clusters))]
             if _enough_annotators(subset):
                 changes = (
                     sums + cluster_sums(changed, labels)
                     for changed, labels in _deletions_by_cluster(subset, strong)
                 )
-                by_annotator, by_cell = (_measures(change, k) for change in changes)
+                by_annotator, by_cell = map(_measures, changes)
                 jackknife_values = [by_annotator, *jackknife_values, by_cell]
     estimates = {
         name: {
             answer: _estimate(
-                value, [kind[name][answer] for kind in jackknife_values], BOUNDS[name]
+                value, [kind[name][answer] for kind in jackknife_values], MAXIMA[name]
             )
             for answer, value in values.items()
         }
-        for name, values in point_estimates.items()
+        for name, values in _measures(sums).items()
     }
     if jackknife_values:
-        notes += _missing_interval_notes(estimates["alpha"])
+        notes += _missing_interval_notes(estimates["observed"])
     return AgreementGroup(
         by,
         tuples,
         len(subset),
+        _alpha(estimates["observed"], subset.tuples.k),
         **estimates,
+        alpha_positions=_alpha_positions(estimates["observed"], counts),
         notes=tuple(notes),
         without_interval=bool(no_interval_reason),
     )
@@ -327,24 +341,24 @@ def _rank_keys(keys: NDArray[np.integer]) -> NDArray[np.int64]:
     return ranks
 
 
-def _estimate(
-    value: Floats, jackknife_values: list[Floats], bounds: tuple[float, float]
-) -> Estimate:
+def _estimate(value: Floats, jackknife_values: list[Floats], maximum: float) -> Estimate:
     """Return a value with its jackknife interval; without interval if a replicate is undefined.
 
     `jackknife_values`: the leave-one-cluster-out values of groups, or of annotators, groups and their
-    intersections; empty for no interval. `bounds`: the smallest and the largest possible value. The limits
-    are rounded to 12 decimals, so that they are independent of the order of summation.
+    intersections; empty for no interval. `maximum`: the largest possible value. The limits are rounded to
+    12 decimals, so that they are independent of the order of summation.
     """
     if (
         not jackknife_values
         or math.isnan(value)
-        or any(np.isnan(values).any() for values in jackknife_values)
+        or not all(np.isfinite(values).all() for values in jackknife_values)
     ):
         return Estimate(float(value))
     error = two_way_variance(*(_jackknife(values) for values in jackknife_values))
     margin = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
-    low, high = np.clip([value - margin, value + margin], *bounds).round(INTERVAL_DECIMALS).tolist()
+    low, high = (
+        np.clip([value - margin, value + margin], 0, maximum).round(INTERVAL_DECIMALS).tolist()
+    )
     return Estimate(float(value), low, high)
 
 
@@ -355,87 +369,71 @@ def _jackknife(values: Floats) -> ClusterVariance:
     return ClusterVariance(np.array([squares]), np.array([c]))
 
 
-def _undefined_notes(n_tuples: int, n_paired: int, alpha: Mapping[str, Floats]) -> list[str]:
+def _undefined_notes(n_tuples: int, n_paired: int) -> list[str]:
     notes = []
     if n_paired < n_tuples:
         notes.append(
             f"{n_tuples - n_paired} of {n_tuples} tuples have one judgment and count in no measure"
         )
     if not n_paired:
-        return [*notes, "no agreement: no tuple has two judgments"]
-    undefined = [answer for answer, value in alpha.items() if np.isnan(value)]
-    if undefined:
-        reason = f"alpha ({', '.join(undefined)}) is undefined: all answers are at the same position of their"
-        notes.append(f"{reason} tuples; write the items of each tuple in random order")
+        notes.append("no agreement: no tuple has two judgments")
     return notes
 
 
-def _missing_interval_notes(alpha: Mapping[str, Estimate]) -> list[str]:
-    missing = [
-        answer
-        for answer, estimate in alpha.items()
-        if math.isnan(estimate.low) and not math.isnan(estimate.value)
-    ]
-    if not missing:
+def _missing_interval_notes(observed: Mapping[str, Estimate]) -> list[str]:
+    estimate = observed["both"]  # All are undefined for the same clusters.
+    if math.isnan(estimate.value) or not math.isnan(estimate.low):
         return []
-    return [f"no interval of alpha ({', '.join(missing)}): undefined without one of the clusters"]
+    return ["no intervals: no tuple has two judgments without one of the clusters"]
 
 
-def _tuple_statistics(judgments: Judgments, strong: float) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the statistics of the U tuples with at least two judgments, and their clusters (U,).
-
-    The statistics are (U, 1 + K (K - 1) + 2 (3 + K)). First those of the pairs (best, worst): pairs of
-    equal answers in either order, divided by the tuple's number of annotators minus one; and counts of each
-    pair. Then for each question (best, worst): equal answers likewise; 1 if agreement is strong, else 0; 1;
-    and counts of each position.
-    """
-    counts = [
-        _count_answers(judgments, answers, n).astype(np.float64)
-        for answers, n in _questions(judgments)
+def _position_notes(group: AgreementGroup) -> list[str]:
+    """Return a note with alpha over positions if it differs visibly from alpha."""
+    differences = [group.alpha[name].value - group.alpha_positions[name] for name in ANSWERS]
+    if math.isnan(group.alpha["both"].value) or all(
+        abs(difference) <= MAX_POSITION_DIFFERENCE for difference in differences
+    ):
+        return []
+    values = ", ".join(f"{name} {value:.3f}" for name, value in group.alpha_positions.items())
+    return [
+        f"with positions in the row as answers, alpha is {values} (alpha_positions), because some positions "
+        "are chosen more often than others; published values may be computed in this way"
     ]
-    paired_tuples = np.flatnonzero(counts[0].sum(axis=1) >= 2)
-    statistics = _statistics([count[paired_tuples] for count in counts], strong)
-    return statistics, judgments.tuples.clusters()[paired_tuples]
 
 
 def _deletions(judgments: Judgments, strong: float) -> Floats:
-    """Return (J, S) changes of the sum of `_tuple_statistics` when a judgment is omitted.
+    """Return (J, S) changes of the sum of `_statistics` when a judgment is omitted.
 
     Changes are additive over judgments of different tuples, such as those of one annotator.
     """
     rows = np.arange(len(judgments))
     before, after = [], []
-    for answers, n in _questions(judgments):
-        count = _count_answers(judgments, answers, n).astype(np.float64)[judgments.tuple_of]
-        before.append(count)
-        after.append(count.copy())
+    for count, (answers, _) in zip(_count_answers(judgments), _questions(judgments), strict=True):
+        before.append(count[judgments.tuple_of].astype(np.float64))
+        after.append(before[-1].copy())
         after[-1][rows, answers] -= 1
     changes: Floats = _statistics(after, strong) - _statistics(before, strong)
     return changes
 
 
 def _questions(judgments: Judgments) -> list[tuple[NDArray[np.integer], int]]:
-    """Return the answers (J,) and the number of possible answers per question: pair, best, worst."""
-    k = judgments.tuples.members.shape[1]
-    return [(_answer_pairs(judgments), k * (k - 1)), (judgments.best, k), (judgments.worst, k)]
+    """Return the answers (J,) and the number of possible answers per question: best, worst, pair."""
+    k = judgments.tuples.k
+    return [(judgments.best, k), (judgments.worst, k), (_answer_pairs(judgments), k * (k - 1))]
 
 
 def _statistics(counts: list[Floats], strong: float) -> Floats:
-    """Return (U, S) statistics of `_tuple_statistics` from (U, n) answer counts per question.
+    """Return (U, 7) statistics from (U, n) answer counts per question (best, worst, pair).
 
-    All are 0 for fewer than two answers.
+    They are the pairs of equal answers in either order, divided by the number of annotators minus one, per
+    question; whether agreement on best, and on worst, is strong; the number of annotators; and 1. All are 0
+    for fewer than two annotators.
     """
-    pairs, *questions = counts
-    columns = [_agreeing_pairs(pairs)[:, None], pairs]
-    for count in questions:
-        total = count.sum(axis=1)
-        is_strong = count.max(axis=1) >= strong * total - ROUNDING
-        columns += [
-            np.column_stack((_agreeing_pairs(count), is_strong, np.ones(len(count)))),
-            count,
-        ]
-    statistics: Floats = np.hstack(columns)
-    statistics[pairs.sum(axis=1) < 2] = 0
+    total = counts[0].sum(axis=1)
+    agreeing = map(_agreeing_pairs, counts)
+    is_strong = (count.max(axis=1) >= strong * total - ROUNDING for count in counts[:2])
+    statistics = np.column_stack((*agreeing, *is_strong, total, np.ones(len(total))))
+    statistics[total < 2] = 0
     return statistics
 
 
@@ -447,11 +445,12 @@ def _answer_pairs(judgments: Judgments) -> NDArray[np.int64]:
     return pairs
 
 
-def _count_answers(judgments: Judgments, answers: NDArray[np.integer], n: int) -> NDArray[np.intp]:
-    """Return (T, n) counts of each of n answers per tuple."""
-    n_tuples = len(judgments.tuples.members)
-    cell = judgments.tuple_of.astype(np.int64) * n + answers
-    return np.bincount(cell, minlength=n_tuples * n).reshape(n_tuples, n)
+def _count_answers(judgments: Judgments) -> Iterator[NDArray[np.intp]]:
+    """Yield (T, n) counts of the n possible answers per tuple, for each question."""
+    n_tuples = len(judgments.tuples)
+    for answers, n in _questions(judgments):
+        cell = judgments.tuple_of.astype(np.int64) * n + answers
+        yield np.bincount(cell, minlength=n_tuples * n).reshape(n_tuples, n)
 
 
 def _agreeing_pairs(counts: Floats) -> Floats:
@@ -461,52 +460,58 @@ def _agreeing_pairs(counts: Floats) -> Floats:
     return agreeing
 
 
-def _sum_exactly(statistics: Floats, k: int) -> Floats:
-    """Return the sums over tuples of k items, bit-identical for every order of tuples."""
-    sums: Floats = statistics.sum(axis=0)
-    first = 1 + k * (k - 1)
-    for column in (0, first + AGREEING, first + POSITIONS.start + k + AGREEING):
-        sums[column] = math.fsum(statistics[:, column])
-    return sums
+def _sum_exactly(statistics: Floats) -> Floats:
+    """Return the sums over tuples, bit-identical for every order of tuples."""
+    return np.array([math.fsum(column) for column in statistics.T])
 
 
-def _measures(sums: Floats, k: int) -> Measures:
-    """Return all measures from (..., S) sums of `_tuple_statistics` over tuples of k items.
+def _measures(sums: Floats) -> Measures:
+    """Return observed and strong agreement from (..., 7) sums of `_statistics`.
 
     ``both`` pools best and worst questions, ``joint`` treats a judgment's (best, worst) as one answer.
     """
-    pairs, questions = np.split(sums, [1 + k * (k - 1)], axis=-1)
-    questions = questions.reshape(*sums.shape[:-1], 2, POSITIONS.start + k)
-    agreeing, positions = questions[..., AGREEING], questions[..., POSITIONS]
-    answers = {
-        "both": (agreeing.sum(axis=-1), positions.sum(axis=-2)),
-        "best": (agreeing[..., 0], positions[..., 0, :]),
-        "worst": (agreeing[..., 1], positions[..., 1, :]),
-        "joint": (pairs[..., 0], pairs[..., 1:]),
-    }
+    best, worst, joint, strong_best, strong_worst, annotations, tuples = np.moveaxis(sums, -1, 0)
+    agreeing = {"both": (best + worst) / 2, "best": best, "worst": worst, "joint": joint}
+    strong = {"best": strong_best, "worst": strong_worst}
     with np.errstate(invalid="ignore", divide="ignore"):
-        strong = 100 * questions[..., STRONG] / questions[..., TUPLE_COUNT]
         return {
-            "alpha": {name: _alpha(*counts) for name, counts in answers.items()},
-            "observed": {name: _observed(*counts) for name, counts in answers.items()},
-            "strong": {"best": strong[..., 0], "worst": strong[..., 1]},
+            "observed": {name: pairs / annotations for name, pairs in agreeing.items()},
+            "strong": {name: 100 * count / tuples for name, count in strong.items()},
         }
 
 
-def _observed(agreeing: Floats, positions: Floats) -> Floats:
-    """Return the share of agreeing pairs of answers to one question on one tuple."""
-    share: Floats = agreeing / positions.sum(axis=-1)
-    return share
+def _alpha(observed: Mapping[str, Estimate], k: int) -> dict[str, Estimate]:
+    """Return alpha with the expected agreement of random answers to tuples of k items."""
+    chance = chance_of_equal_answers(k)
+    chance["both"] = chance["best"]
+    return {
+        name: Estimate(
+            *(
+                _correct_for_chance(value, chance[name])
+                for value in (estimate.value, estimate.low, estimate.high)
+            )
+        )
+        for name, estimate in observed.items()
+    }
 
 
-def _expected(positions: Floats) -> Floats:
-    """Return the share of agreeing pairs among all answers; 1 if all are at the same position."""
-    n = positions.sum(axis=-1)
-    share: Floats = (positions * (positions - 1)).sum(axis=-1) / (n * (n - 1))
-    return share
+def _alpha_positions(observed: Mapping[str, Estimate], counts: list[Floats]) -> dict[str, float]:
+    """Return alpha with the expected agreement of all pairs of answers, from (U, n) counts per question."""
+    best, worst, joint = (count.sum(axis=0) for count in counts)
+    positions = {"both": best + worst, "best": best, "worst": worst, "joint": joint}
+    return {
+        name: _correct_for_chance(observed[name].value, _share_of_equal_pairs(count))
+        for name, count in positions.items()
+    }
 
 
-def _alpha(agreeing: Floats, positions: Floats) -> Floats:
-    expected = _expected(positions)
-    alpha = 1 - (1 - _observed(agreeing, positions)) / (1 - expected)
-    return np.where(expected < 1, alpha, math.nan)
+def _share_of_equal_pairs(counts: Floats) -> float:
+    """Return the share of pairs of equal answers among all pairs; NaN without pairs."""
+    n = counts.sum()
+    return float((counts * (counts - 1)).sum() / (n * (n - 1))) if n > 1 else math.nan
+
+
+def _correct_for_chance(observed: float, expected: float) -> float:
+    """Return the agreement above the expected one, as a share of the largest possible."""
+    is_undefined = math.isnan(observed) or expected == 1
+    return math.nan if is_undefined else (observed - expected) / (1 - expected)

@@ -1,8 +1,9 @@
-"""Agreement against the krippendorff package, a slow program, and known answers."""
+"""Agreement against statsmodels, the krippendorff package, a slow program, and known answers."""
 
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import krippendorff
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
+from statsmodels.stats.inter_rater import fleiss_kappa
 
 from bws.chance_agreement import agreement
+from bws.design import make_tuples
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
+from bws.simulation import simulate
 
 
 def judgments_of(answers, k=3, groups=None) -> Judgments:
@@ -72,23 +76,60 @@ def units_of(answers) -> dict[str, list[list[int]]]:
     return {"best": best, "worst": worst, "both": best + worst, "joint": joint}
 
 
-def slow_alpha(units) -> float:
-    """alpha from every pair of answers, one at a time."""
+def equal_pairs(units) -> float:
+    """The share of equal pairs of answers to one question; each unit weighs as many as it has answers."""
     units = [unit for unit in units if len(unit) > 1]
-    pooled = [answer for unit in units for answer in unit]
-    disagreeing = sum(
-        (x != y) / (len(unit) - 1) for unit in units for x, y in itertools.permutations(unit, 2)
+    agreeing = sum(
+        (x == y) / (len(unit) - 1) for unit in units for x, y in itertools.permutations(unit, 2)
     )
-    at_random = sum(x != y for x, y in itertools.permutations(pooled, 2)) / (len(pooled) - 1)
-    return 1 - disagreeing / at_random
+    return agreeing / sum(map(len, units))
+
+
+def slow_alpha(units, categories) -> float:
+    """alpha from every pair of answers, and from every pair of answers that are possible."""
+    possible = [x == y for x in range(categories) for y in range(categories)]
+    return 1 - (1 - equal_pairs(units)) / (1 - sum(possible) / len(possible))
+
+
+def slow_alpha_positions(units) -> float:
+    """alpha from every pair of answers, one at a time."""
+    pooled = [answer for unit in units if len(unit) > 1 for answer in unit]
+    pairs = [x == y for x, y in itertools.permutations(pooled, 2)]
+    return 1 - (1 - equal_pairs(units)) / (1 - sum(pairs) / len(pairs))
+
+
+def n_categories(k) -> dict[str, int]:
+    return {"best": k, "worst": k, "both": k, "joint": k * (k - 1)}
 
 
 @settings(deadline=None)
 @given(any_answers())
-def test_alpha_is_that_of_the_krippendorff_package(case):
+def test_alpha_is_that_of_every_pair_of_answers(case):
     k, answers = case
     assume(any(len(unit) > 1 for unit in answers))
     result = values(whole(answers, k).alpha)
+    for name, units in units_of(answers).items():
+        assert result[name] == pytest.approx(slow_alpha(units, n_categories(k)[name]), abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_alpha_is_the_free_marginal_kappa_of_statsmodels(k):
+    # Randolph's kappa, of the same number of judgments of every tuple.
+    answers = guesses(40, 5, k, sure=0.5)
+    result = values(whole(answers, k).alpha)
+    codes = {pair: n for n, pair in enumerate(itertools.permutations(range(k), 2))}
+    coded = units_of(answers) | {"joint": [[codes[answer] for answer in unit] for unit in answers]}
+    for name, units in coded.items():
+        counts = np.array([np.bincount(unit, minlength=n_categories(k)[name]) for unit in units])
+        assert result[name] == pytest.approx(fleiss_kappa(counts, method="randolph"), abs=1e-9)
+
+
+@settings(deadline=None)
+@given(any_answers())
+def test_alpha_over_positions_is_that_of_the_krippendorff_package(case):
+    k, answers = case
+    assume(any(len(unit) > 1 for unit in answers))
+    result = whole(answers, k).alpha_positions
     for name, units in units_of(answers).items():
         if math.isnan(result[name]):
             assert len({answer for unit in units if len(unit) > 1 for answer in unit}) == 1
@@ -96,7 +137,38 @@ def test_alpha_is_that_of_the_krippendorff_package(case):
         counts = [np.bincount(unit, minlength=8 * 7) for unit in units]
         package = krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
         assert result[name] == pytest.approx(package, abs=1e-9)
-        assert result[name] == pytest.approx(slow_alpha(units), abs=1e-9)
+        assert result[name] == pytest.approx(slow_alpha_positions(units), abs=1e-9)
+
+
+def test_both_alphas_are_the_same_if_items_are_in_random_positions():
+    # As in Table 1 of GiCCS: 60 dialogues of five candidates, all ten 3-tuples, five annotators.
+    groups = [f"d{n // 5}" for n in range(300)]
+    items = [f"u{n % 5}" for n in range(300)]
+    tuples = make_tuples(items, 3, groups=groups, count=10, seed=1)
+    truth = np.tile(np.linspace(-1, 1, 5), 60)
+    judgments = simulate(tuples, truth, 5, noise=0.4, seed=2)
+    assert (len(tuples), len(judgments)) == (600, 3000)
+    result = agreement(judgments).groups[0]
+    assert 0.4 < result.alpha["joint"].value < 0.9
+    for name, value in values(result.alpha).items():
+        assert result.alpha_positions[name] == pytest.approx(value, abs=0.003)
+    assert not any("alpha_positions" in note for note in result.notes)
+
+
+def test_both_alphas_differ_by_1_in_n_if_positions_are_balanced():
+    # Every tuple six times, once in each order of its items, so that every position is chosen equally often:
+    # D_e = 1 - (n / K - 1) / (n - 1) = (1 - 1 / K) n / (n - 1) among n answers.
+    answers = guesses(20, 4, 3, sure=0.5)
+    balanced = [
+        [(order[best], order[worst]) for best, worst in unit]
+        for order in itertools.permutations(range(3))
+        for unit in answers
+    ]
+    result = whole(balanced)
+    assert values(result.alpha) == pytest.approx(values(whole(answers).alpha))
+    for name, value in values(result.alpha).items():
+        n = 6 * 20 * 4 * (2 if name == "both" else 1)
+        assert 1 - result.alpha_positions[name] == pytest.approx((1 - value) * (n - 1) / n)
 
 
 @settings(deadline=None)
@@ -119,20 +191,23 @@ def test_strong_agreement_is_counted_tuple_by_tuple(case, share):
 
 def test_an_example_by_hand():
     # Best: tuple 1 has 0, 0, 1 and tuple 2 has 2, 2, 2.
-    # Agreeing pairs: 2 of 6, and 6 of 6; D_o = 1 - (2/2 + 6/2) / 6 = 1/3.
+    # Agreeing pairs: 2 of 6, and 6 of 6; D_o = 1 - (2/2 + 6/2) / 6 = 1/3. D_e = 2/3 of three items.
     # Among the six answers 0, 0, 1, 2, 2, 2: 2 + 0 + 6 of 30 ordered pairs agree; D_e = 22/30.
     result = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
     assert result.observed["best"].value == pytest.approx(2 / 3)
-    assert result.alpha["best"].value == pytest.approx(1 - (1 / 3) / (22 / 30))
+    assert result.alpha["best"].value == pytest.approx(1 - (1 / 3) / (2 / 3))
+    assert result.alpha_positions["best"] == pytest.approx(1 - (1 / 3) / (22 / 30))
     assert (result.tuples, result.annotations) == (2, 6)
 
 
 def test_joint_alpha_by_hand():
     # Answers (0, 2), (0, 2), (1, 2) and (2, 1), (2, 1), (2, 0): 2 of 6 ordered pairs agree in either tuple;
-    # D_o = 1 - (2/2 + 2/2) / 6 = 2/3. Among all six, 2 + 2 of 30 ordered pairs agree; D_e = 26/30.
+    # D_o = 1 - (2/2 + 2/2) / 6 = 2/3. D_e = 5/6 of six possible pairs. Among all six, 2 + 2 of 30 ordered
+    # pairs agree; D_e = 26/30.
     result = whole([[(0, 2), (0, 2), (1, 2)], [(2, 1), (2, 1), (2, 0)]])
     assert result.observed["joint"].value == pytest.approx(1 / 3)
-    assert result.alpha["joint"].value == pytest.approx(1 - (2 / 3) / (26 / 30))
+    assert result.alpha["joint"].value == pytest.approx(1 - (2 / 3) / (5 / 6))
+    assert result.alpha_positions["joint"] == pytest.approx(1 - (2 / 3) / (26 / 30))
     assert result.observed["worst"].value == pytest.approx(2 / 3)  # agreeing on one is not enough
 
 
@@ -148,9 +223,19 @@ def test_guessing_annotators_have_alpha_near_0(k):
     result = values(whole(answers, k).alpha)
     # 3000 * 6 pairs: the standard error of the observed agreement is below 0.5 / sqrt(18000) = 0.004.
     assert all(abs(alpha) < 0.02 for alpha in result.values())
-    # Why answers are places: with the items as categories, guessing seems to be agreement of 1 / K.
+    # Why D_e is not that of all items: among these, guessing seems to be agreement of 1 / K.
     items = [[k * t + best for best, _ in unit] for t, unit in enumerate(answers)]
-    assert slow_alpha(items[:60]) == pytest.approx(1 / k, abs=0.15)
+    assert slow_alpha_positions(items[:60]) == pytest.approx(1 / k, abs=0.15)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_mean_alpha_of_all_pairs_of_answers_is_0(k):
+    possible = list(itertools.permutations(range(k), 2))
+    results = [
+        values(whole([[first, second]], k).alpha) for first in possible for second in possible
+    ]
+    for name in ("both", "best", "worst", "joint"):
+        assert np.mean([result[name] for result in results]) == pytest.approx(0, abs=1e-12)
 
 
 def test_opposite_annotators_have_alpha_below_0():
@@ -177,25 +262,27 @@ def test_single_judgments_count_nowhere_and_are_counted():
     result, without = whole([*paired, [(0, 1)]]), whole(paired)
     assert values(result.alpha) == values(without.alpha)
     assert values(result.strong) == values(without.strong)
+    assert result.alpha_positions == without.alpha_positions
     assert (result.tuples, result.annotations) == (3, 5)
-    assert result.notes == ("1 of 3 tuples have one judgment and count in no measure",)
+    assert result.notes[0] == "1 of 3 tuples have one judgment and count in no measure"
+    assert result.notes[1:] == without.notes
 
 
 def test_single_judgments_only_give_no_number():
     result = whole([[(0, 1)], [(1, 2)]], intervals=True)
     for estimates in (result.alpha, result.observed, result.strong):
         assert all(math.isnan(value) for value in values(estimates).values())
+    assert all(map(math.isnan, result.alpha_positions.values()))
     assert "no agreement: no tuple has two judgments" in result.notes
 
 
-def test_answers_that_do_not_vary_give_no_alpha_but_a_reason():
+def test_answers_at_one_position_have_no_alpha_over_positions_and_a_note():
     result = whole([[(0, 1), (0, 2)], [(0, 1), (0, 2)]])
-    assert math.isnan(result.alpha["best"].value)
-    assert result.observed["best"].value == 1.0
-    assert not math.isnan(result.alpha["worst"].value)
-    assert result.notes[0].startswith(
-        "alpha (best) is undefined: all answers are at the same position"
-    )
+    assert result.alpha["best"].value == result.observed["best"].value == 1.0
+    assert math.isnan(result.alpha_positions["best"])
+    assert not math.isnan(result.alpha_positions["worst"])
+    assert "with positions in the row as answers, alpha is both" in result.notes[0]
+    assert "best nan" in result.notes[0]
 
 
 # Intervals ----------------------------------------------------------------------------------------
@@ -205,8 +292,7 @@ def alpha_of_rows(rows) -> float:
     """Alpha of (tuple, annotator, best place, worst place) rows of 3-tuples, by another program."""
     tuples = sorted({row[0] for row in rows})
     answers = [[row[2:] for row in rows if row[0] == t] for t in tuples]
-    counts = [np.bincount(unit, minlength=3) for unit in units_of(answers)["both"]]
-    return krippendorff.alpha(value_counts=counts, level_of_measurement="nominal")
+    return slow_alpha(units_of(answers)["both"], 3)
 
 
 def slow_variance(rows, key) -> tuple[float, int]:
@@ -271,11 +357,27 @@ def test_fewer_than_five_tuples_have_no_interval(tuples, shown):
     assert (note in result.groups[0].notes) == (tuples < 5)
 
 
-def test_alpha_that_needs_a_cluster_has_no_interval():
-    result = whole([[(0, 1), (0, 2)], *[[(1, 0), (1, 0)]] * 4], intervals=True)
-    assert not math.isnan(result.alpha["best"].value)
-    assert math.isnan(result.alpha["best"].low)
-    assert any(note.startswith("no interval of alpha (best") for note in result.notes)
+def test_agreement_that_needs_a_cluster_has_no_interval():
+    # One annotator judged every tuple, each with another of five: without that annotator there are no pairs.
+    rows = [
+        Judgment(("a", "b", f"c{t}"), best, "a", annotator=annotator)
+        for t in range(20)
+        for annotator, best in (("w", "b"), (f"w{t % 5}", ("b", f"c{t}")[t % 2]))
+    ]
+    result = agreement(Judgments.from_records(rows), intervals=True).groups[0]
+    for estimates in (result.alpha, result.observed, result.strong):
+        assert not math.isnan(estimates["best"].value)
+        assert math.isnan(estimates["best"].low)
+    assert "no intervals: no tuple has two judgments without one of the clusters" in result.notes
+
+
+def test_intervals_of_alpha_are_those_of_observed_agreement_corrected_for_chance():
+    result = whole(guesses(20, 6, 4, sure=0.5), 4, intervals=True)
+    for name, chance in {"best": 1 / 4, "both": 1 / 4, "joint": 1 / 12}.items():
+        observed, alpha = result.observed[name], result.alpha[name]
+        assert (alpha.value, alpha.low, alpha.high) == pytest.approx(
+            [(x - chance) / (1 - chance) for x in (observed.value, observed.low, observed.high)]
+        )
 
 
 def test_annotators_that_are_few_have_a_note():
@@ -288,42 +390,66 @@ def test_annotators_that_are_few_have_a_note():
 def test_no_intervals_unless_asked_for():
     result = whole(guesses(20, 4, 3, sure=0.5))
     assert result.document()["intervals"] == {"alpha": {}, "observed": {}, "strong": {}}
-    assert result.notes == ()
+    assert not any("interval" in note for note in result.notes)
 
 
 # Parts, order, arguments --------------------------------------------------------------------------
 
 
+def without_positions(result) -> str:
+    """The document without what depends on the order of the items in a row; as text, since NaN is not NaN."""
+    document = result.groups[0].document()
+    del document["alpha_positions"]
+    document["notes"] = [note for note in document["notes"] if "alpha_positions" not in note]
+    return str(document)
+
+
 @settings(deadline=None)
 @given(any_answers(), st.randoms(use_true_random=False))
-def test_order_of_rows_items_and_annotators_changes_nothing(case, draw):
+def test_order_of_rows_and_of_items_and_names_change_nothing(case, draw):
     k, answers = case
-    judgments = judgments_of(answers, k)
-    rows = list(judgments.records())
-    renamed = dict(zip("012345", draw.sample("012345", 6), strict=True))
-    shuffled = [
-        Judgment(row.items, row.best, row.worst, renamed[row.annotator[1:]], tuple_id=row.tuple_id)
+    rows = list(judgments_of(answers, k).records())
+    people, items, ids = (
+        dict(zip(names, draw.sample([f"{name}x" for name in names], len(names)), strict=True))
+        for names in (
+            sorted({row.annotator for row in rows}),
+            sorted({item for row in rows for item in row.items}),
+            sorted({row.tuple_id for row in rows}),
+        )
+    )
+    changed = [
+        Judgment(
+            tuple(items[item] for item in draw.sample(row.items, k)),
+            items[row.best],
+            items[row.worst],
+            people[row.annotator],
+            tuple_id=ids[row.tuple_id],
+        )
         for row in draw.sample(rows, len(rows))
     ]
     before, after = (
-        agreement(Judgments.from_records(r), intervals=True).groups[0].document()
-        for r in (rows, shuffled)
+        without_positions(agreement(Judgments.from_records(r), intervals=True))
+        for r in (rows, changed)
     )
-    assert str(before) == str(after)  # as text, since NaN is not NaN
+    assert before == after
 
 
-@settings(deadline=None)
-@given(any_answers(), st.randoms(use_true_random=False))
-def test_the_order_inside_tuples_moves_only_the_expected_agreement(case, draw):
-    k, answers = case
-    orders = [draw.sample(range(k), k) for _ in answers]
-    moved = [
-        [(order[best], order[worst]) for best, worst in unit]
-        for order, unit in zip(orders, answers, strict=True)
-    ]
-    before, after = whole(answers, k), whole(moved, k)
-    assert str(values(before.observed)) == str(values(after.observed))
-    assert str(values(before.strong)) == str(values(after.strong))
+def test_the_best_item_first_changes_only_alpha_over_positions():
+    rows = list(judgments_of(guesses(100, 3, 3, sure=0.3)).records())
+    ordered = []
+    for row in rows:
+        most = (
+            f"{row.tuple_id}i{int(row.tuple_id[1:]) % 3}"  # the item that annotators choose if sure
+        )
+        items = (most, *(item for item in row.items if item != most))
+        ordered.append(replace(row, items=items))
+    before, after = (agreement(Judgments.from_records(r)) for r in (rows, ordered))
+    assert without_positions(before) == without_positions(after)
+    whole_group = after.groups[0]
+    assert whole_group.alpha_positions["best"] < whole_group.alpha["best"].value - 0.05
+    note = next(note for note in whole_group.notes if "alpha_positions" in note)
+    assert f"best {whole_group.alpha_positions['best']:.3f}" in note
+    assert not any("alpha_positions" in note for note in before.groups[0].notes)
 
 
 def test_swapping_best_and_worst_swaps_their_numbers():
@@ -351,6 +477,7 @@ def test_the_document_is_the_contract():
     assert group.keys() >= {"by", "tuples", "annotations", "alpha", "strong"}
     assert group["alpha"].keys() == {"both", "best", "worst", "joint"}
     assert group["strong"].keys() == {"best", "worst"}
+    assert group["alpha_positions"].keys() == group["alpha"].keys()
     assert group["intervals"]["alpha"]["both"].keys() == {"low", "high"}
     assert document["signature"]["interval"] == "jackknife"
     assert "[" in result.table()

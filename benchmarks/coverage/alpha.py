@@ -49,7 +49,7 @@ def _study(design: str, annotators: int, tastes: float, seed: int) -> SimulatedS
     result = agreement(judgments, intervals=True).groups[0]
     alpha = result.alpha["both"]
     truth = _true_alpha(design, tastes)
-    warned = any("the intervals" in note for note in result.notes)
+    warned = any("the interval" in note for note in result.notes)
     return SimulatedStudy(int(alpha.low <= truth <= alpha.high), 1, warned, alpha.value - truth)
 
 

@@ -59,7 +59,7 @@ def next_round(
     too few possible tuples for a choice, if no new tuples are left, or for judgments of other items or of
     other tuples, such as those of a round that is not among `tuples`.
     """
-    tuples, judgments = _in_canonical_order(as_tuples(tuples)), as_judgments(judgments)
+    tuples, judgments = in_canonical_order(as_tuples(tuples)), as_judgments(judgments)
     if count < 1:
         raise ValueError(f"count is {count}; expected 1 or more")
     check_choice(tuples)
@@ -97,7 +97,7 @@ def round_of_new_items(tuples: Tuples | Source, items: Items, *, seed: int = 0) 
     tuples as items; the purpose is ``warmup``, since no tuple depends on judgments. Equal tuples, sets of
     items and seeds give equal rounds. Raises ValueError as `extend_tuples`, and without new items.
     """
-    tuples = _in_canonical_order(as_tuples(tuples))
+    tuples = in_canonical_order(as_tuples(tuples))
     keys = zip(items.groups or [""] * len(items.items), items.items, strict=True)
     new = sorted(set(keys) - set(tuples.item_keys))
     if not new:
@@ -150,7 +150,7 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
     )
 
 
-def _in_canonical_order(tuples: Tuples) -> Tuples:
+def in_canonical_order(tuples: Tuples) -> Tuples:
     """Return the tuples with groups, and items within groups, in the sort order of their ids."""
     group_order = np.argsort(tuples.groups)
     rank = np.argsort(group_order)[tuples.group_of_item]

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.adaptive.model import MODEL, Fit, fit
-from bws.adaptive.rounds import FIRST_ROUND, refuse_unknown
+from bws.adaptive.rounds import FIRST_ROUND, in_canonical_order, refuse_unknown
 from bws.clusters import Z_95, t_quantile
 from bws.files import as_judgments, as_tuples
 from bws.frames import Source, Tabular
@@ -165,6 +165,7 @@ def stopping(
 
     target: required correlation with the true scores, in (0, 1). tuples: those of all rounds, with the
     columns ``round`` and ``purpose``; by default the judged tuples, with these columns of the judgments.
+    Equal judgments, tuples and seeds give equal evidence, in any order of rows and of items in a row.
     Raises ValueError for a target out of range, for judgments of items or tuples that are not in `tuples`,
     and for a column ``round`` that is no number.
     """
@@ -172,11 +173,12 @@ def stopping(
         raise ValueError(f"target is {target}; expected a correlation between 0 and 1")
     judgments = as_judgments(judgments)
     tuples = _judged_tuples(judgments) if tuples is None else as_tuples(tuples)
+    tuples = in_canonical_order(tuples)
     rng = np.random.Generator(np.random.PCG64(seed))
     round_of, is_audit = _rounds_of(judgments, tuples)
     fitted = fit(tuples, judgments)
     low, claimed = _posterior_correlation(fitted, rng)
-    observed, expected = _audit_shares(judgments, tuples, round_of, is_audit, rng)
+    observed, expected = _audit_shares(judgments, tuples, round_of, is_audit, seed)
     difference = observed - expected
     interval = confidence_sequence(difference) if len(difference) else (math.nan, math.nan)
     mean = float(difference.mean()) if len(difference) else math.nan
@@ -352,25 +354,31 @@ def _audit_shares(
     tuples: Tuples,
     round_of: NDArray[np.int64],
     is_audit: NDArray[np.bool_],
-    rng: np.random.Generator,
+    seed: int,
 ) -> tuple[Floats, Floats]:
-    """Return the observed and expected shares of all audit judgments, in the order of rounds."""
+    """Return the observed and expected shares of all audit judgments, by round, in random order within it."""
     index = {key: number for number, key in enumerate(tuples.item_keys)}
     indices = np.array([index[key] for key in judgments.tuples.item_keys], dtype=np.int64)
-    parts = [
-        audit_shares(
-            fit(tuples, judgments.select(round_of < number)),
-            judgments,
-            np.flatnonzero(is_audit & (round_of == number)),
-            indices,
-            rng,
-        )
-        for number in np.unique(round_of[is_audit])
-    ]
+    parts = []
+    for number in np.unique(round_of[is_audit]):
+        rng = np.random.Generator(np.random.PCG64([seed, number]))
+        rows = np.flatnonzero(is_audit & (round_of == number))
+        rows = rng.permutation(rows[_order_by_content(judgments, rows, indices)])
+        earlier = fit(tuples, judgments.select(round_of < number))
+        parts.append(audit_shares(earlier, judgments, rows, indices, rng))
     if not parts:
         return np.empty(0), np.empty(0)
     observed, expected = (np.concatenate(part) for part in zip(*parts, strict=True))
     return observed, expected
+
+
+def _order_by_content(
+    judgments: Judgments, rows: NDArray[np.intp], indices: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Return the order of rows by the indices of their items, and of the best and the worst one."""
+    members = np.sort(indices[judgments.tuples.members[judgments.tuple_of[rows]]], axis=1)
+    answers = indices[judgments.best_item[rows]], indices[judgments.worst_item[rows]]
+    return np.lexsort((*answers, *members.T))
 
 
 def _posterior_correlation(fitted: Fit, rng: np.random.Generator) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -596,6 +597,36 @@ def test_fresh_excludes_options_without_meaning(tmp_path):
     )
     assert result.exit_code == 2
     assert "--fresh cannot be combined with --compat" in result.output
+
+
+def test_stopping_does_not_depend_on_the_order_of_rows_and_of_items(three_rounds):
+    design, judgments, _ = three_rounds
+    frames = [judgments.to_frame("polars"), design.to_frame("polars")]
+    rng = np.random.default_rng(4)
+    items = [f"item{position + 1}" for position in range(design.k)]
+    shuffled = []
+    for frame in frames:
+        rows = [frame.row(int(row), named=True) for row in rng.permutation(len(frame))]
+        permuted = [[row[item] for item in rng.permutation(items)] for row in rows]
+        rows = [
+            row | dict(zip(items, order, strict=True))
+            for row, order in zip(rows, permuted, strict=True)
+        ]
+        shuffled.append(pl.DataFrame(rows, schema=frame.schema))
+    for given_tuples in (True, False):
+        evidence, again = (
+            stopping(judged, tuples if given_tuples else None, 0.9).document()
+            for judged, tuples in (frames, shuffled)
+        )
+        assert evidence["audit"]["judgments"] > 10
+        assert flat(again) == pytest.approx(flat(evidence), abs=1e-9)
+        assert again["verdict"] == evidence["verdict"]
+
+
+def flat(evidence) -> list[float]:
+    """The numbers of a verdict."""
+    numbers = [value for name, value in evidence["audit"].items() if name != "model_fits"]
+    return [evidence["claimed"], *(gate["figure"] for gate in evidence["gates"]), *numbers]
 
 
 def test_a_round_does_not_depend_on_the_order_of_rows():

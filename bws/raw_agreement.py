@@ -37,6 +37,8 @@ class AnnotatorPairs:
     judged one twice; 0 on the diagonal."""
     agreement: NDArray[np.float64]
     """(A, A) share of equal answers, best and worst, in [0, 1]; NaN without a common tuple."""
+    chance: float
+    """Expected share of equal answers of random judgments."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -84,6 +86,7 @@ def annotator_pairs(judgments: Judgments) -> AnnotatorPairs:
         tuple(answers.annotators[a] for a in order),
         tuples[grid],
         _ratio(equal[grid], 2 * tuples[grid]),
+        chance_of_equal_answers(answers.k)["best"],
         tuple(notes),
     )
 

@@ -83,7 +83,7 @@ MAX_ANNOTATORS_WITH_TEXT = 12
 MAX_NAMED_ANNOTATORS = 80
 """Largest number of annotators with names beside the matrix."""
 RAMP = ("#F2F7FC", "#08306B")
-"""Colours of the lowest and the highest agreement."""
+"""Colours of chance agreement, or less, and of full agreement."""
 TEXT_SWITCH = 0.643
 """Position on the ramp above which the text is light: both have a contrast of at least 4.5:1 there."""
 MISSING_COLOUR = "#D9D9D9"
@@ -336,7 +336,8 @@ def pairs_rows(pairs: AnnotatorPairs) -> list[dict[str, Any]]:
 def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.LayerChart:
     """Return a matrix of annotators, those with the highest mean agreement first.
 
-    Cells of up to `MAX_ANNOTATORS_WITH_TEXT` annotators contain the share of equal answers. A ring (an
+    Cells of up to `MAX_ANNOTATORS_WITH_TEXT` annotators contain the share of equal answers. The colours range
+    from the share of random judgments, or less, to 1. A ring (an
     asterisk beside a number) marks pairs with few common tuples; pairs without any are grey, with a dash.
     """
     import altair as alt
@@ -345,8 +346,7 @@ def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.Laye
     names = list(pairs.annotators)
     has_text = len(names) <= MAX_ANNOTATORS_WITH_TEXT
     size = 44 if has_text else 16 if len(names) <= 40 else 11
-    low, high = _spread(pairs.agreement[pairs.tuples > 0])
-    switch = low + TEXT_SWITCH * (high - low)
+    switch = pairs.chance + TEXT_SWITCH * (1 - pairs.chance)
     axis = alt.Axis(
         grid=False,
         ticks=False,
@@ -371,7 +371,7 @@ def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.Laye
         title=labels["agreement"], orient="top", direction="horizontal", gradientLength=120, titleLimit=300
     )  # fmt: skip
     colour = alt.Color("agreement:Q", legend=None if has_text else legend).scale(
-        domain=[low, high], range=list(RAMP), interpolate="rgb"
+        domain=[pairs.chance, 1], range=list(RAMP), interpolate="rgb", clamp=True
     )
     text_colour = alt.condition(
         f"datum.agreement > {switch}", alt.value("#FFFFFF"), alt.value("#000000")
@@ -400,12 +400,6 @@ def _upright(axis: alt.Axis) -> alt.Axis:
     upright: alt.Axis = axis.copy()
     upright["labelAngle"] = 0
     return upright
-
-
-def _spread(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the range of the colours; wider than the values if they are equal."""
-    low, high = float(values.min()), float(values.max())
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def components_chart(study: Generalisability, titles: Titles | None = None) -> alt.LayerChart:

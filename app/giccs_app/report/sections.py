@@ -153,8 +153,8 @@ def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
     result = agreement(judgments, by=_group_values(inputs, judgments))
     source = Source(_command("bws-agreement", inputs), result.document())
     text = [
-        "Krippendorff’s α of the judgments of the same tuples. Strong agreement: at least 80 % of the "
-        "annotators gave the same answer."
+        "Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
+        "Strong agreement: at least 80 % of the annotators gave the same answer."
     ]
     tables = [source.table(result.result_table())]
     figures = list(pairs_figures(judgments))

@@ -59,7 +59,8 @@ def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
             height=min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
         ),
         "Share of equal answers of each pair of annotators in their common tuples, not corrected for chance; "
-        f"the highest mean first. Pairs with fewer than {MIN_COMMON_TUPLES} common tuples are marked.",
+        f"the highest mean first. Colours: from {pairs.chance:.2f}, that of random judgments, to 1. Pairs with "
+        f"fewer than {MIN_COMMON_TUPLES} common tuples are marked.",
         f"Matrix of the agreement of {n} annotators, from {values.min():.2f} to {values.max():.2f}.",
     )
 
@@ -176,7 +177,8 @@ def _subset_figures(items: pl.DataFrame) -> Iterator[Figure]:
                     f"; the {MAX_SUBSETS} largest of {n_subsets}."
                     if len(drawn) < len(frame)
                     else "."
-                ),
+                )
+                + " White: a fifth of the items; blue: fewer; orange: more.",
                 f"Heat map of the scores by {name}.",
             )
 

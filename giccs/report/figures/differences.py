@@ -197,10 +197,9 @@ def difference_matrix(
         alt.Chart(rows.filter(is_null)).encode(**encoding)
         for is_null in (pl.col("value").is_not_null(), pl.col("value").is_null())
     )
-    limit = max(0.0, *frame["value"].drop_nulls().abs(), 1e-9)
     legend = alt.Legend(title=labels["value"], orient="top", gradientLength=120, titleLimit=300)
     colour = alt.Color("value:Q", legend=legend).scale(
-        domain=[0, limit], range=["#FFFFFF", "#56B4E9"], interpolate="rgb", clamp=True
+        type="sqrt", domain=[0, 1], range=["#FFFFFF", "#56B4E9"], interpolate="rgb", clamp=True
     )
     layers = [defined.mark_rect(stroke="#8C8C8C", strokeWidth=0.5).encode(color=colour)]
     if frame["value"].null_count():

@@ -9,7 +9,7 @@ import polars as pl
 
 from giccs.description.distribution import distribution
 from giccs.report.figures.panels import MissingFigureError, Panel, Titles, with_titles
-from giccs.report.figures.subsets import DARK_TEXT, LIGHT_TEXT, RAMP, TEXT_SWITCH
+from giccs.report.figures.subsets import DARK_TEXT
 
 if TYPE_CHECKING:
     import altair as alt
@@ -19,6 +19,9 @@ __all__ = ["distribution_chart", "distribution_frame", "distribution_panels"]
 MAX_SUBSETS = 40
 """Largest number of subsets of a chart, those with the most items."""
 MAX_LABEL_CHARACTERS = 32
+SHARE_COLOURS = ("#56B4E9", "#FFFFFF", "#E69F00")
+"""Colours of no items, of an equal share of each bin, and of twice that share or more; dark text has a
+contrast of at least 7:1 on all of them."""
 TITLES = {
     "subset": "subset",
     "score": "score",
@@ -70,6 +73,8 @@ def largest_subsets(frame: pl.DataFrame) -> pl.DataFrame:
 def distribution_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerChart:
     """Return a heat map of the share of each subset's items in each bin, with the share in the cell.
 
+    White: the share of items that are spread evenly over the bins; blue: fewer; orange: more.
+
     frame: as returned by `distribution_frame`, with at least one row; the numbers of items are beside the
     subsets.
     """
@@ -82,7 +87,7 @@ def distribution_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt
         .otherwise("subset")
         + pl.format(" (n = {})", "n")
     )
-    high = max(frame["share"].to_list())
+    expected = 1 / frame["score"].n_unique()
     base = alt.Chart(named).encode(
         x=alt.X("score:O", sort=None, title=labels["score"]).axis(
             labelAngle=0, grid=False, ticks=False, domain=False
@@ -99,16 +104,14 @@ def distribution_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt
         ],
     )
     colour = alt.Color("share:Q", legend=None).scale(
-        domain=[0, high], range=list(RAMP), interpolate="rgb"
-    )
-    text_colour = alt.condition(
-        f"datum.share > {TEXT_SWITCH * high}", alt.value(LIGHT_TEXT), alt.value(DARK_TEXT)
+        domain=[0, expected, 2 * expected],
+        range=list(SHARE_COLOURS),
+        interpolate="rgb",
+        clamp=True,
     )
     layers = [
         base.mark_rect(stroke="#FFFFFF").encode(color=colour),
-        base.mark_text(fontSize=11).encode(
-            text=alt.Text("share:Q", format=".0%"), color=text_colour
-        ),
+        base.mark_text(fontSize=11, color=DARK_TEXT).encode(text=alt.Text("share:Q", format=".0%")),
     ]
     return alt.LayerChart(layer=layers).properties(height=alt.Step(22))
 
@@ -124,7 +127,10 @@ def distribution_panels(
         if n_subsets < 2:
             continue
         drawn = largest_subsets(frame)
-        notes = ["Share of the items of a subset in each fifth of the scale."]
+        notes = [
+            "Share of the items of a subset in each fifth of the scale. White: a fifth of the items; blue: "
+            "fewer; orange: more."
+        ]
         if n_subsets > MAX_SUBSETS:
             notes.append(f"Drawn: the {MAX_SUBSETS} largest of {n_subsets} subsets.")
         panels.append(Panel(f"Scores by {name}", distribution_chart(drawn), frame, notes))

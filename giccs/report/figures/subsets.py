@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from bws.study_charts import MISSING_COLOUR, RAMP, TEXT_SWITCH
 from bws.tables import part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result, history_of, setting_of, variant_of
@@ -31,16 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["best_first", "main_metric_of", "subset_chart", "subset_frame", "subset_panels"]
 
-RAMP = ("#F2F7FC", "#08306B")
-"""Colours of the lowest and the highest value."""
 DARK_TEXT, LIGHT_TEXT = "#000000", "#FFFFFF"
-TEXT_SWITCH = 0.643
-"""Position on the ramp above which the text is light: both have a contrast of at least 4.5:1 there."""
-MISSING_COLOUR = "#D9D9D9"
 NO_VALUE = "–"
 FITTED_TEXT_SIZE = "bandwidth('x') < 16 ? 0 : min(11, bandwidth('x') / 2.4)"
 """Size of the numbers of a stretched chart in pixels: none in cells too narrow to read them."""
-SPAN_OF_EQUAL_VALUES = 0.5
 MAX_LEVEL_CHARACTERS = 5
 """Longest name of a subset below its column; longer names are tilted."""
 TITLES = {
@@ -144,6 +139,8 @@ def subset_chart(
 ) -> alt.LayerChart:
     """Return a heat map with the value in each cell; cells without a value are grey, with a dash.
 
+    The colours of correlations and shares range from 0, or less, to 1, whatever the values.
+
     frame: as returned by `subset_frame`, with at least one row. is_stretched: the width of the chart is
     that of a page, to which the size of the numbers is adapted.
     """
@@ -176,7 +173,7 @@ def subset_chart(
     defined = base.transform_filter("isValid(datum.value)")
     legend = alt.Legend(title=labels["value"], orient="top", gradientLength=120, titleLimit=300)
     colour = alt.Color("value:Q", legend=legend).scale(
-        domain=[low, high], range=list(RAMP), interpolate="rgb"
+        domain=[low, high], range=list(RAMP), interpolate="rgb", clamp=True
     )
     text_colour = alt.condition(
         f"datum.value > {switch}", alt.value(LIGHT_TEXT), alt.value(DARK_TEXT)
@@ -196,11 +193,9 @@ def subset_chart(
 
 
 def _domain(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range of the colours; wider than the values if they are equal."""
-    if not values:
-        return 0.0, 1.0
-    low, high = min(values), max(values)
-    return (low, high) if high > low else (low - SPAN_OF_EQUAL_VALUES, high + SPAN_OF_EQUAL_VALUES)
+    """Return the range of the colours: 0 to 1, for metrics with values beyond ±1 from 0 to the farthest."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return (0.0, 1.0) if low >= -1 and high <= 1 else (min(low, 0.0), max(high, 0.0))
 
 
 def subset_panels(results: Sequence[Result]) -> list[Panel]:

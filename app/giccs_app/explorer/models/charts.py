@@ -119,6 +119,7 @@ def heatmap(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
 
     frame: as returned by `data.bin_counts`: `x`, `x` + "_to", the same for `y`, and items.
     """
+    most = max(frame["items"], default=1)
     return (
         alt.Chart(frame)
         .mark_rect()
@@ -129,7 +130,7 @@ def heatmap(frame: pl.DataFrame, x: str, y: str, titles: Titles) -> alt.Chart:
             y2=f"{y}_to:Q",
             color=alt.Color(
                 "items:Q",
-                scale=alt.Scale(scheme="viridis", type="sqrt"),
+                scale=alt.Scale(scheme="viridis", type="sqrt", domain=[0, most]),
                 legend=alt.Legend(title=titles["items"], orient="top"),
             ),
             tooltip=[

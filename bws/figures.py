@@ -123,9 +123,8 @@ def pairs_chart(judgments: Judgments) -> alt.TopLevelMixin:
         pairs = annotator_pairs(judgments)
     except ValueError as error:
         raise MissingChartError(str(error)) from None
-    remarks = [
-        f"Share of equal answers (best, worst); colours from {pairs.chance:.2f}, that of random judgments, to 1"
-    ]
+    chance = f"{pairs.chance:.2f}, that of random judgments"
+    remarks = [f"Share of equal answers (best, worst); colours from {chance}, to 1"]
     if pairs.is_few.any():
         remarks.append(f"Marked: pairs with fewer than {MIN_COMMON_TUPLES} common tuples")
     if (n := len(pairs.annotators)) > MAX_NAMED_ANNOTATORS:

@@ -59,8 +59,8 @@ def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
             height=min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
         ),
         "Share of equal answers of each pair of annotators in their common tuples, not corrected for chance; "
-        f"the highest mean first. Colours: from {pairs.chance:.2f}, that of random judgments, to 1. Pairs with "
-        f"fewer than {MIN_COMMON_TUPLES} common tuples are marked.",
+        f"the highest mean first. Colours: from {pairs.chance:.2f}, that of random judgments, to 1. Pairs "
+        f"with fewer than {MIN_COMMON_TUPLES} common tuples are marked.",
         f"Matrix of the agreement of {n} annotators, from {values.min():.2f} to {values.max():.2f}.",
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -40,7 +40,10 @@ RANDOM_SHARES = (0.05, 0.2)
 STUDIES = {16: 30, 300: 2}
 """Annotators per study -> studies per setting."""
 FALSE_ALARMS = 0.01
-COPIES = 30
+DISAGREEMENTS = (0.0, 0.25)
+JUDGMENTS = (10, 30, 60)
+"""Judgments per annotator whose intervals are compared with the true scale."""
+COPIES = 12
 """Answers to each tuple from which an annotator's true scale is estimated."""
 REPLICATES = 60
 """Annotators per kind and study whose intervals are compared with their true scales."""
@@ -103,9 +106,7 @@ def _reversed(judgments: Judgments, is_reversed: NDArray[np.bool_]) -> Judgments
     """Exchange best and worst of some annotators."""
     rows = is_reversed[judgments.annotator_of]
     best, worst = judgments.best, judgments.worst
-    return replace(
-        judgments, best=np.where(rows, worst, best), worst=np.where(rows, best, worst)
-    )
+    return replace(judgments, best=np.where(rows, worst, best), worst=np.where(rows, best, worst))
 
 
 def annotators_by_kind(setting: Setting, seed: int) -> dict[str, list[Annotator]]:
@@ -118,113 +119,111 @@ def annotators_by_kind(setting: Setting, seed: int) -> dict[str, list[Annotator]
     return by_kind
 
 
-def _upper_limits(setting: Setting, seed: int) -> tuple[Setting, dict[str, NDArray[np.float64]]]:
-    """Return upper limits of scales relative to the upper quartile, and flags of scales, per kind."""
+def _limits_and_flags(setting: Setting, seed: int) -> dict[str, NDArray[np.float64]]:
+    """Return (n, 2) upper limits relative to the upper quartile, and flags of the scale, per kind."""
     by_kind = annotators_by_kind(setting, seed)
-    scales = [each.scale for annotators in by_kind.values() for each in annotators]
-    typical = float(np.quantile(scales, 0.75))
-    flagged = {
-        f"{kind} flagged": [bool({"random", "reversed"} & {*each.flags}) for each in annotators]
-        for kind, annotators in by_kind.items()
+    typical = np.quantile([each.scale for group in by_kind.values() for each in group], 0.75)
+    return {
+        kind: np.array(
+            [
+                (each.scale_high / typical, bool({"random", "reversed"}.intersection(each.flags)))
+                for each in group
+            ]
+        )
+        for kind, group in by_kind.items()
     }
-    limits = {kind: [each.scale_high / typical for each in group] for kind, group in by_kind.items()}
-    return setting, {name: np.array(values) for name, values in {**limits, **flagged}.items()}
 
 
 def power_rows(factor: int) -> Iterator[list[Any]]:
-    """Yield a row per number of judgments, tuple size and disagreement, over all other settings."""
-    sizes = list(product((0.0, 0.25), (3, 4, 5), (10, 20, 30, 60)))
-    tasks = [
-        (Setting(k, judgments, disagreement, annotators, share), seed)
-        for disagreement, k, judgments in sizes
+    """Yield a row per disagreement, K and judgments per annotator, over all other settings."""
+    cells = list(product(DISAGREEMENTS, (3, 4, 5), (10, 20, 30, 60)))
+    settings = [
+        Setting(k, judgments, disagreement, annotators, share)
+        for disagreement, k, judgments in cells
         for annotators, studies in STUDIES.items()
         for share in RANDOM_SHARES
-        for seed in range(factor * studies)
+        for _ in range(factor * studies)
     ]
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = list(
-            tqdm(pool.map(_upper_limits, *zip(*tasks, strict=True)), total=len(tasks), disable=None)
-        )
-    for disagreement, k, judgments in sizes:
+    results = _in_parallel(
+        _limits_and_flags, list(zip(settings, range(len(settings)), strict=True))
+    )
+    for cell in cells:
         studies = [
-            (setting, study)
-            for setting, study in results
-            if (setting.disagreement, setting.k, setting.judgments) == (disagreement, k, judgments)
+            (setting.annotators, result)
+            for setting, result in zip(settings, results, strict=True)
+            if (setting.disagreement, setting.k, setting.judgments) == cell
         ]
-        random, careful, *flags = (
-            np.concatenate([study[name] for _, study in studies])
-            for name in ("random", "careful", "random flagged", "reversed flagged", "careful flagged")
+        random, reverse, careful = (
+            np.concatenate([result[kind] for _, result in studies]).T
+            for kind in ("random", "reversed", "careful")
         )
+        at_rate = np.mean(random[0] < np.quantile(careful[0], FALSE_ALARMS))
+        shares = [random[1].mean(), at_rate, reverse[1].mean()]
         alarms = [
-            np.mean([study["careful flagged"].any() for each, study in studies if each.annotators == n])
+            np.mean([result["careful"][:, 1].any() for of, result in studies if of == n])
             for n in STUDIES
         ]
-        at_rate = np.mean(random < np.quantile(careful, FALSE_ALARMS))
-        shares = [flags[0].mean(), at_rate, flags[1].mean()]
+        disagreement, k, judgments = cell
         yield [
             f"{disagreement:g}", k, judgments, *(f"{100 * share:.0f} %" for share in shares),
-            f"{100 * flags[2].mean():.2f} %", *(f"{100 * share:.0f} %" for share in alarms),
+            f"{100 * careful[1].mean():.2f} %", *(f"{100 * share:.0f} %" for share in alarms),
         ]  # fmt: skip
 
 
-def _coverage(setting: Setting, kind: str, seed: int) -> NDArray[np.bool_]:
-    """Return whether the interval of each annotator of a kind contains the true scale.
+def _covered(kind: str, disagreement: float, seed: int) -> list[list[bool]]:
+    """Return whether the intervals of annotators of a kind contain their true scales, per `JUDGMENTS`.
 
     These annotators are compared with a study of 16 others, as models are. True are the scales from many
-    judgments of all tuples with the same tastes.
+    answers to all tuples, with the annotator's own tastes.
     """
-    people, _ = simulated_study(replace(setting, judgments=60), seed)
-    tuples, truth = _design(replace(setting, judgments=60), seed)
+    setting = Setting(judgments=60, disagreement=disagreement)
+    people, _ = simulated_study(setting, seed)
+    tuples, truth = _design(setting, seed)
     n = len(tuples)
     repeated = replace(
         tuples,
         ids=np.array([f"{name}-{copy}" for copy in range(COPIES) for name in tuples.ids], object),
         members=np.tile(tuples.members, (COPIES, 1)),
+        columns={},
     )
-    all_answers = simulate(
-        repeated, truth, REPLICATES, seed=seed + 1, disagreement=setting.disagreement,
+    answers = simulate(
+        repeated, truth, REPLICATES, seed=seed + 1, disagreement=disagreement,
         **COVERED[kind],  # type: ignore[arg-type]
     )  # fmt: skip
+    answers = _reversed(answers, np.full(REPLICATES, kind == "reversed"))
     names = np.array([f"model:{number}" for number in range(REPLICATES)], dtype=object)
-    all_answers = replace(
-        _reversed(all_answers, np.full(REPLICATES, kind == "reversed")), annotators=names
+    answers = replace(answers, annotators=names, shown=None)
+    rank = np.random.default_rng(seed).random((REPLICATES, n)).argsort(axis=1).argsort(axis=1)
+    rank_of = np.where(answers.tuple_of < n, rank[answers.annotator_of, answers.tuple_of % n], n)
+    true, *estimates = (
+        annotator_report(people, [part]).annotators[-REPLICATES:]
+        for part in (answers, *(answers.select(rank_of < count) for count in JUDGMENTS))
     )
-    random = np.random.default_rng(seed).random((REPLICATES, n)).argsort(axis=1)
-    is_chosen = random[all_answers.annotator_of, all_answers.tuple_of % n] < setting.judgments
-    chosen = all_answers.select(np.flatnonzero(is_chosen & (all_answers.tuple_of < n)))
-    true, estimated = (
-        [each for each in annotator_report(people, [answers]).annotators if each.annotator in names]
-        for answers in (all_answers, chosen)
-    )
-    return np.array(
+    return [
         [
             estimate.scale_low <= value.scale <= estimate.scale_high
             for value, estimate in zip(true, estimated, strict=True)
         ]
-    )
+        for estimated in estimates
+    ]
 
 
 def coverage_rows(studies: int) -> Iterator[list[Any]]:
-    """Yield a row per kind of annotator and disagreement, with the coverage per number of judgments."""
-    cells = list(product((0.0, 0.25), COVERED, (10, 30, 60), range(studies)))
-    settings = [Setting(4, judgments, disagreement) for disagreement, _, judgments, _ in cells]
-    kinds, seeds = [cell[1] for cell in cells], [cell[3] for cell in cells]
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = list(
-            tqdm(pool.map(_coverage, settings, kinds, seeds), total=len(cells), disable=None)
-        )
-    for disagreement, kind in product((0.0, 0.25), COVERED):
-        shares = [
-            np.mean(
-                [
-                    covered
-                    for cell, covered in zip(cells, results, strict=True)
-                    if cell[:3] == (disagreement, kind, judgments)
-                ]
-            )
-            for judgments in (10, 30, 60)
-        ]
+    """Yield a row per disagreement and kind of annotator, with the coverage per number of judgments."""
+    cells = list(product(DISAGREEMENTS, COVERED))
+    tasks = [(kind, disagreement, seed) for disagreement, kind in cells for seed in range(studies)]
+    results = np.array(_in_parallel(_covered, tasks)).reshape(
+        len(cells), studies, len(JUDGMENTS), -1
+    )
+    for (disagreement, kind), shares in zip(cells, results.mean(axis=(1, 3)), strict=True):
         yield [f"{disagreement:g}", kind, *(f"{100 * share:.1f} %" for share in shares)]
+
+
+def _in_parallel(function: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> list[Any]:
+    """Call a function with each tuple of arguments, on all CPUs."""
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        results = pool.map(function, *zip(*tasks, strict=True))
+        return list(tqdm(results, total=len(tasks), disable=None, unit="study"))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -240,13 +239,13 @@ def main(arguments: list[str] | None = None) -> None:
         power_rows(options.studies),
         [
             "disagreement", "K", "judgments", "random found", "at 1 % false alarms", "reversed found",
-            "false alarms", *(f"studies of {n} with one" for n in STUDIES),
+            "false alarms", *(f"studies of {n} with any" for n in STUDIES),
         ],
         "github", disable_numparse=True,
     )  # fmt: skip
     coverage = tabulate(
-        coverage_rows(10 * options.studies),
-        ["disagreement", "annotator", "10 judgments", "30 judgments", "60 judgments"],
+        coverage_rows(6 * options.studies),
+        ["disagreement", "annotator", *(f"{count} judgments" for count in JUDGMENTS)],
         "github", disable_numparse=True,
     )  # fmt: skip
     took = f"{time.monotonic() - start:.0f} s."

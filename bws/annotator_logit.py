@@ -2,9 +2,10 @@
 
 An annotator chooses the best of K items with probability proportional to exp(lambda u + b x) and then the
 worst of the others with probability proportional to exp(-lambda u + w x): the sequential best–worst logit
-(Marley and Louviere 2005) with a scale lambda (sigma = 1 / lambda; Swait and Louviere 1993) and linear effects
-b and w of the position x on the page, which is 1/2 for the item shown first and -1/2 for the item shown last.
-The utilities u come from the judgments of all other annotators, for language models from those of people.
+(Marley and Louviere 2005) with a scale lambda (sigma = 1 / lambda; Swait and Louviere 1993) and linear
+effects b and w of the position x on the page, which is 1/2 for the item shown first and -1/2 for the item
+shown last. The utilities u come from the judgments of all other annotators, for language models from those
+of people.
 """
 
 from __future__ import annotations
@@ -176,9 +177,7 @@ def position_effects(
 
     (overall,) = effects(np.zeros_like(annotator_of), 1, 2)
     by_annotator = effects(annotator_of, n_annotators + 1, 2 * int(np.count_nonzero(has_enough)))
-    return overall, [
-        by_annotator[a] if has_enough[a] else NO_EFFECTS for a in range(n_annotators)
-    ]
+    return overall, [by_annotator[a] if has_enough[a] else NO_EFFECTS for a in range(n_annotators)]
 
 
 def _estimate_effects(posterior: _Posterior, n_tests: int) -> list[PositionEffect]:

@@ -102,6 +102,8 @@ class AnnotatorReport(Tabular):
     positions: PositionEffects = NO_EFFECTS
     """Effects of being shown first rather than last over all judgments, of people if there are models beside
     them; NaN if the order is unknown."""
+    too_few: int = 0
+    """Number of people with too few judgments for random answers to be found with a probability of 90 %."""
 
     @property
     def flagged(self) -> tuple[Annotator, ...]:
@@ -185,8 +187,8 @@ def annotator_report(
     - positions: uneven screen positions of best answers (family-wise error rate 0.05 over all annotators);
     - same_answer: the same two positions for best and worst in all judgments.
 
-    A note counts the annotators with too few judgments for `random`. The power and the false alarms of the
-    flags of scales are in docs/background/measures.md.
+    A note counts the annotators with too few judgments to be flagged as random with a probability of 90 %.
+    The power and the false alarms of the flags of scales are in docs/background/measures.md.
 
     Times come from the column ``seconds``, positions from `Judgments.shown`. Judgments without annotator
     count only among the others' judgments. Rows that were skipped on reading count for no annotator. Of an
@@ -230,14 +232,23 @@ def annotator_report(
     missing = np.setdiff1d(every_judgment.annotator_of, judgments.annotator_of)
     if n_missing := np.count_nonzero(missing >= 0):
         notes.append(f"{n_missing} annotators of adaptive tuples alone are not listed")
-    notes += _notes(judgments, scales, typical)
+    notes += _notes(judgments, scales)
+    listed = np.unique(judgments.annotator_of[has_annotator])
+    too_few = np.count_nonzero(~(scales.random_high[listed] < typical.max_random_scale))
+    if too_few:
+        notes.append(
+            f"{too_few} of {len(listed)} annotators have too few judgments for random answers to be found "
+            "with a probability of 90 %"
+        )
     listed_models = [
         row for part in model_judgments for row in _model_statistics(part, judgments, scales)
     ]
     if listed_models:
         notes.append("language models (model:...) are compared with people alone, and not flagged")
     listed_models.sort(key=lambda annotator: annotator.annotator)
-    return AnnotatorReport((*suspected, *listed_models), tuple(notes), overall_effects)
+    return AnnotatorReport(
+        (*suspected, *listed_models), tuple(notes), overall_effects, int(too_few)
+    )
 
 
 def _people_and_models(
@@ -450,7 +461,9 @@ class _TypicalValues:
         return replace(annotator, flags=tuple(reasons), reasons=tuple(reasons.values()))
 
     def _reasons(self, annotator: Annotator) -> Iterator[tuple[Flag, str]]:
-        scale = f"scale {annotator.scale:.2f} [{annotator.scale_low:.2f}, {annotator.scale_high:.2f}]"
+        scale = (
+            f"scale {annotator.scale:.2f} [{annotator.scale_low:.2f}, {annotator.scale_high:.2f}]"
+        )
         if annotator.scale_high < 0:
             yield "reversed", f"best and worst exchanged: {scale}, below 0"
         elif annotator.scale_high < self.max_random_scale:
@@ -476,9 +489,7 @@ def _quantile(values: list[float], share: float) -> float:
     return float(np.quantile(defined, share)) if defined else math.nan
 
 
-def _notes(
-    judgments: Judgments, scales: ScaleEstimates, typical: _TypicalValues
-) -> Iterator[str]:
+def _notes(judgments: Judgments, scales: ScaleEstimates) -> Iterator[str]:
     n_unnamed = np.count_nonzero(judgments.annotator_of < 0)
     if n_unnamed:
         yield f"{n_unnamed} judgments without annotator; they count only among the others' judgments"
@@ -488,14 +499,6 @@ def _notes(
         yield "no position effects: the order on the screen is unknown"
     if not scales.is_defined:
         yield "no scales: too few judgments, or answers unrelated to those of other annotators"
-    else:
-        labels = np.unique(judgments.annotator_of[judgments.annotator_of >= 0])
-        n_hidden = np.count_nonzero(~(scales.random_high[labels] < typical.max_random_scale))
-        if n_hidden:
-            yield (
-                f"{n_hidden} of {len(labels)} annotators have too few judgments to find random answers "
-                "with a probability of 90 %"
-            )
     n_untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
     if n_untimed:
         yield f"{n_untimed} judgments have no time (column seconds)"

@@ -562,11 +562,11 @@ def reliability_curve(
     """Return split-half reliability with 2, 3, ... annotations per tuple, and the number for `target`.
 
     In each trial, a point samples its number of annotations from each tuple, and splits them like
-    `bws.reliability` by annotation. All points rest on the same tuples: those with the annotations of the last
-    point, the largest number that 90 % of the tuples with two annotations have. The target is the reliability of
-    scores from all annotations of a tuple, Spearman–Brown corrected. If the design is incomplete, it is
-    estimated from variance components (`Planner`), since annotations do not reduce the error due to an
-    item's opponents.
+    `bws.reliability` by annotation. All points rest on the same tuples: those with the annotations of the
+    last point, the largest number that 90 % of the tuples with two annotations have. The target is the
+    reliability of scores from all annotations of a tuple, Spearman–Brown corrected. If the design is
+    incomplete, it is estimated from variance components (`Planner`), since annotations do not reduce the
+    error due to an item's opponents.
 
     Raises ValueError for a target that is not between 0 and 1 or trials below 1, and InputError if no tuple
     has two judgments.
@@ -607,9 +607,7 @@ def _curve_point(
 ) -> CurvePoint:
     sizes = rounds.sizes[rounds.sizes >= min_size]
     log.debug("%s annotations of %d tuples: %d trials", n_annotations or "all", len(sizes), trials)
-    split = partial(
-        split_by_annotation, odd=odd, n_annotations=n_annotations, min_size=min_size
-    )
+    split = partial(split_by_annotation, odd=odd, n_annotations=n_annotations, min_size=min_size)
     trial_results = run_trials(rounds, split, trials, "drop", seed)
     return CurvePoint(
         float(np.mean(sizes)) if n_annotations is None else n_annotations,

@@ -132,8 +132,8 @@ def test_a_guesser_has_scale_0_and_few_judgments_pull_to_1():
     few = np.flatnonzero(judgments.annotator_of == 0)[3:]
     rest = judgments.select(np.setdiff1d(np.arange(len(judgments)), few))
     with_few = by_name(annotator_report(rest))["simulated-1"]
-    assert with_few.scale_stderr > 0.5  # 3 judgments
     assert with_few.scale_stderr > 3 * guesser.scale_stderr
+    assert 0 < with_few.scale_stderr < 1  # that of the prior
 
 
 def test_without_judgments_of_others_there_is_no_scale():

@@ -106,6 +106,7 @@ def reliability_chart(
 
     planner, target = (plan.planner, plan.target) if plan else (None, None)
     remarks = ["Bars: middle 95 % of the random splits, not confidence intervals"]
+    remarks += filter(None, [_capitalised(curve.tuples_note)])
     if plan:
         remarks.append(_capitalised(describe_annotation_needs(plan.target, plan.planner)))
     title = f"{'Reliability' if plan else 'Split-half reliability'} by number of annotations"

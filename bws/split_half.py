@@ -62,6 +62,8 @@ SPLIT_QUESTIONS = {
 }
 MIN_SCORED_SHARE = 0.5
 """Smallest mean share of items scored by both halves, for splits that were not requested."""
+MIN_CURVE_SHARE = 0.9
+"""Smallest share of the tuples with two annotations on which all points of a curve rest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,7 +426,7 @@ class CurvePoint:
     annotations: float
     """Annotations per tuple, both halves together."""
     tuples: int
-    """Number of tuples with at least as many annotations; other tuples are ignored."""
+    """Number of tuples; other tuples are ignored."""
     pearson: Correlation
     spearman: Correlation
 
@@ -446,13 +448,24 @@ class ReliabilityCurve(Tabular):
     """Split-half reliability by number of annotations, and the number required for a target."""
 
     points: tuple[CurvePoint, ...]
-    """Points at 2, 3, ... annotations per tuple."""
+    """Points at 2, 3, ... annotations per tuple, all of the same tuples."""
     overall: CurvePoint
     """Point for all annotations of all tuples with at least two; `annotations` is the mean per tuple."""
     target: float
     planner: Planner | None = None
     """Variance components if the design is incomplete, because halves share the error of the design."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def tuples_note(self) -> str:
+        """The tuples of all points; empty if they are all tuples with all their annotations."""
+        last = self.points[-1]
+        if (last.tuples, last.annotations) == (self.overall.tuples, self.overall.annotations):
+            return ""
+        return (
+            f"all points rest on the {last.tuples} of {self.overall.tuples} tuples with at least "
+            f"{last.annotations:g} annotations"
+        )
 
     @property
     def needed(self) -> Mapping[str, Mapping[str, float]]:
@@ -482,7 +495,7 @@ class ReliabilityCurve(Tabular):
             "annotations_alone": self.planner.annotation_needs(self.target)
             if self.planner
             else None,
-            "notes": [_EXTRAPOLATION_NOTE, *self.notes],
+            "notes": [_EXTRAPOLATION_NOTE, *self.notes, *filter(None, [self.tuples_note])],
         }
 
     def result_table(self) -> ResultTable:
@@ -500,7 +513,7 @@ class ReliabilityCurve(Tabular):
         ]
         if self.planner:
             lines = [describe_annotation_needs(self.target, self.planner)]
-        lines += [*self.notes, _EXTRAPOLATION_NOTE]
+        lines += [*filter(None, [self.tuples_note]), *self.notes, _EXTRAPOLATION_NOTE]
         title = "Split-half reliability by number of annotations"
         return ResultTable(columns, rows, lines, title, "nan")
 
@@ -548,11 +561,12 @@ def reliability_curve(
 ) -> ReliabilityCurve:
     """Return split-half reliability with 2, 3, ... annotations per tuple, and the number for `target`.
 
-    In each trial, a point samples its number of annotations from each tuple that has as many, and splits
-    them like `bws.reliability` by annotation; other tuples are ignored. The target is the reliability of
-    scores from all annotations of a tuple, Spearman–Brown corrected. If the design is incomplete, it is
-    estimated from variance components (`Planner`), since annotations do not reduce the error due to an
-    item's opponents.
+    In each trial, a point samples its number of annotations from each tuple, and splits them like
+    `bws.reliability` by annotation. All points rest on the same tuples: those with the annotations of the
+    last point, the largest number that 90 % of the tuples with two annotations have. The target is the
+    reliability of scores from all annotations of a tuple, Spearman–Brown corrected. If the design is
+    incomplete, it is estimated from variance components (`Planner`), since annotations do not reduce the
+    error due to an item's opponents.
 
     Raises ValueError for a target that is not between 0 and 1 or trials below 1, and InputError if no tuple
     has two judgments.
@@ -571,24 +585,29 @@ def reliability_curve(
     if canonical is None or rounds is None or rounds.sizes[0] < 2:
         message = "no tuple has two judgments; expected at least one for a reliability curve"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    points = [
-        _curve_point(rounds, m, trials, odd, seed) for m in range(2, int(rounds.sizes[0]) + 1)
-    ]
+    n_tuples = np.count_nonzero(rounds.sizes >= 2)
+    last = int(rounds.sizes[math.ceil(MIN_CURVE_SHARE * n_tuples) - 1])
+    points = [_curve_point(rounds, m, last, trials, odd, seed) for m in range(2, last + 1)]
     has_complete_design = is_complete(canonical)
     planner = (
         None if has_complete_design else Planner.from_study(canonical, generalisability(canonical))
     )
     notes = () if has_complete_design else (_INCOMPLETE_NOTES[planner is not None],)
-    overall = _curve_point(rounds, None, trials, odd, seed)
+    overall = _curve_point(rounds, None, 2, trials, odd, seed)
     return ReliabilityCurve(tuple(points), overall, target, planner, notes)
 
 
 def _curve_point(
-    rounds: JudgmentRounds, n_annotations: int | None, trials: int, odd: OddRule, seed: int
+    rounds: JudgmentRounds,
+    n_annotations: int | None,
+    min_size: int,
+    trials: int,
+    odd: OddRule,
+    seed: int,
 ) -> CurvePoint:
-    sizes = rounds.sizes[rounds.sizes >= (n_annotations or 2)]
+    sizes = rounds.sizes[rounds.sizes >= min_size]
     log.debug("%s annotations of %d tuples: %d trials", n_annotations or "all", len(sizes), trials)
-    split = partial(split_by_annotation, odd=odd, n_annotations=n_annotations)
+    split = partial(split_by_annotation, odd=odd, n_annotations=n_annotations, min_size=min_size)
     trial_results = run_trials(rounds, split, trials, "drop", seed)
     return CurvePoint(
         float(np.mean(sizes)) if n_annotations is None else n_annotations,
@@ -658,15 +677,19 @@ class JudgmentRounds:
 
 
 def split_by_annotation(
-    rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule, n_annotations: int | None = None
+    rounds: JudgmentRounds,
+    rng: np.random.Generator,
+    odd: OddRule,
+    n_annotations: int | None = None,
+    min_size: int = 2,
 ) -> Halves:
     """Split each tuple's judgments into two halves at random.
 
     One half gets n // 2 of a tuple's n judgments, the other half the rest; with `n_annotations`, n is this
-    number, sampled at random. Tuples with one judgment, or fewer than `n_annotations`, are in no half.
+    number, sampled at random. Tuples with fewer than `min_size` judgments are in no half.
     """
     n_used = rounds.sizes if n_annotations is None else np.full_like(rounds.sizes, n_annotations)
-    n_used = np.where((rounds.sizes >= 2) & (rounds.sizes >= n_used), n_used, 0)
+    n_used = np.where(rounds.sizes >= min_size, n_used, 0)
     first = n_used // 2
     if odd == "coin":
         first += (n_used % 2) * (rng.random(len(n_used)) < 0.5)

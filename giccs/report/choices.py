@@ -118,12 +118,14 @@ def _turns_order(column: tuple[int, str]) -> tuple[int, bool]:
 
 
 def _turns_title(results: Sequence[Result]) -> str:
-    questions = {
-        n_turns: accuracy.n
-        for result in results
-        for (n_turns, _), accuracy in _accuracies_by_turns(result).items()
-    }
-    counts = ", ".join(f"{n} of {n_turns} turns" for n_turns, n in sorted(questions.items()))
+    questions: dict[int, set[int]] = {}
+    for result in results:
+        for (n_turns, _), accuracy in _accuracies_by_turns(result).items():
+            questions.setdefault(n_turns, set()).add(accuracy.n)
+    counts = ", ".join(
+        f"{' or '.join(map(str, sorted(numbers)))} of {n_turns} turns"
+        for n_turns, numbers in sorted(questions.items())
+    )
     return f"Accuracy ± SE by turns and history (Table 6); questions: {counts}"
 
 

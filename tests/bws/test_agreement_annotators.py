@@ -185,17 +185,18 @@ def test_careful_annotators_are_not_flagged():
 
 
 @pytest.mark.parametrize(
-    ("judge", "words"),
+    ("judge", "flag", "words"),
     [
-        (guessing, "compliance"),
-        (leaning, "best answers per screen position"),
-        (stubborn, "same two screen positions in all 60 judgments"),
+        (guessing, "random", "answers close to random: scale "),
+        (leaning, "positions", "best answers per screen position"),
+        (stubborn, "same_answer", "same two screen positions in all 60 judgments"),
     ],
 )
-def test_careless_annotators_are_flagged(judge, words):
+def test_careless_annotators_are_flagged(judge, flag, words):
     report = annotator_report(judged({**CROWD, "odd": judge}))
     assert [result.annotator for result in report.flagged] == ["odd"]
-    assert any(reason.startswith(words) for reason in report.flagged[0].reasons)
+    reasons = dict(zip(report.flagged[0].flags, report.flagged[0].reasons, strict=True))
+    assert reasons[flag].startswith(words)
     assert len(report.annotators) == 9  # nobody is removed
     assert report.document()["to_look_at"] == ["odd"]
     assert "review odd: " in report.table()
@@ -205,8 +206,8 @@ def test_fast_annotators_are_flagged():
     judgments = judged(CROWD)
     seconds = np.where(judgments.annotator_of == 3, "3", "10").astype(object)
     report = annotator_report(replace(judgments, columns={"seconds": seconds}))
-    assert [(a.annotator, a.reasons) for a in report.flagged] == [
-        (judgments.annotators[3], ("3 seconds per judgment (median 10)",))
+    assert [(a.annotator, a.flags, a.reasons) for a in report.flagged] == [
+        (judgments.annotators[3], ("fast",), ("3 seconds per judgment (median 10)",))
     ]
 
 

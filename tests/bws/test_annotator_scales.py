@@ -9,6 +9,7 @@ import pytest
 import scipy.optimize
 from click.testing import CliRunner
 
+from benchmarks.annotators import Setting, annotators_by_kind, simulated_study
 from bws.annotators import annotator_report
 from bws.cli.consistency import agreement
 from bws.design import make_tuples
@@ -67,8 +68,9 @@ def test_careless_annotators_are_found_by_their_scale(shares):
     assert np.mean(by_scale) >= 0.95
 
 
-def slow_log_posterior(rows, annotator, scale, unit) -> float:
-    total = -((scale - 1) ** 2) / 2 if unit else -((scale / 10) ** 2) / 2
+def slow_log_likelihoods(rows, annotator, unit):
+    """Return the log-likelihood of each judgment of an annotator as functions of the scale."""
+    terms = []
     for row in rows:
         if annotator in ("", row.annotator):
             others = [r for r in rows if r.annotator != row.annotator]
@@ -78,39 +80,55 @@ def slow_log_posterior(rows, annotator, scale, unit) -> float:
                 balance = sum((item == r.best) - (item == r.worst) for r in others)
                 u[item] = (unit or 1) * math.log((n + balance + 1) / (n - balance + 1))
             rest = [item for item in row.items if item != row.best]
-            total += scale * (u[row.best] - u[row.worst])
-            total -= math.log(sum(math.exp(scale * u[item]) for item in row.items))
-            total -= math.log(sum(math.exp(-scale * u[item]) for item in rest))
-    return total
+            terms.append(
+                lambda scale, u=u, row=row, rest=rest: (
+                    scale * (u[row.best] - u[row.worst])
+                    - math.log(sum(math.exp(scale * u[item]) for item in row.items))
+                    - math.log(sum(math.exp(-scale * u[item]) for item in rest))
+                )
+            )
+    return terms
+
+
+def slow_estimate(rows, annotator, unit):
+    """Return scale, standard error and limits by numerical derivatives and a root finder."""
+    terms = slow_log_likelihoods(rows, annotator, unit)
+    mean, sd = (1, 1) if unit else (0, 10)
+    target = lambda scale: sum(term(scale) for term in terms) - ((scale - mean) / sd) ** 2 / 2  # noqa: E731
+    mode = scipy.optimize.minimize_scalar(lambda scale: -target(scale), options={"xtol": 1e-10}).x
+    h = 1e-3
+    curvature = (2 * target(mode) - target(mode + h) - target(mode - h)) / h**2
+    slopes = [(term(mode + h) - term(mode - h)) / (2 * h) for term in terms]
+    between = sum(slope**2 for slope in slopes) * len(slopes) / (len(slopes) - 1)
+    ratio = max(1, between / curvature)
+    drop = lambda scale: target(scale) - target(mode) + ratio * 3.841458820694124 / 2  # noqa: E731
+    low, high = (scipy.optimize.brentq(drop, mode, mode + end) for end in (-50, 50))
+    return mode, math.sqrt(ratio / curvature), low, high
 
 
 def test_scales_are_those_of_a_slow_program():
     judgments = study(3, n_items=10, annotators=4, fewest=10, most=20)
     rows = list(judgments.records())
-    unit = scipy.optimize.minimize_scalar(
-        lambda scale: -slow_log_posterior(rows, "", scale, 0), options={"xtol": 1e-10}
-    ).x
+    unit = slow_estimate(rows, "", 0)[0]
     for result in annotator_report(judgments).annotators:
-        target = lambda scale, name=result.annotator: -slow_log_posterior(rows, name, scale, unit)  # noqa: E731
-        best = scipy.optimize.minimize_scalar(target, options={"xtol": 1e-10}).x
-        step = 1e-3
-        curvature = target(best + step) - 2 * target(best) + target(best - step)
-        assert result.scale == pytest.approx(best, abs=1e-5)
-        assert result.scale_stderr == pytest.approx(step / math.sqrt(curvature), rel=1e-3)
+        mode, stderr, low, high = slow_estimate(rows, result.annotator, unit)
+        assert result.scale == pytest.approx(mode, abs=1e-5)
+        assert result.scale_stderr == pytest.approx(stderr, rel=1e-3)
+        assert (result.scale_low, result.scale_high) == pytest.approx((low, high), abs=1e-3)
 
 
 def test_scales_of_equal_annotators_are_1_within_their_intervals():
     covered = []
     for seed in range(20):
         for result in annotator_report(study(seed, disagreement=0.0)).annotators:
-            covered.append(abs(result.scale - 1) < 1.96 * result.scale_stderr)
+            covered.append(result.scale_low < 1 < result.scale_high)
     assert 0.93 <= np.mean(covered) <= 0.97  # 400 intervals
 
 
 def test_a_guesser_has_scale_0_and_few_judgments_pull_to_1():
     judgments = study(1, (1.0,), fewest=100, most=100)
     guesser = by_name(annotator_report(judgments))["simulated-1"]
-    assert abs(guesser.scale) < 2 * guesser.scale_stderr
+    assert guesser.scale_low < 0 < guesser.scale_high
     few = np.flatnonzero(judgments.annotator_of == 0)[3:]
     rest = judgments.select(np.setdiff1d(np.arange(len(judgments)), few))
     with_few = by_name(annotator_report(rest))["simulated-1"]
@@ -135,6 +153,79 @@ def test_where_all_guess_there_are_no_scales_and_a_note_says_so():
     report = annotator_report(study(0, careless=(1.0,) * 20))
     assert all(math.isnan(annotator.scale) for annotator in report.annotators)
     assert report.notes[0].startswith("no scales: ")
+
+
+# Flags --------------------------------------------------------------------------------------------
+
+
+def of_kind(kind, setting, seeds):
+    return [each for seed in seeds for each in annotators_by_kind(setting, seed)[kind]]
+
+
+def share(annotators, *flags) -> float:
+    return float(np.mean([bool({*flags} & {*each.flags}) for each in annotators]))
+
+
+def test_30_judgments_find_random_answers_with_few_false_alarms():
+    seeds = range(20)
+    setting = Setting(k=4, judgments=30, annotators=16, random_share=0.2)
+    assert share(of_kind("random", setting, seeds), "random") >= 0.9  # of 60
+    assert share(of_kind("reversed", setting, seeds), "reversed") >= 0.9
+    assert share(of_kind("careful", setting, seeds), "random", "reversed") <= 0.01  # of 240
+
+
+def test_a_large_study_finds_random_answers_with_few_false_alarms():
+    by_kind = annotators_by_kind(Setting(k=4, judgments=30, annotators=300, random_share=0.05), 0)
+    assert share(by_kind["random"], "random") >= 0.9
+    assert share(by_kind["careful"], "random", "reversed") <= 0.01
+
+
+def test_random_answers_are_found_if_half_of_the_annotators_give_them():
+    setting = Setting(k=4, judgments=60, annotators=16, random_share=0.5)
+    assert share(of_kind("random", setting, range(10)), "random") >= 0.8
+    assert share(of_kind("careful", setting, range(10)), "random", "reversed") <= 0.02
+
+
+def test_reversed_answers_are_not_called_random():
+    judgments = study(1, fewest=60, most=60)
+    rows = judgments.annotator_of == 2
+    best, worst = judgments.best, judgments.worst
+    judgments = replace(
+        judgments, best=np.where(rows, worst, best), worst=np.where(rows, best, worst)
+    )
+    report = annotator_report(judgments)
+    assert [(each.annotator, each.flags) for each in report.flagged] == [
+        ("simulated-3", ("reversed",))
+    ]
+    (flagged,) = report.flagged
+    assert flagged.scale_high < 0
+    assert flagged.reasons[0].startswith("best and worst exchanged: scale -")
+
+
+def test_the_bound_of_random_answers_is_half_of_the_upper_quartile():
+    report = annotator_report(simulated_study(Setting(judgments=30), 1)[0])
+    scales = sorted(each.scale for each in report.annotators)
+    bound = (scales[11] + 0.25 * (scales[12] - scales[11])) / 2  # quantile 0.75 of 16
+    for each in report.annotators:
+        expected = ("reversed",) if each.scale_high < 0 else ("random",)
+        assert each.flags == (expected if each.scale_high < bound else ())
+
+
+@pytest.mark.parametrize("judgments", [10, 60])
+def test_a_note_counts_the_annotators_without_power(judgments):
+    """Random answers of the annotators who do not count are found in 90 % of studies."""
+    found, n_few = [], 0
+    for seed in range(10):
+        study_of_all, _ = simulated_study(Setting(judgments=judgments), seed)
+        report = annotator_report(study_of_all)
+        n_few += report.too_few
+        assert any(note.startswith(f"{report.too_few} of 16 ") for note in report.notes) == (
+            report.too_few > 0
+        )
+        if not report.too_few:
+            found += annotators_by_kind(Setting(judgments=judgments), seed)["random"]
+    assert (n_few > 0) == (judgments == 10)
+    assert not found or share(found, "random") >= 0.9
 
 
 # Positions ----------------------------------------------------------------------------------------
@@ -204,6 +295,7 @@ def test_the_command_adds_scales_and_positions(tmp_path):
     document = json.loads(call.stdout)["annotators"]
     first = document["annotators"][0]
     assert {"compliance", "place_p", "scale", "scale_stderr", "positions"} <= set(first)
+    assert {"scale_low", "scale_high", "flags", "reasons"} <= set(first)
     assert set(document["positions"]["best"]) == {"log_odds", "low", "high", "p"}
     text = CliRunner().invoke(agreement, [str(tmp_path / "j.csv"), "--annotators"]).stdout
     assert "scale [95 %]" in text

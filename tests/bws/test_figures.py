@@ -121,6 +121,17 @@ def test_reliability_has_a_point_per_number_of_annotations():
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows if "low" in row)
 
 
+def test_the_chart_of_reliability_names_the_tuples_of_a_part():
+    judgments = simulated()
+    fewer = judgments.select((judgments.tuple_of > 0) | (judgments.annotator_of < 2))
+    complete, part = (
+        str(reliability_chart(bws.reliability_curve(each, trials=5), each).to_dict())
+        for each in (judgments, fewer)
+    )
+    assert "All points rest on the 23 of 24 tuples with at least 5" in part
+    assert "points rest on the" not in complete
+
+
 def test_a_plan_adds_the_prediction_and_the_annotations_for_the_target():
     judgments = simulated(40)
     answers = judgments.canonical

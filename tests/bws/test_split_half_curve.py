@@ -74,16 +74,37 @@ def test_scores_from_all_judgments_need_half_as_many():
         assert result["spearman_brown"] == pytest.approx(result["split_half"] / 2)
 
 
-def test_tuples_with_fewer_annotations_are_not_in_a_point():
-    judgments = simulated(60, 4, noise=1.0)
-    few = np.flatnonzero((judgments.tuple_of < 10) & (judgments.annotator_of >= 1))
-    fewer = np.flatnonzero((judgments.tuple_of < 30) & (judgments.annotator_of >= 3))
-    left = np.setdiff1d(np.arange(len(judgments)), np.concatenate([few, fewer]))
-    curve = reliability_curve(
-        judgments.select(left), trials=5
-    )  # 10 tuples have 1, 20 have 3, 30 have 4
-    assert [point.tuples for point in curve.points] == [50, 50, 30]
+def uneven(judgments: Judgments, sizes: list[int]) -> Judgments:
+    """Return the first judgments of each tuple, as many as its size."""
+    return judgments.select(judgments.annotator_of < np.array(sizes)[judgments.tuple_of])
+
+
+def test_all_points_rest_on_the_same_tuples():
+    judgments = uneven(simulated(60, 4, noise=1.0), [1] * 10 + [3] * 20 + [4] * 30)
+    curve = reliability_curve(judgments, trials=5)
+    assert [(point.annotations, point.tuples) for point in curve.points] == [(2, 50), (3, 50)]
     assert (curve.overall.tuples, curve.overall.annotations) == (50, (20 * 3 + 30 * 4) / 50)
+    note = "all points rest on the 50 of 50 tuples with at least 3 annotations"
+    assert curve.tuples_note == note
+    assert note in curve.document()["notes"]
+    assert note in curve.table()
+
+
+def test_the_curve_is_that_of_its_tuples_alone():
+    """The last points do not rest on fewer tuples, nor on those with more annotations."""
+    sizes = [3] * 10 + [5] * 180 + [6] * 10
+    judgments = uneven(simulated(200, 6, noise=1.0), sizes)
+    curve = reliability_curve(judgments, trials=200)
+    alone = reliability_curve(
+        uneven(simulated(200, 6, noise=1.0), [0] * 10 + [5] * 190), trials=200
+    )
+    assert [point.tuples for point in curve.points] == [190] * 4
+    assert alone.tuples_note == ""
+    for point, expected in zip(curve.points, alone.points, strict=True):
+        assert point.annotations == expected.annotations
+        assert point.pearson.mean == pytest.approx(expected.pearson.mean, abs=0.01)
+    means = [point.pearson.spearman_brown for point in curve.points]
+    assert means == sorted(means)
 
 
 def test_guessing_gives_no_estimate():

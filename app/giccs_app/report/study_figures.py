@@ -88,7 +88,8 @@ def _reliability_figure(curve: ReliabilityCurve, planner: Planner | None) -> Fig
     from bws.planning import describe_annotation_needs
     from bws.study_charts import reliability_layers
 
-    caption = "Bars: middle 95 % of the random splits, not confidence intervals."
+    note = f"; {curve.tuples_note}" if curve.tuples_note else ""
+    caption = f"Bars: middle 95 % of the random splits, not confidence intervals{note}."
     if planner:
         needs = describe_annotation_needs(TARGET, planner)
         caption += f" Dashed line: predicted from variance components; {needs}."

@@ -75,6 +75,11 @@ def test_table_6_has_the_columns_and_decimals_of_the_paper():
     assert "1.000 ± 0.000" in lines[3]
     assert "n_turns" not in choice_breakdown([paper]).text()
     assert "domain=tv" in choice_breakdown([paper]).text()
+    (group,) = choice("fewer", with3=3).groups[:1]
+    fewer = replace(paper, groups=(replace(group, metrics={"accuracy": share(np.arange(20) < 3)}),))
+    assert turns_table([paper, fewer]).title.endswith(
+        "questions: 20 or 30 of 3 turns, 30 of 5 turns"
+    )
     alone = replace(paper, groups=())
     assert turns_table([alone]) is choice_breakdown([alone]) is None
 

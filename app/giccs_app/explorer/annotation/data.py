@@ -55,12 +55,6 @@ MAX_POINTS = 400
 """Maximum number of points of a line over time."""
 MAX_SIMULATED_WORKERS = 1000
 """Number of worker ids of ``mturk-hits simulate`` whose pseudonyms are recognised."""
-FLAGS = {
-    "compliance ": "compliance",
-    "best answers per screen position": "places",
-    "same two screen positions": "same",
-}
-"""Prefix of a reason of bws.annotators -> flag; all other reasons have the flag ``seconds``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +63,8 @@ class AnnotationFigures:
 
     annotators: pl.DataFrame | None
     """None if no judgment names its annotator."""
+    too_few: int
+    """Number of annotators with too few judgments to find random answers, see `bws.annotators`."""
     unnamed: int
     """Number of judgments without an annotator."""
     seconds: pl.DataFrame
@@ -84,8 +80,10 @@ def compute_figures(judgments: Judgments) -> AnnotationFigures:
     from bws.annotators import annotator_report
 
     is_named, seconds = judgments.annotator_of >= 0, seconds_of(judgments)
+    report = annotator_report(judgments) if is_named.any() else None
     return AnnotationFigures(
-        annotator_frame(judgments, annotator_report(judgments)) if is_named.any() else None,
+        annotator_frame(judgments, report) if report else None,
+        report.too_few if report else 0,
         int(np.count_nonzero(~is_named)),
         seconds_frame(seconds),
         seconds.null_count(),
@@ -204,8 +202,9 @@ def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFra
 
     Columns: annotator, judgments, compliance (share of the implied pairs that agree with the scores from the
     other annotators), majority (share of the best and worst answers that agree with the majority of the
-    others), seconds and shortest (median and minimum time), place_p, same_answer, flags (see `FLAGS`),
-    reasons (texts), and ``best at N`` for each position on the screen. Unknown values are null.
+    others), scale with the limits of its interval, seconds and shortest (median and minimum time), place_p,
+    same_answer, flags (`bws.annotators.Flag`), reasons (texts), and ``best at N`` for each position on the
+    screen. Unknown values are null.
     """
     k = judgments.tuples.k
     extra = _shortest(judgments).join(_majority(judgments), on="annotator", how="left")
@@ -214,10 +213,13 @@ def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFra
             "annotator": annotator.annotator,
             "judgments": annotator.judgments,
             "compliance": annotator.compliance,
+            "scale": annotator.scale,
+            "scale_low": annotator.scale_low,
+            "scale_high": annotator.scale_high,
             "seconds": annotator.seconds,
             "place_p": annotator.place_p,
             "same_answer": annotator.same_answer,
-            "flags": [_flag(reason) for reason in annotator.reasons],
+            "flags": list(annotator.flags),
             "reasons": "; ".join(annotator.reasons),
         }
         | {
@@ -228,17 +230,14 @@ def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFra
     ]
     lists = {"flags": pl.List(pl.String)}
     frame = pl.DataFrame(rows, schema_overrides=lists, infer_schema_length=None).fill_nan(None)
-    columns = ["annotator", "judgments", "flags", "compliance", "majority", "seconds", "shortest"]
-    columns += ["place_p", "same_answer", *(f"best at {n}" for n in range(1, k + 1)), "reasons"]
+    columns = ["annotator", "judgments", "flags", "compliance", "majority"]
+    columns += ["scale", "scale_low", "scale_high", "seconds", "shortest", "place_p"]
+    columns += ["same_answer", *(f"best at {n}" for n in range(1, k + 1)), "reasons"]
     frame = frame.join(extra, on="annotator", how="left")
     order = pl.col("flags").list.len()
     return frame.select(columns).sort(
         order, "compliance", "annotator", descending=[True, False, False], nulls_last=True
     )
-
-
-def _flag(reason: str) -> str:
-    return next((flag for prefix, flag in FLAGS.items() if reason.startswith(prefix)), "seconds")
 
 
 def _shortest(judgments: Judgments) -> pl.DataFrame:

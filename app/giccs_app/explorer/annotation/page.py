@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import polars as pl
 import streamlit as st
@@ -50,6 +50,7 @@ from giccs_app.explorer.study import Study, index_in_judgments
 if TYPE_CHECKING:
     from bws.raw_agreement import AnnotatorPairs
     from bws.records import Judgments, Tuples
+    from bws.split_half import ReliabilityCurve
     from bws.tables import ResultTable
 
 __all__ = ["prepare", "show"]
@@ -70,6 +71,7 @@ TITLES = (
         "annotator",
     ),
     *("flags", "reasons", "compliance", "majority", "seconds", "shortest", "duration", "place_p"),
+    *("scale", "scale_low", "scale_high"),
     *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
     *("count", "low", "high", "expected", "comment", "dialogue"),
 )
@@ -304,7 +306,7 @@ def _show_progress(progress: AnnotationProgress, requested: int, titles: Mapping
 def _show_annotators(
     figures: AnnotationFigures, titles: Mapping[str, str], *, is_adaptive: bool
 ) -> None:
-    from bws.annotators import FALSE_ALARM_RATE, MAX_SDS_BELOW_MEDIAN, MIN_JUDGMENTS
+    from bws.annotators import FALSE_ALARM_RATE, MAX_RANDOM_SCALE, MIN_JUDGMENTS, Flag
 
     st.subheader(say("annotation.annotators"), anchor=False)
     frame = figures.annotators
@@ -314,15 +316,15 @@ def _show_annotators(
     n_flagged = frame.filter(pl.col("flags").list.len() > 0).height
     summary = say("annotation.look_at", n=n_flagged, total=len(frame))
     st.markdown(summary if n_flagged else say("annotation.nobody_to_look_at"))
+    if figures.too_few:
+        st.caption(say("annotation.too_few", n=figures.too_few, total=len(frame)))
     if figures.unnamed:
         st.caption(say("annotation.unnamed", n=figures.unnamed))
     if is_adaptive:
         st.caption(say("annotation.adaptive_annotators"))
     chart = annotators_chart(frame, titles)
     show_chart(chart, "annotators-chart", frame, select=BY_ANNOTATOR)
-    flag_names = {
-        flag: say(f"annotation.flag_{flag}") for flag in ("compliance", "seconds", "places", "same")
-    }
+    flag_names = {flag: say(f"annotation.flag_{flag}") for flag in get_args(Flag)}
     translated = frame.with_columns(pl.col("flags").list.eval(pl.element().replace(flag_names)))
     columns = [column.name for column in translated if column.null_count() < len(column)]
     config = _columns(frame, titles)
@@ -332,7 +334,7 @@ def _show_annotators(
             say(
                 "annotation.flags",
                 few=MIN_JUDGMENTS,
-                far=format_number(MAX_SDS_BELOW_MEDIAN, "g"),
+                share=format_number(MAX_RANDOM_SCALE, "g"),
                 alarm=format_number(FALSE_ALARM_RATE, "g"),
             )
         )
@@ -445,7 +447,7 @@ def _show_plan(progress: AnnotationProgress) -> None:
         chart = reliability_layers(measured.curve, measured.planner, target, titles)
         frame = pl.DataFrame(reliability_rows(measured.curve), infer_schema_length=None)
         show_chart(chart.properties(height=440), f"reliability {target:g}", frame)
-        st.caption(_describe_plan(measured, target))
+        st.caption(_describe_plan(measured, measured.curve, target))
     st.markdown(f"**{say('annotation.components')}**")
     if not measured.has_components:
         st.info(say("annotation.no_components"))
@@ -458,9 +460,11 @@ def _show_plan(progress: AnnotationProgress) -> None:
     st.caption(say("annotation.components_said"))
 
 
-def _describe_plan(measured: StudyReliability, target: float) -> str:
+def _describe_plan(measured: StudyReliability, curve: ReliabilityCurve, target: float) -> str:
     """Return what the chart shows, and the annotations for a target."""
-    texts = [say("annotation.curve_said")]
+    n_tuples, most = curve.points[-1].tuples, format_number(curve.points[-1].annotations, "g")
+    rest = say("annotation.curve_tuples", n=n_tuples, total=curve.overall.tuples, most=most)
+    texts = [say("annotation.curve_said"), rest]
     planner = measured.planner
     if planner is None:
         return " ".join([*texts, say("annotation.no_plan")])

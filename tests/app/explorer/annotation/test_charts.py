@@ -40,7 +40,7 @@ PLACES = pl.DataFrame(
 def annotators(seconds=(9.0, 1.0)):
     return pl.DataFrame(
         {
-            "annotator": ["w-1", "<b>w-2"], "judgments": [10, 20], "flags": [[], ["seconds"]],
+            "annotator": ["w-1", "<b>w-2"], "judgments": [10, 20], "flags": [[], ["fast"]],
             "reasons": ["", "1 seconds"], "compliance": [0.9, 0.4], "majority": [0.8, 0.3],
             "seconds": pl.Series(seconds, dtype=pl.Float64), "shortest": [3.0, 0.5],
         },

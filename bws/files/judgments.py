@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
+from bws.files.controls import COLUMN
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
@@ -43,7 +44,11 @@ ROOM = 1 << 26
 
 
 def judgments_of(
-    rows: Rows, on_invalid: OnInvalid = "error", *, merge_variants: bool = False
+    rows: Rows,
+    on_invalid: OnInvalid = "error",
+    *,
+    merge_variants: bool = False,
+    control: Iterable[str] = (),
 ) -> Judgments:
     """Validate rows and return the valid judgments.
 
@@ -51,6 +56,7 @@ def judgments_of(
     their faults in `left_out`; items, tuples and annotators that occur only in skipped rows are omitted.
     Raises InputError if no row is valid.
     merge_variants: merge items that differ only in white space, case and punctuation, see `bws.variants`.
+    control: control items, in addition to those of the column ``control``, see `bws.files.controls`.
     """
     if on_invalid not in ("error", "skip"):
         raise ValueError(f"on_invalid is {on_invalid!r}; expected 'error' or 'skip'")
@@ -61,9 +67,12 @@ def judgments_of(
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems)
-    assembled = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
+    assembled = assemble_tuples(
+        faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN)
+    )
     best = chosen_places(faults, rows, "best", rows.best, assembled)
     worst = chosen_places(faults, rows, "worst", rows.worst, assembled)
+    best, worst = _first_occurrences(assembled, best, worst)
     faults.add(
         (best == worst) & (best >= 0),
         lambda row: (
@@ -100,6 +109,8 @@ def judgments_of(
     )
     if faults.wrong.any():
         judgments = _without_unused(judgments.select(~faults.wrong))
+    if not judgments.tuples.n_scored:
+        raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
     if merged is None:
         return replace(judgments, variants=_variants(judgments))
     n_items = merged.n_items - len(judgments.items_left_out)
@@ -130,6 +141,7 @@ def _without_unused(judgments: Judgments) -> Judgments:
             group_of_item=group_of_item.astype(np.int32),
             groups=tuples.groups[groups],
             members=members.reshape(len(used), tuples.k).astype(np.int32),
+            controls=tuples.controls,
         ),
         tuple_of=tuple_of.astype(np.int32),
         annotator_of=(annotator_of - unnamed).astype(np.int32),
@@ -201,10 +213,13 @@ def _distinct(keys: NDArray[np.int64], size: int) -> bool:
     return int(np.count_nonzero(seen)) == len(keys)
 
 
-def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
+def judgments_from_records(
+    records: Iterable[Judgment], *, control: Iterable[str] = ()
+) -> Judgments:
     """Validate records and return their judgments; problems refer to a record by its number from 1.
 
-    Each record lists its items in display order. Raises InputError as for a file.
+    Each record lists its items in display order. `control`: as in `read_judgments`. Raises InputError as for
+    a file.
     """
     record_list = list(records)
     file = "records"
@@ -233,7 +248,8 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
             annotator=series([r.annotator for r in same]),
             as_shown=True,
             problems=tuple(problems),
-        )
+        ),
+        control=control,
     )
 
 
@@ -287,7 +303,7 @@ def _normal(column: pl.Series) -> pl.Series:
 
 def _place_of_item(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     positions = np.full(len(answers), -1, np.int8)
-    for position, column in enumerate(rows.items):
+    for position, column in reversed([*enumerate(rows.items)]):  # The first occurrence is kept.
         positions[(answers == column).to_numpy()] = position
     positions[(answers == "").to_numpy()] = -1
     return positions
@@ -298,10 +314,31 @@ def _find_unlike(positions: NDArray[np.int8], answers: pl.Series, assembled: Ass
     unlike = np.flatnonzero((positions < 0) & (answers != "").to_numpy())
     if len(unlike):
         (code_of_answer,), unlike_texts = encode([answers.gather(unlike)])
-        code_of_id = {identity: code for code, identity in enumerate(assembled.ids)}
+        code_of_id = {identity: code for code, identity in enumerate(assembled.ids[: assembled.n_ids])}
         chosen_code = np.array([code_of_id.get(text, -1) for text in unlike_texts])[code_of_answer]
         equal = assembled.codes[:, assembled.row_of[unlike]] == chosen_code
         positions[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
+
+
+def _first_occurrences(
+    assembled: Assembled, best: NDArray[np.int8], worst: NDArray[np.int8]
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return the answers with those that are a repeated control item as its first occurrence in the row.
+
+    If best and worst are the same control item, the worst one is its second occurrence.
+    """
+    is_repeated = (assembled.codes >= assembled.n_ids).any(axis=0)[assembled.row_of]
+    rows = np.flatnonzero(is_repeated & (best >= 0) & (worst >= 0))
+    if not len(rows):
+        return best, worst
+    codes, index = assembled.codes[:, assembled.row_of[rows]] % assembled.n_ids, np.arange(len(rows))
+    is_best, is_worst = (codes == codes[answer[rows], index] for answer in (best, worst))
+    best, worst = best.copy(), worst.copy()
+    best[rows] = is_best.argmax(axis=0)
+    is_other = is_worst.copy()
+    is_other[best[rows], index] = False
+    worst[rows] = np.where(is_other.any(axis=0), is_other, is_worst).argmax(axis=0)
+    return best, worst
 
 
 def _place_of_position(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:

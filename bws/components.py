@@ -245,8 +245,9 @@ def possible_tuples(judgments: CanonicalJudgments) -> Floats:
     Here and below, control items are not among the N items.
     """
     group_of = judgments.group_of[: judgments.n_scored]
-    possible = [float(comb(size - 1, judgments.k - 1)) if size else 0.0 for size in np.bincount(group_of).tolist()]
-    return np.array(possible)[group_of]
+    sizes = np.maximum(np.bincount(group_of), 1).tolist()
+    possible = np.array([float(comb(size - 1, judgments.k - 1)) for size in sizes])
+    return possible[group_of]
 
 
 def is_complete(judgments: CanonicalJudgments) -> bool:
@@ -313,7 +314,9 @@ def _design_share(judgments: CanonicalJudgments, weight: Floats) -> Floats:
     members = np.minimum(judgments.members, n)  # n: control items
     total = np.bincount(members.ravel(), np.repeat(weight, k), n + 1)[:n]
     position_pairs = [(i, o) for i in range(k) for o in range(k) if i != o]
-    first, second = (np.concatenate([members[:, pair[end]] for pair in position_pairs]) for end in (0, 1))
+    first, second = (
+        np.concatenate([members[:, pair[end]] for pair in position_pairs]) for end in (0, 1)
+    )
     is_scored = np.maximum(first, second) < n
     pair, pair_index = np.unique((first * n + second)[is_scored], return_inverse=True)
     pair_weight = np.tile(weight, len(position_pairs))[is_scored]

@@ -113,6 +113,22 @@ class Tuples(HasFrame):
             controls=dict(controls),
         )
 
+    def without_controls(self) -> Tuples:
+        """Return the tuples without control items, over the other items."""
+        if not self.controls:
+            return self
+        rows = np.flatnonzero(~self.has_control)
+        return replace(
+            self,
+            ids=self.ids[rows],
+            items=self.items[: self.n_scored],
+            group_of_item=self.group_of_item[: self.n_scored],
+            members=self.members[rows],
+            columns={name: column[rows] for name, column in self.columns.items()},
+            controls={},
+            control_column=None,
+        )
+
     @property
     def k(self) -> int:
         """Number of items per tuple."""
@@ -268,6 +284,11 @@ class Judgments(HasFrame):
             )
             raise InputError(Problem(self.source or "judgments", None, message))
 
+    def with_controls_of(self, other: Judgments) -> Judgments:
+        """Return the judgments with the control items of other judgments as well."""
+        controls = {**other.tuples.controls, **self.tuples.controls}
+        return replace(self, tuples=self.tuples.with_controls(controls)) if controls else self
+
     def without_controls(self, what: str) -> tuple[Judgments, list[str]]:
         """Return the judgments of tuples without control items, and a note if there are others.
 
@@ -293,13 +314,13 @@ class Judgments(HasFrame):
         tuples = self.tuples
         counts = np.bincount(self.tuple_of, minlength=len(tuples)).repeat(tuples.k)
         appearances = np.bincount(tuples.members.ravel(), counts, len(tuples.items)).astype(int)
-        scored, controls = np.split(appearances, [tuples.n_scored])
+        scored = appearances[: tuples.n_scored]
         notes = []
-        if len(controls):
-            n = int(np.count_nonzero(tuples.has_control[self.tuple_of]))
+        if n := int(np.count_nonzero(tuples.has_control[self.tuple_of])):
+            names = _listed(tuples.items[tuples.n_scored :])
             notes.append(
-                f"{len(controls)} control items ({_listed(tuples.items[tuples.n_scored :])}), in {n} of "
-                f"{len(self)} judgments, have no scores and are in no result on items"
+                f"control items ({names}), in {n} of {len(self)} judgments, have no scores and are in no "
+                "other result on items"
             )
         median = float(np.median(scored[scored > 0])) if scored.any() else 0.0
         for item in np.flatnonzero(scored > HUB_FACTOR * median):
@@ -343,20 +364,22 @@ class Judgments(HasFrame):
         return len(rows - unplaced) + count
 
     def without_adaptive(self, what: str) -> tuple[Judgments, list[str]]:
-        """Return the judgments of warm-up and audit tuples, and a note if there are others.
+        """Return the judgments of warm-up and audit tuples without control items, and notes on others.
 
-        what: subject of the note. Raises ValueError if all tuples were chosen from earlier judgments.
+        what: subject of the notes. Raises ValueError if all tuples were chosen from earlier judgments, and
+        InputError if all tuples have control items.
         """
-        if not self.is_adaptive:
-            return self, []
-        rows = self.columns["purpose"] != "adaptive"
+        judgments, notes = self.without_controls(what)
+        if not judgments.is_adaptive:
+            return judgments, notes
+        rows = judgments.columns["purpose"] != "adaptive"
         if not rows.any():
-            self.check_not_adaptive(what)
+            judgments.check_not_adaptive(what)
         note = (
             f"{what}: from the {np.count_nonzero(rows)} judgments of warm-up and audit tuples alone; the "
             f"{np.count_nonzero(~rows)} of adaptive tuples, whose items are hard to order, would bias it"
         )
-        return self.select(rows), [note]
+        return judgments.select(rows), [*notes, note]
 
     def select(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
         """Return the judgments at `rows` (indices or a mask); items and tuples are unchanged."""

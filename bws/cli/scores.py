@@ -152,6 +152,7 @@ def score(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     method: str,
     intervals: bool,
     anchors: Sequence[str],
@@ -187,7 +188,7 @@ def score(
         _check_ranks(has_intervals=bool(intervals or options["bootstrap"] or models), pool=pool)
     options["interval"] = "model" if intervals else "bootstrap"
     batches = [
-        judgments_from(console, path, form, on_invalid, parts, merge_variants)
+        judgments_from(console, path, form, on_invalid, parts, merge_variants, control)
         for path in (*anchors, judgments)
     ]
     if anchors:

@@ -98,7 +98,11 @@ def assemble_tuples(
     )
     faults.add_repeated(inner, row_of)
     tuples = _tuples(
-        codes[:, first].T % max(n_ids, 1), ids[:n_ids], group_of_row[first], groups, names[name_of_row[first]]
+        codes[:, first].T % max(n_ids, 1),
+        ids[:n_ids],
+        group_of_row[first],
+        groups,
+        names[name_of_row[first]],
     )
     if controls:
         tuples = tuples.with_controls(

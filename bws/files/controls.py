@@ -1,31 +1,32 @@
 """Control items: their declaration by option or by the column ``control``, and the answers expected.
 
-A declaration is the id of an item, optionally with the expected answer: ``ID``, ``ID=best`` or ``ID=worst``. A
-cell of the column has those of its tuple, separated by semicolons. An item that is declared in one row is a
-control item in all rows of its group.
+A declaration is the id of an item, optionally with the expected answer: ``ID``, ``ID=best`` or ``ID=worst``.
+A cell of the column has those of its tuple, separated by semicolons. An item that is declared in one row is
+a control item in all rows of its group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.files.columns import Faults, quoted
 from bws.problems import InputError, Problem
-from bws.records import Ints, normal_id
+from bws.records import Ints, Judgments, normal_id
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["COLUMN", "cell_controls", "declared_controls", "named_controls", "number_occurrences"]
+__all__ = [
+    "COLUMN", "cell_controls", "control_texts", "controls_of_judgments", "declared_controls",
+    "named_controls", "number_occurrences",
+]  # fmt: skip
 
 COLUMN = "control"
 EXPECTED_ANSWERS = ("best", "worst")
-Controls = dict[tuple[str, str], str]
-"""Group and id of control items -> the expected answer, or an empty string."""
 
 
 def named_controls(names: Iterable[str], items: Collection[str], file: str) -> dict[str, str]:
@@ -120,3 +121,35 @@ def number_occurrences(codes: Ints, n_ids: int, is_control: NDArray[np.bool_]) -
     for position in range(1, len(codes)):
         earlier[position] = (codes[:position] == codes[position]).sum(axis=0)
     return codes + n_ids * np.where(is_control, earlier, 0).astype(codes.dtype)
+
+
+def controls_of_judgments(judgments: Judgments) -> list[dict[str, str]]:
+    """Return, for each of J judgments, the control items of its tuple with the expected answer, or ``""``.
+
+    The column ``control`` of the judgment overrides the answers expected in all tuples.
+    """
+    tuples, column = judgments.tuples, judgments.columns.get(COLUMN)
+    found: dict[tuple[Any, Any], dict[str, str]] = {}
+    controls = []
+    for row, t in enumerate(judgments.tuple_of.tolist()):
+        cell = "" if column is None else column[row]
+        if (t, cell) not in found:
+            group, items = (
+                tuples.groups[tuples.group_of_tuple[t]],
+                tuples.items[tuples.members[t]].tolist(),
+            )
+            declared = {
+                i: tuples.controls[group, i] for i in items if (group, i) in tuples.controls
+            }
+            found[t, cell] = declared | (cell_controls(cell, items) or {})
+        controls.append(found[t, cell])
+    return controls
+
+
+def control_texts(judgments: Judgments) -> NDArray[np.object_]:
+    """Return (J,) cells of the column ``control``."""
+    cells = [
+        ";".join(f"{item}={answer}" if answer else item for item, answer in controls.items())
+        for controls in controls_of_judgments(judgments)
+    ]
+    return np.array(cells, dtype=object)

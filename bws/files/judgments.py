@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
-from bws.files.controls import COLUMN
+from bws.files.controls import COLUMN, control_texts
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
@@ -314,7 +314,9 @@ def _find_unlike(positions: NDArray[np.int8], answers: pl.Series, assembled: Ass
     unlike = np.flatnonzero((positions < 0) & (answers != "").to_numpy())
     if len(unlike):
         (code_of_answer,), unlike_texts = encode([answers.gather(unlike)])
-        code_of_id = {identity: code for code, identity in enumerate(assembled.ids[: assembled.n_ids])}
+        code_of_id = {
+            identity: code for code, identity in enumerate(assembled.ids[: assembled.n_ids])
+        }
         chosen_code = np.array([code_of_id.get(text, -1) for text in unlike_texts])[code_of_answer]
         equal = assembled.codes[:, assembled.row_of[unlike]] == chosen_code
         positions[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
@@ -331,7 +333,10 @@ def _first_occurrences(
     rows = np.flatnonzero(is_repeated & (best >= 0) & (worst >= 0))
     if not len(rows):
         return best, worst
-    codes, index = assembled.codes[:, assembled.row_of[rows]] % assembled.n_ids, np.arange(len(rows))
+    codes, index = (
+        assembled.codes[:, assembled.row_of[rows]] % assembled.n_ids,
+        np.arange(len(rows)),
+    )
     is_best, is_worst = (codes == codes[answer[rows], index] for answer in (best, worst))
     best, worst = best.copy(), worst.copy()
     best[rows] = is_best.argmax(axis=0)
@@ -468,6 +473,8 @@ def judgment_columns(judgments: Judgments) -> dict[str, pl.Series]:
         "annotator": series([*judgments.annotators, ""]).gather(_last_for_none(judgments)),
     }
     columns |= {name: series(column) for name, column in judgments.columns.items()}
+    if tuples.controls:
+        columns[COLUMN] = series(control_texts(judgments))
     return columns | ({} if judgments.shown is None else {"shown": _shown_text(judgments)})
 
 

@@ -298,7 +298,9 @@ def _signed_scores(
     method: Method, fitted: Utilities, canonical: CanonicalJudgments, scale: Scale, seed: int
 ) -> Floats:
     """Return the scores in [-1, 1] of the items that are not control items."""
-    utility, group_of = (values[: canonical.n_scored] for values in (fitted.utility, canonical.group_of))
+    utility, group_of = (
+        values[: canonical.n_scored] for values in (fitted.utility, canonical.group_of)
+    )
     if scale != "counting" or method.stages is None:
         return method.to_score(utility)
     return expected_counting(utility, group_of, canonical.k, method.stages, seed)
@@ -336,7 +338,10 @@ def _build_scores(
 ) -> Scores:
     """Convert scores and intervals to the scale, in the item order of the judgments."""
 
-    tuples, counts = judgments.tuples, judgments.canonical.counts.first(judgments.canonical.n_scored)
+    tuples, counts = (
+        judgments.tuples,
+        judgments.canonical.counts.first(judgments.canonical.n_scored),
+    )
     n = tuples.n_scored
 
     def scaled_for_all_items(values: Floats, exact: Counts | None = None) -> Floats:

@@ -7,8 +7,10 @@ keys, encodings, and the kind of source.
 import gzip
 import json
 import random
+import zlib
 from importlib.resources import files
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -138,3 +140,62 @@ def test_another_file_has_the_same_numbers(name, encode, expected, tmp_path):
 )
 def test_another_source_has_the_same_numbers(frame, expected):
     assert numbers(frame(ROWS)) == expected
+
+
+def word_vectors(texts):
+    """Return (N, 64) counts of words by their hash, as a model's vectors."""
+    table = np.full((len(texts), 64), 0.01)
+    for row, text in enumerate(texts):
+        for word in text.lower().split():
+            table[row, zlib.crc32(word.encode()) % 64] += 1
+    return table
+
+
+def values(task, data):
+    (result,) = giccs.evaluate(word_vectors, data, task)
+    return {
+        (name, part): getattr(estimate, part)
+        for name, estimate in result.metrics.items()
+        for part in ("value", "low", "high", "n")
+    }
+
+
+CSTS = (files("giccs") / "data/csts-sample/csts_validation.csv").read_text("utf-8").splitlines()
+
+
+def permuted_pairs(rows):
+    return [
+        row for pair in permuted([rows[n : n + 2] for n in range(0, len(rows), 2)]) for row in pair
+    ]
+
+
+CSTS_FORMS = {
+    "permuted pairs": lambda head, rows: "\n".join([head, *permuted_pairs(rows)]).encode(),
+    "CRLF": lambda head, rows: "\r\n".join([head, *rows]).encode(),
+    "byte order mark": lambda head, rows: "\n".join([head, *rows]).encode("utf-8-sig"),
+}
+
+
+@pytest.mark.parametrize("form", CSTS_FORMS.values(), ids=CSTS_FORMS.keys())
+def test_another_form_of_conditions_has_the_same_numbers(form, tmp_path):
+    path, other = tmp_path / "plain.csv", tmp_path / "other.csv"
+    path.write_text("\n".join(CSTS), "utf-8")
+    other.write_bytes(form(CSTS[0], CSTS[1:]))
+    expected = values("csts", path)
+    assert values("csts", other) == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+def test_the_order_of_queries_and_background_does_not_matter(tmp_path):
+    texts = list(dict.fromkeys(text for row in ROWS for text in (row["utterance"],)))
+    pairs = [f"{left}\t{right}" for left, right in zip(texts[:40:2], texts[1:40:2], strict=True)]
+
+    def folder(name, order):
+        path = tmp_path / name
+        path.mkdir()
+        (path / "pos_pair.txt").write_text("\n".join(order(pairs)), "utf-8")
+        (path / "background_sent.txt").write_text("\n".join(order(texts)), "utf-8")
+        return path
+
+    expected = values("evalrank-sentence", folder("plain", list))
+    found = values("evalrank-sentence", folder("other", permuted))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)

@@ -166,8 +166,8 @@ def stopping(
 
     target: required correlation with the true scores, in (0, 1). tuples: those of all rounds, with the
     columns ``round`` and ``purpose``; by default the judged tuples, with these columns of the judgments.
-    Tuples with control items do not count (`control`: as in `read_judgments`). Raises ValueError for a target out of range, for judgments of items or tuples that are not in `tuples`,
-    and for a column ``round`` that is no number.
+    Tuples with control items do not count (`control`: as in `read_judgments`). Raises ValueError for a target
+    out of range, for judgments of items or tuples that are not in `tuples`, and for a column ``round`` that is no number.
     """
     if not 0 < target < 1:
         raise ValueError(f"target is {target}; expected a correlation between 0 and 1")
@@ -227,7 +227,8 @@ def watched_items(judgments: Judgments | Source) -> ResultTable:
     ]  # fmt: skip
     rows = list(
         zip(
-            tuples.items[:n].tolist(), tuples.groups[tuples.group_of_item[:n]].tolist(), fitted.utility.tolist(),
+            tuples.items[:n].tolist(), tuples.groups[tuples.group_of_item[:n]].tolist(),
+            fitted.utility.tolist(),
             (fitted.utility - half_width).tolist(), (fitted.utility + half_width).tolist(),
             appearances.tolist(), strict=True,
         )

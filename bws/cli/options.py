@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "answer_tables", "arguments", "by_options", "check_figure", "check_requires_judgments",
-    "control_option", "figure_option", "format_option", "judgments_from", "judgments_options", "merge_variants_option",
-    "new_items_option", "option", "output_option", "plain_table_options", "report_judgments",
+    "control_option", "figure_option", "format_option", "judgments_from", "judgments_options",
+    "merge_variants_option", "new_items_option", "option", "output_option", "plain_table_options", "report_judgments",
     "seed_option", "table_options", "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 

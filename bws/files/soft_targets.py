@@ -66,7 +66,8 @@ def soft_targets(judgments: Judgments) -> SoftTargets:
     """Count the answers per tuple and item, in the order of the tuples and their items.
 
     Tuples without judgments, and those with control items, have no rows. Shares are not smoothed, because
-    smoothing would bias the targets of tuples with few annotations towards 1 / K; it can be applied to the counts.
+    smoothing would bias the targets of tuples with few annotations towards 1 / K; it can be applied to the
+    counts.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b", "c"), "a", "c"), Judgment(("a", "b", "c"), "a", "b")]

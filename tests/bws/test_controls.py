@@ -213,7 +213,8 @@ def test_agreement_and_annotators_use_tuples_without_control_items(tmp_path: Pat
     judgments = read_judgments(written(tmp_path / "all.csv", rows), control=["gold"])
     others = read_judgments(written(tmp_path / "others.csv", without_item(rows, "gold")))
     one, two = bws.agreement(judgments).groups[0], bws.agreement(others).groups[0]
-    assert one.alpha == two.alpha and one.tuples == two.tuples
+    assert one.alpha == two.alpha
+    assert one.tuples == two.tuples
     assert any("tuples with control items" in note for note in one.notes)
     reports = [bws.annotator_report(each).annotators for each in (judgments, others)]
     assert [(a.annotator, a.judgments, a.compliance, a.scale) for a in reports[0]] == [
@@ -282,12 +283,14 @@ def test_choice_models_leave_control_items_out(method: str, tmp_path: Path) -> N
     )
     options = {} if method == "elo" else {"interval": "model", "ranks": True}
     result = bws.score(judgments, method, **options)
-    assert "gold" not in result.items and len(result) == 24
+    assert "gold" not in result.items
+    assert len(result) == 24
     utility = bws.utilities(judgments, method).utility
     assert utility.mean() == pytest.approx(1000 if method == "elo" else 0, abs=1e-9)
     if method != "elo":
         assert sorted(result.rank_high)[-1] == 24
-        assert (result.low <= result.score).all() and (result.score <= result.high).all()
+        assert (result.low <= result.score).all()
+        assert (result.score <= result.high).all()
         counting = bws.score(judgments, method, scale="counting")
         assert counting.score.sum() == pytest.approx(0, abs=1e-9)
 

@@ -219,7 +219,7 @@ def agreement(
     if not len(judgments):
         message = "no judgments; agreement requires at least one"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    control_notes = judgments.control_notes()
+    control_notes = judgments.notes
     judgments, adaptive_notes = judgments.without_adaptive("agreement")
     groups = [
         _measure_group(values, subset, strong, intervals)

@@ -228,6 +228,8 @@ class Judgments(HasFrame):
     """Reasons for skipped rows, with their lines."""
     items_left_out: tuple[str, ...] = ()
     """Items that occur only in skipped rows."""
+    reading_notes: tuple[str, ...] = ()
+    """How positions were understood, and what skipped rows have changed."""
     variants: Variants | None = None
     """Items that differ only in white space, case and punctuation; None if there are none."""
 
@@ -305,8 +307,9 @@ class Judgments(HasFrame):
             raise InputError(Problem(self.source or "judgments", None, f"{note}; none is left"))
         return self.select(~is_left_out), [note]
 
-    def control_notes(self) -> list[str]:
-        """Return notes on the control items, and on an item that is probably one.
+    @property
+    def notes(self) -> list[str]:
+        """Notes of the reader, on the control items, and on an item that is probably one.
 
         An item is named if it has more than `HUB_FACTOR` times the median number of judgments: it links most
         tuples, which changes reliability and variance components.
@@ -315,7 +318,7 @@ class Judgments(HasFrame):
         counts = np.bincount(self.tuple_of, minlength=len(tuples)).repeat(tuples.k)
         appearances = np.bincount(tuples.members.ravel(), counts, len(tuples.items)).astype(int)
         scored = appearances[: tuples.n_scored]
-        notes = []
+        notes = list(self.reading_notes)
         if n := int(np.count_nonzero(tuples.has_control[self.tuple_of])):
             names = _listed(tuples.items[tuples.n_scored :])
             notes.append(

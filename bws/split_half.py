@@ -308,7 +308,7 @@ def reliability(
     first: Split = split or "annotation"
     canonical = parts[0][1]
     groups: dict[str, tuple[ReliabilityGroup, ...]] = {}
-    notes = judgments.control_notes()
+    notes = judgments.notes
     for name in (first, *(() if split else _further_splits(canonical))):
         measure_part = partial(
             _measure_split, split=name, trials=trials, odd=odd, missing=missing, seed=seed

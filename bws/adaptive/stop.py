@@ -167,7 +167,8 @@ def stopping(
     target: required correlation with the true scores, in (0, 1). tuples: those of all rounds, with the
     columns ``round`` and ``purpose``; by default the judged tuples, with these columns of the judgments.
     Tuples with control items do not count (`control`: as in `read_judgments`). Raises ValueError for a target
-    out of range, for judgments of items or tuples that are not in `tuples`, and for a column ``round`` that is no number.
+    out of range, for judgments of items or tuples that are not in `tuples`, and for a column ``round`` that
+    is no number.
     """
     if not 0 < target < 1:
         raise ValueError(f"target is {target}; expected a correlation between 0 and 1")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "answer_tables", "arguments", "by_options", "check_figure", "check_requires_judgments",
     "control_option", "figure_option", "format_option", "judgments_from", "judgments_options",
-    "merge_variants_option", "new_items_option", "option", "output_option", "plain_table_options", "report_judgments",
-    "seed_option", "table_options", "target_option", "values_by", "variants_document",
+    "merge_variants_option", "new_items_option", "option", "output_option", "plain_table_options",
+    "report_judgments", "seed_option", "table_options", "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
@@ -325,7 +325,7 @@ def judgments_from(
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
-    """Warn of skipped rows and of spelling variants of items."""
+    """Warn of skipped rows and of spelling variants of items, and print the notes on the judgments."""
     from bws.files.columns import quoted
 
     if judgments.left_out:
@@ -337,6 +337,8 @@ def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
             )
             message += f"; {len(items)} items occur in no other row: {first}"
         console.warn([Problem(path, None, message)])
+    for note in judgments.notes:
+        console.note(f"{path}: {note}")
     if judgments.variants and judgments.variants.merged:
         console.note(f"{path}: {judgments.variants.message()}")
     elif judgments.variants:

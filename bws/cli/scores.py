@@ -202,7 +202,8 @@ def score(
             scores = [scored(batch, method, **options) for batch in batches]
             last = anchor(scores)[-1] if anchors else scores[-1]
     for note in last.notes:
-        console.note(note)
+        if note not in batches[-1].notes:  # These are printed already.
+            console.note(note)
     if output != "-" or not console.as_json:
         _write(last, output, style)
     if figure:

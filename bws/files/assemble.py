@@ -47,6 +47,18 @@ class Assembled:
     """Ids of the item codes."""
     positions: NDArray[np.int8]
     """(K, D) position in `tuples.members` of the first, second, ... item of the row."""
+    group_of_row: Ints
+    """(D,) number of the group of each of these rows."""
+
+    def n_reduced_items(self, wrong: NDArray[np.bool_], share: float) -> tuple[int, int]:
+        """Return how many items lose more than `share` of their rows without those of `wrong`, and of how
+        many."""
+        keys = self.codes % self.n_ids + self.group_of_row.astype(np.int64) * self.n_ids
+        _, item = np.unique(keys, return_inverse=True)
+        item_of_row = item.reshape(keys.shape)[:, self.row_of]
+        n_rows = np.bincount(item_of_row.ravel())
+        n_lost = np.bincount(item_of_row[:, wrong].ravel(), minlength=len(n_rows))
+        return int(np.count_nonzero(n_lost > share * n_rows)), len(n_rows)
 
 
 def assemble_tuples(
@@ -108,7 +120,7 @@ def assemble_tuples(
         tuples = tuples.with_controls(
             {(groups[group], ids[code]): answer for (group, code), answer in controls.items()}
         )
-    return Assembled(tuples, tuple_of[row_of], row_of, codes, n_ids, ids, positions)
+    return Assembled(tuples, tuple_of[row_of], row_of, codes, n_ids, ids, positions, group_of_row)
 
 
 def _new_rows(columns: Sequence[pl.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

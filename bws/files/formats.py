@@ -169,7 +169,7 @@ def _detected_rows(table: Table) -> Rows:
         raise InputError(Problem(table.file, None, message))
     if len(fitting) > 1:
         # An answer 1.0 can be the item 1 as well as the first position.
-        first_rows = table.frame.head(SAMPLE).select(pl.all().str.replace(r"^(\d+)\.0*$", "$1"))
+        first_rows = table.frame.head(SAMPLE).select(pl.all().str.replace(r"^([0-9]+)\.0*$", "$1"))
         head = Table(table.file, first_rows, table.lines[:SAMPLE])
         right = {form.name: right_answers(form.rows(head)) for form in fitting}
         fitting = [form for form in fitting if right[form.name] == max(right.values())]

@@ -41,6 +41,8 @@ log = logging.getLogger(__name__)
 
 OnInvalid = Literal["error", "skip"]
 ROOM = 1 << 26
+MAX_LOST_SHARE = 0.05
+"""Share of an item's judgments above which its loss by skipped rows is reported."""
 
 
 def judgments_of(
@@ -67,6 +69,7 @@ def judgments_of(
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems)
+    rows, notes = with_known_start(rows, on_invalid)
     assembled = assemble_tuples(
         faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN)
     )
@@ -108,7 +111,13 @@ def judgments_of(
         left_out=faults.problems,
     )
     if faults.wrong.any():
+        n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
+        notes += [
+            f"skipped rows: {n_reduced} of {n_items} items lost more than {MAX_LOST_SHARE:.0%} of their "
+            "judgments"
+        ]
         judgments = _without_unused(judgments.select(~faults.wrong))
+    judgments = replace(judgments, reading_notes=tuple(notes))
     if not judgments.tuples.n_scored:
         raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
     if merged is None:
@@ -254,10 +263,11 @@ def judgments_from_records(
 
 
 LETTERS = "ABCDEFGHIJKL"
-POSITION = r"^(\d{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+POSITION = r"^([0-9]{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
 ALLOWED = {
     "item": "one of the row's items",
-    "position": "a position from 1 to {k}",
+    "position": "a position from {first} to {k}",
     "letter": "a letter from A to {last}",
 }
 
@@ -273,7 +283,9 @@ def chosen_places(
     if rows.answers == "item":
         _find_unlike(positions, answers, assembled)
     k = len(rows.items)
-    allowed = ALLOWED[rows.answers].format(k=k, last=LETTERS[k - 1])
+    allowed = ALLOWED[rows.answers].format(
+        first=rows.start, k=k - 1 + rows.start, last=LETTERS[k - 1]
+    )
 
     def message(row: int) -> str:
         answer = str(answers[row])
@@ -288,7 +300,7 @@ def right_answers(rows: Rows) -> int:
     """Return the number of rows with two of their items as best and worst in the notation of the format."""
     if len(rows.items) > MAX_K:
         return 0
-    normal = replace(rows, items=[_normal(column) for column in rows.items])
+    normal = replace(rows, items=[_normal(column) for column in rows.items], start=_start(rows)[0])
     sets = ({"", *items} for items in zip(*normal.items, strict=True))
     distinct = np.array([len(items) > len(rows.items) for items in sets], bool)
     best, worst = (
@@ -350,16 +362,75 @@ def _place_of_position(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     import polars as pl
 
     digits = answers.str.strip_chars().str.extract(POSITION)
-    positions = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
-    return np.where(positions < len(rows.items), positions, -1).astype(np.int8)
+    positions = digits.cast(pl.Int8).fill_null(-1).to_numpy() - rows.start
+    return np.where(positions < len(rows.items), np.maximum(positions, -1), -1).astype(np.int8)
 
 
 def _place_of_letter(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+
+    positions = _letter_indices(answers).fill_null(-1).to_numpy()
+    return np.where(positions < len(rows.items), positions, -1).astype(np.int8)
+
+
+def _letter_indices(answers: pl.Series) -> pl.Series:
+    """Return the index of each letter in `ALPHABET`; null for other texts."""
     import polars as pl
 
     letters = answers.str.strip_chars().str.to_uppercase()
-    old, new = list(LETTERS[: len(rows.items)]), list(range(len(rows.items)))
-    return letters.replace_strict(old, new, default=-1, return_dtype=pl.Int8).to_numpy()
+    return letters.replace_strict(
+        list(ALPHABET), list(range(len(ALPHABET))), default=None, return_dtype=pl.Int8
+    )
+
+
+def with_known_start(rows: Rows, on_invalid: OnInvalid) -> tuple[Rows, list[str]]:
+    """Return the rows with the number of the first position, decided for all answers, and notes on it.
+
+    Positions count from 0 if 0 occurs and K does not, else from 1. With invalid rows skipped, raises
+    InputError if both 0 and K occur, or if positions or letters begin after the first and end after the last:
+    the remaining answers could be of the wrong items.
+    """
+    if rows.answers == "item":
+        return rows, []
+    start, low, high = _start(rows)
+    k = len(rows.items)
+    if rows.answers == "letter":
+        low, high = low + 1, high + 1
+    is_ambiguous = rows.answers == "position" and low == 0 and high >= k
+    if on_invalid == "skip" and high >= low and (is_ambiguous or (low > 1 and high > k)):
+        names = [ALPHABET[n - 1] if rows.answers == "letter" else str(n) for n in (low, high, 1, k)]
+        kind = "letters" if rows.answers == "letter" else "positions"
+        message = (
+            f"the answers have {kind} from {names[0]} to {names[1]}; expected {names[2]} to {names[3]}"
+            f"{f' or 0 to {k - 1}' if kind == 'positions' else ''}, since rows cannot be skipped if it is "
+            "unknown which item an answer is (leave cells without an answer empty)"
+        )
+        raise InputError(Problem(rows.file, None, message))
+    notes = []
+    if start == 0:
+        notes = [f"the positions of best and worst count from 0: 0 occurs, and {k} does not"]
+    elif rows.answers == "position" and 0 < low <= high < k:
+        notes = [
+            f"the positions of best and worst are taken to count from 1: neither 0 nor {k} occurs"
+        ]
+    return replace(rows, start=start), notes
+
+
+def _start(rows: Rows) -> tuple[int, int, int]:
+    """Return the number of the first position, and the lowest and the highest position or letter index.
+
+    Without positions or letters, the highest is lower than the lowest.
+    """
+    import polars as pl
+
+    answers = pl.concat([rows.best, rows.worst])
+    if rows.answers == "letter":
+        indices = _letter_indices(answers)
+    else:
+        indices = answers.str.strip_chars().str.extract(POSITION).cast(pl.Int8)
+    if rows.answers == "item" or indices.null_count() == len(indices):
+        return 1, 0, -1
+    low, high = int(indices.min()), int(indices.max())  # type: ignore[arg-type]
+    return int(not (rows.answers == "position" and low == 0 and high < len(rows.items))), low, high
 
 
 ANSWER_PARSERS = {

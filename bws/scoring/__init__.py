@@ -376,7 +376,7 @@ def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArr
 
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
     """Yield notes on unscored items, skipped rows and control items."""
-    yield from judgments.control_notes()
+    yield from judgments.notes
     if judgments.n_left_out:
         yield f"{judgments.n_left_out} rows of the judgments were skipped"
     tuples = judgments.tuples

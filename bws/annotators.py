@@ -295,9 +295,9 @@ def annotator_report(
     ]
     missing = np.setdiff1d(every_judgment.annotator_of, judgments.annotator_of)
     if n_missing := np.count_nonzero(missing >= 0):
-        notes.append(
-            f"{n_missing} annotators of adaptive tuples or control items alone are not listed"
-        )
+        kinds = ["adaptive tuples"] if every_judgment.is_adaptive else []
+        kinds += ["tuples with control items"] if every_judgment.tuples.controls else []
+        notes.append(f"{n_missing} annotators of {' or '.join(kinds)} alone are not listed")
     notes += _notes(judgments, scales)
     listed_models = [
         row for part in model_judgments for row in _model_statistics(part, judgments, scales)

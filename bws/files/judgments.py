@@ -112,10 +112,9 @@ def judgments_of(
     )
     if faults.wrong.any():
         n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
-        notes += [
-            f"skipped rows: {n_reduced} of {n_items} items lost more than {MAX_LOST_SHARE:.0%} of their "
-            "judgments"
-        ]
+        share = f"{100 * MAX_LOST_SHARE:g} %"
+        lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
+        notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
     judgments = replace(judgments, reading_notes=tuple(notes))
     if not judgments.tuples.n_scored:

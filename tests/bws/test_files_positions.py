@@ -140,7 +140,7 @@ def test_items_that_lose_many_judgments_are_counted(tmp_path: Path) -> None:
         for item in ITEMS
     )
     assert 0 < n < 12
-    note = f"skipped rows: {n} of 12 items lost more than 5% of their judgments"
+    note = f"skipped rows: {n} of 12 items lost more than 5 % of their judgments"
     assert note in read_judgments(path, on_invalid="skip").notes
     result = CliRunner().invoke(scores.score, [str(path), "--on-invalid", "skip", "--json"])
     assert note in json.loads(result.stdout)["notes"]

@@ -157,7 +157,7 @@ def _check_items(faults: Faults, codes: Ints, ids: NDArray[np.object_]) -> None:
             (codes[first_column] == codes[second_column]) & (ids != "")[codes[first_column]],
             lambda row, p=first_column, o=second_column: (  # type: ignore[misc]
                 f"item{p + 1} and item{o + 1} are both {quoted(str(ids[codes[p, row]]))}; expected "
-                "distinct items"
+                "distinct items, except control items (--control)"
             ),
         )
     for first_column in range(k):

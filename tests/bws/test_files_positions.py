@@ -187,7 +187,7 @@ def test_spaces_around_positions_are_ignored(space: str, tmp_path: Path) -> None
 
 
 def polars_patterns(tree: ast.Module) -> list[str]:
-    """Return the string arguments of Polars' string methods, x.str.method(...), also if they are constants."""
+    """Return the string arguments of x.str.method(...), also if they are constants of the module."""
     constants = {
         target.id: node.value.value
         for node in tree.body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from bws.annotator_logit import (
     position_effects,
 )
 from bws.clusters import Estimate
+from bws.control_quality import control_answers
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.problems import InputError, Problem
@@ -85,6 +86,10 @@ class Annotator:
     """Reasons to review these judgments."""
     reasons: tuple[str, ...] = ()
     """The same reasons as texts."""
+    control_answers: int = 0
+    """Number of answers about control items with an expected answer."""
+    control: float = math.nan
+    """Share of them as expected; NaN without such answers."""
 
     @property
     def scale_interval(self) -> Estimate:
@@ -132,11 +137,17 @@ class AnnotatorReport(Tabular):
             Column("first_best", "first: best", align="right"),
             Column("first_worst", "worst", align="right"),
         ]
+        if has_controls := any(a.control_answers for a in self.annotators):
+            columns += [
+                Column("control", "control", ".3f", align="right"),
+                Column("control_answers", "of", align="right"),
+            ]
         rows = [
             [
                 *(a.annotator, a.judgments, a.compliance, a.scale_interval, a.seconds),
                 *(a.place_p, a.same_answer),
                 *(_log_odds(effect) for effect in (a.positions.best, a.positions.worst)),
+                *((a.control, a.control_answers) if has_controls else ()),
             ]
             for a in self.annotators
         ]
@@ -168,7 +179,10 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
 
 @frames_like_source
 def annotator_report(
-    judgments: Judgments | Source, models: Sequence[Judgments | Source] = ()
+    judgments: Judgments | Source,
+    models: Sequence[Judgments | Source] = (),
+    *,
+    control: Iterable[str] = (),
 ) -> AnnotatorReport:
     """Return statistics per annotator: compliance with the others, speed, positions, and reasons for review.
 
@@ -201,6 +215,9 @@ def annotator_report(
     of the usual ones and those of clusters (groups, or tuples without groups). The same applies to judgments
     of models among those of people.
 
+    control: as in `read_judgments`. Tuples with control items count for the share of expected answers alone
+    (`bws.control_quality`), which no flag depends on.
+
     Raises ValueError if all tuples are adaptive, and InputError if no judgment names its annotator.
 
     >>> from bws.records import Judgment, Judgments
@@ -212,7 +229,7 @@ def annotator_report(
     w2 0.667
     w3 0.333
     """
-    every_judgment, model_judgments = _people_and_models(judgments, models)
+    every_judgment, model_judgments = _people_and_models(judgments, models, control)
     judgments, notes = every_judgment.without_adaptive("annotators")
     has_annotator = judgments.annotator_of >= 0
     if not has_annotator.any():
@@ -228,10 +245,14 @@ def annotator_report(
     )
     annotators = _statistics(judgments, others, scales, positions)
     typical = _TypicalValues.from_annotators(annotators)
-    suspected = [typical.flagged(annotator) for annotator in annotators]
+    suspected = [
+        typical.flagged(annotator) for annotator in _with_controls(annotators, every_judgment)
+    ]
     missing = np.setdiff1d(every_judgment.annotator_of, judgments.annotator_of)
     if n_missing := np.count_nonzero(missing >= 0):
-        notes.append(f"{n_missing} annotators of adaptive tuples alone are not listed")
+        kinds = ["adaptive tuples"] if every_judgment.is_adaptive else []
+        kinds += ["tuples with control items"] if every_judgment.tuples.controls else []
+        notes.append(f"{n_missing} annotators of {' or '.join(kinds)} alone are not listed")
     notes += _notes(judgments, scales)
     listed = np.unique(judgments.annotator_of[has_annotator])
     too_few = np.count_nonzero(~(scales.random_high[listed] < typical.max_random_scale))
@@ -252,10 +273,10 @@ def annotator_report(
 
 
 def _people_and_models(
-    judgments: Judgments | Source, models: Sequence[Judgments | Source]
+    judgments: Judgments | Source, models: Sequence[Judgments | Source], control: Iterable[str]
 ) -> tuple[Judgments, list[Judgments]]:
     """Return the judgments of people, and those of models beside them; of models alone as if of people."""
-    judgments, parts = as_judgments(judgments), [as_judgments(part) for part in models]
+    judgments, parts = as_judgments(judgments, control), [as_judgments(part) for part in models]
     if judgments.by_model.any() and not judgments.by_model.all():
         parts.insert(0, judgments.select(judgments.by_model))
         judgments = judgments.select(~judgments.by_model)
@@ -298,6 +319,21 @@ def _statistics(
             positions[a],
         )
         for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)
+    ]
+
+
+def _with_controls(annotators: list[Annotator], judgments: Judgments) -> list[Annotator]:
+    """Return the annotators with their answers about control items."""
+    n_answers, n_expected = control_answers(judgments)
+    share = _ratio(n_expected.astype(np.float64), n_answers)
+    row = {identity: index for index, identity in enumerate(judgments.annotators)}
+    return [
+        replace(
+            a,
+            control_answers=int(n_answers[row[a.annotator]]),
+            control=float(share[row[a.annotator]]),
+        )
+        for a in annotators
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -166,6 +166,7 @@ def agreement(
     strong: float = 0.8,
     intervals: bool = False,
     by: By | None = None,
+    control: Iterable[str] = (),
 ) -> Agreement:
     """Return Krippendorff's alpha and strong agreement on best and worst answers (GiCCS, section 3.3).
 
@@ -199,7 +200,8 @@ def agreement(
     that of all tuples, followed by those of each combination of values, sorted.
 
     Of an adaptive study, only warm-up and audit tuples count, with a note: adaptive tuples are chosen to be
-    hard.
+    hard. Tuples with control items do not count, with a note: they are easy, or placeholders of various items
+    (`control`: as in `read_judgments`).
 
     Results are independent of the order of rows and of the ids of items, tuples and annotators, and all but
     ``alpha_positions`` of the order of the items in a row. alpha is 1 for perfect agreement, 0 on average for
@@ -221,19 +223,25 @@ def agreement(
     >>> round(whole.alpha_positions["best"], 3)
     0.632
     """
-    judgments = as_judgments(judgments)
+    judgments = as_judgments(judgments, control)
     if not 0 < strong <= 1:
         raise ValueError(f"strong is {strong}; expected a share above 0 and at most 1")
     if not len(judgments):
         message = "no judgments; agreement requires at least one"
         raise InputError(Problem(judgments.source or "judgments", None, message))
+    control_notes = judgments.notes
     judgments, adaptive_notes = judgments.without_adaptive("agreement")
     groups = [
         _measure_group(values, subset, strong, intervals)
         for values, subset in breakdown(judgments, by)
     ]
-    notes = [*adaptive_notes, *([REPEATED_CALLS_NOTE] if judgments.has_repeated_calls else [])]
-    notes += [*groups[0].notes, *_position_notes(groups[0])]
+    notes = [
+        *control_notes,
+        *adaptive_notes,
+        *([REPEATED_CALLS_NOTE] if judgments.has_repeated_calls else []),
+        *groups[0].notes,
+        *_position_notes(groups[0]),
+    ]
     groups[0] = replace(groups[0], notes=tuple(notes))
     settings = {
         "alpha": "nominal, answers are items of the tuple, expected agreement of random answers",

@@ -11,7 +11,7 @@ item is then
     both different                      design + annotator + residual
 
 so that mean squared differences over pairs of values are unbiased estimates of the components, for any
-assignment of tuples to annotators.
+assignment of tuples to annotators. Control items have no values, and are not among the opponents.
 
 A generalisability study adds intervals from a two-way jackknife. Clusters of items (groups, or items if
 there are few groups) and annotators are samples from populations. The variance of an estimate is that over
@@ -120,7 +120,7 @@ def components(
     if included_values is not values:
         has_lost_pairs = (values.squared_differences[1] > 0) & (pairs == 0)
         error = np.where(has_lost_pairs.any(axis=0), np.nan, error)
-    counts = judgments.counts
+    counts = judgments.counts.first(judgments.n_scored)
     score = (counts.best - counts.worst) / counts.appearances
     has_error = ~np.isnan(error)
     has_enough = np.count_nonzero(has_error) > 1
@@ -140,7 +140,7 @@ def item_components(judgments: CanonicalJudgments) -> tuple[Floats, Floats, Floa
 
 @dataclass(frozen=True, eq=False)
 class _ItemValues:
-    """R = J K values of N items, with their annotators and tuples."""
+    """R = J K values of N items, with their annotators and tuples; without values of control items."""
 
     value: Floats
     """(R,) 1, 0 or -1."""
@@ -154,12 +154,13 @@ class _ItemValues:
 
     @classmethod
     def from_judgments(cls, judgments: CanonicalJudgments) -> _ItemValues:
+        is_scored = judgments.judged_items.ravel() < judgments.n_scored
         return cls(
-            judgments.values.ravel(),
-            judgments.judged_items.ravel(),
-            np.repeat(judgments.tuple_of, judgments.k),
-            np.repeat(judgments.distinct_annotator_of, judgments.k),
-            len(judgments.items),
+            judgments.values.ravel()[is_scored],
+            judgments.judged_items.ravel()[is_scored],
+            np.repeat(judgments.tuple_of, judgments.k)[is_scored],
+            np.repeat(judgments.distinct_annotator_of, judgments.k)[is_scored],
+            judgments.n_scored,
         )
 
     @cached_property
@@ -239,15 +240,21 @@ def _solve_components(squares: Floats, pairs: Floats) -> tuple[Floats, Floats, F
 
 
 def possible_tuples(judgments: CanonicalJudgments) -> Floats:
-    """Return (N,) numbers of sets of K items of the item's group that contain the item."""
-    sizes = np.bincount(judgments.group_of)
-    possible = np.array([float(comb(int(size) - 1, judgments.k - 1)) for size in sizes])
-    return possible[judgments.group_of]
+    """Return (N,) numbers of sets of K items of the item's group that contain the item.
+
+    Here and below, control items are not among the N items.
+    """
+    group_of = judgments.group_of[: judgments.n_scored]
+    sizes = np.maximum(np.bincount(group_of), 1).tolist()
+    possible = np.array([float(comb(size - 1, judgments.k - 1)) for size in sizes])
+    return possible[group_of]
 
 
 def is_complete(judgments: CanonicalJudgments) -> bool:
     """Return whether every set of K items of every group was judged."""
-    n_judged_tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))
+    n = judgments.n_scored
+    members = judgments.members[(judgments.members < n).all(axis=1)]
+    n_judged_tuples = np.bincount(members.ravel(), minlength=n)
     return bool((n_judged_tuples >= possible_tuples(judgments)).all())
 
 
@@ -258,7 +265,8 @@ def _component_sums(judgments: CanonicalJudgments) -> Floats:
     the error variance of the score; squared differences, and numbers of pairs, of the three kinds. Items
     without judgments (after `CanonicalJudgments.take`) are rows of 0.
     """
-    values, counts = _ItemValues.from_judgments(judgments), judgments.counts
+    values = _ItemValues.from_judgments(judgments)
+    counts = judgments.counts.first(judgments.n_scored)
     with np.errstate(invalid="ignore"):
         score = (counts.best - counts.worst) / counts.appearances
         shares = [
@@ -299,22 +307,27 @@ def _design_share(judgments: CanonicalJudgments, weight: Floats) -> Floats:
     tuples. On simulated logit choices, the root of the reliability is then within 0.005 of the correlation of
     scores and true scores (docs/background/coverage.md). The model of random tuples, which ignores the
     balance of opponents, gives up to 0.07 less in small groups. The result is 0 if all
-    opponents are equally frequent.
+    opponents are equally frequent. With control items, which are not opponents, K-1 is the mean number of
+    the item's opponents in a tuple.
     """
-    n, k = len(judgments.items), judgments.k
-    total = np.bincount(judgments.members.ravel(), np.repeat(weight, k), n)
+    n, k = judgments.n_scored, judgments.k
+    members = np.minimum(judgments.members, n)  # n: control items
+    total = np.bincount(members.ravel(), np.repeat(weight, k), n + 1)[:n]
     position_pairs = [(i, o) for i in range(k) for o in range(k) if i != o]
-    key = np.concatenate(
-        [judgments.members[:, i] * n + judgments.members[:, o] for i, o in position_pairs]
+    first, second = (
+        np.concatenate([members[:, pair[end]] for pair in position_pairs]) for end in (0, 1)
     )
-    pair, pair_index = np.unique(key, return_inverse=True)
-    share = np.bincount(pair_index, np.tile(weight, len(position_pairs))) / total[pair // n]
+    is_scored = np.maximum(first, second) < n
+    pair, pair_index = np.unique((first * n + second)[is_scored], return_inverse=True)
+    pair_weight = np.tile(weight, len(position_pairs))[is_scored]
+    share = np.bincount(pair_index, pair_weight) / total[pair // n]
     squares = np.bincount(pair // n, share**2, n)
-    n_opponents = np.bincount(judgments.group_of)[judgments.group_of] - 1.0
-    unevenness = squares - (k - 1) ** 2 / n_opponents
-    same_tuple = np.bincount(judgments.members.ravel(), np.repeat(weight**2, k), n) / total**2
+    opponents = np.bincount(pair // n, share, n) if judgments.n_controls else k - 1
+    n_opponents = np.bincount(judgments.group_of[:n])[judgments.group_of[:n]] - 1.0
+    unevenness = squares - opponents**2 / n_opponents
+    same_tuple = np.bincount(members.ravel(), np.repeat(weight**2, k), n + 1)[:n] / total**2
     different = np.maximum(1 - same_tuple, ROUNDING)  # 0 if the design's variance is unknown
-    distinct = k - 1 - (squares - (k - 1) * same_tuple) / different
+    distinct = opponents - (squares - opponents * same_tuple) / different
     return np.where(unevenness > ROUNDING, unevenness / np.maximum(distinct, ROUNDING), 0.0)
 
 
@@ -326,7 +339,8 @@ def finite_population_correction(judgments: CanonicalJudgments) -> Floats:
     equally frequent, as in a complete design; 1 if opponents are few of many; above 1 if the design is less
     balanced than random tuples.
     """
-    tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))
+    n = judgments.n_scored
+    tuples = np.bincount(judgments.members.ravel(), minlength=len(judgments.items))[:n]
     correction: Floats = tuples * _design_share(judgments, np.ones(len(judgments.members)))
     return correction
 
@@ -447,8 +461,8 @@ def generalisability(judgments: CanonicalJudgments) -> Generalisability:
 def _item_clusters(judgments: CanonicalJudgments) -> tuple[NDArray[np.int64], str]:
     """Return the (N,) cluster of each item, and the plural noun for clusters."""
     if len(judgments.groups) >= MIN_CLUSTERS:
-        return judgments.group_of, "groups of items"
-    return np.arange(len(judgments.items)), "items"
+        return judgments.group_of[: judgments.n_scored], "groups of items"
+    return np.arange(judgments.n_scored), "items"
 
 
 def _interval_half_widths(

@@ -178,7 +178,8 @@ def pilot_savings(people: Judgments | Source, models: Judgments | Source) -> Mod
     people, models: judgments as for `bws.prediction_powered_scores`; the models may have judged the same
     tuples only. Unknown, with a reason, without at least 5 annotators and 10 items with intervals.
     """
-    people, models = as_judgments(people), as_judgments(models)
+    people, _ = as_judgments(people).without_controls("savings")
+    models, _ = as_judgments(models).with_controls_of(people).without_controls("savings")
     people.check_not_adaptive("counting")
     judged, by_models = people.canonical, models.canonical
     clusters = cluster_judgments(people, default_cluster(judged)[0])

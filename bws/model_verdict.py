@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, Literal
@@ -207,6 +207,7 @@ def verdict(
     models: Judgments | Source | Sequence[Judgments | Source],
     *,
     epsilon: float = DEFAULT_EPSILON,
+    control: Iterable[str] = (),
 ) -> Verdicts:
     """Return whether language models may replace annotators, with the evidence.
 
@@ -218,13 +219,14 @@ def verdict(
     The verdict on a model is that of the alternative annotator test
     (`bws.alternative_annotator.alternative_annotator_test`): it may replace annotators if it wins against
     half of them or more. Only tuples that people and the model judged count, matched by group and set of
-    items. Of an adaptive study, only warm-up and audit tuples count, with a note.
+    items. Of an adaptive study, only warm-up and audit tuples count, with a note. Tuples with control items
+    do not count (`control`: as in `read_judgments`), nor do those items of the models.
 
     Raises ValueError for epsilon out of range or if all tuples are adaptive. Raises InputError for judgments
     of models in `people`, judgments of people in `models`, a model in two sources, and a model without a
     tuple that people judged.
     """
-    people_judgments = as_judgments(people)
+    people_judgments = as_judgments(people, control)
     _check_judgments(people_judgments, "people")
     people_judgments, notes = people_judgments.without_adaptive("verdict")
     parts = [as_judgments(part) for part in _sources(models)]
@@ -234,6 +236,7 @@ def verdict(
             if name in by_model:
                 message = f"{name} has judgments in several files; expected each model in one file"
                 raise InputError(Problem(judgments.source or "models", None, message))
+            judgments = judgments.with_controls_of(people_judgments)
             by_model[name] = judgments.without_adaptive("verdict")[0]
     report = annotator_report(people_judgments, list(by_model.values()))
     positions = {each.annotator: each.positions for each in report.annotators}

@@ -80,9 +80,11 @@ class Planner:
         if not 0 < reliability < 1:
             return None
         n_tuples = len(judgments.members)
-        sizes = np.bincount(judgments.group_of)[judgments.group_of]
+        n_items = judgments.n_scored
+        group_of = judgments.group_of[:n_items]
+        sizes = np.bincount(group_of)[group_of]
         tuples, annotations = (
-            n_tuples * judgments.k / len(judgments.items),
+            np.count_nonzero(judgments.members < n_items) / n_items,
             len(judgments) / n_tuples,
         )
         planner = cls(
@@ -90,7 +92,7 @@ class Planner:
             design=_clip_variance(components.design),
             annotator=_clip_variance(components.annotator),
             residual=_clip_variance(components.residual),
-            n_items=len(judgments.items),
+            n_items=n_items,
             k=judgments.k,
             group_size=float(sizes.mean()),
             possible=float(possible_tuples(judgments).mean()),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,11 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
+HUB_FACTOR = 20
+"""Multiple of the median number of judgments from which an item is named as a probable control item."""
+MAX_LISTED_NAMES = 5
+
+
 def normal_id(text: str) -> str:
     """Return the normalised form of an id: Unicode NFC without surrounding white space.
 
@@ -66,8 +72,8 @@ class Tuples(HasFrame):
     groups: NDArray[np.object_]
     """(G,) unique group ids; a single empty string without groups."""
     members: Ints
-    """(T, K) item indices; the members of a tuple are distinct and of one group. The order is that of the
-    first occurrence of the tuple in the source.
+    """(T, K) item indices; the members of a tuple are of one group and, except control items, distinct. The
+    order is that of the first occurrence of the tuple in the source.
     """
     notes: tuple[str, ...] = ()
     """Notes on a new design: groups with fewer tuples than usual."""
@@ -75,6 +81,53 @@ class Tuples(HasFrame):
     """Columns of studies in rounds as text, (T,) each: ``round``, ``purpose`` (warmup, adaptive or audit) and
     ``seed``; empty for other designs.
     """
+    controls: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Group and id of each control item, with the expected answer: best, worst or an empty string. Control
+    items are the last of `items`.
+    """
+    control_column: NDArray[np.object_] | None = None
+    """(T,) texts of the column ``control`` of a tuples file; None without this column."""
+
+    @cached_property
+    def n_scored(self) -> int:
+        """Number of items that are not control items; these are the first of `items`."""
+        if not self.controls:
+            return len(self.items)
+        return len(self.items) - sum(key in self.controls for key in self.item_keys)
+
+    @cached_property
+    def has_control(self) -> NDArray[np.bool_]:
+        """(T,) whether a control item is in the tuple."""
+        has_control: NDArray[np.bool_] = (self.members >= self.n_scored).any(axis=1)
+        return has_control
+
+    def with_controls(self, controls: Mapping[tuple[str, str], str]) -> Tuples:
+        """Return the tuples with these control items, by group and id, which become the last items."""
+        is_control = np.array([key in controls for key in self.item_keys], bool)
+        order = np.argsort(is_control, kind="stable")
+        return replace(
+            self,
+            items=self.items[order],
+            group_of_item=self.group_of_item[order],
+            members=np.argsort(order).astype(np.int32)[self.members],
+            controls=dict(controls),
+        )
+
+    def without_controls(self) -> Tuples:
+        """Return the tuples without control items, over the other items."""
+        if not self.controls:
+            return self
+        rows = np.flatnonzero(~self.has_control)
+        return replace(
+            self,
+            ids=self.ids[rows],
+            items=self.items[: self.n_scored],
+            group_of_item=self.group_of_item[: self.n_scored],
+            members=self.members[rows],
+            columns={name: column[rows] for name, column in self.columns.items()},
+            controls={},
+            control_column=None,
+        )
 
     @property
     def k(self) -> int:
@@ -175,6 +228,8 @@ class Judgments(HasFrame):
     """Reasons for skipped rows, with their lines."""
     items_left_out: tuple[str, ...] = ()
     """Items that occur only in skipped rows."""
+    reading_notes: tuple[str, ...] = ()
+    """How positions were understood, and what skipped rows have changed."""
     variants: Variants | None = None
     """Items that differ only in white space, case and punctuation; None if there are none."""
 
@@ -231,6 +286,54 @@ class Judgments(HasFrame):
             )
             raise InputError(Problem(self.source or "judgments", None, message))
 
+    def with_controls_of(self, other: Judgments) -> Judgments:
+        """Return the judgments with the control items of other judgments as well."""
+        controls = {**other.tuples.controls, **self.tuples.controls}
+        return replace(self, tuples=self.tuples.with_controls(controls)) if controls else self
+
+    def without_controls(self, what: str) -> tuple[Judgments, list[str]]:
+        """Return the judgments of tuples without control items, and a note if there are others.
+
+        what: subject of the note. Raises InputError if all tuples have control items.
+        """
+        is_left_out = self.tuples.has_control[self.tuple_of]
+        if not is_left_out.any():
+            return self, []
+        note = (
+            f"{what}: without the {np.count_nonzero(is_left_out)} of {len(self)} judgments of tuples with "
+            "control items"
+        )
+        if is_left_out.all():
+            raise InputError(Problem(self.source or "judgments", None, f"{note}; none is left"))
+        return self.select(~is_left_out), [note]
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes of the reader, on the control items, and on an item that is probably one.
+
+        An item is named if it has more than `HUB_FACTOR` times the median number of judgments: it links most
+        tuples, which changes reliability and variance components.
+        """
+        tuples = self.tuples
+        counts = np.bincount(self.tuple_of, minlength=len(tuples)).repeat(tuples.k)
+        appearances = np.bincount(tuples.members.ravel(), counts, len(tuples.items)).astype(int)
+        scored = appearances[: tuples.n_scored]
+        notes = list(self.reading_notes)
+        if n := int(np.count_nonzero(tuples.has_control[self.tuple_of])):
+            names = _listed(tuples.items[tuples.n_scored :])
+            notes.append(
+                f"control items ({names}), in {n} of {len(self)} judgments, have no scores and are in no "
+                "other result on items"
+            )
+        median = float(np.median(scored[scored > 0])) if scored.any() else 0.0
+        for item in np.flatnonzero(scored > HUB_FACTOR * median):
+            name = tuples.items[item]
+            notes.append(
+                f"item {name!r} is in {scored[item]} judgments, the median item in {median:g}; if it is a "
+                f"control item, use --control {shlex.quote(name)} (Python: control=[{name!r}])"
+            )
+        return notes
+
     @cached_property
     def best_item(self) -> Ints:
         """(J,) index of the best item."""
@@ -264,20 +367,22 @@ class Judgments(HasFrame):
         return len(rows - unplaced) + count
 
     def without_adaptive(self, what: str) -> tuple[Judgments, list[str]]:
-        """Return the judgments of warm-up and audit tuples, and a note if there are others.
+        """Return the judgments of warm-up and audit tuples without control items, and notes on others.
 
-        what: subject of the note. Raises ValueError if all tuples were chosen from earlier judgments.
+        what: subject of the notes. Raises ValueError if all tuples were chosen from earlier judgments, and
+        InputError if all tuples have control items.
         """
-        if not self.is_adaptive:
-            return self, []
-        rows = self.columns["purpose"] != "adaptive"
+        judgments, notes = self.without_controls(what)
+        if not judgments.is_adaptive:
+            return judgments, notes
+        rows = judgments.columns["purpose"] != "adaptive"
         if not rows.any():
-            self.check_not_adaptive(what)
+            judgments.check_not_adaptive(what)
         note = (
             f"{what}: from the {np.count_nonzero(rows)} judgments of warm-up and audit tuples alone; the "
             f"{np.count_nonzero(~rows)} of adaptive tuples, whose items are hard to order, would bias it"
         )
-        return self.select(rows), [note]
+        return judgments.select(rows), [*notes, note]
 
     def select(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
         """Return the judgments at `rows` (indices or a mask); items and tuples are unchanged."""
@@ -333,6 +438,10 @@ class Counts:
     best: Longs
     worst: Longs
 
+    def first(self, n: int) -> Counts:
+        """Return the counts of the first n items."""
+        return Counts(self.appearances[:n], self.best[:n], self.worst[:n])
+
 
 @dataclass(frozen=True, eq=False)
 class CanonicalJudgments:
@@ -342,7 +451,9 @@ class CanonicalJudgments:
     """
 
     origin: Longs
-    """(N,) index of the item in `Judgments.tuples.items`; ascending by group id, then item id."""
+    """(N,) index of the item in `Judgments.tuples.items`; ascending by group id, then item id, with control
+    items last.
+    """
     items: list[str]
     """N item ids."""
     groups: list[str]
@@ -353,7 +464,7 @@ class CanonicalJudgments:
     """A ids of annotators with judgments, ascending."""
     members: Longs
     """(T, K) item indices, ascending within a row; the rows are ascending and distinct: tuples with the
-    same items are merged.
+    same items are merged. Only control items can be repeated in a row.
     """
     tuple_of: Longs
     """(J,) index into `members`; judgments are sorted by tuple, best, worst and annotator."""
@@ -363,11 +474,18 @@ class CanonicalJudgments:
     """(J,) position of the worst item."""
     annotator_of: Longs
     """(J,) index into `annotators`, -1 if unknown."""
+    n_controls: int = 0
+    """Number of control items, which are the last of `items`."""
 
     @property
     def k(self) -> int:
         """Number of items per tuple."""
         return int(self.members.shape[1])
+
+    @property
+    def n_scored(self) -> int:
+        """Number of items that are not control items; these are the first of `items`."""
+        return len(self.items) - self.n_controls
 
     def __len__(self) -> int:
         return int(self.tuple_of.shape[0])
@@ -444,8 +562,10 @@ class CanonicalJudgments:
         The hashed data are the JSON of `[K, groups, items, annotators]`, followed by `group_of`, `members`,
         `tuple_of`, `best`, `worst` and `annotator_of` as little-endian 32-bit integers. The digest is
         independent of the order of rows, items and annotators, of tuple ids, and of items without judgments.
+        With control items, the list has their number as a last element.
         """
-        texts = json.dumps([self.k, self.groups, self.items, self.annotators])
+        n_controls = [self.n_controls] if self.n_controls else []
+        texts = json.dumps([self.k, self.groups, self.items, self.annotators, *n_controls])
         state = hashlib.sha256(texts.encode("ascii"))
         numbers = (self.group_of, self.members, self.tuple_of, self.best, self.worst)
         for array in (*numbers, self.annotator_of):
@@ -453,16 +573,21 @@ class CanonicalJudgments:
         return state.hexdigest()
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MAX_LISTED_NAMES]) + (", ..." if len(names) > MAX_LISTED_NAMES else "")
+
+
 def _in_canonical_order(judgments: Judgments) -> CanonicalJudgments:
     """Renumber judgments by the sort order (by code point) of their ids, dropping items without judgments."""
     tuples = judgments.tuples
     used = _distinct(judgments.tuple_of, len(tuples))
     origin = _sorted_items(tuples, _distinct(tuples.members[used], len(tuples.items)))
+    origin = origin[np.argsort(origin >= tuples.n_scored, kind="stable")]
     groups, group_of = _renumbered(tuples.groups, tuples.group_of_item[origin])
     annotators, annotator_of = _renumbered(judgments.annotators, judgments.annotator_of)
 
     ranked = _inverse(origin, len(tuples.items))[tuples.members[used]]
-    order = np.argsort(ranked, axis=1)
+    order = np.argsort(ranked, axis=1, kind="stable")
     positions = np.argsort(order, axis=1)
     members, number = _distinct_rows(np.take_along_axis(ranked, order, axis=1), len(origin))
 
@@ -476,7 +601,10 @@ def _in_canonical_order(judgments: Judgments) -> CanonicalJudgments:
     sizes = (len(members), tuples.k, tuples.k, len(annotators))
     items = tuples.items[origin].tolist()
     rows = _sorted_rows(columns, sizes)
-    return CanonicalJudgments(origin, items, groups, group_of, annotators, members, *rows)
+    n_controls = int(np.count_nonzero(origin >= tuples.n_scored))
+    return CanonicalJudgments(
+        origin, items, groups, group_of, annotators, members, *rows, n_controls=n_controls
+    )
 
 
 def _sorted_items(tuples: Tuples, tuple_indices: Longs) -> Longs:

@@ -128,9 +128,14 @@ def simulate(
         annotator_of=annotator_of,
         annotators=np.array([f"simulated-{n}" for n in range(1, annotators + 1)], dtype=object),
         shown=display_order,
-        columns={name: column[tuple_of] for name, column in tuples.columns.items()},
+        columns={name: column[tuple_of] for name, column in _columns(tuples).items()},
         source=f"simulated ({model}, noise {noise}, seed {seed})",
     )
+
+
+def _columns(tuples: Tuples) -> dict[str, NDArray[np.object_]]:
+    column = tuples.control_column
+    return {**tuples.columns, **({} if column is None else {"control": column})}
 
 
 def simulate_model(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
@@ -161,7 +161,7 @@ class Reliability(Tabular):
     splits: Mapping[str, tuple[ReliabilityGroup, ...]] = field(default_factory=dict)
     """The same groups by further applicable splits; empty if a split was requested."""
     notes: tuple[str, ...] = ()
-    """Reasons for omitted further splits."""
+    """Control items, and reasons for omitted further splits."""
 
     def document(self) -> dict[str, Any]:
         """Return the result as a JSON-serialisable dict."""
@@ -246,6 +246,7 @@ def reliability(
     missing: MissingPolicy = "drop",
     seed: int = 0,
     by: By | None = None,
+    control: Iterable[str] = (),
 ) -> Reliability:
     """Return the mean correlation of item scores from random halves of the judgments.
 
@@ -279,6 +280,9 @@ def reliability(
     that of all tuples, followed by those of each combination of values, sorted. The result of a group
     depends on its tuples alone.
 
+    control: as in `read_judgments`. Control items are not among the items that are correlated or balanced;
+    their tuples count for the other items.
+
     The halves depend on the seed and the judgments, not on the order of rows, items, tuples or annotators.
     Tuples with the same items are one tuple. A tuple with one judgment cannot be split by annotation; it is
     in no half and counted in the notes. A correlation is NaN, and counted in the notes, if the scores of a
@@ -294,7 +298,7 @@ def reliability(
     >>> round(overall.spearman.mean, 3), overall.annotations
     (1.0, 12)
     """
-    judgments = as_judgments(judgments)
+    judgments = as_judgments(judgments, control)
     check_options(
         trials,
         split=(split or "annotation", Split),
@@ -306,7 +310,7 @@ def reliability(
     first: Split = split or "annotation"
     canonical = parts[0][1]
     groups: dict[str, tuple[ReliabilityGroup, ...]] = {}
-    notes = []
+    notes = judgments.notes
     for name in (first, *(() if split else _further_splits(canonical))):
         measure_part = partial(
             _measure_split, split=name, trials=trials, odd=odd, missing=missing, seed=seed
@@ -558,6 +562,7 @@ def reliability_curve(
     odd: OddRule = "coin",
     target: float = 0.9,
     seed: int = 0,
+    control: Iterable[str] = (),
 ) -> ReliabilityCurve:
     """Return split-half reliability with 2, 3, ... annotations per tuple, and the number for `target`.
 
@@ -566,7 +571,7 @@ def reliability_curve(
     last point, the largest number that 90 % of the tuples with two annotations have. The target is the
     reliability of scores from all annotations of a tuple, Spearman–Brown corrected. If the design is
     incomplete, it is estimated from variance components (`Planner`), since annotations do not reduce the
-    error due to an item's opponents.
+    error due to an item's opponents. control: as in `bws.reliability`.
 
     Raises ValueError for a target that is not between 0 and 1 or trials below 1, and InputError if no tuple
     has two judgments.
@@ -577,7 +582,7 @@ def reliability_curve(
     >>> [(point.annotations, round(point.pearson.mean, 3)) for point in (*curve.points, curve.overall)]
     [(2, 1.0), (3, 0.989), (4, 1.0), (4.0, 1.0)]
     """
-    judgments = as_judgments(judgments)
+    judgments = as_judgments(judgments, control)
     check_target(target)
     check_options(trials, odd=(odd, OddRule))
     canonical = judgments.canonical if len(judgments) else None
@@ -626,17 +631,18 @@ class JudgmentRounds:
     """
 
     members: NDArray[np.int64]
-    """(T, K) item indices."""
+    """(T, K) item indices; N for control items."""
     n_items: int
+    """N, without control items."""
     sizes: Ints
     """(T,) numbers of judgments per tuple, descending."""
     slices: tuple[slice, ...]
     tuple_of: Ints
     """(J,)"""
     best: Ints
-    """(J,) item"""
+    """(J,) item; N for a control item."""
     worst: Ints
-    """(J,) item"""
+    """(J,) item; N for a control item."""
     annotator_of: Ints
     """(J,) annotator index, -1 if unknown."""
 
@@ -650,14 +656,15 @@ class JudgmentRounds:
         turn = np.arange(len(judgments)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.lexsort((new_index[judgments.tuple_of], turn))
         ends = np.cumsum(np.bincount(turn)).tolist()
+        n = judgments.n_scored
         return cls(
-            judgments.members[order],
-            len(judgments.items),
+            np.minimum(judgments.members[order], n),
+            n,
             counts[order],
             tuple(slice(start, end) for start, end in pairwise([0, *ends])),
             new_index[judgments.tuple_of[rows]],
-            judgments.best_item[rows],
-            judgments.worst_item[rows],
+            np.minimum(judgments.best_item[rows], n),
+            np.minimum(judgments.worst_item[rows], n),
             judgments.annotator_of[rows],
         )
 
@@ -669,9 +676,10 @@ class JudgmentRounds:
         rows = np.flatnonzero(half)
         judgments_per_tuple = np.bincount(self.tuple_of[rows], minlength=len(self.sizes))
         weights = np.repeat(judgments_per_tuple, self.members.shape[1])
-        appearances = np.bincount(self.members.ravel(), weights, self.n_items)
-        best = np.bincount(self.best[rows], minlength=self.n_items)
-        worst = np.bincount(self.worst[rows], minlength=self.n_items)
+        n = self.n_items
+        appearances = np.bincount(self.members.ravel(), weights, n + 1)[:n]
+        best = np.bincount(self.best[rows], minlength=n + 1)[:n]
+        worst = np.bincount(self.worst[rows], minlength=n + 1)[:n]
         with np.errstate(invalid="ignore"):
             return (best - worst) / appearances
 
@@ -738,16 +746,18 @@ def split_by_tuple(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRul
 
     The halves are balanced, as Spearman–Brown assumes halves of equal size. From a random start, a random
     share of tuples is moved to the other half at a time, among those whose move reduces the sum over items of
-    the squared difference of judgments between the halves.
+    the squared difference of judgments between the halves. Control items are not balanced.
     """
-    k = rounds.members.shape[1]
+    k, n = rounds.members.shape[1], rounds.n_items
+    n_scored = np.count_nonzero(rounds.members < n, axis=1)
     side = np.where(rng.random(len(rounds.sizes)) < 0.5, rounds.sizes, -rounds.sizes)
     share = 1 / (
         1 + math.sqrt(rounds.members.size / rounds.n_items)
     )  # moving all at once would overshoot
     for _ in range(BALANCING_ROUNDS):
-        surplus = np.bincount(rounds.members.ravel(), side.repeat(k), rounds.n_items)
-        gain = np.sign(side) * surplus[rounds.members].sum(axis=1) - k * rounds.sizes
+        surplus = np.bincount(rounds.members.ravel(), side.repeat(k), n + 1)
+        surplus[n] = 0
+        gain = np.sign(side) * surplus[rounds.members].sum(axis=1) - n_scored * rounds.sizes
         if not (gain > 0).any():
             break
         side[(gain > 0) & (rng.random(len(side)) < share)] *= -1

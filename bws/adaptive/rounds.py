@@ -11,7 +11,7 @@ model on questions that were not chosen to be hard (`bws.adaptive.stop`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 from math import ceil, comb
@@ -48,18 +48,21 @@ def next_round(
     *,
     keep_apart: Sequence[Sequence[str]] = (),
     seed: int = 0,
+    control: Iterable[str] = (),
 ) -> Tuples:
     """Return the tuples of the next round, with the columns ``round``, ``purpose`` and ``seed``.
 
     judgments: the judgments so far; tuples: the tuples of all earlier rounds. count: number of tuples, of
     which a fifth (rounded up) are audit tuples. keep_apart: sets of items of which no tuple contains two.
+    control: as in `read_judgments`; tuples with control items do not count, and none is chosen.
 
     No tuple repeats an earlier one. The positions of an item differ by at most one within the round. Equal
     judgments, tuples and seeds give equal rounds, in any order of rows. Raises ValueError if the groups have
     too few possible tuples for a choice, if no new tuples are left, or for judgments of other items or of
     other tuples, such as those of a round that is not among `tuples`.
     """
-    tuples, judgments = in_canonical_order(as_tuples(tuples)), as_judgments(judgments)
+    judgments, tuples = without_controls(as_judgments(judgments, control), as_tuples(tuples))
+    tuples = in_canonical_order(tuples)
     if count < 1:
         raise ValueError(f"count is {count}; expected 1 or more")
     check_choice(tuples)
@@ -97,7 +100,7 @@ def round_of_new_items(tuples: Tuples | Source, items: Items, *, seed: int = 0) 
     tuples as items; the purpose is ``warmup``, since no tuple depends on judgments. Equal tuples, sets of
     items and seeds give equal rounds. Raises ValueError as `extend_tuples`, and without new items.
     """
-    tuples = in_canonical_order(as_tuples(tuples))
+    tuples = in_canonical_order(as_tuples(tuples).without_controls())
     keys = zip(items.groups or [""] * len(items.items), items.items, strict=True)
     new = sorted(set(keys) - set(tuples.item_keys))
     if not new:
@@ -111,6 +114,20 @@ def round_of_new_items(tuples: Tuples | Source, items: Items, *, seed: int = 0) 
         members=joined.members[is_added],
         columns={name: column[is_added] for name, column in joined.columns.items()},
     )
+
+
+def without_controls(judgments: Judgments, tuples: Tuples) -> tuple[Judgments, Tuples]:
+    """Return judgments and tuples without tuples with control items, which either may declare."""
+    controls = {**tuples.controls, **judgments.tuples.controls}
+    if not controls:
+        return judgments, tuples
+    judged = replace(judgments, tuples=judgments.tuples.with_controls(controls))
+    judged, _ = judged.without_controls("adaptive rounds")
+    used, tuple_of = np.unique(judged.tuple_of, return_inverse=True)
+    rows = np.flatnonzero(~judged.tuples.has_control)
+    ranks = np.searchsorted(rows, used)[tuple_of].astype(np.int32)
+    judged = replace(judged, tuples=judged.tuples.without_controls(), tuple_of=ranks)
+    return judged, tuples.with_controls(controls).without_controls()
 
 
 def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
@@ -137,7 +154,7 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
         np.array([index[key] for key in part], np.int32)[design.members]
         for part, design in zip(keys, rounds, strict=True)
     ]
-    return Tuples(
+    joined = Tuples(
         ids=ids,
         items=np.array([item for _, item in index], dtype=object),
         group_of_item=np.array([groups[group] for group, _ in index], np.int32),
@@ -148,6 +165,8 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
             for name in FIRST_ROUND
         },
     )
+    controls = {key: answer for design in rounds for key, answer in design.controls.items()}
+    return joined.with_controls(controls) if controls else joined
 
 
 def in_canonical_order(tuples: Tuples) -> Tuples:

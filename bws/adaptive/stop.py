@@ -22,7 +22,7 @@ Student's t and the normal distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.adaptive.model import MODEL, Fit, fit
-from bws.adaptive.rounds import FIRST_ROUND, in_canonical_order, refuse_unknown
+from bws.adaptive.rounds import (
+    FIRST_ROUND,
+    in_canonical_order,
+    refuse_unknown,
+    without_controls,
+)
 from bws.clusters import Z_95, t_quantile
 from bws.files import as_judgments, as_tuples
 from bws.frames import Source, Tabular
@@ -160,19 +165,22 @@ def stopping(
     target: float = 0.95,
     *,
     seed: int = 0,
+    control: Iterable[str] = (),
 ) -> Stopping:
     """Decide from the judgments of all rounds whether a study can end.
 
     target: required correlation with the true scores, in (0, 1). tuples: those of all rounds, with the
     columns ``round`` and ``purpose``; by default the judged tuples, with these columns of the judgments.
-    Equal judgments, tuples and seeds give equal evidence, in any order of rows and of items in a row.
-    Raises ValueError for a target out of range, for judgments of items or tuples that are not in `tuples`,
-    and for a column ``round`` that is no number.
+    Equal judgments, tuples and seeds give equal evidence, in any order of rows and of items in a row. Tuples
+    with control items do not count (`control`: as in `read_judgments`). Raises ValueError for a target out of
+    range, for judgments of items or tuples that are not in `tuples`, and for a column ``round`` that is no
+    number.
     """
     if not 0 < target < 1:
         raise ValueError(f"target is {target}; expected a correlation between 0 and 1")
-    judgments = as_judgments(judgments)
+    judgments = as_judgments(judgments, control)
     tuples = _judged_tuples(judgments) if tuples is None else as_tuples(tuples)
+    judgments, tuples = without_controls(judgments, tuples)
     tuples = in_canonical_order(tuples)
     rng = np.random.Generator(np.random.PCG64(seed))
     round_of, is_audit = _rounds_of(judgments, tuples)
@@ -215,10 +223,11 @@ def watched_items(judgments: Judgments | Source) -> ResultTable:
     """
     judgments = as_judgments(judgments)
     fitted = utilities(judgments, "best-worst-logit", cluster="annotator")
-    tuples, counts = judgments.tuples, judgments.canonical.counts
+    tuples, counts, n = judgments.tuples, judgments.canonical.counts, judgments.tuples.n_scored
     appearances = np.zeros(len(tuples.items), dtype=np.int64)
     appearances[judgments.canonical.origin] = counts.appearances
-    stderr = np.full(len(tuples.items), math.nan) if fitted.stderr is None else fitted.stderr
+    appearances = appearances[:n]
+    stderr = np.full(n, math.nan) if fitted.stderr is None else fitted.stderr
     half_width = stderr * watched_factor(appearances, fitted.df)
     columns = [
         Column("item", "item"), Column("group", "group"), Column("utility", "utility", ".2f"),
@@ -226,7 +235,8 @@ def watched_items(judgments: Judgments | Source) -> ResultTable:
     ]  # fmt: skip
     rows = list(
         zip(
-            tuples.items.tolist(), tuples.groups[tuples.group_of_item].tolist(), fitted.utility.tolist(),
+            tuples.items[:n].tolist(), tuples.groups[tuples.group_of_item[:n]].tolist(),
+            fitted.utility.tolist(),
             (fitted.utility - half_width).tolist(), (fitted.utility + half_width).tolist(),
             appearances.tolist(), strict=True,
         )

@@ -99,6 +99,7 @@ def reliability(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     metadata: str | None,
     by: str | None,
     curve: bool,
@@ -120,7 +121,7 @@ def reliability(
 
     for _, path in figures:
         check_figure(path)
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():
         report = split_halves(data, by=values_by(data, metadata, by), **options)
     tables, document = [report.result_table()], report.document() | variants_document(data)
@@ -198,6 +199,7 @@ def agreement(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     metadata: str | None,
     by: str | None,
     annotators: bool,
@@ -219,7 +221,7 @@ def agreement(
         say("warning: --bootstrap is deprecated; use --intervals")
     for _, path in figures:
         check_figure(path)
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():
         result = agreed(
             data,

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "answer_tables", "arguments", "by_options", "check_figure", "check_merges_judgments",
-    "figure_option", "format_option", "judgments_from", "judgments_options", "merge_variants_option",
-    "new_items_option", "option", "output_option", "plain_table_options", "report_judgments",
-    "seed_option", "table_options", "target_option", "values_by", "variants_document",
+    "answer_tables", "arguments", "by_options", "check_figure", "check_requires_judgments",
+    "control_option", "figure_option", "format_option", "judgments_from", "judgments_options",
+    "merge_variants_option", "new_items_option", "option", "output_option", "plain_table_options",
+    "report_judgments", "seed_option", "table_options", "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
@@ -65,6 +65,12 @@ output_option = option(
 merge_variants_option = option(
     "--merge-variants", "Merge items that differ only in white space, case and punctuation.",
     is_flag=True,
+)  # fmt: skip
+control_option = option(
+    "--control",
+    "Control item, which has no score and is in no result on items, and may occur several times in a row; "
+    "with =best or =worst the answer expected. In addition to those of the column control. Can be repeated.",
+    multiple=True, metavar="ITEM[=best|=worst]", show_default=False,
 )  # fmt: skip
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 target_option = option(
@@ -239,6 +245,7 @@ def _format_names() -> Sequence[str]:
 def judgments_options(function: Any) -> Any:
     """Add the options of all commands that read judgments."""
     for add in (
+        control_option,
         merge_variants_option,
         option(
             "--column parts",
@@ -292,13 +299,19 @@ def judgments_from(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str] = (),
 ) -> Judgments:
     """Read judgments and report their size, skipped rows, and spelling variants of items."""
     from bws.files import read_judgments
 
     with arguments():
         judgments = read_judgments(
-            path, form, on_invalid=on_invalid, parts=parts, merge_variants=merge_variants
+            path,
+            form,
+            on_invalid=on_invalid,
+            parts=parts,
+            merge_variants=merge_variants,
+            control=control,
         )
     annotators = "annotators"
     if len(judgments) and judgments.by_model.all():
@@ -312,7 +325,7 @@ def judgments_from(
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
-    """Warn of skipped rows and of spelling variants of items."""
+    """Warn of skipped rows and of spelling variants of items, and print the notes on the judgments."""
     from bws.files.columns import quoted
 
     if judgments.left_out:
@@ -324,16 +337,19 @@ def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
             )
             message += f"; {len(items)} items occur in no other row: {first}"
         console.warn([Problem(path, None, message)])
+    for note in judgments.notes:
+        console.note(f"{path}: {note}")
     if judgments.variants and judgments.variants.merged:
         console.note(f"{path}: {judgments.variants.message()}")
     elif judgments.variants:
         console.warn([Problem(path, None, judgments.variants.message())])
 
 
-def check_merges_judgments(merge_variants: bool, judgments: str | None) -> None:
-    """Raise UsageError if --merge-variants is given without judgments."""
-    if merge_variants and judgments is None:
-        raise click.UsageError("--merge-variants requires --judgments")
+def check_requires_judgments(judgments: str | None, **options: object) -> None:
+    """Raise UsageError if an option about judgments is given without them."""
+    for name, value in options.items():
+        if value and judgments is None:
+            raise click.UsageError(f"--{name.replace('_', '-')} requires --judgments")
 
 
 def variants_document(judgments: Judgments) -> dict[str, Any]:

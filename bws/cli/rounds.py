@@ -64,6 +64,7 @@ def next_round(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     designs: Sequence[str],
     count: int | None,
     new_items: str | None,
@@ -85,7 +86,7 @@ def next_round(
         raise click.UsageError("expected either -n or --new-items")
     if new_items and keep_apart:
         raise click.UsageError("--new-items cannot be combined with --keep-apart")
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():
         tuples = _rounds(designs)
         if count is None:
@@ -127,6 +128,7 @@ def stop(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     designs: Sequence[str],
     watched: str | None,
     style: TableStyle,
@@ -140,7 +142,7 @@ def stop(
     from bws.adaptive import stopping, watched_items
     from bws.textio import write_atomic
 
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():
         tuples = _rounds(designs) if designs else None
         evidence = stopping(data, tuples, **options)

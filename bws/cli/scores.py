@@ -152,6 +152,7 @@ def score(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     method: str,
     intervals: bool,
     anchors: Sequence[str],
@@ -187,7 +188,7 @@ def score(
         _check_ranks(has_intervals=bool(intervals or options["bootstrap"] or models), pool=pool)
     options["interval"] = "model" if intervals else "bootstrap"
     batches = [
-        judgments_from(console, path, form, on_invalid, parts, merge_variants)
+        judgments_from(console, path, form, on_invalid, parts, merge_variants, control)
         for path in (*anchors, judgments)
     ]
     if anchors:
@@ -201,7 +202,8 @@ def score(
             scores = [scored(batch, method, **options) for batch in batches]
             last = anchor(scores)[-1] if anchors else scores[-1]
     for note in last.notes:
-        console.note(note)
+        if note not in batches[-1].notes:  # These are printed already.
+            console.note(note)
     if output != "-" or not console.as_json:
         _write(last, output, style)
     if figure:

@@ -54,6 +54,7 @@ def verdict(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    control: Sequence[str],
     models: Sequence[str],
     epsilon: float,
     style: TableStyle,
@@ -67,7 +68,7 @@ def verdict(
     """
     from bws.model_verdict import verdict as decide
 
-    people = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    people = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     judged = [
         judgments_from(console, path, "auto", on_invalid, {}, merge_variants) for path in models
     ]

@@ -92,14 +92,14 @@ class Audit(Tabular):
 def audit(tuples: Tuples | Source) -> Audit:
     """Audit a design; scales to a million items.
 
-    tuples: `Tuples`, a path, a data frame, or records.
+    tuples: `Tuples`, a path, a data frame, or records. Tuples with control items are not audited.
 
     >>> from bws.design import make_tuples
     >>> report = audit(make_tuples(["a", "b", "c", "d", "e"], 3, count=10))
     >>> report.duplicate_tuples, report.pair_min, report.pair_max, report.findings
     (0, 3, 3, ())
     """
-    tuples = as_tuples(tuples)
+    tuples = as_tuples(tuples).without_controls()
     n, members = len(tuples.items), tuples.members
     appearances = np.bincount(members.ravel(), minlength=n)
     sizes = np.bincount(tuples.group_of_item, minlength=len(tuples.groups))

@@ -54,6 +54,10 @@ def extend_tuples(
     (np.True_, 20)
     """
     check_factor(factor)
+    if tuples.controls:
+        raise ValueError(
+            "tuples with control items cannot be extended; remove them, and add them to the extended tuples"
+        )
     rng = np.random.Generator(np.random.PCG64(seed))
     ids = [normal_id(item) for item in new_items]
     group_ids = [normal_id(group) for group in groups] if groups is not None else [""] * len(ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.files.columns import MAX_ID, Faults, encode, quoted
+from bws.files.controls import declared_controls, number_occurrences
 from bws.problems import InputError, Problem
 from bws.records import Ints, Tuples
 
@@ -39,11 +40,25 @@ class Assembled:
     row_of: NDArray[np.intp]
     """(R,) index into the D rows that differ from the preceding row."""
     codes: Ints
-    """(K, D) item codes, in the order of the row."""
+    """(K, D) item codes, in the order of the row, see `number_occurrences`."""
+    n_ids: int
+    """Number of ids; a code modulo this number is that of an item."""
     ids: NDArray[np.object_]
     """Ids of the item codes."""
     positions: NDArray[np.int8]
     """(K, D) position in `tuples.members` of the first, second, ... item of the row."""
+    group_of_row: Ints
+    """(D,) number of the group of each of these rows."""
+
+    def n_reduced_items(self, wrong: NDArray[np.bool_], share: float) -> tuple[int, int]:
+        """Return how many items lose more than `share` of their rows without those of `wrong`, and of how
+        many."""
+        keys = self.codes % self.n_ids + self.group_of_row.astype(np.int64) * self.n_ids
+        _, item = np.unique(keys, return_inverse=True)
+        item_of_row = item.reshape(keys.shape)[:, self.row_of]
+        n_rows = np.bincount(item_of_row.ravel())
+        n_lost = np.bincount(item_of_row[:, wrong].ravel(), minlength=len(n_rows))
+        return int(np.count_nonzero(n_lost > share * n_rows)), len(n_rows)
 
 
 def assemble_tuples(
@@ -51,8 +66,12 @@ def assemble_tuples(
     items: Sequence[pl.Series],
     group: pl.Series | None,
     tuple_id: pl.Series | None,
+    control: Iterable[str] = (),
+    control_column: pl.Series | None = None,
 ) -> Assembled:
     """Assign R rows with K columns of item ids to tuples.
+
+    control: control items, which may be repeated in a row, as well as those of `control_column`.
 
     Rows belong to the same tuple if they have the same tuple id or, without tuple ids, the same group and set
     of items. Faults are empty, too long or repeated items in a row, empty tuple ids, and tuple ids with a
@@ -61,11 +80,17 @@ def assemble_tuples(
     """
     if tuple_id is not None and not (tuple_id != "").any():
         tuple_id = None
-    new, row_of = _new_rows([column for column in (*items, group, tuple_id) if column is not None])
+    columns = (*items, group, tuple_id, control_column)
+    new, row_of = _new_rows([column for column in columns if column is not None])
     inner = Faults(faults.file, faults.lines[new])
     codes, ids = encode([_at(column, new) for column in items])
-    _check_items(inner, codes, ids)
+    n_ids = len(ids)
     group_of_row, groups = _encoded(inner, "group", group, new)
+    declared = None if control_column is None else _at(control_column, new)
+    controls, is_control = declared_controls(inner, codes, ids, group_of_row, control, declared)
+    codes = number_occurrences(codes, n_ids, is_control)
+    ids = np.tile(ids, 1 + int(codes.max(initial=0)) // max(n_ids, 1))
+    _check_items(inner, codes, ids)
     name_of_row, names = _encoded(inner, "tuple_id", tuple_id, new)
     if tuple_id is None:
         name_of_row, names = _named_by_items(codes, group_of_row)
@@ -84,8 +109,18 @@ def assemble_tuples(
         ),
     )
     faults.add_repeated(inner, row_of)
-    tuples = _tuples(codes[:, first].T, ids, group_of_row[first], groups, names[name_of_row[first]])
-    return Assembled(tuples, tuple_of[row_of], row_of, codes, ids, positions)
+    tuples = _tuples(
+        codes[:, first].T % max(n_ids, 1),
+        ids[:n_ids],
+        group_of_row[first],
+        groups,
+        names[name_of_row[first]],
+    )
+    if controls:
+        tuples = tuples.with_controls(
+            {(groups[group], ids[code]): answer for (group, code), answer in controls.items()}
+        )
+    return Assembled(tuples, tuple_of[row_of], row_of, codes, n_ids, ids, positions, group_of_row)
 
 
 def _new_rows(columns: Sequence[pl.Series]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -122,7 +157,7 @@ def _check_items(faults: Faults, codes: Ints, ids: NDArray[np.object_]) -> None:
             (codes[first_column] == codes[second_column]) & (ids != "")[codes[first_column]],
             lambda row, p=first_column, o=second_column: (  # type: ignore[misc]
                 f"item{p + 1} and item{o + 1} are both {quoted(str(ids[codes[p, row]]))}; expected "
-                "distinct items"
+                "distinct items, except control items (--control)"
             ),
         )
     for first_column in range(k):

@@ -19,6 +19,7 @@ import numpy as np
 from bws.file_kinds import BEST, WORST, first_of, numbered, remark
 from bws.files import label_studio, mturk, potato, qualtrics
 from bws.files.columns import quoted, series
+from bws.files.controls import named_controls
 from bws.files.judgments import (
     OnInvalid,
     judgments_from_records,
@@ -47,16 +48,34 @@ LONG_VALUES = {
 }  # fmt: skip
 
 
-def as_judgments(judgments: Judgments | Iterable[Judgment] | Source) -> Judgments:
-    """Return judgments as they are, or read them from a path, a data frame or records."""
+def as_judgments(
+    judgments: Judgments | Iterable[Judgment] | Source, control: Iterable[str] = ()
+) -> Judgments:
+    """Return judgments as they are, or read them from a path, a data frame or records.
+
+    control: control items, as in `read_judgments`; for judgments that were read, in addition to theirs.
+    """
     if isinstance(judgments, Judgments):
-        return judgments
+        return with_controls(judgments, control)
     if isinstance(judgments, Sequence) and any(isinstance(row, Judgment) for row in judgments):
         if not all(isinstance(row, Judgment) for row in judgments):
             raise TypeError("expected records of one type; got dicts and bws.Judgment")
-        return judgments_from_records(judgments)
+        return judgments_from_records(judgments, control=control)
     check_source(judgments, "bws.Judgments")
-    return read_judgments(judgments)
+    return read_judgments(judgments, control=control)
+
+
+def with_controls(judgments: Judgments, names: Iterable[str]) -> Judgments:
+    """Return the judgments with further control items, by id or as ``ID=best`` or ``ID=worst``."""
+    tuples, names = judgments.tuples, [names] if isinstance(names, str) else list(names)
+    if not names:
+        return judgments
+    named = named_controls(names, set(tuples.items), judgments.source or "judgments")
+    controls = {(group, item): named[item] for group, item in tuples.item_keys if item in named}
+    tuples = tuples.with_controls({**tuples.controls, **controls})
+    if not tuples.n_scored:
+        raise ValueError("all items are control items; expected others")
+    return replace(judgments, tuples=tuples)
 
 
 def read_judgments(
@@ -66,6 +85,7 @@ def read_judgments(
     on_invalid: OnInvalid = "error",
     parts: Mapping[str, str] | None = None,
     merge_variants: bool = False,
+    control: Iterable[str] = (),
 ) -> Judgments:
     """Read and validate judgments in any format.
 
@@ -79,6 +99,9 @@ def read_judgments(
     merge_variants: merge items that differ only in white space, case and punctuation under the most frequent
         spelling, or the first of equally frequent ones. Otherwise they stay separate and are listed in
         `Judgments.variants`; see `bws.variants`.
+    control: ids of control items, in addition to those of a column ``control``, optionally with the answer
+        expected: ``ID=best`` or ``ID=worst``. Control items may occur several times in a row. They are in no
+        result on items; the other items of their tuples are scored from all rows.
 
     Rows belong to the same tuple if they have the same tuple id or, in files without tuple ids, the same
     group and set of items. Ids are compared as Unicode NFC without surrounding white space.
@@ -89,7 +112,8 @@ def read_judgments(
         raise ValueError(
             f"parts are not supported for form {form!r}, only for {mturk.FORMAT.name!r}"
         )
-    return judgments_of(_rows(path, form, parts), on_invalid, merge_variants=merge_variants)
+    rows = _rows(path, form, parts)
+    return judgments_of(rows, on_invalid, merge_variants=merge_variants, control=control)
 
 
 def format_names() -> tuple[str, ...]:
@@ -145,7 +169,7 @@ def _detected_rows(table: Table) -> Rows:
         raise InputError(Problem(table.file, None, message))
     if len(fitting) > 1:
         # An answer 1.0 can be the item 1 as well as the first position.
-        first_rows = table.frame.head(SAMPLE).select(pl.all().str.replace(r"^(\d+)\.0*$", "$1"))
+        first_rows = table.frame.head(SAMPLE).select(pl.all().str.replace(r"^([0-9]+)\.0*$", "$1"))
         head = Table(table.file, first_rows, table.lines[:SAMPLE])
         right = {form.name: right_answers(form.rows(head)) for form in fitting}
         fitting = [form for form in fitting if right[form.name] == max(right.values())]

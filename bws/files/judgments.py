@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
+from bws.files.controls import COLUMN, control_texts
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
@@ -40,10 +41,16 @@ log = logging.getLogger(__name__)
 
 OnInvalid = Literal["error", "skip"]
 ROOM = 1 << 26
+MAX_LOST_SHARE = 0.05
+"""Share of an item's judgments above which its loss by skipped rows is reported."""
 
 
 def judgments_of(
-    rows: Rows, on_invalid: OnInvalid = "error", *, merge_variants: bool = False
+    rows: Rows,
+    on_invalid: OnInvalid = "error",
+    *,
+    merge_variants: bool = False,
+    control: Iterable[str] = (),
 ) -> Judgments:
     """Validate rows and return the valid judgments.
 
@@ -51,6 +58,7 @@ def judgments_of(
     their faults in `left_out`; items, tuples and annotators that occur only in skipped rows are omitted.
     Raises InputError if no row is valid.
     merge_variants: merge items that differ only in white space, case and punctuation, see `bws.variants`.
+    control: control items, in addition to those of the column ``control``, see `bws.files.controls`.
     """
     if on_invalid not in ("error", "skip"):
         raise ValueError(f"on_invalid is {on_invalid!r}; expected 'error' or 'skip'")
@@ -61,9 +69,13 @@ def judgments_of(
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems)
-    assembled = assemble_tuples(faults, rows.items, rows.group, rows.tuple_id)
+    rows, notes = with_known_start(rows, on_invalid)
+    assembled = assemble_tuples(
+        faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN)
+    )
     best = chosen_places(faults, rows, "best", rows.best, assembled)
     worst = chosen_places(faults, rows, "worst", rows.worst, assembled)
+    best, worst = _first_occurrences(assembled, best, worst)
     faults.add(
         (best == worst) & (best >= 0),
         lambda row: (
@@ -99,7 +111,14 @@ def judgments_of(
         left_out=faults.problems,
     )
     if faults.wrong.any():
+        n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
+        share = f"{100 * MAX_LOST_SHARE:g} %"
+        lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
+        notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
+    judgments = replace(judgments, reading_notes=tuple(notes))
+    if not judgments.tuples.n_scored:
+        raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
     if merged is None:
         return replace(judgments, variants=_variants(judgments))
     n_items = merged.n_items - len(judgments.items_left_out)
@@ -130,6 +149,7 @@ def _without_unused(judgments: Judgments) -> Judgments:
             group_of_item=group_of_item.astype(np.int32),
             groups=tuples.groups[groups],
             members=members.reshape(len(used), tuples.k).astype(np.int32),
+            controls=tuples.controls,
         ),
         tuple_of=tuple_of.astype(np.int32),
         annotator_of=(annotator_of - unnamed).astype(np.int32),
@@ -201,10 +221,13 @@ def _distinct(keys: NDArray[np.int64], size: int) -> bool:
     return int(np.count_nonzero(seen)) == len(keys)
 
 
-def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
+def judgments_from_records(
+    records: Iterable[Judgment], *, control: Iterable[str] = ()
+) -> Judgments:
     """Validate records and return their judgments; problems refer to a record by its number from 1.
 
-    Each record lists its items in display order. Raises InputError as for a file.
+    Each record lists its items in display order. `control`: as in `read_judgments`. Raises InputError as for
+    a file.
     """
     record_list = list(records)
     file = "records"
@@ -233,15 +256,17 @@ def judgments_from_records(records: Iterable[Judgment]) -> Judgments:
             annotator=series([r.annotator for r in same]),
             as_shown=True,
             problems=tuple(problems),
-        )
+        ),
+        control=control,
     )
 
 
 LETTERS = "ABCDEFGHIJKL"
-POSITION = r"^(\d{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+POSITION = r"^([0-9]{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
 ALLOWED = {
     "item": "one of the row's items",
-    "position": "a position from 1 to {k}",
+    "position": "a position from {first} to {k}",
     "letter": "a letter from A to {last}",
 }
 
@@ -257,7 +282,9 @@ def chosen_places(
     if rows.answers == "item":
         _find_unlike(positions, answers, assembled)
     k = len(rows.items)
-    allowed = ALLOWED[rows.answers].format(k=k, last=LETTERS[k - 1])
+    allowed = ALLOWED[rows.answers].format(
+        first=rows.start, k=k - 1 + rows.start, last=LETTERS[k - 1]
+    )
 
     def message(row: int) -> str:
         answer = str(answers[row])
@@ -272,7 +299,7 @@ def right_answers(rows: Rows) -> int:
     """Return the number of rows with two of their items as best and worst in the notation of the format."""
     if len(rows.items) > MAX_K:
         return 0
-    normal = replace(rows, items=[_normal(column) for column in rows.items])
+    normal = replace(rows, items=[_normal(column) for column in rows.items], start=_start(rows)[0])
     sets = ({"", *items} for items in zip(*normal.items, strict=True))
     distinct = np.array([len(items) > len(rows.items) for items in sets], bool)
     best, worst = (
@@ -287,7 +314,7 @@ def _normal(column: pl.Series) -> pl.Series:
 
 def _place_of_item(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     positions = np.full(len(answers), -1, np.int8)
-    for position, column in enumerate(rows.items):
+    for position, column in reversed([*enumerate(rows.items)]):  # The first occurrence is kept.
         positions[(answers == column).to_numpy()] = position
     positions[(answers == "").to_numpy()] = -1
     return positions
@@ -298,26 +325,111 @@ def _find_unlike(positions: NDArray[np.int8], answers: pl.Series, assembled: Ass
     unlike = np.flatnonzero((positions < 0) & (answers != "").to_numpy())
     if len(unlike):
         (code_of_answer,), unlike_texts = encode([answers.gather(unlike)])
-        code_of_id = {identity: code for code, identity in enumerate(assembled.ids)}
+        code_of_id = {
+            identity: code for code, identity in enumerate(assembled.ids[: assembled.n_ids])
+        }
         chosen_code = np.array([code_of_id.get(text, -1) for text in unlike_texts])[code_of_answer]
         equal = assembled.codes[:, assembled.row_of[unlike]] == chosen_code
         positions[unlike] = np.where(equal.any(axis=0), equal.argmax(axis=0), -1)
+
+
+def _first_occurrences(
+    assembled: Assembled, best: NDArray[np.int8], worst: NDArray[np.int8]
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return the answers with those that are a repeated control item as its first occurrence in the row.
+
+    If best and worst are the same control item, the worst one is its second occurrence.
+    """
+    is_repeated = (assembled.codes >= assembled.n_ids).any(axis=0)[assembled.row_of]
+    rows = np.flatnonzero(is_repeated & (best >= 0) & (worst >= 0))
+    if not len(rows):
+        return best, worst
+    codes, index = (
+        assembled.codes[:, assembled.row_of[rows]] % assembled.n_ids,
+        np.arange(len(rows)),
+    )
+    is_best, is_worst = (codes == codes[answer[rows], index] for answer in (best, worst))
+    best, worst = best.copy(), worst.copy()
+    best[rows] = is_best.argmax(axis=0)
+    is_other = is_worst.copy()
+    is_other[best[rows], index] = False
+    worst[rows] = np.where(is_other.any(axis=0), is_other, is_worst).argmax(axis=0)
+    return best, worst
 
 
 def _place_of_position(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
     import polars as pl
 
     digits = answers.str.strip_chars().str.extract(POSITION)
-    positions = digits.cast(pl.Int8).fill_null(0).to_numpy() - 1
-    return np.where(positions < len(rows.items), positions, -1).astype(np.int8)
+    positions = digits.cast(pl.Int8).fill_null(-1).to_numpy() - rows.start
+    return np.where(positions < len(rows.items), np.maximum(positions, -1), -1).astype(np.int8)
 
 
 def _place_of_letter(rows: Rows, answers: pl.Series) -> NDArray[np.int8]:
+
+    positions = _letter_indices(answers).fill_null(-1).to_numpy()
+    return np.where(positions < len(rows.items), positions, -1).astype(np.int8)
+
+
+def _letter_indices(answers: pl.Series) -> pl.Series:
+    """Return the index of each letter in `ALPHABET`; null for other texts."""
     import polars as pl
 
     letters = answers.str.strip_chars().str.to_uppercase()
-    old, new = list(LETTERS[: len(rows.items)]), list(range(len(rows.items)))
-    return letters.replace_strict(old, new, default=-1, return_dtype=pl.Int8).to_numpy()
+    return letters.replace_strict(
+        list(ALPHABET), list(range(len(ALPHABET))), default=None, return_dtype=pl.Int8
+    )
+
+
+def with_known_start(rows: Rows, on_invalid: OnInvalid) -> tuple[Rows, list[str]]:
+    """Return the rows with the number of the first position, decided for all answers, and notes on it.
+
+    Positions count from 0 if 0 occurs and K does not, else from 1. With invalid rows skipped, raises
+    InputError if both 0 and K occur, or if positions or letters begin after the first and end after the last:
+    the remaining answers could be of the wrong items.
+    """
+    if rows.answers == "item":
+        return rows, []
+    start, low, high = _start(rows)
+    k = len(rows.items)
+    if rows.answers == "letter":
+        low, high = low + 1, high + 1
+    is_ambiguous = rows.answers == "position" and low == 0 and high >= k
+    if on_invalid == "skip" and high >= low and (is_ambiguous or (low > 1 and high > k)):
+        names = [ALPHABET[n - 1] if rows.answers == "letter" else str(n) for n in (low, high, 1, k)]
+        kind = "letters" if rows.answers == "letter" else "positions"
+        message = (
+            f"the answers have {kind} from {names[0]} to {names[1]}; expected {names[2]} to {names[3]}"
+            f"{f' or 0 to {k - 1}' if kind == 'positions' else ''}, since rows cannot be skipped if it is "
+            "unknown which item an answer is (leave cells without an answer empty)"
+        )
+        raise InputError(Problem(rows.file, None, message))
+    notes = []
+    if start == 0:
+        notes = [f"the positions of best and worst count from 0: 0 occurs, and {k} does not"]
+    elif rows.answers == "position" and 0 < low <= high < k:
+        notes = [
+            f"the positions of best and worst are taken to count from 1: neither 0 nor {k} occurs"
+        ]
+    return replace(rows, start=start), notes
+
+
+def _start(rows: Rows) -> tuple[int, int, int]:
+    """Return the number of the first position, and the lowest and the highest position or letter index.
+
+    Without positions or letters, the highest is lower than the lowest.
+    """
+    import polars as pl
+
+    answers = pl.concat([rows.best, rows.worst])
+    if rows.answers == "letter":
+        indices = _letter_indices(answers)
+    else:
+        indices = answers.str.strip_chars().str.extract(POSITION).cast(pl.Int8)
+    if rows.answers == "item" or indices.null_count() == len(indices):
+        return 1, 0, -1
+    low, high = int(indices.min()), int(indices.max())  # type: ignore[arg-type]
+    return int(not (rows.answers == "position" and low == 0 and high < len(rows.items))), low, high
 
 
 ANSWER_PARSERS = {
@@ -431,6 +543,8 @@ def judgment_columns(judgments: Judgments) -> dict[str, pl.Series]:
         "annotator": series([*judgments.annotators, ""]).gather(_last_for_none(judgments)),
     }
     columns |= {name: series(column) for name, column in judgments.columns.items()}
+    if tuples.controls:
+        columns[COLUMN] = series(control_texts(judgments))
     return columns | ({} if judgments.shown is None else {"shown": _shown_text(judgments)})
 
 

@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "PARTS", "rows"]
 
 NAME = "mturk-batch"
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
-BUTTON = r"^[A-Za-z_ ]+(\d{1,2})$"
+BUTTON = r"^[A-Za-z_ ]+([0-9]{1,2})$"
 TASK_ANSWERS = "Answer.taskAnswers"
 ROLE_COLUMNS = {
     "AssignmentId": "assignment_id",
@@ -200,7 +200,7 @@ def _kind(frame: pl.DataFrame, items: Sequence[str], best: str) -> Answers:
     equal = [(answers == frame[name].str.strip_chars()).to_numpy() for name in items]
     votes: dict[Answers, int] = {
         "item": int(np.any(equal, axis=0).sum()),
-        "position": int(answers.str.contains(r"^\d{1,2}$").sum()),
+        "position": int(answers.str.contains(r"^[0-9]{1,2}$").sum()),
         "letter": int(answers.str.contains(r"^[A-La-l]$").sum()),
     }
     return max(votes, key=lambda kind: votes[kind])

@@ -141,7 +141,10 @@ def _of_answers(file: str, answers: list[_Answer], problems: list[Problem]) -> R
                 f"data of mturk-hits export{f', here with {k} items' if parts else ''}"
             )
             problems.append(Problem(file, answer.line, message))
-        elif text := next((t for t in (answer.best, answer.worst) if t and not t.isdigit()), None):
+        elif text := next(
+            (t for t in (answer.best, answer.worst) if t and not (t.isascii() and t.isdigit())),
+            None,
+        ):
             message = (
                 f'an answer is {quoted(text)}; expected a number (export with "Use numeric values")'
             )

@@ -35,7 +35,9 @@ class Rows:
     best: pl.Series
     worst: pl.Series
     answers: Answers = "item"
-    """Notation of `best` and `worst`: an item id, a position from 1, or a letter from A."""
+    """Notation of `best` and `worst`: an item id, a position, or a letter from A."""
+    start: int = 1
+    """Number of the first position, 1 or 0."""
     tuple_id: pl.Series | None = None
     group: pl.Series | None = None
     annotator: pl.Series | None = None

@@ -65,8 +65,9 @@ class SoftTargets:
 def soft_targets(judgments: Judgments) -> SoftTargets:
     """Count the answers per tuple and item, in the order of the tuples and their items.
 
-    Tuples without judgments have no rows. Shares are not smoothed, because smoothing would bias the targets
-    of tuples with few annotations towards 1 / K; it can be applied to the counts.
+    Tuples without judgments, and those with control items, have no rows. Shares are not smoothed, because
+    smoothing would bias the targets of tuples with few annotations towards 1 / K; it can be applied to the
+    counts.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b", "c"), "a", "c"), Judgment(("a", "b", "c"), "a", "b")]
@@ -74,6 +75,7 @@ def soft_targets(judgments: Judgments) -> SoftTargets:
     >>> targets.items.tolist(), targets.p_best.tolist(), targets.p_worst.tolist()
     (['a', 'b', 'c'], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5])
     """
+    judgments, _ = judgments.without_controls("soft targets")
     tuples, k = judgments.tuples, judgments.tuples.k
     size = len(tuples) * k
     best, worst = (

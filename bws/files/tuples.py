@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bws.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
 from bws.files.assemble import assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, quoted, series, tabbed, texts
+from bws.files.controls import COLUMN
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.frames import Source, check_source
@@ -42,7 +43,8 @@ def as_tuples(tuples: Tuples | Source) -> Tuples:
 def read_tuples(path: Source) -> Tuples:
     """Read tuples: ``tuple_id,group,item1..itemK``, or K&M's format (tab-separated items, no header).
 
-    Without tuple ids, tuples are named t1, t2, ... Raises InputError with every fault: rows of another width,
+    Without tuple ids, tuples are named t1, t2, ... The column ``control`` has the control items of a tuple
+    (`bws.files.controls`), which may be repeated. Raises InputError with every fault: rows of another width,
     empty or repeated items of a tuple, empty or repeated tuple ids, and tab-separated tables with a header of
     other columns.
     """
@@ -69,10 +71,15 @@ def _tuples(table: Table) -> Tuples:
     present = (ids != "").to_numpy()
     faults.add_repeats(ids, lambda row: f"the tuple_id {quoted(ids[row])}", present)
     items = [table.frame[column] for column in columns]
-    assembled = assemble_tuples(faults, items, column_of(table, GROUP), ids)
+    control = table.frame[COLUMN] if COLUMN in table.frame.columns else None
+    assembled = assemble_tuples(faults, items, column_of(table, GROUP), ids, control_column=control)
     round_columns = _round_columns(table, faults)
     faults.stop("tuples", always=True)
-    return replace(assembled.tuples, columns=round_columns)
+    return replace(
+        assembled.tuples,
+        columns=round_columns,
+        control_column=None if control is None else texts(control),
+    )
 
 
 def _round_columns(table: Table, faults: Faults) -> dict[str, NDArray[np.object_]]:
@@ -123,7 +130,8 @@ def tuple_columns(tuples: Tuples) -> dict[str, pl.Series]:
     groups = series(tuples.groups).gather(tuples.group_of_tuple)
     items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
     rounds = {name: series(column) for name, column in tuples.columns.items()}
-    return {"tuple_id": series(tuples.ids), "group": groups} | items | rounds
+    controls = {} if tuples.control_column is None else {COLUMN: series(tuples.control_column)}
+    return {"tuple_id": series(tuples.ids), "group": groups} | items | rounds | controls
 
 
 def round_columns(columns: Mapping[str, pl.Series]) -> dict[str, pl.Series]:

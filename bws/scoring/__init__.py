@@ -27,7 +27,7 @@ prior of the utilities, in logits; by default it is estimated from the judgments
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
@@ -91,6 +91,7 @@ def score(
     cluster: Cluster | None = None,
     ranks: bool = False,
     seed: int = 0,
+    control: Iterable[str] = (),
     **options: float | None,
 ) -> Scores:
     """Score each item of the judgments: `Judgments`, a path, a data frame, or records.
@@ -115,8 +116,9 @@ def score(
     `ranks`: add the ranks of each item within its group that its interval and the others' permit
     (`bws.scoring.rank_sets`), with a note; needs intervals.
 
-    The items are in the order of `judgments.tuples.items`; the numbers do not depend on the order of items,
-    rows or annotators. Unjudged items score NaN, with a note.
+    The items are in the order of `judgments.tuples.items`, without control items; the numbers do not depend
+    on the order of items, rows or annotators. Unjudged items score NaN, with a note. `control`: as in
+    `read_judgments`.
 
     The signature contains the value of `prior` and whether it was estimated. Resamples are fitted with the
     same value.
@@ -136,7 +138,7 @@ def score(
     >>> score(judged, "bradley-terry", scale="counting", prior=3).score.round(2).tolist()
     [0.94, -0.47, -0.47]
     """
-    judgments = as_judgments(judgments)
+    judgments = as_judgments(judgments, control)
     _check_choices(scale=scale, interval=interval, cluster=cluster or "both")
     scoring_method, settings = get_method(method, options)
     if scoring_method.stages is None:
@@ -224,7 +226,8 @@ def _compute_interval(
         log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
         fixed = {name: value for name, value in settings.items() if value is not None}
         fitted = bootstrap_errors(method, fitted, canonical, clusters, bootstrap, seed, **fixed)
-    return compute_interval(method, fitted, signed, clusters, canonical.group_of)
+    n = canonical.n_scored
+    return compute_interval(method, fitted.first(n), signed, clusters, canonical.group_of[:n])
 
 
 def utilities(
@@ -233,9 +236,12 @@ def utilities(
     *,
     cluster: Cluster | None = None,
     seed: int = 0,
+    control: Iterable[str] = (),
     **options: float | None,
 ) -> Utilities:
     """Return the utilities of a method on its own scale, in the item order of the judgments.
+
+    Control items have no utility here. `control`: as in `read_judgments`.
 
     `cluster`: the source of the standard errors of `analytical` and of the choice models, as in `score`. With
     None there are no standard errors, except those of the analytical formula, for independent judgments.
@@ -248,7 +254,7 @@ def utilities(
     >>> found.utility.round(3).tolist(), found.stderr.round(3).tolist()
     ([2.708, -2.708], [1.461, 1.461])
     """
-    judgments = as_judgments(judgments)
+    judgments = as_judgments(judgments, control)
     scoring_method, settings = get_method(method, options)
     if scoring_method.stages is None:
         judgments.check_not_adaptive(f"method {method}")
@@ -291,10 +297,13 @@ def _check_scale(method: str, scale: Scale, source: IntervalSource | None) -> No
 def _signed_scores(
     method: Method, fitted: Utilities, canonical: CanonicalJudgments, scale: Scale, seed: int
 ) -> Floats:
-    """Return the scores in [-1, 1]."""
+    """Return the scores in [-1, 1] of the items that are not control items."""
+    utility, group_of = (
+        values[: canonical.n_scored] for values in (fitted.utility, canonical.group_of)
+    )
     if scale != "counting" or method.stages is None:
-        return method.to_score(fitted.utility)
-    return expected_counting(fitted.utility, canonical.group_of, canonical.k, method.stages, seed)
+        return method.to_score(utility)
+    return expected_counting(utility, group_of, canonical.k, method.stages, seed)
 
 
 def _estimation_flags(method: Method, fitted: Utilities) -> dict[str, bool]:
@@ -329,15 +338,19 @@ def _build_scores(
 ) -> Scores:
     """Convert scores and intervals to the scale, in the item order of the judgments."""
 
-    tuples, counts = judgments.tuples, judgments.canonical.counts
+    tuples, counts = (
+        judgments.tuples,
+        judgments.canonical.counts.first(judgments.canonical.n_scored),
+    )
+    n = tuples.n_scored
 
     def scaled_for_all_items(values: Floats, exact: Counts | None = None) -> Floats:
         scaled = _unit_scores(values, exact) if scale == "unit" else values
         return _expand_to_all_items(scaled, judgments)
 
     return Scores(
-        tuples.items,
-        tuples.groups[tuples.group_of_item],
+        tuples.items[:n],
+        tuples.groups[tuples.group_of_item[:n]],
         scaled_for_all_items(signed, counts),
         _expand_to_all_items(counts.appearances, judgments),
         _expand_to_all_items(counts.best, judgments),
@@ -350,24 +363,29 @@ def _build_scores(
 
 
 def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArray[Number]:
-    """Expand values of the judged items to all items, with NaN (or a count of 0) for unjudged ones."""
+    """Expand values of the judged items to all items, with NaN (or a count of 0) for unjudged ones.
+
+    Values of control items are dropped.
+    """
     fill_value = np.nan if values.dtype.kind == "f" else 0
-    expanded = np.full(len(judgments.tuples.items), fill_value, dtype=values.dtype)
-    expanded[judgments.canonical.origin] = values
+    expanded = np.full(judgments.tuples.n_scored, fill_value, dtype=values.dtype)
+    n = judgments.canonical.n_scored
+    expanded[judgments.canonical.origin[:n]] = values[:n]
     return expanded
 
 
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
-    """Yield notes on unscored items and on skipped rows."""
+    """Yield notes on unscored items, skipped rows and control items."""
+    yield from judgments.notes
     if judgments.n_left_out:
         yield f"{judgments.n_left_out} rows of the judgments were skipped"
     tuples = judgments.tuples
     is_judged = np.zeros(len(tuples.items), dtype=bool)
     is_judged[judgments.canonical.origin] = True
-    missing = np.flatnonzero(~is_judged)
+    missing = np.flatnonzero(~is_judged[: tuples.n_scored])
     if missing.size:
         first = tuples.items[missing[:MAX_NAMED_ITEMS]].tolist()
         item_list = ", ".join(map(str, first)) + (", ..." if len(missing) > MAX_NAMED_ITEMS else "")
         yield (
-            f"{len(missing)} of {len(tuples.items)} items were never judged and have no score: {item_list}"
+            f"{len(missing)} of {tuples.n_scored} items were never judged and have no score: {item_list}"
         )

@@ -16,7 +16,7 @@ one first, over the judged items with the best first and the worst last.
 
 The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits), by default the
 one with the highest evidence (`posterior`). It keeps the utilities of items that always win finite. The mean
-utility is 0 in every set of items connected by judgments.
+utility is 0 in every set of items connected by judgments, apart from control items.
 
 Standard errors: with M = Σ_c g_c g_cᵀ over clusters c and the prior's precision τ, the variance of the
 utilities is the diagonal of H⁻¹ (M + τ I) H⁻¹, with the mean projected out; C/(C-1) corrects M
@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bws.clusters import ErrorVariance
 from bws.records import CanonicalJudgments
@@ -128,10 +129,15 @@ def _fit_posterior(
 ) -> Utilities:
     solution = maximize(posterior, start)
     utility = np.where(label >= 0, solution.utility, np.nan)
+    is_centre = np.arange(len(label)) < judgments.n_scored
+    if judgments.n_controls:
+        utility = _centred(utility, label, is_centre)
     notes = [*_fit_notes(solution), *_connection_notes(judgments, label)]
     if clusters is None:
         return Utilities(utility, None, notes, solution.converged)
     sets, reasons = connected_sets(posterior, solution.utility, label)
+    if judgments.n_controls:
+        sets = [_recentred(item_set, is_centre) for item_set in sets]
     if clusters.kind == "judgment" and _is_likelihood(posterior.stages):
         variance, df, stderr_method = _inverse_hessian(sets, len(label)), None, "inverse Hessian"
     else:
@@ -215,6 +221,8 @@ class ConnectedSet:
     """(n, n)"""
     bread: Floats
     """(n, n) inverse Hessian with the mean utility projected out."""
+    is_centre: NDArray[np.bool_] | None = None
+    """(n,) the items of this mean; None for all."""
 
 
 def connected_sets(
@@ -243,6 +251,24 @@ def connected_sets(
     return sets, sorted(notes)
 
 
+def _centred(utility: Floats, label: Integers, is_centre: NDArray[np.bool_]) -> Floats:
+    """Return utilities whose mean over the items of `is_centre` is 0 in every connected set."""
+    rows = np.flatnonzero(is_centre & (label >= 0))
+    size = int(label.max()) + 1
+    counts = np.maximum(np.bincount(label[rows], minlength=size), 1)
+    centred: Floats = utility - (np.bincount(label[rows], utility[rows], size) / counts)[label]
+    return centred
+
+
+def _recentred(item_set: ConnectedSet, is_centre: NDArray[np.bool_]) -> ConnectedSet:
+    """Return the set with the mean utility of the items of `is_centre`, if any, projected out."""
+    rows = is_centre[item_set.items]
+    if rows.all() or not rows.any():
+        return item_set
+    inverse = np.linalg.inv(item_set.hessian)
+    return replace(item_set, bread=inverse - inverse[rows].mean(axis=0), is_centre=rows)
+
+
 def _is_likelihood(stages: Stages) -> bool:
     """Return whether the probabilities of all (best, worst) pairs sum to 1, so that judgments count once.
 
@@ -267,6 +293,8 @@ def _inverse_hessian(sets: list[ConnectedSet], n: int) -> Floats:
     variance = np.full(n, np.nan)
     for item_set in sets:
         variance[item_set.items] = item_set.bread.diagonal()
+        if item_set.is_centre is not None:
+            variance[item_set.items] -= item_set.bread[:, item_set.is_centre].mean(axis=1)
     return variance
 
 

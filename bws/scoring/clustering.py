@@ -156,7 +156,7 @@ def cluster_judgments(judgments: Judgments, cluster: Cluster) -> Clusters:
         rows,
         tuple_of if cluster in ("both", "tuple") else None,
         cells,
-        finite_population_correction(canonical),
+        np.pad(finite_population_correction(canonical), (0, canonical.n_controls)),
     )
 
 

@@ -65,7 +65,8 @@ def compute_interval(
     group_of: (N,) group of each item.
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
-    stderr = np.where(clusters.too_few, np.nan, np.asarray(estimate.stderr))
+    too_few = clusters.too_few[: len(score)]  # Control items are the last ones of the clusters.
+    stderr = np.where(too_few, np.nan, np.asarray(estimate.stderr))
 
     def ends(margin: Floats) -> tuple[Floats, Floats]:
         return (
@@ -77,15 +78,15 @@ def compute_interval(
     has_error = stderr > 0
     in_group = np.bincount(group_of, has_error)[group_of]
     simultaneous = t_quantile(df, 1 - 0.025 / np.maximum(in_group, 1)) * stderr
-    notes = [*estimate.notes, *_interval_notes(low, high, clusters), *clusters.notes]
+    notes = [*estimate.notes, *_interval_notes(low, high, too_few), *clusters.notes]
     return Interval(
         low, high, notes, estimate.stderr_method, ends(np.where(has_error, simultaneous, np.nan))
     )
 
 
-def _interval_notes(low: Floats, high: Floats, clusters: Clusters) -> list[str]:
+def _interval_notes(low: Floats, high: Floats, too_few: NDArray[np.bool_]) -> list[str]:
     notes = []
-    if n_without_interval := np.count_nonzero(clusters.too_few):
+    if n_without_interval := np.count_nonzero(too_few):
         notes.append(
             f"{n_without_interval} items have no interval: fewer than {MIN_CLUSTERS} clusters per item"
         )

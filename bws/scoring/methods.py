@@ -7,7 +7,7 @@ methods of other packages, entry points of the group ``bws.scoring_methods``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
@@ -50,6 +50,11 @@ class Utilities:
     def has_signal(self) -> bool:
         """Whether the judgments distinguish items; False if `prior` is estimated as 0."""
         return self.estimated.get("prior") != 0
+
+    def first(self, n: int) -> Utilities:
+        """Return the utilities of the first n items."""
+        stderr, df = (None if a is None else a[:n] for a in (self.stderr, self.df))
+        return replace(self, utility=self.utility[:n], stderr=stderr, df=df)
 
 
 @dataclass(frozen=True, eq=False)

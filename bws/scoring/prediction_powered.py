@@ -19,7 +19,7 @@ remove less variance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -91,6 +91,7 @@ def prediction_powered_scores(
     pool: bool = False,
     ranks: bool = False,
     seed: int = 0,
+    control: Iterable[str] = (),
 ) -> Scores:
     """Score the items that people judged, by counting with predictions of models, with 95 % intervals.
 
@@ -113,6 +114,8 @@ def prediction_powered_scores(
     ranks: add the ranks of each item that its interval and the others' permit (`bws.scoring.rank_sets`); not
     for pooled scores, whose intervals do not hold for each item.
 
+    control: as in `read_judgments`; tuples with control items do not count, with a note.
+
     Raises ValueError for adaptive judgments of either file, if people's judgments have no intervals, for
     `pool` with `ranks`, and for `pool` with fewer than 10 items with intervals; InputError if `people`
     contains judgments of models or `models` those of people, and if they have no item or not the size of the
@@ -122,7 +125,9 @@ def prediction_powered_scores(
         raise ValueError(
             "pooled scores have no ranks: their intervals hold on average over the items, not for each item"
         )
-    people, models = as_judgments(people), as_judgments(models)
+    what = "prediction-powered scores"
+    people, control_notes = as_judgments(people, control).without_controls(what)
+    models, _ = as_judgments(models).with_controls_of(people).without_controls(what)
     people.check_kind("people")
     models.check_kind("language models")
     models.check_not_adaptive("prediction-powered counting")
@@ -144,6 +149,7 @@ def prediction_powered_scores(
         )
     scores = _replace_scores(alone, judged, estimate, bounds)
     notes = [
+        *control_notes,
         *_study_notes(people, models, predictions, powered.weight),
         *pool_notes,
         *_width_notes(len(people), alone, scores),
@@ -408,7 +414,7 @@ def _replace_scores(
 def _with_items_of(people: Judgments, models: Judgments) -> Judgments:
     """Return people's judgments with the items that only the models judged, which have no judgments."""
     known = set(people.tuples.item_keys)
-    new = [key for key in models.tuples.item_keys if key not in known]
+    new = [k for k in models.tuples.item_keys[: models.tuples.n_scored] if k not in known]
     tuples = people.tuples
     groups = [*dict.fromkeys([*tuples.groups.tolist(), *(group for group, _ in new)])]
     index = {group: i for i, group in enumerate(groups)}
@@ -419,7 +425,7 @@ def _with_items_of(people: Judgments, models: Judgments) -> Judgments:
         group_of_item=np.concatenate([tuples.group_of_item, group_of_new]),
         groups=np.array(groups, dtype=object),
     )
-    return replace(people, tuples=extended)
+    return replace(people, tuples=extended.with_controls(tuples.controls))
 
 
 def _model_names(models: Judgments) -> list[str]:

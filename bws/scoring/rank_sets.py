@@ -73,13 +73,14 @@ def add_rank_sets(scores: Scores, judgments: Judgments, bounds: Interval) -> Sco
 
     bounds: intervals of the judged items in canonical order, on any scale that increases with the scores.
     """
-    canonical, group_of = judgments.canonical, judgments.tuples.group_of_item
-    n = len(scores)
+    canonical, n = judgments.canonical, len(scores)
+    group_of = judgments.tuples.group_of_item[:n]
+    origin = canonical.origin[: canonical.n_scored]
     low, high = np.full((2, n), np.nan)
     if bounds.simultaneous is not None:
-        low[canonical.origin], high[canonical.origin] = bounds.simultaneous
+        low[origin], high[origin] = bounds.simultaneous
     set_of = np.full(n, -1)
-    set_of[canonical.origin] = connected_labels(canonical)
+    set_of[origin] = connected_labels(canonical)[: len(origin)]
     rank_low, rank_high = rank_sets(low, high, group_of, set_of)
     return replace(
         scores,

@@ -133,9 +133,10 @@ def _make_fit(
 
 
 def _centre_ratings(state: Floats, judgments: CanonicalJudgments) -> Floats:
-    """Shift ratings to mean 1000 per group; only differences are meaningful."""
+    """Shift ratings to mean 1000 per group, without control items; only differences are meaningful."""
     rating = state[0]
     is_judged = ~np.isnan(rating)
+    is_judged[judgments.n_scored :] = False
     size, groups = len(judgments.groups), judgments.group_of[is_judged]
     counts = np.maximum(np.bincount(groups, minlength=size), 1)
     mean = np.bincount(groups, rating[is_judged], size) / counts

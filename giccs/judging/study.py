@@ -220,4 +220,11 @@ def check_design(tuples: Tuples, orders: int | None, file: str | os.PathLike[str
 def first_tuples(tuples: Tuples, n: int | None) -> Tuples:
     """Return the first n tuples; by default all."""
     columns = {name: column[:n] for name, column in tuples.columns.items()}
-    return replace(tuples, ids=tuples.ids[:n], members=tuples.members[:n], columns=columns)
+    control = tuples.control_column
+    return replace(
+        tuples,
+        ids=tuples.ids[:n],
+        members=tuples.members[:n],
+        columns=columns,
+        control_column=None if control is None else control[:n],
+    )

@@ -17,7 +17,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,10 +98,11 @@ def load_judgments(
     path: str | os.PathLike[str] | None = None,
     *,
     merge_variants: bool = False,
+    control: Iterable[str] = (),
 ) -> Judgments | None:
     """Return the judgments in a file of any format; without a file those of a sample, or None.
 
-    merge_variants: as in `bws.read_judgments`, with the same value as for the scores.
+    merge_variants, control: as in `bws.read_judgments`, with the same values as for the scores.
 
     `noise_ceiling` verifies that the benchmark's scores were computed from them.
 
@@ -110,7 +111,7 @@ def load_judgments(
     3000
     """
     if path is not None:
-        return read_judgments(path, merge_variants=merge_variants)
+        return read_judgments(path, merge_variants=merge_variants, control=control)
     if benchmark.name not in SAMPLES:
         return None
     with sample_file(benchmark.name, "judgments.csv") as sample_path:
@@ -326,6 +327,8 @@ def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark, metho
     pairs = np.unique(np.stack([judgments.tuple_of, annotators]), axis=1)
     if method == "counting" and np.bincount(pairs[0]).max() < 2:
         return "no tuple was judged by two annotators, so the errors of the scores are unknown"
+    if method != "counting" and judgments.n_controls:
+        return "scores of a choice model with control items have none; use counting"
     if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
         return "the scores are constant, or there are fewer than three"
     return ""
@@ -371,7 +374,10 @@ def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
 def judgments_digest(judgments: Judgments) -> str:
     """Return the SHA-256 of the judgments, independent of the annotators' names."""
     canonical = judgments.canonical
-    texts = repr([canonical.k, canonical.groups, canonical.items, canonical.group_of.tolist()])
+    controls = [canonical.n_controls] if canonical.n_controls else []
+    texts = repr(
+        [canonical.k, canonical.groups, canonical.items, canonical.group_of.tolist(), *controls]
+    )
     state = hashlib.sha256(texts.encode("utf-8"))
     state.update(canonical.members.astype("<i4").tobytes())
     anonymous = _rows_digest(canonical, canonical.annotator_of < 0)

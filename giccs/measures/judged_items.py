@@ -94,7 +94,9 @@ class JudgedItems:
         """Whether each tuple has items of a single dialogue of the benchmark."""
         dialogue_of_item = np.full(len(self.canonical.items), -1)
         dialogue_of_item[self.index] = self.dialogue
-        dialogue_of_member = dialogue_of_item[self.canonical.members]
+        members = self.canonical.members
+        members = members[(members < self.canonical.n_scored).all(axis=1)]
+        dialogue_of_member = dialogue_of_item[members]
         return not ((dialogue_of_member < 0).any() or np.ptp(dialogue_of_member, axis=1).any())
 
 
@@ -107,7 +109,7 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     """
     tuples = judgments.tuples
     keys = _item_keys(benchmark, grouped=any(tuples.groups))
-    index_of_key = {key: index for index, key in enumerate(tuples.item_keys)}
+    index_of_key = {key: index for index, key in enumerate(tuples.item_keys[: tuples.n_scored])}
     original_index = np.array([index_of_key.get(key, -1) for key in keys])
     method, scale = _scoring_method(judgments, benchmark, original_index)
     is_included: NDArray[np.bool_] = np.any(np.isin(tuples.members, original_index), axis=1)
@@ -145,7 +147,7 @@ def _with_dialogue_groups(judged_data: JudgedItems) -> JudgedItems:
     canonical = judged_data.canonical
     if any(canonical.groups) or not judged_data.has_tuples_within_dialogues:
         return judged_data
-    dialogue_of_item = np.empty(len(canonical.items), dtype=np.int64)
+    dialogue_of_item = np.zeros(len(canonical.items), dtype=np.int64)
     dialogue_of_item[judged_data.index] = judged_data.dialogue
     groups = [str(n) for n in range(dialogue_of_item.max() + 1)]
     return replace(

@@ -229,7 +229,9 @@ def _publish(
 
     from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
-    ledger.start_study(service.url, study.settings, study.hits, time.time(), study.rounds)
+    ledger.start_study(
+        service.url, study.settings, study.hits, time.time(), study.rounds, study.controls
+    )
     before = len(ledger.hits()) - len(unpublished_hits(ledger))
     adoption = adopt_hits(client, ledger)
     _warn_about_duplicates(console, adoption)

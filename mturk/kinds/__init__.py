@@ -54,6 +54,8 @@ class ExpectedTuple:
     """Number of the round of a study in rounds; otherwise empty."""
     purpose: str = ""
     """Purpose of the tuple in its round: warmup, adaptive or audit."""
+    control: str = ""
+    """Control items of the tuple, as in the column ``control``."""
 
 
 @dataclass(frozen=True, slots=True)

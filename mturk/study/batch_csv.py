@@ -93,7 +93,7 @@ def _order(answers: Iterable[str]) -> Callable[[str], tuple[int, int, str]]:
     def key(column: str) -> tuple[int, int, str]:
         _, _, suffix = column.partition(".")
         part, _, name = suffix.partition(".")
-        listed = part.isdigit() and name in names
+        listed = part.isdecimal() and name in names
         return (int(part), names.index(name), "") if listed else (10**9, 0, suffix)
 
     return key

@@ -13,7 +13,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields, replace
 from decimal import Decimal
@@ -42,6 +42,7 @@ PROGRAMMING_ERRORS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.
 """SQLite errors caused by this program, not by the disk or the file."""
 AUDIT_NOTE = "audit"
 ROUNDS_NOTE = "rounds"
+CONTROLS_NOTE = "controls"
 DAMAGED = "is damaged ({}); restore a backup, then publish and collect again"
 CHANGEABLE_SETTINGS = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
@@ -290,7 +291,7 @@ class Ledger:
 
     def start_study(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float,
-        rounds: Rounds | None = None,
+        rounds: Rounds | None = None, controls: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Record the plan of a study; the call can be repeated, with changes until HITs are sent.
 
@@ -304,6 +305,9 @@ class Ledger:
                 connection.executemany("INSERT INTO study VALUES (?, ?)", study.items())
                 self._insert(plans, settings.assignments)
                 self._add_rounds(rounds or {})
+                if controls:
+                    text = json.dumps(dict(controls), ensure_ascii=False)
+                    self._set(f"note {CONTROLS_NOTE}", text)
             elif differences := self._differences(endpoint, settings, plans):
                 raise InputError(Problem(self.path, None, text) for text in differences)
             self._set("settings", _settings_to_json(settings))
@@ -333,6 +337,11 @@ class Ledger:
         """Return the rounds of the tuples; empty for a study without rounds."""
         text = self.get_note(ROUNDS_NOTE)
         return {name: tuple(values) for name, values in json.loads(text).items()} if text else {}
+
+    def controls(self) -> dict[str, str]:
+        """Return the column ``control`` by tuple; empty for a study without control items."""
+        text = self.get_note(CONTROLS_NOTE)
+        return dict(json.loads(text)) if text else {}
 
     def hits(self) -> tuple[Hit, ...]:
         """Return all HITs by number."""

@@ -77,6 +77,8 @@ class PlannedStudy:
     notes: tuple[str, ...]
     """Remarks on the HITs for the requester."""
     rounds: Rounds = field(default_factory=dict)
+    controls: Mapping[str, str] = field(default_factory=dict)
+    """Tuple id -> column ``control``, for tuples with control items."""
 
 
 def study_digest(page_contents: Sequence[Any], settings: Settings, page: Sequence[Any]) -> str:
@@ -148,6 +150,19 @@ def rounds_of(tuples: Tuples) -> Rounds:
         return {}
     values = zip(*(tuples.columns[name] for name in ("round", "purpose", "seed")), strict=True)
     return dict(zip(tuples.ids.tolist(), values, strict=True))
+
+
+def controls_of(tuples: Tuples, file: str) -> dict[str, str]:
+    """Return the column ``control`` by tuple; InputError for an item that occurs twice in a tuple."""
+    for identity, _, items in tuples.rows():
+        if len(set(items)) < len(items):
+            message = (
+                f"tuple {identity!r} has an item twice; expected distinct items on a worker page"
+            )
+            raise InputError(Problem(file, None, message))
+    column = tuples.control_column
+    cells = zip(tuples.ids, column, strict=True) if column is not None else ()
+    return {identity: cell for identity, cell in cells if cell}
 
 
 def round_notes(tuples: Tuples) -> list[str]:

@@ -84,12 +84,20 @@ def expected_tuples(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
     kind = ledger.study().settings.kind
     ids = {hit.number: hit.hit_id for hit in ledger.hits() if hit.hit_id}
     tuples_by_hit: dict[str, list[ExpectedTuple]] = {str(hit_id): [] for hit_id in ids.values()}
-    rounds = ledger.rounds()
+    rounds, controls = ledger.rounds(), ledger.controls()
     for part in ledger.parts():
         if hit_id := ids.get(part.number):
             round_number, purpose, *_ = rounds.get(part.tuple_id, ("", ""))
             tuples_by_hit[hit_id].append(
-                ExpectedTuple(part.tuple_id, part.group, part.items, kind, round_number, purpose)
+                ExpectedTuple(
+                    part.tuple_id,
+                    part.group,
+                    part.items,
+                    kind,
+                    round_number,
+                    purpose,
+                    controls.get(part.tuple_id, ""),
+                )
             )
     return tuples_by_hit
 

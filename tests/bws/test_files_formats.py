@@ -156,7 +156,7 @@ def test_a_file_of_our_own_without_a_right_answer_stays_ours(tmp_path):
     ("form", "row", "message"),
     [
         ("semeval", "a,b,5,1", "best is '5'; it must be a position from 1 to 2"),
-        ("semeval", "a,b,0,1", "best is '0'; it must be a position from 1 to 2"),
+        ("semeval", "a,b,0,2", "best is '0'; it must be a position from 1 to 2"),
         ("semeval", "a,b,,1", "best is empty; it must be a position from 1 to 2"),
         ("semrel", "a,a,b,b,C,A", "best is 'C'; it must be a letter from A to B"),
     ],

@@ -112,7 +112,7 @@ def test_every_problem_of_every_row_is_told_with_its_line(tmp_path):
         "3: best and worst are both 'a'; expected different items",
         "4: best is 'x'; it must be one of the row's items",
         "4: worst is empty; it must be one of the row's items",
-        "5: item2 and item3 are both 'b'; expected distinct items",
+        "5: item2 and item3 are both 'b'; expected distinct items, except control items (--control)",
         "6: item3 is empty; every row must have 3 items",
         "9: annotator 'w1' has judged this tuple in line 7; expected one judgment per annotator and tuple",
         "10: 4 fields; expected 8, as in the first row",

@@ -297,7 +297,7 @@ def test_every_tuple_that_cannot_be_used_is_named(tmp_path):
         read_tuples(file(tmp_path, "t.csv", text))
     assert lines_of(caught) == [
         "3: repeats the tuple_id 'x' of line 2; each must be unique",
-        "4: item1 and item2 are both 'a'; expected distinct items",
+        "4: item1 and item2 are both 'a'; expected distinct items, except control items (--control)",
         "5: tuple_id is empty; expected in all rows or in none",
         "6: item2 is empty; every row must have 2 items",
         "7: 3 fields; expected 4, as in the first row",

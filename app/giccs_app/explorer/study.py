@@ -288,7 +288,7 @@ def index_in_judgments(benchmark: Benchmark, tuples: Tuples) -> NDArray[np.int64
     Judgments without groups are matched by utterance if it occurs in one dialogue only.
     """
     grouped = any(tuples.groups)
-    index_of = {key: index for index, key in enumerate(tuples.item_keys)}
+    index_of = {key: index for index, key in enumerate(tuples.item_keys[: tuples.n_scored])}
     keys = [
         (normal_id(item.dialogue_id) if grouped else "", normal_id(item.utterance_id))
         for item in benchmark.items

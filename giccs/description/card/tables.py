@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bws.files.controls import COLUMN as CONTROL
+from bws.files.controls import control_texts
 from bws.files.soft_targets import SoftTargets
 from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import InputError, Problem
@@ -52,6 +54,7 @@ JUDGMENT_COLUMNS = {
     "round": "round of the tuple in a study in rounds",
     "purpose": "purpose of the tuple in its round: warmup, adaptive (chosen from earlier judgments) or audit",
     "shown": "the utterances in display order, separated by semicolons",
+    "control": "control items of the tuple, which have no score, with the answers expected",
     "comment": "comment of the annotator, as written; empty without one",
 }
 ROUNDS = ("round", "purpose")
@@ -170,6 +173,8 @@ def judgments_table(judgments: Judgments, *, comments: bool = False) -> Publishe
     if judgments.shown is not None:
         order = tuples.items[np.take_along_axis(members, judgments.shown.astype(np.intp), axis=1)]
         columns["shown"] = np.array([";".join(row) for row in order], dtype=object)
+    if tuples.controls:
+        columns[CONTROL] = control_texts(judgments)
     if comments:
         columns[COMMENT] = judgments.columns[COMMENT]
     lists = {name: column.tolist() for name, column in columns.items()}

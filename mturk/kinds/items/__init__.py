@@ -50,14 +50,15 @@ class Items(Tuples):
         """
         from bws.files import read_tuples
         from mturk.kinds.items.plan import plan, plan_notes
-        from mturk.study.plan import PlannedStudy, round_notes, rounds_of
+        from mturk.study.plan import PlannedStudy, controls_of, round_notes, rounds_of
 
         study_settings = settings.settings(language)
         _check_texts(study_settings)
         tuples = read_tuples(file)
         plans = plan(tuples, dialogues, study_settings, file)
         notes = [*plan_notes(plans, study_settings), *round_notes(tuples)]
-        return PlannedStudy(study_settings, tuple(plans), tuple(notes), rounds_of(tuples))
+        rounds, controls = rounds_of(tuples), controls_of(tuples, file)
+        return PlannedStudy(study_settings, tuple(plans), tuple(notes), rounds, controls)
 
     def content(self, part: HitPart, texts: Mapping[str, Any]) -> PartContent:
         """Return the texts of the items, those of a pair in two lines; InputError for images."""

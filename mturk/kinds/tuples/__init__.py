@@ -54,7 +54,7 @@ class Tuples(HitKind):
         from giccs.benchmark.assemble import read_dialogues
         from giccs.benchmark.languages import data_language, required_language
         from mturk.kinds.tuples.plan import plan, plan_notes
-        from mturk.study.plan import PlannedStudy, round_notes, rounds_of
+        from mturk.study.plan import PlannedStudy, controls_of, round_notes, rounds_of
 
         if dialogues is None:
             message = (
@@ -79,7 +79,8 @@ class Tuples(HitKind):
             repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
             messages.append(f"{repeated}; each costs a full reward")
         messages += round_notes(tuples)
-        return PlannedStudy(study_settings, tuple(plans), tuple(messages), rounds_of(tuples))
+        rounds, controls = rounds_of(tuples), controls_of(tuples, file)
+        return PlannedStudy(study_settings, tuple(plans), tuple(messages), rounds, controls)
 
     def columns(self, part_id: str) -> Mapping[str, str]:
         """Return column of the answer in a batch file -> name of the form field."""

@@ -161,6 +161,8 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
     if any(row.expected.round for row in rows):
         columns["round"] = [row.expected.round for row in rows]
         columns["purpose"] = [row.expected.purpose for row in rows]
+    if any(row.expected.control for row in rows):
+        columns["control"] = [row.expected.control for row in rows]
     orders = (
         None
         if n_without_order

@@ -1,5 +1,6 @@
 """Studies of plain items: files, pages, images and other languages in Chromium, judgments and scores."""
 
+import csv
 import json
 import runpy
 import threading
@@ -251,3 +252,45 @@ def test_images_from_publishing_at_the_service_to_scores(folder, images, chromiu
     result = CliRunner().invoke(score, [judgments, "--json"])
     scores = {row["item"]: row["score"] for row in json.loads(result.stdout)["scores"]}
     assert (scores["joy"], scores["table"]) == (1, -1)
+
+
+CONTROLS = """\
+tuple_id,item1,item2,item3,item4,control
+t1,joy,war,table,grief,
+t2,joy,grief,table,apple,apple=worst
+"""
+
+
+def test_control_items_are_known_when_answers_are_collected(folder, running, tmp_path):
+    pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
+    from mturk.kinds.tuples.form import best_field, worst_field
+    from mturk.service.rules.work import WorkerService
+
+    (folder / "tuples.csv").write_text(CONTROLS, "utf-8")
+    ledger, judgments = str(tmp_path / "ledger.db"), str(tmp_path / "judgments.csv")
+    run(folder, "publish", "--endpoint", running.url, "--ledger", ledger)
+    work = WorkerService(running.database, running.clock)
+    work.register("W1", country="DE")
+    for (hit_id,) in running.rows("SELECT hit_id FROM hit"):
+        accepted = work.accept("W1", hit_id)
+        fields = [
+            pair
+            for name, worst in (("t1", "grief"), ("t2", "apple"))
+            for pair in ((best_field(name), "joy"), (worst_field(name), worst))
+        ]
+        assert work.submit(accepted.assignment_id, "W1", fields)
+    collected = CliRunner().invoke(main, ["collect", "--ledger", ledger, "-o", judgments])
+    assert collected.exit_code == 0, collected.output
+    with open(judgments, encoding="utf-8") as file:
+        cells = {row["tuple_id"]: row["control"] for row in csv.DictReader(file)}
+    assert cells == {"t1": "", "t2": "apple=worst"}
+    result = CliRunner().invoke(score, [judgments, "--json"])
+    rows = {row["item"]: row["appearances"] for row in json.loads(result.stdout)["scores"]}
+    assert rows == {"joy": 2, "war": 1, "table": 2, "grief": 2}
+
+
+def test_an_item_is_once_on_a_page(folder):
+    tuples = CONTROLS.replace("joy,grief,table,apple", "joy,apple,table,apple")
+    (folder / "tuples.csv").write_text(tuples, "utf-8")
+    result = run(folder, "preview", "-o", "-", code=2)
+    assert "tuple 't2' has an item twice" in result.output

@@ -1,0 +1,155 @@
+"""Control items: their declaration by option or by the column ``control``, and the answers expected.
+
+A declaration is the id of an item, optionally with the expected answer: ``ID``, ``ID=best`` or ``ID=worst``.
+A cell of the column has those of its tuple, separated by semicolons. An item that is declared in one row is
+a control item in all rows of its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.files.columns import Faults, quoted
+from bws.problems import InputError, Problem
+from bws.records import Ints, Judgments, normal_id
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "COLUMN", "cell_controls", "control_texts", "controls_of_judgments", "declared_controls",
+    "named_controls", "number_occurrences",
+]  # fmt: skip
+
+COLUMN = "control"
+EXPECTED_ANSWERS = ("best", "worst")
+
+
+def named_controls(names: Iterable[str], items: Collection[str], file: str) -> dict[str, str]:
+    """Return the expected answer, or an empty string, by id; InputError for names that are no item.
+
+    >>> named_controls(["gold=best", "a=b"], ["gold", "a=b"], "judgments.csv")
+    {'gold': 'best', 'a=b': ''}
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    found = {name: _declaration(name, items) for name in names}
+    if unknown := [name for name, control in found.items() if control is None]:
+        message = (
+            f"control item {quoted(unknown[0])} is no item of the judgments; expected the id of an item, "
+            "optionally with =best or =worst"
+        )
+        raise InputError(Problem(file, None, message))
+    return dict(control for control in found.values() if control)
+
+
+def cell_controls(cell: str, items: Collection[str]) -> dict[str, str] | None:
+    """Return the declarations of a cell, as `named_controls`; None if a part is no item of the row.
+
+    >>> cell_controls("a; b=worst", ["a", "b", "c"]), cell_controls("x", ["a", "b"])
+    ({'a': '', 'b': 'worst'}, None)
+    """
+    text = normal_id(cell)
+    parts = [text] if text in items else [part for part in text.split(";") if part.strip()]
+    found = [_declaration(part, items) for part in parts]
+    return None if None in found else dict(control for control in found if control)
+
+
+def _declaration(text: str, items: Collection[str]) -> tuple[str, str] | None:
+    """Return the item and its expected answer; an item whose id ends in =best is preferred."""
+    identity = normal_id(text)
+    name, _, answer = (part.strip() for part in identity.rpartition("="))
+    if identity in items:
+        return identity, ""
+    return (name, answer) if answer in EXPECTED_ANSWERS and name in items else None
+
+
+def declared_controls(
+    faults: Faults,
+    codes: Ints,
+    ids: NDArray[np.object_],
+    group_of_row: Ints,
+    names: Iterable[str],
+    column: pl.Series | None,
+) -> tuple[dict[tuple[int, int], str], NDArray[np.bool_]]:
+    """Return the control items of R rows as (group, code) with their expected answer, and where they are.
+
+    The answer expected by the column is that of its own row, see `bws.control_quality`. The mask is (K, R).
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    if not names and column is None:
+        return {}, np.zeros(codes.shape, bool)
+    code_of = {identity: code for code, identity in enumerate(ids.tolist())}
+    controls = {
+        (group, code_of[item]): answer
+        for item, answer in named_controls(names, code_of, faults.file).items()
+        for group in np.unique(group_of_row[(codes == code_of[item]).any(axis=0)]).tolist()
+    }
+    wrong = np.zeros(codes.shape[1], bool)
+    rows = np.flatnonzero((column != "").to_numpy()) if column is not None else []
+    for row in rows:
+        declared = cell_controls(str(column[int(row)]), ids[codes[:, row]].tolist())  # type: ignore[index]
+        wrong[row] = declared is None
+        for item in declared or ():
+            controls.setdefault((int(group_of_row[row]), code_of[item]), "")
+    faults.add(
+        wrong,
+        lambda row: (
+            f"control is {quoted(str(column[row]))}; expected items of the row, separated by ;, each "  # type: ignore[index]
+            "optionally with =best or =worst"
+        ),
+    )
+    keys = np.array([group * len(ids) + code for group, code in controls], np.int64)
+    return controls, np.isin(codes + group_of_row.astype(np.int64) * len(ids), keys)
+
+
+def number_occurrences(codes: Ints, n_ids: int, is_control: NDArray[np.bool_]) -> Ints:
+    """Return codes in which the second occurrence of a control item in a row is its code plus `n_ids`, ...
+
+    codes: (K, R); all occurrences of an item have its code modulo `n_ids`.
+
+    >>> codes = np.array([[0, 0], [1, 1], [0, 1]], np.int32)
+    >>> number_occurrences(codes, 2, codes == 0).tolist()
+    [[0, 0], [1, 1], [2, 1]]
+    """
+    if not is_control.any():
+        return codes
+    earlier = np.zeros_like(codes)
+    for position in range(1, len(codes)):
+        earlier[position] = (codes[:position] == codes[position]).sum(axis=0)
+    return codes + n_ids * np.where(is_control, earlier, 0).astype(codes.dtype)
+
+
+def controls_of_judgments(judgments: Judgments) -> list[dict[str, str]]:
+    """Return, for each of J judgments, the control items of its tuple with the expected answer, or ``""``.
+
+    The column ``control`` of the judgment overrides the answers expected in all tuples.
+    """
+    tuples, column = judgments.tuples, judgments.columns.get(COLUMN)
+    found: dict[tuple[Any, Any], dict[str, str]] = {}
+    controls = []
+    for row, t in enumerate(judgments.tuple_of.tolist()):
+        cell = "" if column is None else column[row]
+        if (t, cell) not in found:
+            group, items = (
+                tuples.groups[tuples.group_of_tuple[t]],
+                tuples.items[tuples.members[t]].tolist(),
+            )
+            declared = {
+                i: tuples.controls[group, i] for i in items if (group, i) in tuples.controls
+            }
+            found[t, cell] = declared | (cell_controls(cell, items) or {})
+        controls.append(found[t, cell])
+    return controls
+
+
+def control_texts(judgments: Judgments) -> NDArray[np.object_]:
+    """Return (J,) cells of the column ``control``."""
+    cells = [
+        ";".join(f"{item}={answer}" if answer else item for item, answer in controls.items())
+        for controls in controls_of_judgments(judgments)
+    ]
+    return np.array(cells, dtype=object)

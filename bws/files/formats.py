@@ -66,6 +66,7 @@ def read_judgments(
     on_invalid: OnInvalid = "error",
     parts: Mapping[str, str] | None = None,
     merge_variants: bool = False,
+    allow_copies: bool = False,
 ) -> Judgments:
     """Read and validate judgments in any format.
 
@@ -79,6 +80,8 @@ def read_judgments(
     merge_variants: merge items that differ only in white space, case and punctuation under the most frequent
         spelling, or the first of equally frequent ones. Otherwise they stay separate and are listed in
         `Judgments.variants`; see `bws.variants`.
+    allow_copies: whether reliability, agreement and noise ceilings accept judgments that occur again under
+        other ids (`Judgments.copies`), which they otherwise refuse; see `bws.copies`.
 
     Rows belong to the same tuple if they have the same tuple id or, in files without tuple ids, the same
     group and set of items. Ids are compared as Unicode NFC without surrounding white space.
@@ -89,7 +92,8 @@ def read_judgments(
         raise ValueError(
             f"parts are not supported for form {form!r}, only for {mturk.FORMAT.name!r}"
         )
-    return judgments_of(_rows(path, form, parts), on_invalid, merge_variants=merge_variants)
+    judgments = judgments_of(_rows(path, form, parts), on_invalid, merge_variants=merge_variants)
+    return replace(judgments, allow_copies=allow_copies)
 
 
 def format_names() -> tuple[str, ...]:

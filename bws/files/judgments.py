@@ -97,6 +97,7 @@ def judgments_of(
         columns={name: texts(column) for name, column in rows.columns.items()},
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
+        lines=rows.lines,
     )
     if faults.wrong.any():
         judgments = _without_unused(judgments.select(~faults.wrong))

@@ -218,7 +218,7 @@ class Judgments(HasFrame):
     def check_no_copies(self) -> None:
         """Raise InputError for copies, unless `allow_copies`: they would make judgments look consistent."""
         if self.copies and not self.allow_copies:
-            remedy = "remove them, or use --allow-copies if they are judgments of their own"
+            remedy = "delete copies, or use --allow-copies if each is a judgment of its own"
             raise InputError(
                 [replace(each, message=f"{each.message}; {remedy}") for each in self.copies]
             )

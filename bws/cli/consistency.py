@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.cli.options import (
+    allow_copies_option,
     answer_tables,
     arguments,
     by_options,
@@ -43,6 +44,7 @@ __all__ = ["agreement", "reliability"]
     """,
 )
 @judgments_options
+@allow_copies_option
 @option("--trials", "Number of random splits.", type=RESAMPLES, default=100, metavar="N")
 @option(
     "--split",
@@ -99,6 +101,7 @@ def reliability(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    allow_copies: bool,
     metadata: str | None,
     by: str | None,
     curve: bool,
@@ -120,7 +123,7 @@ def reliability(
 
     for _, path in figures:
         check_figure(path)
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, allow_copies)
     with arguments():
         report = split_halves(data, by=values_by(data, metadata, by), **options)
     tables, document = [report.result_table()], report.document() | variants_document(data)
@@ -167,6 +170,7 @@ def reliability(
     """,
 )
 @judgments_options
+@allow_copies_option
 @option(
     "--strong",
     "Minimum share of a tuple's annotators with the same answer for strong agreement.",
@@ -198,6 +202,7 @@ def agreement(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    allow_copies: bool,
     metadata: str | None,
     by: str | None,
     annotators: bool,
@@ -219,7 +224,7 @@ def agreement(
         say("warning: --bootstrap is deprecated; use --intervals")
     for _, path in figures:
         check_figure(path)
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
+    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, allow_copies)
     with arguments():
         result = agreed(
             data,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "answer_tables", "arguments", "by_options", "check_figure", "check_merges_judgments",
+    "allow_copies_option", "answer_tables", "arguments", "by_options", "check_figure",
+    "check_judgments_options",
     "figure_option", "format_option", "judgments_from", "judgments_options", "merge_variants_option",
     "new_items_option", "option", "output_option", "plain_table_options", "report_judgments",
     "seed_option", "table_options", "target_option", "values_by", "variants_document",
@@ -66,6 +67,12 @@ merge_variants_option = option(
     "--merge-variants", "Merge items that differ only in white space, case and punctuation.",
     is_flag=True,
 )  # fmt: skip
+allow_copies_option = option(
+    "--allow-copies",
+    "Use judgments that occur again under other ids, which are refused because they make all judgments look "
+    "more consistent.",
+    is_flag=True,
+)
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 target_option = option(
     "--target", "Required correlation of the scores with the true scores.",
@@ -292,14 +299,19 @@ def judgments_from(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    allow_copies: bool = True,
 ) -> Judgments:
-    """Read judgments and report their size, skipped rows, and spelling variants of items."""
+    """Read judgments and report their size, skipped rows, spelling variants of items, and copies.
+
+    Raises InputError for copies that are not allowed.
+    """
     from bws.files import read_judgments
 
     with arguments():
         judgments = read_judgments(
-            path, form, on_invalid=on_invalid, parts=parts, merge_variants=merge_variants
-        )
+            path, form, on_invalid=on_invalid, parts=parts, merge_variants=merge_variants,
+            allow_copies=allow_copies,
+        )  # fmt: skip
     annotators = "annotators"
     if len(judgments) and judgments.by_model.all():
         annotators = "language models"
@@ -312,9 +324,11 @@ def judgments_from(
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
-    """Warn of skipped rows and of spelling variants of items."""
+    """Warn of skipped rows, spelling variants of items, and copies; raise InputError for refused copies."""
     from bws.files.columns import quoted
 
+    judgments.check_no_copies()
+    console.warn(judgments.copies)
     if judgments.left_out:
         console.warn(judgments.left_out)
         message = f"{judgments.n_left_out} rows were skipped"
@@ -330,15 +344,18 @@ def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
         console.warn([Problem(path, None, judgments.variants.message())])
 
 
-def check_merges_judgments(merge_variants: bool, judgments: str | None) -> None:
-    """Raise UsageError if --merge-variants is given without judgments."""
-    if merge_variants and judgments is None:
-        raise click.UsageError("--merge-variants requires --judgments")
+def check_judgments_options(judgments: str | None, **options: bool) -> None:
+    """Raise UsageError if one of the options is given without judgments."""
+    for name, is_given in options.items():
+        if is_given and judgments is None:
+            raise click.UsageError(f"--{name.replace('_', '-')} requires --judgments")
 
 
 def variants_document(judgments: Judgments) -> dict[str, Any]:
-    """Return the entry of --json about spelling variants of items; empty without variants."""
-    return {"variants": judgments.variants.document()} if judgments.variants else {}
+    """Return the entries of --json about spelling variants of items and about copies, if there are any."""
+    variants = {"variants": judgments.variants.document()} if judgments.variants else {}
+    copies = {"copies": [str(problem) for problem in judgments.copies]}
+    return variants | (copies if judgments.copies else {})
 
 
 def values_by(

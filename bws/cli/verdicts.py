@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bws.cli.options import (
+    allow_copies_option,
     answer_tables,
     arguments,
     judgments_from,
@@ -33,6 +34,7 @@ __all__ = ["verdict"]
     """,
 )
 @judgments_options
+@allow_copies_option
 @option(
     "--models",
     "Judgments of language models, as written by bws-judge (annotator model:NAME@REVISION). Can be repeated.",
@@ -54,6 +56,7 @@ def verdict(
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
     merge_variants: bool,
+    allow_copies: bool,
     models: Sequence[str],
     epsilon: float,
     style: TableStyle,
@@ -67,10 +70,9 @@ def verdict(
     """
     from bws.model_verdict import verdict as decide
 
-    people = judgments_from(console, judgments, form, on_invalid, parts, merge_variants)
-    judged = [
-        judgments_from(console, path, "auto", on_invalid, {}, merge_variants) for path in models
-    ]
+    settings = merge_variants, allow_copies
+    people = judgments_from(console, judgments, form, on_invalid, parts, *settings)
+    judged = [judgments_from(console, path, "auto", on_invalid, {}, *settings) for path in models]
     with arguments():
         result = decide(people, judged, epsilon=epsilon)
     is_short = style.form == "csv" and not style.columns

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
+from bws.cli.options import (
+    allow_copies_option,
+    check_judgments_options,
+    merge_variants_option,
+    report_judgments,
+)
 from bws.command import Console, command
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
@@ -31,6 +36,7 @@ __all__ = ["card"]
     help="The judgments behind the scores, published with statistics.",
 )
 @merge_variants_option
+@allow_copies_option
 @click.option(
     "--comments",
     is_flag=True,
@@ -69,6 +75,7 @@ def card(
     folder: str | None,
     judgments: str | None,
     merge_variants: bool,
+    allow_copies: bool,
     comments: bool,
     soft_targets: str | None,
     config: str | None,
@@ -99,13 +106,13 @@ def card(
         raise click.UsageError("--push requires -o FOLDER, and --private requires --push")
     if comments and judgments is None:
         raise click.UsageError("--comments requires --judgments")
-    check_merges_judgments(merge_variants, judgments)
+    check_judgments_options(judgments, merge_variants=merge_variants, allow_copies=allow_copies)
     if init is not None:
         _write_template(console, init)
     elif folder is not None:
         _write_card(
-            console, data, Path(folder), judgments, merge_variants, comments, soft_targets, config,
-            language, with_tasks, repository, private,
+            console, data, Path(folder), judgments, merge_variants, allow_copies, comments, soft_targets,
+            config, language, with_tasks, repository, private,
         )  # fmt: skip
 
 
@@ -127,6 +134,7 @@ def _write_card(
     folder: Path,
     judgments: str | None,
     merge_variants: bool,
+    allow_copies: bool,
     comments: bool,
     soft_targets: str | None,
     config: str | None,
@@ -155,7 +163,9 @@ def _write_card(
     stated = read_stated(config) if config else Stated({})
     if repository and not private:
         check_may_be_public(stated, repository)
-    published_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
+    published_judgments = load_judgments(
+        benchmark, judgments, merge_variants=merge_variants, allow_copies=allow_copies
+    )
     if published_judgments and judgments:
         report_judgments(console, published_judgments, judgments)
     targets = read_soft_targets(soft_targets) if soft_targets else None

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from bws.cli.options import check_merges_judgments, merge_variants_option, report_judgments
+from bws.cli.options import (
+    allow_copies_option,
+    check_judgments_options,
+    merge_variants_option,
+    report_judgments,
+)
 from bws.command import Console, command
 from bws.options import MAX_COUNT, Choice, RegisteredName, click_option, click_options, declarations
 from bws.problems import InputError, Problem
@@ -116,6 +121,7 @@ def _check_models(
     help="The judgments behind the scores; adds the noise ceiling.  [default: those of the sample]",
 )
 @merge_variants_option
+@allow_copies_option
 @click_option(TaskOptions, "seed")
 @click.option(
     "--limit",
@@ -156,6 +162,7 @@ def evaluate(
     data: str | None,
     judgments: str | None,
     merge_variants: bool,
+    allow_copies: bool,
     folder: str,
     force: bool,
     engine: str,
@@ -184,7 +191,7 @@ def evaluate(
         raise click.UsageError("--address requires --engine ray")
     if options["budget"] is not None and engine != "local":
         raise click.UsageError("--budget requires --engine local")
-    check_merges_judgments(merge_variants, judgments)
+    check_judgments_options(judgments, merge_variants=merge_variants, allow_copies=allow_copies)
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:
         _check_task_options(tasks or DEFAULT_TASKS)
@@ -196,7 +203,7 @@ def evaluate(
         _plan_jobs(console, recipe, sweep, data, models, tasks, model_options, task_options),
         library,
     )
-    ceiling = _ceiling(console, store, asks, judgments, merge_variants)
+    ceiling = _ceiling(console, store, asks, judgments, merge_variants, allow_copies)
     results: dict[int, Result] = {}
     submissions: list[str] = []
     remarks = Remarks(console)
@@ -430,6 +437,7 @@ def _ceiling(
     asks: Sequence[EvaluationJob],
     judgments: str | None,
     merge_variants: bool,
+    allow_copies: bool,
 ) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling of the first data for pairwise tasks with known judgments."""
     from giccs.benchmark import Benchmark
@@ -438,7 +446,9 @@ def _ceiling(
     for ask in asks:
         data: Any = ask.data
         if isinstance(data, Benchmark) and (result_kind(ask.task.name).has_ceiling or judgments):
-            known_judgments = load_judgments(data, judgments, merge_variants=merge_variants)
+            known_judgments = load_judgments(
+                data, judgments, merge_variants=merge_variants, allow_copies=allow_copies
+            )
             if known_judgments and judgments:
                 report_judgments(console, known_judgments, judgments)
             if known_judgments:

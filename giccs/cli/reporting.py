@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.cli.options import (
+    allow_copies_option,
     answer_tables,
     arguments,
     check_figure,
-    check_merges_judgments,
+    check_judgments_options,
     merge_variants_option,
     option,
     report_judgments,
@@ -108,6 +109,7 @@ model_name_option = option(
     "dialogues and annotators.  [default: those of the sample, for the noise ceiling]",
 )
 @merge_variants_option
+@allow_copies_option
 @click.option(
     "--data",
     metavar="DATA",
@@ -172,6 +174,7 @@ def report(
     model_names: Mapping[str, str],
     judgments: str | None,
     merge_variants: bool,
+    allow_copies: bool,
     data: str | None,
     recipe: str | None,
     compare: bool,
@@ -212,7 +215,7 @@ def report(
         )
     if target and not compare:
         raise click.UsageError("--detect requires --compare")
-    check_merges_judgments(merge_variants, judgments)
+    check_judgments_options(judgments, merge_variants=merge_variants, allow_copies=allow_copies)
     for _, path in figures:
         check_figure(path)
     store = Store(folder)
@@ -231,7 +234,7 @@ def report(
     judgments_and_data = (
         None
         if recipe or compare or people
-        else _load_judgments(console, pairwise, judgments, merge_variants, data)
+        else _load_judgments(console, pairwise, judgments, merge_variants, allow_copies, data)
     )
     if figures:
         texts = _texts(data) if dialogue and data else None
@@ -488,6 +491,7 @@ def _load_judgments(
     pairwise: Sequence[Result],
     judgments: str | None,
     merge_variants: bool,
+    allow_copies: bool,
     data: str | None,
 ) -> tuple[Judgments, Benchmark] | None:
     """Return the judgments, or those of the only sample, and the benchmark of the pairwise results."""
@@ -507,7 +511,9 @@ def _load_judgments(
         if judgments:
             raise InputError(Problem(benchmark.name, None, message))
         return None  # A part of the sample, from --limit.
-    score_judgments = load_judgments(benchmark, judgments, merge_variants=merge_variants)
+    score_judgments = load_judgments(
+        benchmark, judgments, merge_variants=merge_variants, allow_copies=allow_copies
+    )
     if score_judgments and judgments:
         report_judgments(console, score_judgments, judgments)
     return (score_judgments, benchmark) if score_judgments else None

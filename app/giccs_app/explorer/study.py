@@ -168,6 +168,7 @@ def load(
     if source_judgments is None:
         return replace(study, problems=tuple(problems), key=key)
     problems += source_judgments.left_out
+    problems += source_judgments.copies
     if source_judgments.variants:
         problems.append(Problem(source_judgments.source, None, source_judgments.variants.message()))
     scores = _scores(source_judgments)
@@ -236,7 +237,7 @@ def _state(path: str) -> str:
 
 def _judgments(data: str, path: str | None) -> Judgments | None:
     if path is not None:
-        judgments = read_judgments(path, on_invalid="skip")
+        judgments = read_judgments(path, on_invalid="skip", allow_copies=True)
         judgments.check_kind("people")
         return under_pseudonyms(judgments)[0]
     if data not in SAMPLES:
@@ -251,13 +252,13 @@ def _model_judgments(paths: Sequence[str]) -> tuple[tuple[Judgments, ...], list[
     problems: list[Problem] = []
     for path in paths:
         try:
-            judgments = read_judgments(path, on_invalid="skip")
+            judgments = read_judgments(path, on_invalid="skip", allow_copies=True)
             judgments.check_kind("language models")
         except InputError as error:
             problems += error.problems
         else:
             sources.append(judgments)
-            problems += judgments.left_out
+            problems += (*judgments.left_out, *judgments.copies)
     return tuple(sources), problems
 
 

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.model_annotators import RUN_COLUMNS
+from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import Problem
 
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = ["find_copies"]
+__all__ = ["find_copies", "similar_annotators"]
 
 Longs = NDArray[np.int64]
 
@@ -62,6 +62,24 @@ def find_copies(judgments: Judgments) -> tuple[Problem, ...]:
         *([_problem(judgments, copies, len(copies), same_annotator, pairs)] if len(copies) else []),
         *(_copies_of_people(judgments, rows, content[rows]) if len(rows) else []),
     )
+
+
+def similar_annotators(judgments: Judgments) -> tuple[Problem, ...]:
+    """Return a problem if names of people differ only in case or white space.
+
+    >>> from bws.records import Judgment, Judgments
+    >>> rows = [Judgment(("a", "b", "c"), "a", "c", name) for name in ("w 1", "W  1")]
+    >>> print(*similar_annotators(Judgments.from_records(rows)))
+    records: 1 of 2 annotators differ from another only in case or white space ('W  1' and 'w 1')
+    """
+    first: dict[str, str] = {}
+    people = [name for name in judgments.annotators if not is_model(name)]
+    pairs = [(name, first.setdefault(" ".join(name.casefold().split()), name)) for name in people]
+    similar = [f"{name!r} and {other!r}" for name, other in pairs if name != other]
+    if not similar:
+        return ()
+    message = f"{len(similar)} of {len(people)} annotators differ from another only in case or white space"
+    return (Problem(_file(judgments), None, f"{message} ({_listed(similar)})"),)
 
 
 def _content(judgments: Judgments) -> Longs:
@@ -153,11 +171,17 @@ def _problem(
 ) -> Problem:
     """Return the problem of the rows `copies`; pairs: examples."""
     examples = [f"{copy} and {original}" for copy, original in islice(pairs, MAX_EXAMPLES + 1)]
-    examples[MAX_EXAMPLES:] = ["..."] if len(examples) > MAX_EXAMPLES else []
-    message = f"{count} of {len(judgments)} judgments {what} ({', '.join(examples)})"
-    file = judgments.source.rpartition(" (")[0] or judgments.source or "judgments"
+    message = f"{count} of {len(judgments)} judgments {what} ({_listed(examples)})"
     line = None if judgments.lines is None else int(judgments.lines[copies[0]])
-    return Problem(file, line or None, message)
+    return Problem(_file(judgments), line or None, message)
+
+
+def _file(judgments: Judgments) -> str:
+    return judgments.source.rpartition(" (")[0] or judgments.source or "judgments"
+
+
+def _listed(examples: list[str]) -> str:
+    return ", ".join(examples[:MAX_EXAMPLES] + (["..."] if len(examples) > MAX_EXAMPLES else []))
 
 
 def _line_pairs(judgments: Judgments, copies: Longs, first: Longs) -> Iterator[tuple[str, str]]:

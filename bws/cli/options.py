@@ -324,11 +324,15 @@ def judgments_from(
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
-    """Warn of skipped rows, spelling variants of items, and copies; raise InputError for refused copies."""
+    """Warn of skipped rows, spelling variants of items, similar annotators and copies.
+
+    Raises InputError for copies that are not allowed.
+    """
+    from bws.copies import similar_annotators
     from bws.files.columns import quoted
 
     judgments.check_no_copies()
-    console.warn(judgments.copies)
+    console.warn([*judgments.copies, *similar_annotators(judgments)])
     if judgments.left_out:
         console.warn(judgments.left_out)
         message = f"{judgments.n_left_out} rows were skipped"

@@ -66,6 +66,7 @@ def assemble_tuples(
     codes, ids = encode([_at(column, new) for column in items])
     _check_items(inner, codes, ids)
     group_of_row, groups = _encoded(inner, "group", group, new)
+    inner.add_missing_groups(codes, ids, group_of_row, groups)
     name_of_row, names = _encoded(inner, "tuple_id", tuple_id, new)
     if tuple_id is None:
         name_of_row, names = _named_by_items(codes, group_of_row)

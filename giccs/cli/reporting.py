@@ -432,10 +432,12 @@ def _compare_models(
     style: TableStyle,
     names: Mapping[str, str],
 ) -> None:
+    from giccs.report.equal_predictions import equal_predictions
     from giccs.report.leaderboards import comparison_tables
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
 
     predicted = [store.with_predictions(result) for result in results]
+    console.warn([*equal_predictions(predicted)])
     # JSON has the full names.
     named = predicted if console.as_json else _renamed(predicted, names)
     comparison = compare(named, target=target or TARGET_DIFFERENCE)

@@ -32,8 +32,8 @@ def equal_predictions(results: Sequence[Result]) -> Iterator[Problem]:
             yield Problem(
                 data_of(result),
                 None,
-                f"{model_of(result)} and {model_of(earlier)} have the same predictions ({result.task}); ranks "
-                "and the correction for the number of comparisons count them as two models",
+                f"{model_of(result)} and {model_of(earlier)} have the same predictions ({result.task}); "
+                "ranks and the correction for the number of comparisons count them as two models",
             )
 
 

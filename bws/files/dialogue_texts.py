@@ -50,9 +50,10 @@ count both as independent
         if earlier is not dialogue:
             texts = set(map(equal_form, earlier.candidates))
             n_equal = sum(equal_form(text) in texts for text in dialogue.candidates)
+            candidates = f", and {n_equal} of its candidates" if dialogue.candidates else ""
             yield dialogue.location.problem(
                 f"dialogue {dialogue.dialogue_id!r} has the turns of dialogue {earlier.dialogue_id!r} in "
-                f"{earlier.location.as_seen_from(dialogue.location)}, and {n_equal} of its candidates; "
+                f"{earlier.location.as_seen_from(dialogue.location)}{candidates}; "
                 "analyses count both as independent"
             )
 

@@ -209,7 +209,7 @@ def agreement(
     measures are NaN, with a note.
 
     Raises ValueError for an argument out of range or if all tuples are adaptive, and InputError if there are
-    no judgments.
+    no judgments, or for copies of judgments (`bws.copies`).
 
     >>> from bws.records import Judgment, Judgments
     >>> answers = [("a", "c"), ("a", "c"), ("a", "b"), ("b", "c")]
@@ -229,6 +229,7 @@ def agreement(
     if not len(judgments):
         message = "no judgments; agreement requires at least one"
         raise InputError(Problem(judgments.source or "judgments", None, message))
+    judgments.check_no_copies()
     control_notes = judgments.notes
     judgments, adaptive_notes = judgments.without_adaptive("agreement")
     groups = [

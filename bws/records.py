@@ -232,6 +232,10 @@ class Judgments(HasFrame):
     """How positions were understood, and what skipped rows have changed."""
     variants: Variants | None = None
     """Items that differ only in white space, case and punctuation; None if there are none."""
+    lines: Longs | None = None
+    """(J,) line of the source; None if unknown."""
+    allow_copies: bool = False
+    """Whether `check_no_copies` permits copies: they are known to be judgments of their own."""
 
     def __len__(self) -> int:
         return int(self.tuple_of.shape[0])
@@ -257,6 +261,21 @@ class Judgments(HasFrame):
                 f"{what} is biased on adaptive tuples (column purpose), in which items meet opponents of "
                 "about equal merit; use method best-worst-logit with scale counting for scores, and "
                 "bws-stop for their precision"
+            )
+
+    @cached_property
+    def copies(self) -> tuple[Problem, ...]:
+        """Judgments that occur again under other ids, one problem per kind; see `bws.copies`."""
+        from bws.copies import find_copies
+
+        return find_copies(self)
+
+    def check_no_copies(self) -> None:
+        """Raise InputError for copies, unless `allow_copies`: they would make judgments look consistent."""
+        if self.copies and not self.allow_copies:
+            remedy = "delete copies, or use --allow-copies if each is a judgment of its own"
+            raise InputError(
+                [replace(each, message=f"{each.message}; {remedy}") for each in self.copies]
             )
 
     @cached_property
@@ -394,6 +413,7 @@ class Judgments(HasFrame):
             annotator_of=self.annotator_of[rows],
             shown=None if self.shown is None else self.shown[rows],
             columns={name: column[rows] for name, column in self.columns.items()},
+            lines=None if self.lines is None else self.lines[rows],
         )
 
     @classmethod

@@ -130,6 +130,7 @@ def simulate(
         shown=display_order,
         columns={name: column[tuple_of] for name, column in _columns(tuples).items()},
         source=f"simulated ({model}, noise {noise}, seed {seed})",
+        allow_copies=True,
     )
 
 

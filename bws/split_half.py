@@ -289,8 +289,8 @@ def reliability(
     half are constant or fewer than three items have scores. Spearman–Brown assumes halves of equal size; for
     two against three annotations it is a close approximation.
 
-    Raises ValueError for an invalid argument. Raises InputError if there are no judgments, or for
-    split="annotator" if no judgment names its annotator.
+    Raises ValueError for an invalid argument. Raises InputError if there are no judgments, for copies of
+    judgments (`bws.copies`), or for split="annotator" if no judgment names its annotator.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
@@ -418,6 +418,7 @@ def _check_judgments(judgments: Judgments, split: Split | None) -> None:
     file = judgments.source or "judgments"
     if not len(judgments):
         raise InputError(Problem(file, None, "no judgments; reliability requires at least one"))
+    judgments.check_no_copies()
     if split == "annotator" and (judgments.annotator_of < 0).all():
         message = "no judgment names its annotator; split by annotation, or add annotators"
         raise InputError(Problem(file, None, message))
@@ -574,7 +575,7 @@ def reliability_curve(
     error due to an item's opponents. control: as in `bws.reliability`.
 
     Raises ValueError for a target that is not between 0 and 1 or trials below 1, and InputError if no tuple
-    has two judgments.
+    has two judgments, or for copies of judgments (`bws.copies`).
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
@@ -585,6 +586,7 @@ def reliability_curve(
     judgments = as_judgments(judgments, control)
     check_target(target)
     check_options(trials, odd=(odd, OddRule))
+    judgments.check_no_copies()
     canonical = judgments.canonical if len(judgments) else None
     rounds = JudgmentRounds.from_judgments(canonical) if canonical else None
     if canonical is None or rounds is None or rounds.sizes[0] < 2:

@@ -133,8 +133,8 @@ def without_controls(judgments: Judgments, tuples: Tuples) -> tuple[Judgments, T
 def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
     """Return the tuples of several rounds as one design.
 
-    A design without the column ``round`` is round 1. Raises ValueError for tuples of different sizes, or a
-    tuple id in two rounds.
+    A design without the column ``round`` is round 1. Raises ValueError for tuples of different sizes, a tuple
+    id in two rounds, or an item with a group in one round alone.
     """
     if len({design.k for design in rounds}) > 1:
         sizes = ", ".join(str(design.k) for design in rounds)
@@ -144,6 +144,14 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
     if (times > 1).any():
         raise ValueError(f"tuple id {names[times > 1][0]!r} is in two rounds; expected each once")
     keys = [design.item_keys for design in rounds]
+    grouped = {item for part in keys for group, item in part if group}
+    if ungrouped := [
+        item for part in keys for group, item in part if not group and item in grouped
+    ]:
+        raise ValueError(
+            f"{len(ungrouped)} items have a group in one round and none in another, such as "
+            f"{ungrouped[0]!r}; expected a group in all rounds or in none"
+        )
     index = {
         key: number for number, key in enumerate(dict.fromkeys(k for part in keys for k in part))
     }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.cli.options import (
+    allow_copies_option,
     answer_tables,
     arguments,
     by_options,
@@ -43,6 +44,7 @@ __all__ = ["agreement", "reliability"]
     """,
 )
 @judgments_options
+@allow_copies_option
 @option("--trials", "Number of random splits.", type=RESAMPLES, default=100, metavar="N")
 @option(
     "--split",
@@ -100,6 +102,7 @@ def reliability(
     parts: Mapping[str, str],
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     metadata: str | None,
     by: str | None,
     curve: bool,
@@ -121,7 +124,9 @@ def reliability(
 
     for _, path in figures:
         check_figure(path)
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
+    data = judgments_from(
+        console, judgments, form, on_invalid, parts, merge_variants, control, allow_copies
+    )
     with arguments():
         report = split_halves(data, by=values_by(data, metadata, by), **options)
     tables, document = [report.result_table()], report.document() | variants_document(data)
@@ -168,6 +173,7 @@ def reliability(
     """,
 )
 @judgments_options
+@allow_copies_option
 @option(
     "--strong",
     "Minimum share of a tuple's annotators with the same answer for strong agreement.",
@@ -200,6 +206,7 @@ def agreement(
     parts: Mapping[str, str],
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     metadata: str | None,
     by: str | None,
     annotators: bool,
@@ -221,7 +228,9 @@ def agreement(
         say("warning: --bootstrap is deprecated; use --intervals")
     for _, path in figures:
         check_figure(path)
-    data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
+    data = judgments_from(
+        console, judgments, form, on_invalid, parts, merge_variants, control, allow_copies
+    )
     with arguments():
         result = agreed(
             data,

@@ -108,6 +108,7 @@ def make_tuples(
     """
     from bws.design import audit
     from bws.files import read_items, write_tuples
+    from bws.files.dialogue_texts import repeated_dialogues_of_file
     from bws.textio import display_name
     from bws.variants import find_variants
 
@@ -127,6 +128,8 @@ def make_tuples(
     if found_variants := find_variants(listed.items, listed.groups):
         message = found_variants.message("each spelling is a separate item")
         console.warn([Problem(display_name(items), None, message)])
+    if items != "-" and items.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        console.warn([*repeated_dialogues_of_file(items)])
     if design.n_repeated:
         message = f"{design.n_repeated} of {len(design)} tuples repeat the items of another"
         console.warn([Problem(display_name(items), None, message)])

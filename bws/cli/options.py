@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 __all__ = [
-    "answer_tables", "arguments", "by_options", "check_figure", "check_requires_judgments",
-    "control_option", "figure_option", "format_option", "judgments_from", "judgments_options",
-    "merge_variants_option", "new_items_option", "option", "output_option", "plain_table_options",
-    "report_judgments", "seed_option", "table_options", "target_option", "values_by", "variants_document",
+    "allow_copies_option", "answer_tables", "arguments", "by_options", "check_figure",
+    "check_requires_judgments", "control_option", "figure_option", "format_option", "judgments_from",
+    "judgments_options", "merge_variants_option", "new_items_option", "option", "output_option",
+    "plain_table_options", "report_judgments", "seed_option", "table_options", "target_option", "values_by",
+    "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
@@ -72,6 +73,12 @@ control_option = option(
     "with =best or =worst the answer expected. In addition to those of the column control. Can be repeated.",
     multiple=True, metavar="ITEM[=best|=worst]", show_default=False,
 )  # fmt: skip
+allow_copies_option = option(
+    "--allow-copies",
+    "Use judgments that occur again under other ids, which are refused because they make all judgments look "
+    "more consistent.",
+    is_flag=True,
+)
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 target_option = option(
     "--target", "Required correlation of the scores with the true scores.",
@@ -300,8 +307,12 @@ def judgments_from(
     parts: Mapping[str, str],
     merge_variants: bool,
     control: Sequence[str] = (),
+    allow_copies: bool = True,
 ) -> Judgments:
-    """Read judgments and report their size, skipped rows, and spelling variants of items."""
+    """Read judgments and report their size, skipped rows, spelling variants of items, and copies.
+
+    Raises InputError for copies that are not allowed.
+    """
     from bws.files import read_judgments
 
     with arguments():
@@ -312,6 +323,7 @@ def judgments_from(
             parts=parts,
             merge_variants=merge_variants,
             control=control,
+            allow_copies=allow_copies,
         )
     annotators = "annotators"
     if len(judgments) and judgments.by_model.all():
@@ -325,9 +337,15 @@ def judgments_from(
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:
-    """Warn of skipped rows and of spelling variants of items, and print the notes on the judgments."""
+    """Warn of skipped rows, spelling variants of items, similar annotators and copies, and print the notes.
+
+    Raises InputError for copies that are not allowed.
+    """
+    from bws.copies import similar_annotators
     from bws.files.columns import quoted
 
+    judgments.check_no_copies()
+    console.warn([*judgments.copies, *similar_annotators(judgments)])
     if judgments.left_out:
         console.warn(judgments.left_out)
         message = f"{judgments.n_left_out} rows were skipped"
@@ -353,8 +371,10 @@ def check_requires_judgments(judgments: str | None, **options: object) -> None:
 
 
 def variants_document(judgments: Judgments) -> dict[str, Any]:
-    """Return the entry of --json about spelling variants of items; empty without variants."""
-    return {"variants": judgments.variants.document()} if judgments.variants else {}
+    """Return the entries of --json about spelling variants of items and about copies, if there are any."""
+    variants = {"variants": judgments.variants.document()} if judgments.variants else {}
+    copies = {"copies": [str(problem) for problem in judgments.copies]}
+    return variants | (copies if judgments.copies else {})
 
 
 def values_by(

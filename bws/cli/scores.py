@@ -23,7 +23,7 @@ from bws.cli.options import (
 )
 from bws.command import Console, command
 from bws.options import MAX_RESAMPLES, Number
-from bws.problems import Problem
+from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered, tabulated
 
 if TYPE_CHECKING:
@@ -192,6 +192,7 @@ def score(
         for path in (*anchors, judgments)
     ]
     if anchors:
+        _check_distinct(batches, (*anchors, judgments))
         _warn_of_unlinked_items(console, batches, judgments)
     with arguments():
         if models:
@@ -256,6 +257,17 @@ def _write(scores: Scores, output: str, style: TableStyle) -> None:
     with arguments():
         text = rendered([scores.result_table()], style, titles=False)
     write_atomic(output, text.rstrip("\n") + "\n")
+
+
+def _check_distinct(batches: Sequence[Judgments], paths: Sequence[str]) -> None:
+    """Raise InputError for a batch with the same judgments as an earlier one."""
+    first: dict[str, str] = {}
+    for batch, path in zip(batches, paths, strict=True):
+        digest = batch.canonical.digest()
+        if digest in first:
+            message = f"has the same judgments as {first[digest]}; expected another batch"
+            raise InputError(Problem(path, None, message))
+        first[digest] = path
 
 
 def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path: str) -> None:

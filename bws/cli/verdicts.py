@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bws.cli.options import (
+    allow_copies_option,
     answer_tables,
     arguments,
     judgments_from,
@@ -33,6 +34,7 @@ __all__ = ["verdict"]
     """,
 )
 @judgments_options
+@allow_copies_option
 @option(
     "--models",
     "Judgments of language models, as written by bws-judge (annotator model:NAME@REVISION). Can be repeated.",
@@ -55,6 +57,7 @@ def verdict(
     parts: Mapping[str, str],
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     models: Sequence[str],
     epsilon: float,
     style: TableStyle,
@@ -68,9 +71,12 @@ def verdict(
     """
     from bws.model_verdict import verdict as decide
 
-    people = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
+    people = judgments_from(
+        console, judgments, form, on_invalid, parts, merge_variants, control, allow_copies
+    )
     judged = [
-        judgments_from(console, path, "auto", on_invalid, {}, merge_variants) for path in models
+        judgments_from(console, path, "auto", on_invalid, {}, merge_variants, (), allow_copies)
+        for path in models
     ]
     with arguments():
         result = decide(people, judged, epsilon=epsilon)

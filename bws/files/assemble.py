@@ -91,6 +91,7 @@ def assemble_tuples(
     codes = number_occurrences(codes, n_ids, is_control)
     ids = np.tile(ids, 1 + int(codes.max(initial=0)) // max(n_ids, 1))
     _check_items(inner, codes, ids)
+    inner.add_missing_groups(codes, ids, group_of_row, groups)
     name_of_row, names = _encoded(inner, "tuple_id", tuple_id, new)
     if tuple_id is None:
         name_of_row, names = _named_by_items(codes, group_of_row)

@@ -127,6 +127,33 @@ class Faults:
                 lambda row: f"repeats {key_text(row)} of line {lines[row]}; each must be unique",
             )
 
+    def add_missing_groups(
+        self, codes: Ints, ids: NDArray[np.object_], group_of: Ints, groups: NDArray[np.object_]
+    ) -> None:
+        """Add a fault for each row without group that has an item which has a group in another row.
+
+        Such an item would count as two items, each with part of the rows. codes: (C, R) items of each row, as
+        indices of `ids`; group_of: (R,) indices of `groups`, of which the empty one is no group.
+        """
+        grouped = np.flatnonzero((groups != "")[group_of])
+        if not 0 < len(grouped) < len(group_of):
+            return
+        known, first = np.unique(codes[:, grouped].T, return_index=True)
+        row_of_first = np.full(len(ids), -1)
+        row_of_first[known] = grouped[first // len(codes)]
+        in_group = row_of_first[codes]
+        in_group[:, grouped] = -1
+
+        def message(row: int) -> str:
+            column = int(np.argmax(in_group[:, row] >= 0))
+            other = in_group[column, row]
+            return (
+                f"item {quoted(str(ids[codes[column, row]]))} has no group; in line {self.lines[other]} its "
+                f"group is {quoted(str(groups[group_of[other]]))}; expected a group in both or in neither"
+            )
+
+        self.add((in_group >= 0).any(axis=0), message)
+
     def add_other(self, message: str) -> None:
         """Add a problem of the whole file."""
         self._others += (Problem(self.file, None, message),)

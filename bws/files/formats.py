@@ -86,6 +86,7 @@ def read_judgments(
     parts: Mapping[str, str] | None = None,
     merge_variants: bool = False,
     control: Iterable[str] = (),
+    allow_copies: bool = False,
 ) -> Judgments:
     """Read and validate judgments in any format.
 
@@ -102,6 +103,8 @@ def read_judgments(
     control: ids of control items, in addition to those of a column ``control``, optionally with the answer
         expected: ``ID=best`` or ``ID=worst``. Control items may occur several times in a row. They are in no
         result on items; the other items of their tuples are scored from all rows.
+    allow_copies: whether reliability, agreement and noise ceilings accept judgments that occur again under
+        other ids (`Judgments.copies`), which they otherwise refuse; see `bws.copies`.
 
     Rows belong to the same tuple if they have the same tuple id or, in files without tuple ids, the same
     group and set of items. Ids are compared as Unicode NFC without surrounding white space.
@@ -113,7 +116,8 @@ def read_judgments(
             f"parts are not supported for form {form!r}, only for {mturk.FORMAT.name!r}"
         )
     rows = _rows(path, form, parts)
-    return judgments_of(rows, on_invalid, merge_variants=merge_variants, control=control)
+    judgments = judgments_of(rows, on_invalid, merge_variants=merge_variants, control=control)
+    return replace(judgments, allow_copies=allow_copies)
 
 
 def format_names() -> tuple[str, ...]:

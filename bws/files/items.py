@@ -8,8 +8,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bws.file_kinds import check_is_no_markup, json_keys, remark, table_separator
-from bws.files.columns import MAX_ID, quoted
+from bws.files.columns import MAX_ID, Faults, quoted
 from bws.files.schema import LocatedRecord, Unique, json_objects, normal_ids
 from bws.files.table import Table, table_of, text_bytes
 from bws.frames import Source, is_path
@@ -247,4 +249,10 @@ def _problems(name: str, rows: Sequence[_ItemRow], read: Items) -> list[Problem]
         problems += ITEM.problems(
             LocatedRecord(row, Location(name, row.line)) for row in nonempty_rows
         )
+    if read.groups and "" in read.groups:
+        ids, codes = np.unique(read.items, return_inverse=True)
+        groups, group_of = np.unique(read.groups, return_inverse=True)
+        faults = Faults(name, np.array([row.line for row in rows]))
+        faults.add_missing_groups(codes[np.newaxis], ids, group_of, groups)
+        problems += faults.problems
     return sorted(problems, key=lambda problem: problem.line or 0)

@@ -109,6 +109,7 @@ def judgments_of(
         columns={name: texts(column) for name, column in rows.columns.items()},
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
+        lines=rows.lines,
     )
     if faults.wrong.any():
         n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)

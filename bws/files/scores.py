@@ -52,6 +52,7 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     group = first_of(frame.columns, ("group", "dialogueid"))
     (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
     _check_items(faults, item_of, items, group_of, groups)
+    faults.add_missing_groups(item_of[np.newaxis], items, group_of, groups)
     present = [name for name in (*COUNTS, "low", "high", *RANKS) if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}

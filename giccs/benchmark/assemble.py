@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bws.files.dialogue_texts import DialogueTexts, repeated_dialogues
 from bws.files.schema import (
     ANY_TEXT,
     OBJECTS,
@@ -33,6 +34,7 @@ __all__ = [
     "is_dialogues_file",
     "read_dialogues",
     "read_located_dialogues",
+    "repeated_dialogue_warnings",
     "write_dialogues",
 ]
 
@@ -63,6 +65,19 @@ def read_located_dialogues(
     parsed = records(display_name(path), json_rows(path, "dialogues"), make, [DIALOGUE_ID])
     parsed.checked("dialogues")
     return parsed.rows
+
+
+def repeated_dialogue_warnings(located: Iterable[LocatedRecord[Dialogue]]) -> Iterator[Problem]:
+    """Yield a warning for each dialogue that has the turns of an earlier one."""
+    return repeated_dialogues(
+        DialogueTexts(
+            row.location,
+            row.record.dialogue_id,
+            [turn.text for turn in row.record.turns],
+            [candidate.text for candidate in row.record.candidates],
+        )
+        for row in located
+    )
 
 
 def write_dialogues(dialogues: Iterable[Dialogue], path: str | os.PathLike[str]) -> None:
@@ -178,6 +193,7 @@ def dialogue_warnings(
     scores: dict[str, list[float]] = {}
     for item in items:
         scores.setdefault(item.dialogue_id, []).append(item.score)
+    repeated = {problem.line: problem for problem in repeated_dialogue_warnings(located)}
     for row in located:
         dialogue = row.record
         dialogue_id = dialogue.dialogue_id
@@ -192,3 +208,5 @@ def dialogue_warnings(
             )
         for message in messages:
             yield row.location.problem(f"dialogue {dialogue_id}: {message}"), dialogue_id
+        if row.location.line in repeated:
+            yield repeated[row.location.line], dialogue_id

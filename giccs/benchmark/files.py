@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bws.files.dialogue_texts import equal_form
 from bws.files.schema import (
     ANY_TEXT,
     OPTIONAL_TEXT,
@@ -28,8 +29,9 @@ from bws.files.schema import (
 )  # fmt: skip
 from bws.frames import FrameLibrary, Source, data_frame, frame_records, is_path
 from bws.problems import InputError, Location, Problem, suggestion
-from bws.records import normal_id
 from bws.textio import display_name, json_lines_text, write_atomic
+from giccs.benchmark.assemble import repeated_dialogue_warnings
+from giccs.benchmark.dialogue_tuples import dialogues_of_items
 from giccs.benchmark.fields import LANGUAGE, SCORE, TURNS, turn_problems
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import single_language
@@ -121,9 +123,16 @@ class Benchmark:
         return replace(self, items=items)
 
     def provenance(self) -> dict[str, str]:
-        """Return information on the data for a result: the name, and the language if all items state one."""
+        """Return information on the data for a result: the name, the language if all items state one, and the
+        number of dialogues with the turns of another one if there are any."""
         language = single_language(self.items)
-        return {"data": self.name, **({"language": language} if language else {})}
+        turns = {tuple(equal_form(turn.text) for turn in item.turns) for item in self.items}
+        n_repeated = len(self.dialogue_ids) - len(turns)
+        return {
+            "data": self.name,
+            **({"language": language} if language else {}),
+            **({"repeated_dialogues": str(n_repeated)} if n_repeated else {}),
+        }
 
     def described(self) -> str:
         """Return the number of items."""
@@ -300,14 +309,32 @@ def _item_warnings(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
         yield Problem(located[0].location.file, None, message)
     for row in located:
         item = row.record
-        if _normalize_spaces(item.utterance) == _normalize_spaces(item.last_turn):
+        if equal_form(item.utterance) == equal_form(item.last_turn):
             yield row.location.problem(
                 f"utterance {item.utterance_id} is the target utterance itself"
             )
+    yield from _repetition_warnings(located)
 
 
-def _normalize_spaces(text: str) -> str:
-    return " ".join(normal_id(text).split())
+def _repetition_warnings(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
+    """Yield texts that count several times: utterances of a dialogue, and dialogues."""
+    pairs: dict[tuple[str, str], LocatedRecord[Item]] = {}
+    for row in located:
+        item = row.record
+        earlier = pairs.setdefault((item.dialogue_id, equal_form(item.utterance)), row)
+        if item.utterance.strip() != earlier.record.utterance.strip():  # Equal ones are errors.
+            scores = "" if item.score == earlier.record.score else ", with another score"
+            yield row.location.problem(
+                f"utterance {item.utterance_id!r} differs from {earlier.record.utterance_id!r} in "
+                f"{earlier.location.as_seen_from(row.location)} only in white space or Unicode form{scores}"
+            )
+    first: dict[str, Location] = {}
+    for row in located:
+        first.setdefault(row.record.dialogue_id, row.location)
+    dialogues = dialogues_of_items([row.record for row in located])
+    yield from repeated_dialogue_warnings(
+        LocatedRecord(dialogue, first[dialogue.dialogue_id]) for dialogue in dialogues
+    )
 
 
 def _row(item: Item) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bws.cli.options import (
+    allow_copies_option,
     check_requires_judgments,
     control_option,
     merge_variants_option,
@@ -38,6 +39,7 @@ __all__ = ["card"]
 )
 @merge_variants_option
 @control_option
+@allow_copies_option
 @click.option(
     "--comments",
     is_flag=True,
@@ -77,6 +79,7 @@ def card(
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     comments: bool,
     soft_targets: str | None,
     config: str | None,
@@ -107,13 +110,15 @@ def card(
         raise click.UsageError("--push requires -o FOLDER, and --private requires --push")
     if comments and judgments is None:
         raise click.UsageError("--comments requires --judgments")
-    check_requires_judgments(judgments, merge_variants=merge_variants, control=control)
+    check_requires_judgments(
+        judgments, merge_variants=merge_variants, control=control, allow_copies=allow_copies
+    )
     if init is not None:
         _write_template(console, init)
     elif folder is not None:
         _write_card(
-            console, data, Path(folder), judgments, merge_variants, control, comments, soft_targets, config,
-            language, with_tasks, repository, private,
+            console, data, Path(folder), judgments, merge_variants, control, allow_copies, comments,
+            soft_targets, config, language, with_tasks, repository, private,
         )  # fmt: skip
 
 
@@ -136,6 +141,7 @@ def _write_card(
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     comments: bool,
     soft_targets: str | None,
     config: str | None,
@@ -165,7 +171,11 @@ def _write_card(
     if repository and not private:
         check_may_be_public(stated, repository)
     published_judgments = load_judgments(
-        benchmark, judgments, merge_variants=merge_variants, control=control
+        benchmark,
+        judgments,
+        merge_variants=merge_variants,
+        control=control,
+        allow_copies=allow_copies,
     )
     if published_judgments and judgments:
         report_judgments(console, published_judgments, judgments)

@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from bws.cli.options import (
+    allow_copies_option,
     check_requires_judgments,
     control_option,
     merge_variants_option,
@@ -122,6 +123,7 @@ def _check_models(
 )
 @merge_variants_option
 @control_option
+@allow_copies_option
 @click_option(TaskOptions, "seed")
 @click.option(
     "--limit",
@@ -163,6 +165,7 @@ def evaluate(
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     folder: str,
     force: bool,
     engine: str,
@@ -191,7 +194,9 @@ def evaluate(
         raise click.UsageError("--address requires --engine ray")
     if options["budget"] is not None and engine != "local":
         raise click.UsageError("--budget requires --engine local")
-    check_requires_judgments(judgments, merge_variants=merge_variants, control=control)
+    check_requires_judgments(
+        judgments, merge_variants=merge_variants, control=control, allow_copies=allow_copies
+    )
     _check_call(models, tasks, recipe, sweep, data, options)
     if not recipe and not sweep:
         _check_task_options(tasks or DEFAULT_TASKS)
@@ -203,7 +208,7 @@ def evaluate(
         _plan_jobs(console, recipe, sweep, data, models, tasks, model_options, task_options),
         library,
     )
-    ceiling = _ceiling(console, store, asks, judgments, merge_variants, control)
+    ceiling = _ceiling(console, store, asks, judgments, merge_variants, control, allow_copies)
     results: dict[int, Result] = {}
     submissions: list[str] = []
     remarks = Remarks(console)
@@ -438,6 +443,7 @@ def _ceiling(
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
 ) -> Mapping[str, Estimate] | None:
     """Return the noise ceiling of the first data for pairwise tasks with known judgments."""
     from giccs.benchmark import Benchmark
@@ -447,7 +453,11 @@ def _ceiling(
         data: Any = ask.data
         if isinstance(data, Benchmark) and (result_kind(ask.task.name).has_ceiling or judgments):
             known_judgments = load_judgments(
-                data, judgments, merge_variants=merge_variants, control=control
+                data,
+                judgments,
+                merge_variants=merge_variants,
+                control=control,
+                allow_copies=allow_copies,
             )
             if known_judgments and judgments:
                 report_judgments(console, known_judgments, judgments)

@@ -15,6 +15,7 @@ from giccs.cli.options import language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
 
 if TYPE_CHECKING:
+    from bws.files.schema import LocatedRecord
     from giccs.benchmark.items import Dialogue
     from giccs.preparation.transcripts.importing import ImportResult
 
@@ -256,7 +257,7 @@ def select(
     """
     from dataclasses import replace
 
-    from giccs.benchmark.assemble import write_dialogues
+    from giccs.benchmark.assemble import repeated_dialogue_warnings, write_dialogues
     from giccs.preparation.selection import select as draw
     from giccs.preparation.selection.decisions import write_log
     from giccs.preparation.selection.rules import SelectionRules, read_rules
@@ -264,7 +265,9 @@ def select(
     _check_output(console, output)
     rules = read_rules(config) if config else SelectionRules()
     rules = rules if seed is None else replace(rules, seed=seed)
-    dialogues = _read(files)
+    located = _read(files)
+    dialogues = [row.record for row in located]
+    console.warn([*repeated_dialogue_warnings(located)])
     try:
         selection = draw(dialogues, rules)
     except ValueError as error:
@@ -302,13 +305,13 @@ def select(
     _report(console, [*lines, f"{decision_counts}; seed {rules.seed}"], document)
 
 
-def _read(files: Sequence[str]) -> list[Dialogue]:
+def _read(files: Sequence[str]) -> list[LocatedRecord[Dialogue]]:
     from giccs.benchmark.assemble import DIALOGUE_ID, read_located_dialogues
 
     rows = [row for file in files for row in read_located_dialogues(file, candidates=False)]
     if problems := [*DIALOGUE_ID.problems(rows)]:
         raise InputError(problems)
-    return [row.record for row in rows]
+    return rows
 
 
 @command(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.cli.options import (
+    allow_copies_option,
     answer_tables,
     arguments,
     check_figure,
@@ -110,6 +111,7 @@ model_name_option = option(
 )
 @merge_variants_option
 @control_option
+@allow_copies_option
 @click.option(
     "--data",
     metavar="DATA",
@@ -175,6 +177,7 @@ def report(
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     data: str | None,
     recipe: str | None,
     compare: bool,
@@ -215,7 +218,9 @@ def report(
         )
     if target and not compare:
         raise click.UsageError("--detect requires --compare")
-    check_requires_judgments(judgments, merge_variants=merge_variants, control=control)
+    check_requires_judgments(
+        judgments, merge_variants=merge_variants, control=control, allow_copies=allow_copies
+    )
     for _, path in figures:
         check_figure(path)
     store = Store(folder)
@@ -234,7 +239,9 @@ def report(
     judgments_and_data = (
         None
         if recipe or compare or people
-        else _load_judgments(console, pairwise, judgments, merge_variants, control, data)
+        else _load_judgments(
+            console, pairwise, judgments, merge_variants, control, allow_copies, data
+        )
     )
     if figures:
         texts = _texts(data) if dialogue and data else None
@@ -432,10 +439,12 @@ def _compare_models(
     style: TableStyle,
     names: Mapping[str, str],
 ) -> None:
+    from giccs.report.equal_predictions import equal_predictions
     from giccs.report.leaderboards import comparison_tables
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
 
     predicted = [store.with_predictions(result) for result in results]
+    console.warn([*equal_predictions(predicted)])
     # JSON has the full names.
     named = predicted if console.as_json else _renamed(predicted, names)
     comparison = compare(named, target=target or TARGET_DIFFERENCE)
@@ -492,6 +501,7 @@ def _load_judgments(
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
+    allow_copies: bool,
     data: str | None,
 ) -> tuple[Judgments, Benchmark] | None:
     """Return the judgments, or those of the only sample, and the benchmark of the pairwise results."""
@@ -512,7 +522,11 @@ def _load_judgments(
             raise InputError(Problem(benchmark.name, None, message))
         return None  # A part of the sample, from --limit.
     score_judgments = load_judgments(
-        benchmark, judgments, merge_variants=merge_variants, control=control
+        benchmark,
+        judgments,
+        merge_variants=merge_variants,
+        control=control,
+        allow_copies=allow_copies,
     )
     if score_judgments and judgments:
         report_judgments(console, score_judgments, judgments)

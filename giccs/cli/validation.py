@@ -26,7 +26,7 @@ def validate(ctx: click.Context, console: Console, data: str) -> None:
     giccs-sample-en.
 
     Warnings do not change the exit code: unknown keys, scores that are all equal, an utterance that is the
-    target utterance.
+    target utterance, and dialogues or utterances with the text of another one.
     """
     from giccs.benchmark import check_benchmark
 

@@ -28,6 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from bws.files.dialogue_texts import equal_form
 from bws.files.schema import NAME, LocatedRecord, Schema, Unique, choice
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem, suggestion
@@ -297,6 +298,7 @@ def _read_sts_benchmark(
         instance = Instance(f"{prefix}{index}", sentence1, sentence2, "", label, pair)
         rows.append(LocatedRecord(instance, Location(file, line)))
     contents.problems += unusable(rows)
+    contents.warnings += duplicates(rows)
     contents.rows += rows
 
 
@@ -436,18 +438,17 @@ def pairing(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
 
 
 def duplicates(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:
-    """Return problems of rows that repeat the texts and the label of an earlier row."""
-    first: dict[tuple[int, str, float | None], LocatedRecord[Instance]] = {}
-    return [
-        row.location.problem(f"repeats line {earlier.location.line} exactly, with the same label")
-        for row in rows
-        if (
-            earlier := first.setdefault(
-                (row.record.pair, row.record.condition, row.record.label), row
-            )
-        )
-        is not row
-    ]
+    """Return problems of rows that repeat the label of an earlier row and, up to white space, its texts."""
+    first: dict[tuple[object, ...], LocatedRecord[Instance]] = {}
+    problems = []
+    for row in rows:
+        record = row.record
+        texts = map(equal_form, (record.sentence1, record.sentence2, record.condition))
+        earlier = first.setdefault((*texts, record.label), row)
+        if earlier is not row:
+            message = f"repeats line {earlier.location.line}, with the same label"
+            problems.append(row.location.problem(message))
+    return problems
 
 
 def in_two_files(rows: Sequence[LocatedRecord[Instance]]) -> list[Problem]:

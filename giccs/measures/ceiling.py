@@ -99,10 +99,12 @@ def load_judgments(
     *,
     merge_variants: bool = False,
     control: Iterable[str] = (),
+    allow_copies: bool = False,
 ) -> Judgments | None:
     """Return the judgments in a file of any format; without a file those of a sample, or None.
 
-    merge_variants, control: as in `bws.read_judgments`, with the same values as for the scores.
+    merge_variants, control, allow_copies: as in `bws.read_judgments`; merge_variants and control with the
+        same values as for the scores.
 
     `noise_ceiling` verifies that the benchmark's scores were computed from them.
 
@@ -111,7 +113,9 @@ def load_judgments(
     3000
     """
     if path is not None:
-        return read_judgments(path, merge_variants=merge_variants, control=control)
+        return read_judgments(
+            path, merge_variants=merge_variants, control=control, allow_copies=allow_copies
+        )
     if benchmark.name not in SAMPLES:
         return None
     with sample_file(benchmark.name, "judgments.csv") as sample_path:
@@ -153,8 +157,8 @@ def noise_ceiling(
 
     NaN with a reason: no tuple (for a choice model, no item) was judged by two annotators; constant scores;
     errors as large as the scores' variance; for a choice model, more than 2000 items connected by judgments.
-    Raises InputError if an item of the benchmark was not judged, or if no method with its default options
-    reproduces all scores within 0.005.
+    Raises InputError if an item of the benchmark was not judged, if no method with its default options
+    reproduces all scores within 0.005, or for copies of judgments (`bws.copies`).
     Judgments of other dialogues are ignored, except in the estimation of a choice model's prior, as for the
     scores.
 
@@ -445,6 +449,7 @@ def cached_ceiling(
 
     Raises InputError as in `noise_ceiling`. If the folder is not writable, a note is added.
     """
+    judgments.check_no_copies()
     judgments_sha256 = judgments_digest(judgments)
     stored = read_ceiling(folder, benchmark.fingerprint, judgments_sha256, note)
     if stored is not None:

@@ -104,9 +104,10 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     """Join the items of a benchmark with the judgments behind their scores.
 
     Judgments of other items are ignored. Dialogues are used as groups for judgments without groups, if no
-    tuple has items of two dialogues. Raises InputError if an item was not judged, or if no method and scale
-    of `SCORES` reproduces all scores within 0.005.
+    tuple has items of two dialogues. Raises InputError if an item was not judged, if no method and scale of
+    `SCORES` reproduces all scores within 0.005, or for copies of judgments (`bws.copies`).
     """
+    judgments.check_no_copies()
     tuples = judgments.tuples
     keys = _item_keys(benchmark, grouped=any(tuples.groups))
     index_of_key = {key: index for index, key in enumerate(tuples.item_keys[: tuples.n_scored])}

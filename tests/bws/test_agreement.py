@@ -323,7 +323,8 @@ def test_intervals_are_those_of_a_slow_jackknife(annotators):
 def test_annotators_count():
     # Four annotators always agree, two always answer otherwise: what six others would do is uncertain.
     answers = [[(0, 1)] * 4 + [(1, 0)] * 2, [(1, 2)] * 4 + [(2, 1)] * 2] * 30
-    result = whole(answers, intervals=True).alpha["both"]
+    judgments = replace(judgments_of(answers), allow_copies=True)
+    result = agreement(judgments, intervals=True).groups[0].alpha["both"]
     assert result.high - result.low > 0.5
 
 

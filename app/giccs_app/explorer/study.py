@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bws.copies import similar_annotators
 from bws.files import read_judgments
 from bws.model_annotators import is_model
 from bws.problems import InputError, Problem
@@ -168,6 +169,7 @@ def load(
     if source_judgments is None:
         return replace(study, problems=tuple(problems), key=key)
     problems += source_judgments.left_out
+    problems += (*source_judgments.copies, *similar_annotators(source_judgments))
     if source_judgments.variants:
         problems.append(Problem(source_judgments.source, None, source_judgments.variants.message()))
     scores = _scores(source_judgments)
@@ -236,7 +238,7 @@ def _state(path: str) -> str:
 
 def _judgments(data: str, path: str | None) -> Judgments | None:
     if path is not None:
-        judgments = read_judgments(path, on_invalid="skip")
+        judgments = read_judgments(path, on_invalid="skip", allow_copies=True)
         judgments.check_kind("people")
         return under_pseudonyms(judgments)[0]
     if data not in SAMPLES:
@@ -251,13 +253,13 @@ def _model_judgments(paths: Sequence[str]) -> tuple[tuple[Judgments, ...], list[
     problems: list[Problem] = []
     for path in paths:
         try:
-            judgments = read_judgments(path, on_invalid="skip")
+            judgments = read_judgments(path, on_invalid="skip", allow_copies=True)
             judgments.check_kind("language models")
         except InputError as error:
             problems += error.problems
         else:
             sources.append(judgments)
-            problems += judgments.left_out
+            problems += (*judgments.left_out, *judgments.copies)
     return tuple(sources), problems
 
 

@@ -54,7 +54,8 @@ class Inputs:
         from bws.files import read_judgments
 
         is_available = self.has(self.judgments_file, self.metadata_file)
-        return read_judgments(self.path(self.judgments_file)) if is_available else None
+        path = self.path(self.judgments_file)
+        return read_judgments(path, allow_copies=True) if is_available else None
 
     @property
     def study(self) -> tuple[str, str, str]:

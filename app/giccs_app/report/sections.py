@@ -154,7 +154,8 @@ def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
     source = Source(_command("bws-agreement", inputs), result.document())
     text = [
         "Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
-        "Strong agreement: at least 80 % of the annotators gave the same answer."
+        "Strong agreement: at least 80 % of the annotators gave the same answer.",
+        *(f"Warning: {problem.message}." for problem in judgments.copies),
     ]
     tables = [source.table(result.result_table())]
     figures = list(pairs_figures(judgments))
@@ -168,7 +169,8 @@ def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section,
     result = reliability(judgments, by=_group_values(inputs, judgments))
     source = Source(_command("bws-reliability", inputs), result.document())
     text = [
-        "Split-half reliability: the correlation between scores from two random halves of the judgments."
+        "Split-half reliability: the correlation between scores from two random halves of the judgments.",
+        *(f"Warning: {problem.message}." for problem in judgments.copies),
     ]
     tables = [source.table(result.result_table())]
     figures = list(reliability_figures(judgments))
@@ -194,7 +196,9 @@ def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
 
 def _command(name: str, inputs: Inputs) -> str:
     by = ",".join(BY)
-    return f"{name} {inputs.judgments_file} --metadata {inputs.metadata_file} --by {by} --json"
+    allowed = " --allow-copies" if inputs.judgments and inputs.judgments.copies else ""
+    files = f"{inputs.judgments_file}{allowed} --metadata {inputs.metadata_file}"
+    return f"{name} {files} --by {by} --json"
 
 
 def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
+from bws.files.dialogue_texts import equal_form
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from giccs.benchmark.candidates import repeated_candidates
@@ -338,7 +339,7 @@ def _split_usable(
     first: dict[tuple[str, ...], str] = {}
     for line, dialogue in located_dialogues:
         name = dialogue.dialogue_id
-        texts = tuple(turn.text for turn in dialogue.turns)
+        texts = tuple(equal_form(turn.text) for turn in dialogue.turns)
         earlier = first.setdefault(texts, name)
         candidate_note = (
             f" with {len(dialogue.candidates)} candidates" if dialogue.candidates else ""

@@ -51,7 +51,7 @@ class Tuples(HitKind):
         Its language is that of the dialogues, or else that of the settings or `language`.
         """
         from bws.files import read_tuples
-        from giccs.benchmark.assemble import read_dialogues
+        from giccs.benchmark.assemble import read_located_dialogues, repeated_dialogue_warnings
         from giccs.benchmark.languages import data_language, required_language
         from mturk.kinds.tuples.plan import plan, plan_notes
         from mturk.study.plan import PlannedStudy, controls_of, round_notes, rounds_of
@@ -62,12 +62,13 @@ class Tuples(HitKind):
             )
             raise InputError(Problem(file, None, message))
         try:
-            tuples, dialogue_list = read_tuples(file), read_dialogues(dialogues)
+            tuples, located = read_tuples(file), read_located_dialogues(dialogues)
         except InputError as error:
             if not dialogues.endswith((".csv", ".tsv")):
                 raise
             message = 'a table of items is for kind "items", which --config can set'
             raise InputError([*error.problems, Problem(dialogues, None, message)]) from None
+        dialogue_list = [row.record for row in located]
         stated = settings.values.get("dialogue_language")
         language_of = (
             data_language if stated else partial(required_language, purpose="worker pages")
@@ -78,7 +79,7 @@ class Tuples(HitKind):
         if tuples.n_repeated:
             repeated = f"{tuples.n_repeated} of {len(tuples)} tuples repeat the items of another"
             messages.append(f"{repeated}; each costs a full reward")
-        messages += round_notes(tuples)
+        messages += [*map(str, repeated_dialogue_warnings(located)), *round_notes(tuples)]
         rounds, controls = rounds_of(tuples), controls_of(tuples, file)
         return PlannedStudy(study_settings, tuple(plans), tuple(messages), rounds, controls)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mturk.answers import (
@@ -184,7 +184,8 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
             columns={column: series(texts) for column, texts in columns.items()},
         )
     )
-    return judgment_data, n_without_order
+    # Each answer has an assignment of its own, so that none is a copy.
+    return replace(judgment_data, allow_copies=True), n_without_order
 
 
 def _seconds(value: float | None) -> str:

@@ -145,7 +145,7 @@ def test_duplicates_and_missing_labels_are_warnings(tmp_path):
     assert [problem.line for problem in problems] == [4]
     assert [str(warning).removeprefix(str(path)) for warning in dataset.warnings] == [
         ": 1 of 6 rows have no label",
-        ":10: repeats line 6 exactly, with the same label",
+        ":10: repeats line 6, with the same label",
     ]
 
 

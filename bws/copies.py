@@ -1,0 +1,193 @@
+"""Copies among judgments: judgments that occur again under other ids of tuples or annotators.
+
+An export that is used twice with new ids doubles every judgment. Scores stay the same, but reliability,
+agreement and all intervals look more certain than they are. Judgments are therefore compared by content:
+group, set of items, best and worst. There are three kinds of copies. The second and third are of people
+alone, because language models repeat their answers, and do not include copies of the first kind.
+
+1. *Same annotator*: the annotator has judged the same items with the same answer before, under another tuple
+   id; for a model with the same prompt and run. Another answer to repeated items is no copy.
+2. *Whole file*: the numbers of judgments with the same content have a common divisor above 1. Chance is
+   excluded if this holds for 10 sets of items with different answers: for each of them the probability is
+   below 1/2, and 1/2 ** 10 < .001. It is also excluded for 31 sets of items, if two annotators agree with a
+   probability of at most .8 (.8 ** 31 < .001; in public data it is .14 to .45). The latter requires that no
+   annotator has judgments that no other annotator has.
+3. *Equal annotators*: all n judgments of two annotators are equal. Chance is excluded if n_pairs * q ** n <
+   .001, where n_pairs is the number of pairs of annotators and q the share of other annotators' judgments of
+   these items with the same answer, to which ten judgments are added of which eight have the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.model_annotators import RUN_COLUMNS, is_model
+from bws.problems import Problem
+
+if TYPE_CHECKING:
+    from bws.records import Judgments
+
+__all__ = ["find_copies", "similar_annotators"]
+
+Longs = NDArray[np.int64]
+
+MAX_CHANCE = 0.001
+"""Maximum probability with which judgments that are no copies are reported."""
+MIN_DISPUTED_SETS, MIN_SETS = 10, 31
+ADDED_EQUAL, ADDED = 8, 10
+MAX_EXAMPLES = 3
+
+
+def find_copies(judgments: Judgments) -> tuple[Problem, ...]:
+    """Return a problem for each kind of copies, with the number of judgments and the first of them.
+
+    >>> from bws.records import Judgment, Judgments
+    >>> rows = [Judgment(("a", "b", "c"), "a", "c", "w1", tuple_id=name) for name in ("t1", "t2")]
+    >>> print(find_copies(Judgments.from_records(rows))[0].message)
+    1 of 2 judgments repeat annotator, items, best and worst under another tuple id (line 2 and 1)
+    """
+    content = _content(judgments)
+    first = _first_rows(_by_annotator(judgments, content))
+    is_copy = (first < np.arange(len(first))) & (judgments.annotator_of >= 0)
+    rows = np.flatnonzero(~is_copy & ~judgments.by_model)
+    copies = np.flatnonzero(is_copy)
+    same_annotator = "repeat annotator, items, best and worst under another tuple id"
+    pairs = _line_pairs(judgments, copies, first)
+    return (
+        *([_problem(judgments, copies, len(copies), same_annotator, pairs)] if len(copies) else []),
+        *(_copies_of_people(judgments, rows, content[rows]) if len(rows) else []),
+    )
+
+
+def similar_annotators(judgments: Judgments) -> tuple[Problem, ...]:
+    """Return a problem if names of people differ only in case or white space.
+
+    >>> from bws.records import Judgment, Judgments
+    >>> rows = [Judgment(("a", "b", "c"), "a", "c", name) for name in ("w 1", "W  1")]
+    >>> print(*similar_annotators(Judgments.from_records(rows)))
+    records: 1 of 2 annotators differ from another only in case or white space ('W  1' and 'w 1')
+    """
+    first: dict[str, str] = {}
+    people = [name for name in judgments.annotators if not is_model(name)]
+    pairs = [(name, first.setdefault(" ".join(name.casefold().split()), name)) for name in people]
+    similar = [f"{name!r} and {other!r}" for name, other in pairs if name != other]
+    if not similar:
+        return ()
+    message = f"{len(similar)} of {len(people)} annotators differ from another only in case or white space"
+    return (Problem(_file(judgments), None, f"{message} ({_listed(similar)})"),)
+
+
+def _content(judgments: Judgments) -> Longs:
+    """Return (J,) a number of the set of items, times K ** 2, plus K times best plus worst as positions in
+    it."""
+    tuples = judgments.tuples
+    members = tuples.members[judgments.tuple_of]
+    content = tuples.item_sets[judgments.tuple_of]
+    for item in (judgments.best_item, judgments.worst_item):
+        content = content * tuples.k + (members < item[:, np.newaxis]).sum(axis=1)
+    return content
+
+
+def _by_annotator(judgments: Judgments, content: Longs) -> Longs:
+    """Return (J,) a number of content and annotator; for models also of prompt and run."""
+    key = content * (len(judgments.annotators) + 1) + judgments.annotator_of + 1
+    for name in RUN_COLUMNS if judgments.by_model.any() else ():
+        if name in judgments.columns:
+            texts, code = np.unique(judgments.columns[name].astype(str), return_inverse=True)
+            key = key * len(texts) + np.where(judgments.by_model, code, 0)
+    return key
+
+
+def _first_rows(key: Longs) -> Longs:
+    """Return (J,) the first row with the same key."""
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return first[number]
+
+
+def _copies_of_people(judgments: Judgments, rows: Longs, content: Longs) -> Iterator[Problem]:
+    """Yield the problem of the whole file or, if there is none, that of equal annotators."""
+    contents, answer, n_equal = np.unique(content, return_inverse=True, return_counts=True)
+    _, set_of_answer, n_answers = np.unique(
+        contents // judgments.tuples.k**2, return_inverse=True, return_counts=True
+    )
+    annotator_of, named = judgments.annotator_of[rows], judgments.annotator_of[rows] >= 0
+    n_of_set = np.bincount(set_of_answer, n_equal)[set_of_answer]
+    twin_of, is_certain = _equal_annotators(annotator_of[named], answer[named], n_equal, n_of_set)
+    divisor = int(np.gcd.reduce(n_equal))
+    is_alone = np.bincount(twin_of)[twin_of] == 1
+    n_disputed, n_sets = np.count_nonzero(n_answers > 1), len(n_answers)
+    if divisor > 1 and (
+        n_disputed >= MIN_DISPUTED_SETS
+        or (n_sets >= MIN_SETS and not is_alone[annotator_of[named]].any())
+    ):
+        first = np.arange(len(judgments))
+        first[rows] = rows[_first_rows(content)]
+        count = len(rows) - len(rows) // divisor
+        what = (
+            f"repeat items, best and worst: each occurs {divisor} times or a multiple of it, as in a file "
+            "that was appended to itself"
+        )
+        copies = rows[first[rows] < rows]
+        yield _problem(judgments, copies, count, what, _line_pairs(judgments, copies, first))
+    elif is_certain.any():
+        copies = rows[named][is_certain[annotator_of[named]]]
+        names = judgments.annotators
+        pairs = ((repr(names[a]), repr(names[twin_of[a]])) for a in np.flatnonzero(is_certain))
+        what = "are by annotators whose judgments are all equal to those of another annotator"
+        yield _problem(judgments, copies, len(copies), what, pairs)
+
+
+def _equal_annotators(
+    annotator_of: NDArray[np.int32], answer: Longs, n_equal: Longs, n_of_set: NDArray[np.float64]
+) -> tuple[Longs, NDArray[np.bool_]]:
+    """Return (A,) the first annotator with the same judgments, and whether it is another one and chance is
+    excluded.
+
+    annotator_of, answer: of each judgment. n_equal, n_of_set: of each answer, the number of judgments with
+    it, and of judgments of its items.
+    """
+    n = np.bincount(annotator_of)
+    numbers = np.random.Generator(np.random.PCG64(0)).integers(2**62, size=len(n_equal))
+    sums = np.zeros(len(n), np.int64)  # Equal for equal judgments; an overflow does not matter.
+    np.add.at(sums, annotator_of, numbers[answer])
+    twin_of = _first_rows(sums)
+    n_own = np.bincount(twin_of)[twin_of] * n
+    equal, others = (
+        np.bincount(annotator_of, counts[answer]) - n_own for counts in (n_equal, n_of_set)
+    )
+    q = (equal + ADDED_EQUAL) / (others + ADDED)
+    n_annotators = np.count_nonzero(n)
+    chance = n_annotators * (n_annotators - 1) / 2 * q**n
+    return twin_of, (twin_of < np.arange(len(n))) & (n > 0) & (chance < MAX_CHANCE)
+
+
+def _problem(
+    judgments: Judgments, copies: Longs, count: int, what: str, pairs: Iterator[tuple[Any, Any]]
+) -> Problem:
+    """Return the problem of the rows `copies`; pairs: examples."""
+    examples = [f"{copy} and {original}" for copy, original in islice(pairs, MAX_EXAMPLES + 1)]
+    message = f"{count} of {len(judgments)} judgments {what} ({_listed(examples)})"
+    line = None if judgments.lines is None else int(judgments.lines[copies[0]])
+    return Problem(_file(judgments), line or None, message)
+
+
+def _file(judgments: Judgments) -> str:
+    return judgments.source.rpartition(" (")[0] or judgments.source or "judgments"
+
+
+def _listed(examples: list[str]) -> str:
+    return ", ".join(examples[:MAX_EXAMPLES] + (["..."] if len(examples) > MAX_EXAMPLES else []))
+
+
+def _line_pairs(judgments: Judgments, copies: Longs, first: Longs) -> Iterator[tuple[str, str]]:
+    """Yield the line of each copy and the one that it repeats; the number of the row without lines."""
+    lines = judgments.lines
+    if lines is None or not lines.all():
+        lines = np.arange(1, len(judgments) + 1)
+    for copy in copies.tolist():
+        yield f"line {lines[copy]}", f"{lines[first[copy]]}"

@@ -10,7 +10,7 @@ and these intervals 93 to 97 % (docs/background/coverage.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import MIN_CLUSTERS, few_clusters_note, too_few_clusters_note
+from bws.constancy import centred, constant_groups, is_constant
 
 __all__ = [
     "CORRELATION_BOUNDS",
@@ -28,6 +29,7 @@ __all__ = [
     "Estimate",
     "Statistic",
     "correlations",
+    "infinite_reason",
     "interval_signature",
     "jackknife_estimate",
     "jackknife_interval",
@@ -63,7 +65,7 @@ MAX_CHUNK_WEIGHTS = 1_000_000
 MAX_CORRECTED_DIALOGUES = 60
 """Number of dialogues above which the jackknife of a difference needs no correction."""
 CONSTANT_TOLERANCE = 1e-12
-"""Variance, relative to the mean square, below which values are treated as constant."""
+"""Variance relative to the largest one, and distance of a correlation from a bound, treated as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,7 @@ def correlations(
     resamples: int = 1000,
     seed: int = 0,
     added: Mapping[str, AddedVariance] | None = None,
+    items: Sequence[str] = (),
 ) -> dict[str, Estimate]:
     """Correlate predictions with scores over all items, and within dialogues.
 
@@ -118,10 +121,11 @@ def correlations(
     average ranks. The interval is that of `jackknife_interval`, on the scale of Fisher's z. At most
     `resamples` jackknife replicates are computed, 0 for no interval: each omits one dialogue, or, if there
     are more dialogues, one of `resamples` random groups of them (from `seed`). added: by coefficient,
-    variances of z that are added to that of the jackknife.
+    variances of z that are added to that of the jackknife. items: (N,) ids for reasons.
 
-    NaN with a reason: fewer than two items, constant predictions or scores, a prediction of NaN. Intervals
-    require `MIN_CLUSTERS` dialogues with a value.
+    NaN with a reason: fewer than two items, constant predictions or scores (`bws.constancy.is_constant`), a
+    prediction of NaN; for ``pearson``, an infinite prediction. In ranks, infinity is the highest value.
+    Intervals require `MIN_CLUSTERS` dialogues with a value.
 
     >>> x, y = np.array([0.1, 0.4, 0.35, 0.8]), np.array([0.0, 0.5, 0.5, 1.0])
     >>> metrics = correlations(x, y, np.array([0, 0, 1, 1]), resamples=10)
@@ -133,10 +137,11 @@ def correlations(
     if undefined := undefined_correlations(prediction, score, dialogue):
         return undefined
     n, n_dialogues = len(score), int(dialogue.max()) + 1
+    infinite = infinite_reason(prediction, items)
     per_dialogue = within_dialogue_correlations(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
-        "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, ""),
+        "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, infinite),
         "spearman": (weighted_spearman(prediction, score, dialogue), n, n_dialogues, ""),
         "rank_spearman": (
             _mean(per_dialogue[~np.isnan(per_dialogue)]),
@@ -256,13 +261,26 @@ def _undefined_reason(prediction: Floats, score: Floats) -> str:
         return f"{len(score)} items; a correlation requires two"
     if missing:
         return f"{missing} predictions are NaN"
-    if _is_constant(prediction):
+    if is_constant(prediction):
         return "all predictions are equal"
-    return "all scores are equal" if _is_constant(score) else ""
+    return "all scores are equal" if is_constant(score) else ""
 
 
-def _is_constant(values: Floats) -> bool:
-    return bool(np.ptp(values) <= CONSTANT_TOLERANCE * max(1.0, float(np.abs(values).max())))
+def infinite_reason(prediction: Floats, items: Sequence[str] = ()) -> str:
+    """Return why Pearson's r of predictions (N,) is undefined; empty if all are finite.
+
+    items: (N,) ids; without them, items are counted from 1.
+
+    >>> infinite_reason(np.array([0.5, np.inf, -np.inf]))
+    "2 predictions are infinite (the first is that of item 2): Pearson's r is undefined"
+    """
+    infinite = np.flatnonzero(np.isinf(prediction))
+    if not len(infinite):
+        return ""
+    first = items[infinite[0]] if items else infinite[0] + 1
+    number = "1 prediction is" if len(infinite) == 1 else f"{len(infinite)} predictions are"
+    which = "that" if len(infinite) == 1 else "the first is that"
+    return f"{number} infinite ({which} of item {first}): Pearson's r is undefined"
 
 
 def _left_out_remark(count: int) -> str:
@@ -460,8 +478,11 @@ def percentile_estimate(
 
 
 def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Return a function for Pearson's r of items (N,) with weights of their dialogues."""
-    x, y = x - x.mean(), y - y.mean()  # Sums of products of centred values do not cancel.
+    """Return a function for Pearson's r of items (N,) with weights of their dialogues.
+
+    NaN if a value is infinite.
+    """
+    x, y = centred(x), centred(y)  # Sums of products of centred values do not cancel.
     sums = [
         np.bincount(dialogue, values) for values in (np.ones_like(x), x, y, x * x, y * y, x * y)
     ]
@@ -561,6 +582,7 @@ def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats
         for product in (rank_x * rank_y, rank_x * rank_x, rank_y * rank_y)
     )
     usable = (sxx > 0) & (syy > 0)
+    usable &= ~(constant_groups(x, dialogue) | constant_groups(y, dialogue))
     return np.where(usable, sxy / np.sqrt(np.where(usable, sxx * syy, 1.0)), math.nan)
 
 
@@ -569,7 +591,8 @@ def _within_dialogue_ranks(values: Floats, dialogue: Ints) -> Floats:
     order = np.lexsort((values, dialogue))
     block = dialogue[order]
     new_dialogue = np.diff(block, prepend=-1) != 0
-    new_value = new_dialogue | (np.diff(values[order], prepend=np.nan) != 0)
+    in_order = values[order]
+    new_value = new_dialogue | np.append(True, in_order[1:] != in_order[:-1])
     run = np.cumsum(new_value) - 1
     first = np.flatnonzero(new_value)
     length = np.diff(np.append(first, len(order)))

@@ -280,14 +280,14 @@ def side_by_side(
 def join_predictions(
     items: pl.DataFrame, predictions: pl.DataFrame, name: str = "prediction"
 ) -> pl.DataFrame:
-    """Return the items with a finite prediction, joined by item_id.
+    """Return the items with a prediction other than NaN, joined by item_id.
 
     >>> items = pl.DataFrame({"item_id": ["a", "b"], "score": [0.0, 1.0]})
     >>> join_predictions(items, pl.DataFrame({"item_id": ["b", "c"], "prediction": [0.5, 0.7]})).rows()
     [('b', 1.0, 0.5)]
     """
     renamed = predictions.select("item_id", pl.col("prediction").cast(pl.Float64).alias(name))
-    return items.join(renamed.filter(pl.col(name).is_finite()), on="item_id", maintain_order="left")
+    return items.join(renamed.filter(pl.col(name).is_not_nan()), on="item_id", maintain_order="left")
 
 
 def ranks(values: pl.Series) -> pl.Series:

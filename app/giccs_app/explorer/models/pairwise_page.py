@@ -282,7 +282,10 @@ def _show_points(
 ) -> None:
     """Show one point per item; many points are binned or sampled."""
     columns = [*TEXT_COLUMNS, x, y, *([categories[0]] if categories else [])]
-    points = items.select(columns)
+    drawn = items.filter(pl.col(x, y).is_finite())
+    if len(drawn) < len(items):
+        st.caption(say("models.infinite", n=len(items) - len(drawn)))
+    items, points = drawn, drawn.select(columns)
     if len(items) > MAX_POINTS:
         display = links.segmented(
             "points",

@@ -327,9 +327,7 @@ def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark, metho
     pairs = np.unique(np.stack([judgments.tuple_of, annotators]), axis=1)
     if method == "counting" and np.bincount(pairs[0]).max() < 2:
         return "no tuple was judged by two annotators, so the errors of the scores are unknown"
-    if len(benchmark.items) < MIN_ITEMS or is_constant(
-        [item.score for item in benchmark.items]
-    ):
+    if len(benchmark.items) < MIN_ITEMS or is_constant([item.score for item in benchmark.items]):
         return "the scores are constant, or there are fewer than three"
     return ""
 

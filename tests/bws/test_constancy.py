@@ -68,7 +68,9 @@ def test_split_halves_in_any_unit(scale):
 
 def test_anchors_and_predictors_that_are_equal_up_to_rounding_have_no_slope():
     noise = np.array([0.3, 0.1 + 0.2, 0.3])
-    with pytest.raises(ValueError, match="expected at least two shared items with different scores"):
+    with pytest.raises(
+        ValueError, match="expected at least two shared items with different scores"
+    ):
         _mean_sigma(noise, np.array([0.1, 0.2, 0.3]), 2)
     y, variance = np.linspace(-0.9, 0.9, 12), np.full(12, 0.1)
     predictor = np.where(np.arange(12) % 2, 0.3, 0.1 + 0.2)

@@ -12,7 +12,7 @@ from giccs.measures.metrics import (
     leave_out_weights,
     mean_over_dialogues,
     order_metrics,
-    quadratic_excess,
+    replicates,
 )
 
 
@@ -206,7 +206,8 @@ def test_at_most_half_of_the_jackknife_is_too_much():
     values -= values.mean()
 
     def excess(shift, power):
-        return quadratic_excess(lambda w: (w @ values / w.sum(axis=1) + shift) ** power, 12)
+        statistic = replicates(lambda w: (w @ values / w.sum(axis=1) + shift) ** power, 12)
+        return statistic.quadratic_excess
 
     assert excess(0, 1) == pytest.approx(0, abs=1e-9)
     assert excess(0, 2) == 0.5
@@ -265,7 +266,9 @@ def test_infinite_predictions_have_ranks_but_no_pearson():
     ids = [f"i{n}" for n in range(len(x))]
     result = correlations(x, y, dialogue, items=ids)
     finite = np.where(np.isinf(x), np.sign(x) * 1e9, x)
-    assert result["spearman"].value == pytest.approx(stats.spearmanr(finite, y).statistic, abs=1e-12)
+    assert result["spearman"].value == pytest.approx(
+        stats.spearmanr(finite, y).statistic, abs=1e-12
+    )
     inside = [stats.spearmanr(finite[dialogue == d], y[dialogue == d])[0] for d in range(12)]
     assert result["rank_spearman"].value == pytest.approx(np.mean(inside), abs=1e-12)
     expected = correlations(finite, y, dialogue)

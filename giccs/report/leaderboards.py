@@ -15,6 +15,7 @@ from giccs.report.model_comparison import (
     Leaderboard,
     ModelComparison,
     RankedModel,
+    history_titles,
 )
 
 __all__ = [
@@ -50,13 +51,10 @@ def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "ta
     if style.form == "csv":
         return comparison_csv(comparison)
     boards = comparison.leaderboards
-    conditions = {(board.task, board.content, board.history) for board in boards}
-    tasks = [condition[:2] for condition in conditions]
     tables = [
         table
-        for board in boards
+        for board, history in zip(boards, history_titles(boards), strict=True)
         for notes in (board.notes(),)
-        for history in (board.history if tasks.count((board.task, board.content)) > 1 else "",)
         for table in (_model_table(board, notes, history), _pair_table(board, notes))
     ]
     tables += [_history_table(family) for family in comparison.history_effects]
@@ -65,7 +63,6 @@ def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "ta
 
 
 def _model_table(board: Leaderboard, notes: Sequence[str], history: str) -> ResultTable:
-    """Return the models of a leaderboard. history: the condition, if there are several."""
     rows: list[Sequence[Cell]] = [
         [
             str(i + 1),
@@ -83,8 +80,7 @@ def _model_table(board: Leaderboard, notes: Sequence[str], history: str) -> Resu
         Column(board.metric, f"{TITLES[board.metric]} [95 %]", ".3f", best="max"),
         Column("ranks", "ranks"),
     ]
-    condition = f", {history} history" if history else ""
-    title = f"{board.task} on {board.data}{condition}: {TITLES[board.metric]} ({_size(board)})"
+    title = f"{board.task} on {board.data}{history}: {TITLES[board.metric]} ({_size(board)})"
     return ResultTable(columns, rows, notes, title)
 
 
@@ -105,11 +101,12 @@ def _pair_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
 
 
 def _history_table(family: HistoryEffects) -> ResultTable:
+    has_encodings = any(effect.history != "with" for effect in family.effects)
     rows: list[Sequence[Cell]] = [
         [
             label,
             effect.model,
-            effect.history,
+            *([effect.history] if has_encodings else []),
             effect.without_history.value,
             effect.with_history.value,
             *_test_cells(effect.difference),
@@ -119,7 +116,7 @@ def _history_table(family: HistoryEffects) -> ResultTable:
     columns = [
         Column("row"),
         Column("model", "model"),
-        Column("history", "history"),
+        *([Column("history", "history")] if has_encodings else []),
         Column("without", "without", ".3f"),
         Column("with", "with", ".3f"),
         *_test_columns(),

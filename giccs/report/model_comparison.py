@@ -25,6 +25,7 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
     comparison_key,
+    condition_of,
     data_of,
     digest,
     history_of,
@@ -45,6 +46,7 @@ __all__ = [
     "RankedModel",
     "SkippedResult",
     "compare",
+    "history_titles",
 ]
 
 Floats = NDArray[np.float64]
@@ -214,7 +216,7 @@ class HistoryEffect:
 
 @dataclass(frozen=True)
 class HistoryEffects(Family):
-    """The effects of the history on the models of one task, data set and metric, best without history first."""
+    """The effects of the history on models of one task, data set and metric, best without history first."""
 
     effects: tuple[HistoryEffect, ...]
     unit: ClassVar[str] = "models"
@@ -290,10 +292,10 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
 
     results: with their predictions. Items are the same if the data have the same fingerprint. Pairwise STS is
     compared by Spearman's rho over all items and by the mean within-dialogue rho, multiple choice by
-    accuracy. Results with and without history are families of their own, and so are the effects of the history: each
-    result with history against the one without that is otherwise equal. Results of one model with other
-    prompts, poolings, dimensions or encodings of the history are rivals. target: difference for planning the
-    number of dialogues.
+    accuracy. Results with and without history are families of their own, and so are the effects of the
+    history: each result with history against the one without that is otherwise equal. Results of one model
+    with other prompts, poolings, dimensions or encodings of the history are rivals. target: difference for
+    planning the number of dialogues.
 
     >>> from giccs.benchmark import read_benchmark
     >>> from giccs.models import open_model
@@ -361,7 +363,7 @@ class _Row:
     @property
     def condition(self) -> str:
         """History condition, without its encoding."""
-        return self.history.partition(" ")[0]
+        return condition_of(self.history)
 
     @property
     def key(self) -> str:
@@ -469,6 +471,16 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
             np.array(correct, dtype=np.float64),
             np.array([question["score"].max() for question in questions], dtype=np.float64),
         )
+
+
+def history_titles(boards: Sequence[Leaderboard]) -> list[str]:
+    """Return the history condition of each leaderboard for its title, empty if its data have only one."""
+    conditions = {(board.task, board.content, board.history) for board in boards}
+    data = [(task, content) for task, content, _ in conditions]
+    return [
+        f", {board.history} history" if data.count((board.task, board.content)) > 1 else ""
+        for board in boards
+    ]
 
 
 def _history_effects(rows: Sequence[_Row], metric: str, target: float) -> list[HistoryEffects]:

@@ -287,7 +287,9 @@ def join_predictions(
     [('b', 1.0, 0.5)]
     """
     renamed = predictions.select("item_id", pl.col("prediction").cast(pl.Float64).alias(name))
-    return items.join(renamed.filter(pl.col(name).is_not_nan()), on="item_id", maintain_order="left")
+    return items.join(
+        renamed.filter(pl.col(name).is_not_nan()), on="item_id", maintain_order="left"
+    )
 
 
 def ranks(values: pl.Series) -> pl.Series:

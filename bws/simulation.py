@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.constancy import constant_groups
 from bws.file_kinds import remark
 from bws.files import as_tuples, read_scores
 from bws.files.schema import json_objects
@@ -172,7 +173,7 @@ def correlated_scores(tuples: Tuples, truth: Floats, correlation: float, seed: i
     random = np.random.Generator(np.random.PCG64([seed, MODEL_SCORES]))
     signal = without_group_means(tuples, truth)
     noise = without_group_means(tuples, _normal(random, truth.shape))
-    if np.allclose(signal, 0):
+    if constant_groups(truth, tuples.group_of_item).all():
         raise ValueError(
             "the true scores of the items of a group are equal; expected different ones"
         )

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.components import generalisability, is_complete
+from bws.constancy import centred, is_constant
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.metadata import By, breakdown
@@ -822,9 +823,9 @@ def run_trials(
 
 def correlate(x: Floats, y: Floats) -> float:
     """Return Pearson's r of two (N,) arrays; NaN if one is constant or N < 3."""
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+    if len(x) < 3 or is_constant(x) or is_constant(y):
         return math.nan
-    x, y = x - x.mean(), y - y.mean()
+    x, y = centred(x), centred(y)
     r = float(x @ y) / math.sqrt(float(x @ x) * float(y @ y))
     return min(1.0, max(-1.0, r))  # remove rounding errors
 

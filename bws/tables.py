@@ -114,6 +114,8 @@ class Column:
     """Whether it occurs only in CSV files and data frames."""
     best: Literal["", "max", "min"] = ""
     """Whether the highest or the lowest number is the best one."""
+    family: str = ""
+    """The best number of a row is that of the columns of a family."""
     parts: Sequence[Column] = ()
     """For a column of groups, the names of its columns; without them, texts have one column with the group's
     name."""
@@ -197,6 +199,8 @@ class ResultTable:
     """Number of last rows that are no candidates for the best value."""
     compares_rows: bool = False
     """Whether the best value is that of each row, not of each column."""
+    families: Sequence[str] = ()
+    """Family of each row; the best values are those of the rows of a family. By default, all are one."""
     introduction: Sequence[str] = ()
     """Lines between title and table."""
 
@@ -245,9 +249,7 @@ class ResultTable:
     def with_best(self) -> ResultTable:
         """Return the table with the best numbers in bold, and those that look equal."""
         rows = [list(row) for row in self.rows]
-        compared = range(len(rows) - self.reference_rows)
-        lines = [[(i, n) for i in compared] for n, column in enumerate(self.columns) if column.best]
-        for line in zip(*lines, strict=True) if self.compares_rows else lines:
+        for line in self._compared_cells():
             values = {(i, n): _value(rows[i][n]) for i, n in line}
             defined = [cell for cell in line if not math.isnan(values[cell])]
             texts = {(i, n): self.columns[n].text(rows[i][n], "") for i, n in defined}
@@ -258,6 +260,16 @@ class ResultTable:
                     if texts[i, n].partition(" ")[0] == best_number:
                         rows[i][n] = NumberText(texts[i, n], values[i, n], "bold")
         return replace(self, rows=rows)
+
+    def _compared_cells(self) -> Iterable[list[tuple[int, int]]]:
+        """Return the lists of cells (row, column) each of which has a best number."""
+        lines: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        for n, column in enumerate(self.columns):
+            for i in range(len(self.rows) - self.reference_rows) if column.best else ():
+                of_row = self.families[i] if self.families else ""
+                line = (i, column.family) if self.compares_rows else (n, of_row)
+                lines.setdefault(line, []).append((i, n))
+        return lines.values()
 
     def column_keys(self) -> list[str]:
         """Return the keys of the columns."""

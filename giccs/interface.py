@@ -148,16 +148,18 @@ class Comparison(ModelComparison):
     """Pairwise comparisons of models on the same items, with leaderboards."""
 
     def to_frame(self, library: FrameLibrary = "pandas") -> Any:
-        """Return a data frame with one row per pair of models and metric.
+        """Return a data frame with one row per pair of models, and per effect of the history on a model.
 
-        ``value`` is the difference of the first and the second model, with interval (``low``, ``high``) and
-        ``p``; ``p_holm`` and ``p_bh`` are adjusted for all pairs of the metric on the same items.
+        ``kind`` is ``pair`` or ``history``. ``value`` is the difference of the first and the second model, or
+        with minus without history, with interval (``low``, ``high``) and ``p``; ``p_holm`` and ``p_bh`` are
+        adjusted for all pairs of the metric with the same history on the same items, or for the models.
         """
         names = (
             "task", "data", "metric", "model", "history", "second_model", "second_history", "value",
             "low", "high", "n", "stderr", "p", "p_holm", "p_bh", "significant", "detectable", "reason",
+            "kind",
         )  # fmt: skip
-        rows = [row for row in comparison_rows(self) if row["kind"] == "pair"]
+        rows = [row for row in comparison_rows(self) if row["kind"] in ("pair", "history")]
         return data_frame({name: [row[name] for row in rows] for name in names}, library)
 
     def report(self, form: str = "table") -> str:
@@ -229,11 +231,12 @@ def evaluate(
 def compare(
     *results: Results | Iterable[Result] | Result, detect: float = TARGET_DIFFERENCE
 ) -> Comparison:
-    """Compare all pairs of models with results of the same task on the same items.
+    """Compare all pairs of models with results of the same task and history on the same items.
 
     results: of `evaluate` or `Results.load`. detect: difference for planning the number of dialogues.
     Pairwise STS is compared by Spearman's rho with a paired t-test over dialogues, multiple choice by
-    accuracy with the exact McNemar test. Raises ValueError with the reasons if no two results can be
+    accuracy with the exact McNemar test. The effects of the history on the models are a family of their own
+    (``history_effects``). Raises ValueError with the reasons if no two results can be
     compared.
 
     >>> sample = read_benchmark("giccs-sample")
@@ -247,10 +250,10 @@ def compare(
     if wrong := [each for each in all_results if not isinstance(each, Result)]:
         raise TypeError(f"expected Results of giccs.evaluate, not {type(wrong[0]).__name__}")
     comparison = compare_results(all_results, target=detect)
-    if not comparison.leaderboards:
+    if not comparison.leaderboards and not comparison.history_effects:
         reasons = [str(skipped) for skipped in comparison.skipped] or ["There are no results."]
         raise ValueError("\n".join(dict.fromkeys(reasons)))
-    return Comparison(comparison.leaderboards, comparison.skipped)
+    return Comparison(comparison.leaderboards, comparison.skipped, comparison.history_effects)
 
 
 def noise_ceiling(

@@ -140,8 +140,9 @@ def _equal(metric: str, dialogues: int, alike: bool, seed: int) -> SimulatedStud
     """Compare ten equal models; a hit is a study without significant pairs."""
     kinds = [Kind()] * 5 + [Kind() if alike else _equal_kind(metric)] * 5
     data = _leaderboard(np.random.default_rng([seed, dialogues]), kinds, dialogues)
-    differ = any(pair.is_significant for pair in METRICS[metric].pairs(*data, 0.1))
-    return SimulatedStudy(int(not differ), 1)
+    pairs = METRICS[metric].pairs(*data, 0.1)
+    differ = any(pair.is_significant for pair in pairs)
+    return SimulatedStudy(int(not differ), 1, warned=any(pair.reason for pair in pairs))
 
 
 def _ranked(metric: str, dialogues: int, seed: int) -> SimulatedStudy:
@@ -168,7 +169,13 @@ def _planned(metric: str, quality: float, seed: int) -> SimulatedStudy:
 def cells() -> list[Cell]:
     """Return leaderboards of equal and of unequal models, and planned studies."""
     at_least, power = (0.95, 1.0), (0.77, 0.83)
-    equal = [("Spearman ρ", 30, True), ("Spearman ρ", 60, True), ("Spearman ρ", 60, False)]
+    equal = [
+        ("Spearman ρ", 8, True),
+        ("Spearman ρ", 12, True),
+        ("Spearman ρ", 30, True),
+        ("Spearman ρ", 60, True),
+        ("Spearman ρ", 60, False),
+    ]
     equal += [("Spearman ρ", 200, True), ("ρ within dialogues", 30, True)]
     equal += [("ρ within dialogues", 60, True), ("accuracy", 60, True)]
     return [

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bws.constancy import is_constant
 from bws.records import Scores
 from bws.scoring.methods import Floats
 
@@ -94,7 +95,7 @@ def _mean_sigma(
     batch_scores: Floats, reference_scores: Floats, batch_number: int
 ) -> tuple[float, float]:
     """Return slope b and offset a of mean–sigma linking: b = sd(reference) / sd(batch)."""
-    if len(batch_scores) < 2 or not np.ptp(batch_scores) > 0 or not np.ptp(reference_scores) > 0:
+    if len(batch_scores) < 2 or is_constant(batch_scores) or is_constant(reference_scores):
         raise ValueError(
             f"batch {batch_number} shares {len(batch_scores)} scored items with earlier batches, with "
             f"{len(np.unique(batch_scores))} different scores in this batch and "

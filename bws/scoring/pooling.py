@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bws.clusters import Z_95
+from bws.constancy import is_constant
 from bws.scoring.methods import Floats
 
 __all__ = ["MIN_POOLED_ITEMS", "Pooled", "shrink"]
@@ -55,7 +56,7 @@ def shrink(score: Floats, variance: Floats, predictor: Floats | None = None) -> 
     if n < MIN_POOLED_ITEMS:
         raise ValueError(f"{n} items with intervals; pooling requires {MIN_POOLED_ITEMS}")
     columns = [np.ones(n)]
-    if predictor is not None and np.ptp(predictor) > 0:
+    if predictor is not None and not is_constant(predictor):
         columns.append(predictor)
     design = np.column_stack(columns)
     r = design.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from giccs.measures.results import Result, Store
 
 __all__ = ["compare_models", "report"]
+
+Selection = Mapping[str, Sequence[str]]
+"""Field of results -> selected values; empty for all. The arguments of `select_results`."""
 
 
 def detect_option(text: str) -> Callable[[Any], Any]:
@@ -85,6 +89,48 @@ model_name_option = option(
 )  # fmt: skip
 
 
+SELECTION_OPTIONS = (
+    option(
+        "--model", "Only results of this model, by its name with or without settings. Can be repeated.",
+        multiple=True, metavar="NAME", show_default=False,
+    ),
+    option(
+        "--task", "Only results of this task. Can be repeated.",
+        multiple=True, metavar="NAME", show_default=False,
+    ),
+    option(
+        "--history", "Only results with or without history.  [default: both, compared separately]",
+        choices="with without", multiple=True, show_default=False,
+    ),
+    option(
+        "--data", "Only results on this data, by its name in results or at least six first digits of its "
+        "fingerprint; can be repeated. In giccs-report also the benchmark of --judgments, --dialogue and "
+        "--against, and OWNER/NAME of the hub of --eval-results.",
+        multiple=True, metavar="DATA", show_default=False,
+    ),
+)  # fmt: skip
+
+
+def selection_options(function: Any) -> Any:
+    """Add the options that select results, with the parameter `selection`."""
+
+    @wraps(function)
+    def with_selection(
+        *args: Any,
+        model: Sequence[str],
+        task: Sequence[str],
+        history: Sequence[str],
+        data: Sequence[str],
+        **values: Any,
+    ) -> Any:
+        selection = {"model": model, "task": task, "history": history, "data": data}
+        return function(*args, selection=selection, **values)
+
+    for add in reversed(SELECTION_OPTIONS):
+        with_selection = add(with_selection)
+    return with_selection
+
+
 @command(
     "giccs-report",
     example="""
@@ -92,7 +138,7 @@ model_name_option = option(
     giccs-report results --format latex --columns model,spearman --bold-best --caption "Results" > table.tex
     giccs-report results --data benchmark.jsonl --judgments judgments.csv
     giccs-report results --against giccs-paper
-    giccs-report results --compare
+    giccs-report results --compare --history with --task pairwise-sts
     giccs-report results --every-eval-ever records --organization "University of X"
     giccs-report results --eval-results for-the-hub --data my-lab/my-benchmark
     giccs-report results --people scores.csv
@@ -103,6 +149,7 @@ model_name_option = option(
 @click.argument("folder", metavar="RESULTS_FOLDER")
 @table_options
 @model_name_option
+@selection_options
 @click.option(
     "--judgments",
     metavar="FILE",
@@ -112,12 +159,6 @@ model_name_option = option(
 @merge_variants_option
 @control_option
 @allow_copies_option
-@click.option(
-    "--data",
-    metavar="DATA",
-    help="The benchmark of the judgments; with --eval-results, OWNER/NAME of the hub; with --against, the "
-    "name in the results of a copy of the recipe's data.  [default: the name in the results]",
-)
 @click.option(
     "--against",
     "recipe",
@@ -174,11 +215,11 @@ def report(
     folder: str,
     style: TableStyle,
     model_names: Mapping[str, str],
+    selection: Selection,
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
     allow_copies: bool,
-    data: str | None,
     recipe: str | None,
     compare: bool,
     target: float | None,
@@ -201,10 +242,14 @@ def report(
 
     if dialogue and "ranks" not in dict(figures):
         raise click.UsageError("--dialogue requires --figure ranks=FILE")
-    if data and not (judgments or recipe or dialogue or eval_results):
-        raise click.UsageError(
-            "--data requires --judgments, --against, --dialogue or --eval-results"
-        )
+    data = None
+    if judgments or recipe or dialogue or eval_results:
+        if len(selection["data"]) > 1:
+            raise click.UsageError(
+                "--data cannot be repeated with --judgments, --against, --dialogue or --eval-results"
+            )
+        data = next(iter(selection["data"]), None)
+        selection = {**selection, "data": ()}
     if eval_results and not data:
         raise click.UsageError("--eval-results requires --data OWNER/NAME")
     if recipe and judgments:
@@ -224,7 +269,7 @@ def report(
     for _, path in figures:
         check_figure(path)
     store = Store(folder)
-    results = _results(store, folder)
+    results = _results(store, folder, selection)
     if language and not mteb:
         raise click.UsageError("--language requires --mteb")
     if bool(every_eval_ever) != bool(organization):
@@ -283,25 +328,31 @@ def report(
     example="""
     giccs compare results
     giccs compare results --detect 0.05 --format latex
+    giccs compare results --task pairwise-sts --history without --model MODEL --model MODEL
     """,
 )
 @click.argument("folder", metavar="RESULTS_FOLDER")
 @table_options
 @model_name_option
+@selection_options
 @detect_option("Difference to detect")
 def compare_models(
     console: Console,
     folder: str,
     style: TableStyle,
     model_names: Mapping[str, str],
+    selection: Selection,
     target: float | None,
 ) -> None:
-    """Compare all pairs of models with results in a folder, like giccs-report --compare."""
+    """Compare all pairs of models with results in a folder, like giccs-report --compare.
+
+    Results of one task, data set and history are compared, and each model with and without history.
+    """
     from giccs.measures.results import Store
 
     _check_style(style, model_names)
     store = Store(folder)
-    results = _results(store, folder)
+    results = _results(store, folder, selection)
     names = _all_names(results, model_names, style)
     _compare_models(console, store, results, target, style, names)
 
@@ -345,12 +396,15 @@ def _check_style(style: TableStyle, model_names: Mapping[str, str]) -> None:
         raise click.UsageError("--model-name is for tables; the CSV of results has the full names")
 
 
-def _results(store: Store, folder: str) -> list[Result]:
+def _results(store: Store, folder: str, selection: Selection) -> list[Result]:
+    from giccs.report.selection import select_results
+
     results = list(store.results())
     if not results:
         message = "contains no results; create them with giccs-eval -o"
         raise InputError(Problem(folder, None, message))
-    return results
+    with arguments():
+        return select_results(results, store.with_predictions, **selection)
 
 
 def _export(

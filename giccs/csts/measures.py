@@ -74,7 +74,14 @@ def csts_metrics(
     predicted = np.asarray(prediction, dtype=np.float64)[labelled_rows]
     _, pair = np.unique([instance.pair for instance in labelled], return_inverse=True)
     label = np.array([instance.label for instance in labelled], dtype=np.float64)
-    estimates = correlations(predicted, label, pair.astype(np.intp), resamples=resamples, seed=seed)
+    estimates = correlations(
+        predicted,
+        label,
+        pair.astype(np.intp),
+        resamples=resamples,
+        seed=seed,
+        items=[instance.uid for instance in labelled],
+    )
     accuracy = _pair_accuracy(predicted, labelled)
     return {
         "spearman": over_pairs(estimates["spearman"]),
@@ -105,7 +112,7 @@ def _pair_accuracy(prediction: Floats, instances: Sequence[Instance]) -> Estimat
     if not different_labels:
         return _undefined(0, "no sentence pair has two different labels", {"ties": 0} | counts)
     low, high = prediction[np.array(different_labels).T]
-    if missing := int(np.isnan(low + high).sum()):
+    if missing := int((np.isnan(low) | np.isnan(high)).sum()):
         return _undefined(
             len(different_labels), f"{missing} sentence pairs have predictions of NaN", counts
         )

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import too_few_clusters_note
+from bws.constancy import centred, is_constant
 from giccs.evalrank.dependence import variances
-from giccs.measures.metrics import Estimate
+from giccs.measures.metrics import Estimate, infinite_reason
 
 __all__ = [
     "PairCorrelation",
@@ -31,7 +32,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-RELATIVE_TOLERANCE = 1e-12
+EXACT_TOLERANCE = 1e-12
+"""Distance from 1 up to which a correlation is 1 or -1."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ def pearson(x: Floats, y: Floats) -> PairCorrelation:
     >>> round(pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])).value, 12)
     0.5
     """
-    if reason := _undefined_reason(x, y):
+    if reason := _undefined_reason(x, y) or infinite_reason(x):
         return PairCorrelation(math.nan, np.zeros(len(x)), reason)
-    u, v = ((values - values.mean()) / values.std() for values in (x, y))
+    u, v = (values / values.std() for values in map(centred, (x, y)))
     r = float(np.clip(np.mean(u * v), -1, 1))
     return PairCorrelation(r, u * v - r * (u * u + v * v) / 2)
 
@@ -123,7 +125,7 @@ def _estimate(
     undefined_note = too_few_clusters_note(
         degrees_of_freedom + 1, "pairs" if degrees_of_freedom + 1 == len(contributions) else "texts"
     )
-    if not undefined_note and (1 - abs(value) < RELATIVE_TOLERANCE or standard_error == 0):
+    if not undefined_note and (1 - abs(value) < EXACT_TOLERANCE or standard_error == 0):
         undefined_note = "the correlation is exact: no interval"
     if undefined_note:
         reason = "; ".join(filter(None, [remark, undefined_note]))
@@ -137,7 +139,7 @@ def _undefined_reason(x: Floats, y: Floats) -> str:
     if len(x) < 2:
         return f"{len(x)} pairs; a correlation requires two"
     for values, kind in ((x, "predictions"), (y, "scores")):
-        if np.ptp(values) <= RELATIVE_TOLERANCE * max(1.0, float(np.abs(values).max())):
+        if is_constant(values):
             return f"all {kind} are equal"
     return ""
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.constancy import is_constant
 from giccs.evalrank.scores import ScoreColumn, shorten_list
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import (
@@ -194,8 +195,7 @@ def _shared_scores(*columns: ScoreColumn) -> tuple[list[Floats], Ints]:
 def _undefined_reason(*rows: Floats) -> str:
     if len(rows[0]) < MIN_MODELS:
         return f"{len(rows[0])} models; a rank correlation needs {MIN_MODELS}"
-    any_constant = any(np.ptp(row) == 0 for row in rows)
-    return "all models have the same score" if any_constant else ""
+    return "all models have the same score" if any(map(is_constant, rows)) else ""
 
 
 def _rank_cells(cells: Sequence[CorrelationCell]) -> list[CorrelationCell]:

@@ -1,10 +1,11 @@
-"""Paired tests of all pairs of models on the same items, adjusted for multiple testing.
+"""Families of paired tests of models on the same items, adjusted for multiple testing.
 
-Correlations: a paired t-test over dialogues. The standard error of the difference of two correlations is that
-of the leave-one-dialogue-out jackknife (Efron and Tibshirani 1993, section 11.5), with D - 1 degrees of
-freedom. Ranks are recomputed for each replicate, so the scales of the predictions are irrelevant. The same
-dialogue is omitted for both models, so common effects cancel. Accuracies: the exact McNemar test, since a
-dialogue is one question.
+The difference, interval and p-value of a pair are those of `giccs.measures.comparison`. Correlations: a
+paired t-test over dialogues. The standard error of the difference of two correlations is that of the
+leave-one-dialogue-out jackknife (Efron and Tibshirani 1993, section 11.5), corrected for up to 60 dialogues,
+with D - 1 degrees of freedom. Ranks are recomputed for each replicate, so the scales of the predictions are
+irrelevant. The same dialogue is omitted for both models, so common effects cancel. Accuracies: the exact
+McNemar test, since a dialogue is one question.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters_note
-from giccs.measures.comparison import paired_shares
+from giccs.measures.comparison import (
+    paired_accuracies,
+    spearman_replicates,
+    within_dialogue_difference,
+)
 from giccs.measures.detectable import (
     ALPHA,
     dialogues_needed,
@@ -26,11 +30,12 @@ from giccs.measures.detectable import (
     questions_needed,
     t_detectable,
 )
-from giccs.measures.metrics import Statistic, weighted_spearman, within_dialogue_correlations
+from giccs.measures.metrics import Estimate, difference_estimate, within_dialogue_correlations
 
 __all__ = [
     "PairDifference",
     "accuracy_pairs",
+    "all_pairs",
     "benjamini_hochberg",
     "holm",
     "rank_intervals",
@@ -41,11 +46,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-
-MAX_CHUNK_WEIGHTS = 50_000
-"""Number of item weights in memory at a time; they fit into a cache."""
-STDERR_TOLERANCE = 1e-12
-"""Standard error up to which two models are treated as equal in all dialogues."""
+Pairs = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -82,136 +83,106 @@ class PairDifference:
 
 
 def spearman_pairs(
-    predictions: Floats, score: Floats, dialogue: Ints, target: float
+    predictions: Floats, score: Floats, dialogue: Ints, target: float, pairs: Pairs | None = None
 ) -> list[PairDifference]:
-    """Compare Spearman's rho over all items.
+    """Compare Spearman's rho over all items, as `giccs.measures.comparison.paired_correlations` does.
 
     predictions: (M, N), one row per model; score, dialogue: (N,), the latter with indices 0 … D-1, each used;
-    target: difference for planning dialogues. Returns the pairs (0, 1), (0, 2) … (M-2, M-1).
+    target: difference for planning dialogues; pairs: rows that are compared, a family of tests. By default
+    all: (0, 1), (0, 2) … (M-2, M-1).
     """
-    n_dialogues, n_pairs = int(dialogue.max()) + 1, math.comb(len(predictions), 2)
-    rho, without = np.empty(len(predictions)), np.empty((len(predictions), n_dialogues))
-    for model, prediction in enumerate(predictions):
-        statistic = weighted_spearman(prediction, score, dialogue)
-        rho[model] = statistic(np.ones((1, n_dialogues)))[0]
-        without[model] = _leave_one_out(statistic, n_dialogues, len(score))
-    pairs = []
-    for first, second in combinations(range(len(predictions)), 2):
-        jackknife = without[first] - without[second]
-        variance = (n_dialogues - 1) ** 2 / n_dialogues * np.var(jackknife, ddof=1)
-        pair = PairDifference(first, second, float(rho[first] - rho[second]), n_dialogues)
-        pairs.append(_t_tested(pair, math.sqrt(variance), target, n_pairs))
-    return _adjusted(pairs)
-
-
-def within_dialogue_pairs(
-    predictions: Floats, score: Floats, dialogue: Ints, target: float
-) -> list[PairDifference]:
-    """Compare the mean within-dialogue rho; arrays as in `spearman_pairs`.
-
-    A pair is compared over the dialogues where the rho of both is defined.
-    """
-    rho = [within_dialogue_correlations(prediction, score, dialogue) for prediction in predictions]
-    pairs = []
-    for first, second in combinations(range(len(rho)), 2):
-        difference = rho[first] - rho[second]
-        defined = difference[~np.isnan(difference)]
-        if not len(defined):
-            reason = "no dialogue in which both are defined"
-            pairs.append(PairDifference(first, second, math.nan, 0, reason=reason))
-            continue
-        pair = PairDifference(first, second, float(np.mean(defined)), len(defined))
-        stderr = float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if pair.n > 1 else 0.0
-        pairs.append(_t_tested(pair, stderr, target, math.comb(len(rho), 2)))
-    return _adjusted(pairs)
-
-
-def accuracy_pairs(
-    correct: Floats, score: Floats, dialogue: Ints, target: float
-) -> list[PairDifference]:
-    """Compare accuracies by the exact McNemar test, or by the paired t-test for means of several answers.
-
-    correct: (M, D), 1 for a correct answer and 0 for another, or the share of correct answers to a question.
-    The interval is that of `paired_shares`, or of the t-test; score and dialogue are ignored.
-    """
-    n_pairs = math.comb(len(correct), 2)
+    n_dialogues = int(dialogue.max()) + 1
+    models = [spearman_replicates(prediction, score, dialogue) for prediction in predictions]
+    compared = pairs or all_pairs(len(models))
     return _adjusted(
         [
-            _mcnemar_tested(first, second, correct, target, n_pairs)
-            if np.isin(correct[[first, second]], (0, 1)).all()
-            else _means_tested(first, second, correct, target, n_pairs)
-            for first, second in combinations(range(len(correct)), 2)
+            _t_tested(
+                pair,
+                difference_estimate(models[pair[0]] - models[pair[1]], len(score), n_dialogues),
+                n_dialogues,
+                target,
+                len(compared),
+            )
+            for pair in compared
         ]
     )
 
 
-def _leave_one_out(statistic: Statistic, n_dialogues: int, n_items: int) -> Floats:
-    """Return (D,) values of a statistic, each without one dialogue."""
-    rows = max(1, MAX_CHUNK_WEIGHTS // n_items)
-    values = []
-    for start in range(0, n_dialogues, rows):
-        weights = np.ones((min(rows, n_dialogues - start), n_dialogues))
-        weights[np.arange(len(weights)), start + np.arange(len(weights))] = 0
-        values.append(statistic(weights))
-    return np.concatenate(values)
+def within_dialogue_pairs(
+    predictions: Floats, score: Floats, dialogue: Ints, target: float, pairs: Pairs | None = None
+) -> list[PairDifference]:
+    """Compare the mean within-dialogue rho; arguments as in `spearman_pairs`.
 
-
-def _t_tested(pair: PairDifference, stderr: float, target: float, n_pairs: int) -> PairDifference:
-    """Return a pair with interval, p and power of the t-test, or with the reason why they are undefined."""
-    from scipy.special import stdtr, stdtrit
-
-    if reason := _untested_reason(pair, stderr):
-        return replace(pair, reason=reason)
-    half = float(stdtrit(pair.n - 1, 1 - ALPHA / 2)) * stderr
-    return replace(
-        pair,
-        low=pair.value - half,
-        high=pair.value + half,
-        stderr=stderr,
-        p=2 * float(stdtr(pair.n - 1, -abs(pair.value) / stderr)),
-        detectable=t_detectable(stderr, pair.n),
-        needed=dialogues_needed(stderr, pair.n, target),
-        needed_all_pairs=dialogues_needed(stderr, pair.n, target, alpha=ALPHA / n_pairs),
+    A pair is compared over the dialogues where the rho of both is defined.
+    """
+    rho = [within_dialogue_correlations(prediction, score, dialogue) for prediction in predictions]
+    compared = pairs or all_pairs(len(rho))
+    estimates = [within_dialogue_difference(rho[first], rho[second]) for first, second in compared]
+    return _adjusted(
+        [
+            _t_tested(pair, estimate, estimate.n, target, len(compared))
+            for pair, estimate in zip(compared, estimates, strict=True)
+        ]
     )
 
 
-def _untested_reason(pair: PairDifference, stderr: float) -> str:
-    if few := too_few_clusters_note(pair.n, "dialogues"):
-        return few
-    if math.isnan(stderr):
-        return "a correlation is undefined without one of the dialogues: no test"
-    if stderr <= STDERR_TOLERANCE:
-        return "the difference is the same in every dialogue: no standard error, no test"
-    return ""
+def accuracy_pairs(
+    correct: Floats, score: Floats, dialogue: Ints, target: float, pairs: Pairs | None = None
+) -> list[PairDifference]:
+    """Compare accuracies by `giccs.measures.comparison.paired_accuracies`.
+
+    correct: (M, D), 1 for a correct answer and 0 for another, or the share of correct answers to a question.
+    score and dialogue are ignored; target and pairs are those of `spearman_pairs`.
+    """
+    compared = pairs or all_pairs(len(correct))
+    estimates = [paired_accuracies(correct[first], correct[second]) for first, second in compared]
+    return _adjusted(
+        [
+            _mcnemar_tested(pair, estimate, target, len(compared))
+            if estimate.extra["test"] == "McNemar"
+            else _t_tested(pair, estimate, estimate.n, target, len(compared))
+            for pair, estimate in zip(compared, estimates, strict=True)
+        ]
+    )
 
 
-def _means_tested(
-    first: int, second: int, values: Floats, target: float, n_pairs: int
+def all_pairs(n: int) -> list[tuple[int, int]]:
+    """Return the pairs (0, 1), (0, 2) … (n-2, n-1)."""
+    return list(combinations(range(n), 2))
+
+
+def _pair(pair: tuple[int, int], estimate: Estimate, n: int) -> PairDifference:
+    names = ("value", "low", "high", "reason")
+    numbers = {name: getattr(estimate, name) for name in names}
+    numbers |= {name: estimate.extra.get(name, math.nan) for name in ("stderr", "p")}
+    return PairDifference(*pair, n=n, **numbers)
+
+
+def _t_tested(
+    pair: tuple[int, int], estimate: Estimate, n: int, target: float, n_pairs: int
 ) -> PairDifference:
-    """Compare the means of one value per dialogue."""
-    difference = values[first] - values[second]
-    n = len(difference)
-    pair = PairDifference(first, second, float(np.mean(difference)), n)
-    stderr = float(np.std(difference, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-    return _t_tested(pair, stderr, target, n_pairs)
+    """Return a difference over n dialogues with the power of the t-test, if it has an interval."""
+    tested = _pair(pair, estimate, n)
+    if math.isnan(tested.p):
+        return tested
+    return replace(
+        tested,
+        detectable=t_detectable(tested.stderr, n),
+        needed=dialogues_needed(tested.stderr, n, target),
+        needed_all_pairs=dialogues_needed(tested.stderr, n, target, alpha=ALPHA / n_pairs),
+    )
 
 
 def _mcnemar_tested(
-    first: int, second: int, correct: Floats, target: float, n_pairs: int
+    pair: tuple[int, int], estimate: Estimate, target: float, n_pairs: int
 ) -> PairDifference:
-    shares = paired_shares(correct[first] == 1, correct[second] == 1)
-    pair = PairDifference(first, second, shares.value, shares.n)
-    discordant = (shares.extra["only_first"] + shares.extra["only_second"]) / shares.n
-    if few := too_few_clusters_note(pair.n, "dialogues"):
-        return replace(pair, reason=few)
-    tested = replace(
-        pair, low=shares.low, high=shares.high, stderr=shares.extra["stderr"], p=shares.extra["p"]
-    )
+    tested = _pair(pair, estimate, estimate.n)
+    discordant = (estimate.extra["only_first"] + estimate.extra["only_second"]) / estimate.n
     if not discordant:
         return replace(tested, reason="both are correct on the same questions: power is unknown")
     return replace(
         tested,
-        detectable=mcnemar_detectable(pair.n, discordant),
+        detectable=mcnemar_detectable(tested.n, discordant),
         needed=questions_needed(discordant, target),
         needed_all_pairs=questions_needed(discordant, target, alpha=ALPHA / n_pairs),
     )

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from bws.command import json_ready
+from bws.constancy import is_constant
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring.choice import MAX_STDERR_ITEMS
@@ -333,7 +334,7 @@ def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark, metho
         return "no tuple was judged by two annotators, so the errors of the scores are unknown"
     if method != "counting" and judgments.n_controls:
         return "scores of a choice model with control items have none; use counting"
-    if len(benchmark.items) < MIN_ITEMS or len({item.score for item in benchmark.items}) == 1:
+    if len(benchmark.items) < MIN_ITEMS or is_constant([item.score for item in benchmark.items]):
         return "the scores are constant, or there are fewer than three"
     return ""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +12,11 @@ from numpy.typing import NDArray
 from bws.clusters import Z_95, too_few_clusters_note
 from giccs.measures.metrics import (
     Estimate,
-    Statistic,
-    jackknife_estimate,
-    mean_over_dialogues,
+    Replicates,
+    difference_estimate,
+    infinite_reason,
+    mean_difference,
+    replicates,
     undefined_correlations,
     weighted_pearson,
     weighted_spearman,
@@ -22,10 +26,13 @@ from giccs.measures.metrics import (
 __all__ = [
     "clustered_share",
     "mcnemar",
+    "paired_accuracies",
     "paired_correlations",
     "paired_shares",
     "share",
+    "spearman_replicates",
     "wilson",
+    "within_dialogue_difference",
 ]
 
 Bools = NDArray[np.bool_]
@@ -141,6 +148,27 @@ def paired_shares(first: Bools, second: Bools) -> Estimate:
     return Estimate((b - c) / n, max(-1.0, middle - half), min(1.0, middle + half), n, extra=extra)
 
 
+def paired_accuracies(first: Floats, second: Floats, *, resamples: int = 1000) -> Estimate:
+    """Return the mean of `first` minus that of `second`, paired by question, (n,) shares of correct answers.
+
+    For answers that are right or wrong (1 or 0), that of `paired_shares`; for shares of several answers to a
+    question, that of `mean_difference`. ``test`` is the test of ``p``: ``McNemar`` or ``t``.
+
+    >>> estimate = paired_accuracies(np.array([1.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
+    >>> round(estimate.value, 3), estimate.extra["test"], estimate.extra["only_first"]
+    (0.333, 'McNemar', 1)
+    """
+    if np.isin([first, second], (0, 1)).all():
+        estimate, test = paired_shares(first == 1, second == 1), "McNemar"
+    else:
+        estimate, test = mean_difference(first - second, resamples=resamples), "t"
+    counts = {
+        "only_first": int(np.count_nonzero(first > second)),
+        "only_second": int(np.count_nonzero(first < second)),
+    }
+    return replace(estimate, extra={**estimate.extra, "test": test, **counts})
+
+
 def paired_correlations(
     first: Floats,
     second: Floats,
@@ -153,12 +181,9 @@ def paired_correlations(
     """Return the differences between the correlations of `first` and `second` with the scores.
 
     All arrays are (N,); `dialogue` contains indices 0 … D-1, each used. ``pearson`` and ``spearman`` are
-    differences of the correlations over all items, ``rank_spearman`` the mean over dialogues of the
-    difference of within-dialogue correlations. Dialogues where one of the two is undefined are excluded and
-    counted in the reason. Intervals are those of `giccs.measures.metrics.jackknife_interval`, difference ± t
-    · ``stderr``. Each replicate omits the same dialogues for both, and stderr is corrected by
-    `giccs.measures.metrics.quadratic_excess`. `resamples`, `seed`: as in
-    `giccs.measures.metrics.correlations`.
+    differences of the correlations over all items (`giccs.measures.metrics.difference_estimate`),
+    ``rank_spearman`` is that of `within_dialogue_difference`. Each replicate omits the same dialogues for
+    both. `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
 
     NaN with a reason for undefined correlations; intervals are NaN for few dialogues, or if the two models
     differ in few dialogues.
@@ -172,26 +197,39 @@ def paired_correlations(
         if undefined := undefined_correlations(model, score, dialogue):
             return undefined
     n, n_dialogues = len(score), int(dialogue.max()) + 1
-    differences = {}
-    for name, correlation in (("pearson", weighted_pearson), ("spearman", weighted_spearman)):
-        first_statistic, second_statistic = (
-            correlation(first, score, dialogue),
-            correlation(second, score, dialogue),
-        )
-        differences[name] = jackknife_estimate(
-            _difference(first_statistic, second_statistic),
-            n,
-            n_dialogues,
-            paired=True,
-            resamples=resamples,
-            seed=seed,
-        )
+    settings: Any = {"resamples": resamples, "seed": seed}
+    pearson = [
+        replicates(weighted_pearson(model, score, dialogue), n_dialogues, **settings)
+        for model in (first, second)
+    ]
+    spearman = [
+        spearman_replicates(model, score, dialogue, **settings) for model in (first, second)
+    ]
     within = [within_dialogue_correlations(model, score, dialogue) for model in (first, second)]
-    differences["rank_spearman"] = mean_over_dialogues(
-        within[0] - within[1], resamples=resamples, seed=seed, missing_reason=UNDEFINED_RHO_REASON
-    )
-    return differences
+    infinite = infinite_reason(first) or infinite_reason(second)
+    return {
+        "pearson": difference_estimate(pearson[0] - pearson[1], n, n_dialogues, infinite),
+        "spearman": difference_estimate(spearman[0] - spearman[1], n, n_dialogues),
+        "rank_spearman": within_dialogue_difference(*within, resamples=resamples),
+    }
 
 
-def _difference(first: Statistic, second: Statistic) -> Statistic:
-    return lambda weights: first(weights) - second(weights)
+def spearman_replicates(
+    prediction: Floats, score: Floats, dialogue: Ints, *, resamples: int = 1000, seed: int = 0
+) -> Replicates:
+    """Return Spearman's rho over all items with its replicates.
+
+    Arguments as in `paired_correlations`. Differences of the replicates of several models need no further
+    ranks.
+    """
+    statistic = weighted_spearman(prediction, score, dialogue)
+    return replicates(statistic, int(dialogue.max()) + 1, resamples, seed)
+
+
+def within_dialogue_difference(first: Floats, second: Floats, *, resamples: int = 1000) -> Estimate:
+    """Return the mean over dialogues of the difference of within-dialogue correlations, (D,) each.
+
+    Interval and ``p`` are those of `mean_difference`. Dialogues where one of the two is undefined are
+    excluded and counted in the reason.
+    """
+    return mean_difference(first - second, resamples=resamples, missing_reason=UNDEFINED_RHO_REASON)

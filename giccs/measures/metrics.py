@@ -10,7 +10,7 @@ and these intervals 93 to 97 % (docs/background/coverage.md).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import MIN_CLUSTERS, few_clusters_note, too_few_clusters_note
+from bws.constancy import centred, constant_groups, is_constant
 
 __all__ = [
     "CORRELATION_BOUNDS",
@@ -26,16 +27,20 @@ __all__ = [
     "SHARE_BOUNDS",
     "WEIGHTED_CORRELATIONS",
     "Estimate",
+    "Replicates",
     "Statistic",
     "correlations",
+    "difference_estimate",
+    "infinite_reason",
     "interval_signature",
     "jackknife_estimate",
     "jackknife_interval",
     "leave_out_weights",
+    "mean_difference",
     "mean_over_dialogues",
     "order_metrics",
     "percentile_estimate",
-    "quadratic_excess",
+    "replicates",
     "to_unbounded",
     "undefined_correlations",
     "weighted_pearson",
@@ -63,7 +68,7 @@ MAX_CHUNK_WEIGHTS = 1_000_000
 MAX_CORRECTED_DIALOGUES = 60
 """Number of dialogues above which the jackknife of a difference needs no correction."""
 CONSTANT_TOLERANCE = 1e-12
-"""Variance, relative to the mean square, below which values are treated as constant."""
+"""Variance relative to the largest one, and distance of a correlation from a bound, treated as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ def correlations(
     resamples: int = 1000,
     seed: int = 0,
     added: Mapping[str, AddedVariance] | None = None,
+    items: Sequence[str] = (),
 ) -> dict[str, Estimate]:
     """Correlate predictions with scores over all items, and within dialogues.
 
@@ -118,10 +124,11 @@ def correlations(
     average ranks. The interval is that of `jackknife_interval`, on the scale of Fisher's z. At most
     `resamples` jackknife replicates are computed, 0 for no interval: each omits one dialogue, or, if there
     are more dialogues, one of `resamples` random groups of them (from `seed`). added: by coefficient,
-    variances of z that are added to that of the jackknife.
+    variances of z that are added to that of the jackknife. items: (N,) ids for reasons.
 
-    NaN with a reason: fewer than two items, constant predictions or scores, a prediction of NaN. Intervals
-    require `MIN_CLUSTERS` dialogues with a value.
+    NaN with a reason: fewer than two items, constant predictions or scores (`bws.constancy.is_constant`), a
+    prediction of NaN; for ``pearson``, an infinite prediction. In ranks, infinity is the highest value.
+    Intervals require `MIN_CLUSTERS` dialogues with a value.
 
     >>> x, y = np.array([0.1, 0.4, 0.35, 0.8]), np.array([0.0, 0.5, 0.5, 1.0])
     >>> metrics = correlations(x, y, np.array([0, 0, 1, 1]), resamples=10)
@@ -133,10 +140,11 @@ def correlations(
     if undefined := undefined_correlations(prediction, score, dialogue):
         return undefined
     n, n_dialogues = len(score), int(dialogue.max()) + 1
+    infinite = infinite_reason(prediction, items)
     per_dialogue = within_dialogue_correlations(prediction, score, dialogue)
     defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
     statistics = {
-        "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, ""),
+        "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, infinite),
         "spearman": (weighted_spearman(prediction, score, dialogue), n, n_dialogues, ""),
         "rank_spearman": (
             _mean(per_dialogue[~np.isnan(per_dialogue)]),
@@ -223,7 +231,7 @@ def mean_over_dialogues(
 
     NaN denotes a dialogue without a value: it is excluded and counted, with `missing_reason`. The interval is
     that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard deviation
-    (n-1) divided by the square root of n.
+    (n-1) divided by the square root of n, for any `resamples` but 0.
 
     >>> estimate = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), missing_reason="no answer")
     >>> estimate.value, estimate.n, estimate.extra["stderr"], estimate.reason
@@ -235,19 +243,30 @@ def mean_over_dialogues(
         if len(defined) < len(values)
         else ""
     )
-    estimate = jackknife_estimate(
-        _mean(defined),
-        len(defined),
-        len(defined),
-        remark,
-        bounds=bounds,
-        resamples=resamples,
-        seed=seed,
-    )
-    error = (
-        float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan
-    )
+    n = len(defined)
+    if bounds is None and n > 1:
+        means = [(defined.sum() - defined) / (n - 1)] if resamples else []
+        estimate = jackknife_interval(float(defined.mean()), means, n, n, remark)
+    else:
+        estimate = jackknife_estimate(
+            _mean(defined), n, n, remark, bounds=bounds, resamples=resamples, seed=seed
+        )
+    error = float(np.std(defined, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     return replace(estimate, extra={"stderr": error})
+
+
+def mean_difference(
+    values: Floats, *, resamples: int = 1000, missing_reason: str = "undefined"
+) -> Estimate:
+    """Return `mean_over_dialogues` of one difference per dialogue (D,), with ``p`` of the paired t-test.
+
+    ``p`` is two-sided; NaN without an interval.
+
+    >>> round(mean_difference(np.array([0.5, 0.1, 0.2, 0.3, 0.4])).extra["p"], 3)
+    0.013
+    """
+    mean = mean_over_dialogues(values, resamples=resamples, missing_reason=missing_reason)
+    return _t_tested(mean, mean.n - 1)
 
 
 def _undefined_reason(prediction: Floats, score: Floats) -> str:
@@ -256,13 +275,26 @@ def _undefined_reason(prediction: Floats, score: Floats) -> str:
         return f"{len(score)} items; a correlation requires two"
     if missing:
         return f"{missing} predictions are NaN"
-    if _is_constant(prediction):
+    if is_constant(prediction):
         return "all predictions are equal"
-    return "all scores are equal" if _is_constant(score) else ""
+    return "all scores are equal" if is_constant(score) else ""
 
 
-def _is_constant(values: Floats) -> bool:
-    return bool(np.ptp(values) <= CONSTANT_TOLERANCE * max(1.0, float(np.abs(values).max())))
+def infinite_reason(prediction: Floats, items: Sequence[str] = ()) -> str:
+    """Return why Pearson's r of predictions (N,) is undefined; empty if all are finite.
+
+    items: (N,) ids; without them, items are counted from 1.
+
+    >>> infinite_reason(np.array([0.5, np.inf, -np.inf]))
+    "2 predictions are infinite (the first is that of item 2): Pearson's r is undefined"
+    """
+    infinite = np.flatnonzero(np.isinf(prediction))
+    if not len(infinite):
+        return ""
+    first = items[infinite[0]] if items else infinite[0] + 1
+    number = "1 prediction is" if len(infinite) == 1 else f"{len(infinite)} predictions are"
+    which = "that" if len(infinite) == 1 else "the first is that"
+    return f"{number} infinite ({which} of item {first}): Pearson's r is undefined"
 
 
 def _left_out_remark(count: int) -> str:
@@ -278,53 +310,106 @@ def jackknife_estimate(
     unit: str = "dialogues",
     *,
     bounds: tuple[float, float] | None = None,
-    paired: bool = False,
     added: AddedVariance = NO_ADDED_VARIANCE,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
     """Return a statistic of `n_dialogues` dialogues with the interval of `jackknife_interval`.
 
-    paired: the statistic is a difference of two correlations, whose stderr is corrected (`quadratic_excess`).
-    resamples,
-    seed: as in `leave_out_weights`. The other arguments are those of `jackknife_interval`.
+    resamples, seed: as in `leave_out_weights`. The other arguments are those of `jackknife_interval`.
     """
     value = float(statistic(np.ones((1, n_dialogues)))[0]) if n_dialogues else math.nan
-    resample_values = map(statistic, leave_out_weights(n_dialogues, resamples, seed))
-    corrected = paired and MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED_DIALOGUES, resamples)
-    widening = math.sqrt(1 - quadratic_excess(statistic, n_dialogues)) if corrected else 1.0
+    deleted = map(statistic, leave_out_weights(n_dialogues, resamples, seed))
     return jackknife_interval(
-        value,
-        resample_values,
-        n,
-        n_dialogues,
-        remark,
-        unit,
-        bounds=bounds,
-        widening=widening,
-        added=added,
+        value, deleted, n, n_dialogues, remark, unit, bounds=bounds, added=added
     )
 
 
-def quadratic_excess(statistic: Statistic, n_dialogues: int) -> float:
-    """Return the share of excess in the jackknife's variance, in [0, 0.5].
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """A statistic of all dialogues and its values without some of them, in which differences are paired."""
 
-    The jackknife counts the quadratic part of a statistic twice: its expectation is L + 2Q, with the
-    variances of the linear and quadratic parts, so Q is the excess, at most one half. This matters if the
-    linear part nearly cancels, as in the difference of two nearly equal correlations. Q is estimated by
-    omitting each pair of dialogues (Efron and Stein 1981, Ann. Stat. 9, section 5).
+    value: float
+    deleted: Floats
+    """(G,) values of the replicates of `leave_out_weights`."""
+    without_pairs: Floats
+    """(D(D-1)/2,) values without each pair of dialogues; empty for many dialogues."""
+
+    def __sub__(self, other: Replicates) -> Replicates:
+        """Return the replicates of the difference of two statistics of the same dialogues."""
+        return Replicates(
+            self.value - other.value,
+            self.deleted - other.deleted,
+            self.without_pairs - other.without_pairs,
+        )
+
+    @property
+    def quadratic_excess(self) -> float:
+        """Share of excess in the jackknife's variance, in [0, 0.5]; 0 for many dialogues.
+
+        The jackknife counts the quadratic part of a statistic twice: its expectation is L + 2Q, with the
+        variances of the linear and quadratic parts, so Q is the excess, at most one half. This matters if the
+        linear part nearly cancels, as in the difference of two nearly equal correlations. Q is estimated by
+        omitting each pair of dialogues (Efron and Stein 1981, Ann. Stat. 9, section 5).
+        """
+        if not len(self.without_pairs):
+            return 0.0
+        n = len(self.deleted)
+        first, second = np.triu_indices(n, 1)
+        single = (n - 1) * (self.deleted[first] + self.deleted[second])
+        quadratic = n * self.value - single + (n - 2) * self.without_pairs
+        excess = len(first) * float(np.var(quadratic)) / (n * (n - 1))
+        variance = (n - 1) * float(np.var(self.deleted))
+        return min(excess / variance, 0.5) if excess < math.inf and variance > 0 else 0.0
+
+
+def replicates(
+    statistic: Statistic, n_dialogues: int, resamples: int = 1000, seed: int = 0
+) -> Replicates:
+    """Return a statistic of `n_dialogues` dialogues with its replicates; arguments as in
+    `leave_out_weights`."""
+    deleted = [statistic(weights) for weights in leave_out_weights(n_dialogues, resamples, seed)]
+    without_pairs = []
+    if MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED_DIALOGUES, resamples):
+        first, second = np.triu_indices(n_dialogues, 1)
+        weights = np.ones((len(first), n_dialogues))
+        weights[np.arange(len(first)), first] = weights[np.arange(len(first)), second] = 0.0
+        without_pairs = [statistic(chunk) for chunk in np.array_split(weights, n_dialogues)]
+    return Replicates(
+        float(statistic(np.ones((1, n_dialogues)))[0]),
+        np.concatenate([np.empty(0), *deleted]),
+        np.concatenate([np.empty(0), *without_pairs]),
+    )
+
+
+def difference_estimate(
+    difference: Replicates, n: int, n_dialogues: int, remark: str = ""
+) -> Estimate:
+    """Return a difference of two correlations with its interval, ``stderr`` and ``p``.
+
+    The interval is difference ± t · stderr of `jackknife_interval`, where the variance is reduced by its
+    `Replicates.quadratic_excess`. ``p`` is that of the t-test of a difference of 0, two-sided; NaN without an
+    interval.
     """
-    n = n_dialogues
-    value = statistic(np.ones((1, n)))[0]
-    deleted = statistic(1 - np.eye(n))
-    first, second = np.triu_indices(n, 1)
-    pair_columns = np.ones((len(first), n))
-    pair_columns[np.arange(len(first)), first] = pair_columns[np.arange(len(first)), second] = 0.0
-    without_both = np.concatenate([statistic(chunk) for chunk in np.array_split(pair_columns, n)])
-    quadratic = n * value - (n - 1) * (deleted[first] + deleted[second]) + (n - 2) * without_both
-    excess = len(first) * float(np.var(quadratic)) / (n * (n - 1))
-    variance = (n - 1) * float(np.var(deleted))
-    return min(excess / variance, 0.5) if excess < math.inf and variance > 0 else 0.0
+    estimate = jackknife_interval(
+        difference.value,
+        [difference.deleted],
+        n,
+        n_dialogues,
+        remark,
+        widening=math.sqrt(1 - difference.quadratic_excess),
+    )
+    return _t_tested(estimate, len(difference.deleted) - 1)
+
+
+def _t_tested(estimate: Estimate, df: int) -> Estimate:
+    """Return a difference with ``p`` of the t-test, two-sided; NaN without an interval."""
+    from scipy.special import stdtr
+
+    p = math.nan
+    if not math.isnan(estimate.low):
+        p = 2 * float(stdtr(df, -abs(estimate.value) / estimate.extra["stderr"]))
+    return replace(estimate, extra={**estimate.extra, "p": p})
 
 
 def leave_out_weights(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
@@ -460,8 +545,11 @@ def percentile_estimate(
 
 
 def weighted_pearson(x: Floats, y: Floats, dialogue: Ints) -> Statistic:
-    """Return a function for Pearson's r of items (N,) with weights of their dialogues."""
-    x, y = x - x.mean(), y - y.mean()  # Sums of products of centred values do not cancel.
+    """Return a function for Pearson's r of items (N,) with weights of their dialogues.
+
+    NaN if a value is infinite.
+    """
+    x, y = centred(x), centred(y)  # Sums of products of centred values do not cancel.
     sums = [
         np.bincount(dialogue, values) for values in (np.ones_like(x), x, y, x * x, y * y, x * y)
     ]
@@ -561,6 +649,7 @@ def within_dialogue_correlations(x: Floats, y: Floats, dialogue: Ints) -> Floats
         for product in (rank_x * rank_y, rank_x * rank_x, rank_y * rank_y)
     )
     usable = (sxx > 0) & (syy > 0)
+    usable &= ~(constant_groups(x, dialogue) | constant_groups(y, dialogue))
     return np.where(usable, sxy / np.sqrt(np.where(usable, sxx * syy, 1.0)), math.nan)
 
 
@@ -569,7 +658,8 @@ def _within_dialogue_ranks(values: Floats, dialogue: Ints) -> Floats:
     order = np.lexsort((values, dialogue))
     block = dialogue[order]
     new_dialogue = np.diff(block, prepend=-1) != 0
-    new_value = new_dialogue | (np.diff(values[order], prepend=np.nan) != 0)
+    in_order = values[order]
+    new_value = new_dialogue | np.append(True, in_order[1:] != in_order[:-1])
     run = np.cumsum(new_value) - 1
     first = np.flatnonzero(new_value)
     length = np.diff(np.append(first, len(order)))

@@ -33,6 +33,7 @@ __all__ = [
     "TaskOutput",
     "ceiling_of",
     "comparison_key",
+    "condition_of",
     "data_of",
     "digest",
     "history_of",
@@ -236,6 +237,11 @@ def history_of(result: Result) -> str:
     history = str(result.signature.get("history", ""))
     encoding = result.signature.get("history_encoding")
     return f"{history} ({encoding})" if encoding else history
+
+
+def condition_of(history: str) -> str:
+    """Return the history condition without its encoding: ``with`` of ``with (speakers)``."""
+    return history.partition(" ")[0]
 
 
 def setting_of(result: Result) -> str:

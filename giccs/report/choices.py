@@ -70,7 +70,9 @@ def choice_table(results: Sequence[Result]) -> ResultTable:
         Column(name, TITLES[name], ".3f", best="min" if name == "invalid" else "max")
         for name in names
     ]
-    return ResultTable([*labels, *metrics, Column("questions", "questions")], rows)
+    histories = [history for result in results for history, _ in _histories(result)]
+    columns = [*labels, *metrics, Column("questions", "questions")]
+    return ResultTable(columns, rows, families=histories)
 
 
 def turns_table(results: Sequence[Result]) -> ResultTable | None:
@@ -153,7 +155,12 @@ def choice_breakdown(results: Sequence[Result]) -> ResultTable | None:
         for part, accuracies in cells.items()
     ]
     columns = [Column("subset", "subset"), Column("questions", "questions")]
-    columns += keyed_columns(titles.values(), best="max")
+    columns += [
+        replace(column, family=history)
+        for column, (_, history) in zip(
+            keyed_columns(titles.values(), best="max"), titles, strict=True
+        )
+    ]
     return (
         ResultTable(columns, rows, title="Accuracy by group", compares_rows=True) if rows else None
     )

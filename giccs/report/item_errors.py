@@ -67,7 +67,7 @@ def _is_defined(predictions: polars.DataFrame, columns: Sequence[str]) -> list[p
     import polars as pl
 
     conditions = [
-        pl.col(column).is_finite() if predictions.schema[column].is_float() else pl.lit(True)
+        pl.col(column).is_not_nan() if predictions.schema[column].is_float() else pl.lit(True)
         for column in columns
     ]
     return conditions + [pl.col(column).is_not_null() for column in columns]

@@ -9,7 +9,14 @@ from bws.tables import Cell, Column, ResultTable, TableStyle, limits_text, remar
 from bws.textio import csv_text
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
-from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedModel
+from giccs.report.model_comparison import (
+    Family,
+    HistoryEffects,
+    Leaderboard,
+    ModelComparison,
+    RankedModel,
+    history_titles,
+)
 
 __all__ = [
     "COLUMNS",
@@ -35,26 +42,27 @@ COLUMNS = [
 
 
 def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "table") -> str:
-    """Return two tables per leaderboard, its models and its pairs, and notes; ``csv`` is one long table.
+    """Return two tables per leaderboard, its models and its pairs, one per family of history effects, and
+    notes; ``csv`` is one long table.
 
     style: a `TableStyle`, or a format of `bws.tables.FORMATS`.
     """
     style = TableStyle(style) if isinstance(style, str) else style
     if style.form == "csv":
         return comparison_csv(comparison)
+    boards = comparison.leaderboards
     tables = [
         table
-        for board in comparison.leaderboards
+        for board, history in zip(boards, history_titles(boards), strict=True)
         for notes in (board.notes(),)
-        for table in (_model_table(board, notes), _pair_table(board, notes))
+        for table in (_model_table(board, notes, history), _pair_table(board, notes))
     ]
+    tables += [_history_table(family) for family in comparison.history_effects]
     skipped = remarks([str(result) for result in comparison.skipped], style.form)
     return "\n\n".join(filter(None, [rendered(tables, style), "\n".join(skipped)]))
 
 
-def _model_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
-    size = f"{board.items} items of {board.dialogues} dialogues"
-    size = f"{board.items} questions" if board.metric == "accuracy" else size
+def _model_table(board: Leaderboard, notes: Sequence[str], history: str) -> ResultTable:
     rows: list[Sequence[Cell]] = [
         [
             str(i + 1),
@@ -72,8 +80,14 @@ def _model_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
         Column(board.metric, f"{TITLES[board.metric]} [95 %]", ".3f", best="max"),
         Column("ranks", "ranks"),
     ]
-    title = f"{board.task} on {board.data}: {TITLES[board.metric]} ({size})"
+    title = f"{board.task} on {board.data}{history}: {TITLES[board.metric]} ({_size(board)})"
     return ResultTable(columns, rows, notes, title)
+
+
+def _size(family: Family) -> str:
+    if family.metric == "accuracy":
+        return f"{family.items} questions"
+    return f"{family.items} items of {family.dialogues} dialogues"
 
 
 def _ranks(model: RankedModel) -> str:
@@ -82,28 +96,55 @@ def _ranks(model: RankedModel) -> str:
 
 
 def _pair_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
+    rows = [[label, *_test_cells(pair)] for label, pair in board.tests.items()]
+    return ResultTable([Column("pair", "pair"), *_test_columns()], rows, notes)
+
+
+def _history_table(family: HistoryEffects) -> ResultTable:
+    has_encodings = any(effect.history != "with" for effect in family.effects)
+    rows: list[Sequence[Cell]] = [
+        [
+            label,
+            effect.model,
+            *([effect.history] if has_encodings else []),
+            effect.without_history.value,
+            effect.with_history.value,
+            *_test_cells(effect.difference),
+        ]
+        for effect, label in zip(family.effects, family.tests, strict=True)
+    ]
+    columns = [
+        Column("row"),
+        Column("model", "model"),
+        *([Column("history", "history")] if has_encodings else []),
+        Column("without", "without", ".3f"),
+        Column("with", "with", ".3f"),
+        *_test_columns(),
+    ]
+    effect = f"effect of the history, {TITLES[family.metric]}"
+    title = f"{family.task} on {family.data}: {effect} ({_size(family)})"
+    return ResultTable(columns, rows, family.notes(), title)
+
+
+def _test_columns() -> list[Column]:
     titles = {
-        "pair": "pair",
         "difference": "difference [95 %]",
         "p": "p",
         "p_holm": "Holm",
         "p_bh": "BH",
+        "detectable": "detectable",
+        "verdict": "verdict",
     }
-    titles |= {"detectable": "detectable", "verdict": "verdict"}
-    columns = [Column(key, title) for key, title in titles.items()]
-    return ResultTable(columns, [_pair_cells(pair) for pair in board.pairs], notes)
+    return [Column(key, title) for key, title in titles.items()]
 
 
-def _pair_cells(pair: PairDifference) -> list[str]:
+def _test_cells(pair: PairDifference) -> list[str]:
     limits = limits_text(pair, "+.3f")
     difference = "undefined" if math.isnan(pair.value) else f"{pair.value:+.3f} {limits}"
     numbers = [p_value(p) for p in (pair.p, pair.p_holm, pair.p_bh)]
     detectable = "–" if math.isnan(pair.detectable) else f"{pair.detectable:.3f}"
     verdict = "not tested" if math.isnan(pair.p) else "not significant"
-    return [
-        f"{pair.first + 1}–{pair.second + 1}", difference, *numbers, detectable,
-        "differ" if pair.is_significant else verdict,
-    ]  # fmt: skip
+    return [difference, *numbers, detectable, "differ" if pair.is_significant else verdict]
 
 
 def p_value(p: float) -> str:
@@ -118,7 +159,7 @@ def p_value(p: float) -> str:
 
 
 def comparison_csv(comparison: ModelComparison) -> str:
-    """Return one row per model, pair and skipped result (`kind`) as CSV."""
+    """Return one row per model, pair, effect of the history and skipped result (`kind`) as CSV."""
     rows = comparison_rows(comparison)
     return csv_text(
         ({key: "" if cell != cell else cell for key, cell in row.items()} for row in rows), COLUMNS
@@ -126,13 +167,12 @@ def comparison_csv(comparison: ModelComparison) -> str:
 
 
 def comparison_rows(comparison: ModelComparison) -> list[dict[str, object]]:
-    """Return the values of `COLUMNS` of each model, pair and skipped result (`kind`)."""
+    """Return the values of `COLUMNS` of each model, pair, history effect and skipped result (`kind`)."""
     rows: list[dict[str, object]] = []
-    for board in comparison.leaderboards:
-        board_columns = {
-            name: getattr(board, name) for name in ("task", "data", "content", "metric")
-        }
-        rows += [{**board_columns, **row} for row in _csv_rows(board)]
+    for family in (*comparison.leaderboards, *comparison.history_effects):
+        common = {name: getattr(family, name) for name in ("task", "data", "content", "metric")}
+        family_rows = _csv_rows(family) if isinstance(family, Leaderboard) else _csv_effects(family)
+        rows += [{**common, **row} for row in family_rows]
     for result in comparison.skipped:
         names = ("model", "history", "task", "data", "content", "metric", "reason")
         rows.append({"kind": "skipped", **{name: getattr(result, name) for name in names}})
@@ -152,22 +192,24 @@ def _csv_rows(board: Leaderboard) -> Iterator[dict[str, object]]:
             "reason": estimate.reason,
         }
     for pair in board.pairs:
-        yield _csv_pair(board.models[pair.first], board.models[pair.second], pair, board.target)
+        first, second = (board.models[index] for index in (pair.first, pair.second))
+        labels = (first.model, first.history, second.model, second.history)
+        yield {"kind": "pair", **_csv_pair(labels, pair, board.target)}
 
 
-def _csv_pair(
-    first: RankedModel, second: RankedModel, pair: PairDifference, target: float
-) -> dict[str, object]:
+def _csv_effects(family: HistoryEffects) -> Iterator[dict[str, object]]:
+    for effect in family.effects:
+        labels = (effect.model, effect.history, effect.model, "without")
+        yield {"kind": "history", **_csv_pair(labels, effect.difference, family.target)}
+
+
+def _csv_pair(labels: Sequence[str], pair: PairDifference, target: float) -> dict[str, object]:
     names = (
         "value", "low", "high", "stderr", "p", "p_holm", "p_bh",
         "detectable", "needed", "needed_all_pairs",
     )  # fmt: skip
     return {
-        "kind": "pair",
-        "model": first.model,
-        "history": first.history,
-        "second_model": second.model,
-        "second_history": second.history,
+        **dict(zip(("model", "history", "second_model", "second_history"), labels, strict=True)),
         **{name: getattr(pair, name) for name in names},
         "n": pair.n,
         "significant": pair.is_significant,

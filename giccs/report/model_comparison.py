@@ -1,4 +1,4 @@
-"""Comparison of all pairs of results of one task on the same items."""
+"""Comparison of all pairs of results with one history on the same items, and effects of the history."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
     comparison_key,
+    condition_of,
     data_of,
     digest,
     history_of,
@@ -32,15 +33,20 @@ from giccs.measures.results import (
     prompt_of,
 )
 from giccs.report.chosen_options import chosen_options
+from giccs.report.setting_effects import HISTORY_FIELDS, setting_key
 from giccs.tasks import TASKS, result_kind
 
 __all__ = [
     "TARGET_DIFFERENCE",
+    "Family",
+    "HistoryEffect",
+    "HistoryEffects",
     "Leaderboard",
     "ModelComparison",
     "RankedModel",
     "SkippedResult",
     "compare",
+    "history_titles",
 ]
 
 Floats = NDArray[np.float64]
@@ -49,13 +55,13 @@ Ints = NDArray[np.intp]
 TARGET_DIFFERENCE = 0.02
 """Difference for planning the number of dialogues."""
 
-PairTests = Callable[[Floats, Floats, Ints, float], list[PairDifference]]
+PairTests = Callable[..., list[PairDifference]]
 TESTS: Mapping[str, PairTests] = {
     "spearman": spearman_pairs,
     "rank_spearman": within_dialogue_pairs,
     "accuracy": accuracy_pairs,
 }
-"""Metric -> tests of all pairs of models; `giccs.tasks.ResultKind` lists the metrics of a task."""
+"""Metric -> tests of pairs of models, by default all; `giccs.tasks.ResultKind` lists a task's metrics."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,8 @@ class RankedModel:
 
 
 @dataclass(frozen=True)
-class Leaderboard:
-    """The models of one task, data set and metric, best first, and all their pairs."""
+class Family:
+    """Tests of one task, data set and metric whose p-values are adjusted together."""
 
     task: str
     data: str
@@ -96,24 +102,17 @@ class Leaderboard:
     dialogues: int
     target: float
     """Difference for `PairDifference.needed`."""
-    models: tuple[RankedModel, ...]
-    pairs: tuple[PairDifference, ...]
 
-    def pair(self, first: int, second: int) -> PairDifference:
-        """Return the pair of two rows, by their indices; `first` is the smaller index."""
-        return next(pair for pair in self.pairs if (pair.first, pair.second) == (first, second))
+    @property
+    def tests(self) -> Mapping[str, PairDifference]:
+        """Label -> tested difference."""
+        raise NotImplementedError
 
     def document(self) -> dict[str, Any]:
-        """Return the leaderboard as a dict; pairs name rows by index."""
-        field_names = ("task", "data", "content", "metric", "items", "dialogues", "target")
-        return {
-            **{name: getattr(self, name) for name in field_names},
-            "power": POWER,
-            "alpha": ALPHA,
-            "models": [model.document() for model in self.models],
-            "pairs": [asdict(pair) for pair in self.pairs],
-            "notes": self.notes(),
-        }
+        """Return the common keys of the document of a family."""
+        names = ("task", "data", "content", "metric", "items", "dialogues", "target")
+        numbers = {name: getattr(self, name) for name in names}
+        return {**numbers, "power": POWER, "alpha": ALPHA, "notes": self.notes()}
 
     def notes(self) -> list[str]:
         """Return notes on the tests, their power, and undefined values."""
@@ -125,35 +124,111 @@ class Leaderboard:
             if self.metric == "accuracy"
             else "paired t-test over dialogues with the jackknife standard error"
         )
-        n_tested = sum(not math.isnan(pair.p) for pair in self.pairs)
-        yield f"Difference, p: {test}. Holm, BH: p adjusted for the pairs of this table ({n_tested})."
+        n_tested = sum(not math.isnan(pair.p) for pair in self.tests.values())
+        yield f"Difference, p: {test}. Holm, BH: p adjusted for the {self.unit} of this table ({n_tested})."
+
+    def _power_notes(self) -> Iterator[str]:
+        pairs = self.tests.values()
+        condition = f"power {POWER}, two-sided level {ALPHA}, one planned pair"
+        if detectable := _defined(pair.detectable for pair in pairs):
+            yield f"Minimum detectable difference ({condition}): {_range(detectable, '.3f')}."
+        needed = _defined(pair.needed for pair in pairs)
+        needed_all_pairs = _defined(pair.needed_all_pairs for pair in pairs)
+        if needed:
+            all_pairs_text = (
+                f"; for all {self.unit} at once (Bonferroni): {_range(needed_all_pairs, ',.0f')}"
+            )
+            yield (
+                f"Dialogues to detect a difference of {self.target:g} ({condition}): "
+                f"{_range(needed, ',.0f')}"
+                f"{all_pairs_text if needed_all_pairs and len(pairs) > 1 else ''}."
+            )
+
+    def _reason_notes(self) -> Iterator[str]:
+        reasons: dict[str, list[str]] = {}
+        for label, pair in self.tests.items():
+            if pair.reason:
+                reasons.setdefault(pair.reason, []).append(label)
+        for reason, labels in reasons.items():
+            named = f"all {self.unit}" if len(labels) == len(self.tests) > 1 else ", ".join(labels)
+            yield f"{named}: {reason}."
+
+    unit: ClassVar[str]
+    """Plural name of what is tested."""
+
+
+@dataclass(frozen=True)
+class Leaderboard(Family):
+    """The models of one task, data set, history condition and metric, best first, and all their pairs."""
+
+    models: tuple[RankedModel, ...]
+    pairs: tuple[PairDifference, ...]
+    history: str = ""
+    """History condition of all models: ``with``, ``without``, or empty for other tasks."""
+    unit: ClassVar[str] = "pairs"
+
+    @property
+    def tests(self) -> Mapping[str, PairDifference]:
+        """Row numbers from 1, ``1–2`` -> difference."""
+        return {f"{pair.first + 1}–{pair.second + 1}": pair for pair in self.pairs}
+
+    def pair(self, first: int, second: int) -> PairDifference:
+        """Return the pair of two rows, by their indices; `first` is the smaller index."""
+        return next(pair for pair in self.pairs if (pair.first, pair.second) == (first, second))
+
+    def document(self) -> dict[str, Any]:
+        """Return the leaderboard as a dict; pairs name rows by index."""
+        models = [model.document() for model in self.models]
+        pairs = [asdict(pair) for pair in self.pairs]
+        return super().document() | {"history": self.history, "models": models, "pairs": pairs}
+
+    def _test_notes(self) -> Iterator[str]:
+        yield from super()._test_notes()
         yield (
             "†: the first model is not significantly better (Holm, 5 %). ranks: consistent with all "
             "pairwise decisions, with 95 % confidence for all models together."
         )
 
-    def _power_notes(self) -> Iterator[str]:
-        condition = f"power {POWER}, two-sided level {ALPHA}, one planned pair"
-        if detectable := _defined(pair.detectable for pair in self.pairs):
-            yield f"Minimum detectable difference ({condition}): {_range(detectable, '.3f')}."
-        needed = _defined(pair.needed for pair in self.pairs)
-        needed_all_pairs = _defined(pair.needed_all_pairs for pair in self.pairs)
-        if needed:
-            all_pairs_text = (
-                f"; for all pairs at once (Bonferroni): {_range(needed_all_pairs, ',.0f')}"
-            )
-            yield (
-                f"Dialogues to detect a difference of {self.target:g} ({condition}): "
-                f"{_range(needed, ',.0f')}"
-                f"{all_pairs_text if needed_all_pairs and len(self.pairs) > 1 else ''}."
-            )
 
-    def _reason_notes(self) -> Iterator[str]:
-        pairs: dict[str, list[str]] = {}
-        for pair in self.pairs:
-            if pair.reason:
-                pairs.setdefault(pair.reason, []).append(f"{pair.first + 1}–{pair.second + 1}")
-        yield from (f"{', '.join(labels)}: {reason}." for reason, labels in pairs.items())
+@dataclass(frozen=True)
+class HistoryEffect:
+    """The difference that the history makes for a model."""
+
+    model: str
+    history: str
+    """Condition with history and its encoding: ``with (speakers)``."""
+    with_history: Estimate
+    without_history: Estimate
+    difference: PairDifference
+    """With minus without."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the effect as a dict."""
+        difference = asdict(self.difference)
+        return {
+            "model": self.model,
+            "history": self.history,
+            "with": self.with_history.document(),
+            "without": self.without_history.document(),
+            **{name: difference[name] for name in difference if name not in ("first", "second")},
+        }
+
+
+@dataclass(frozen=True)
+class HistoryEffects(Family):
+    """The effects of the history on models of one task, data set and metric, best without history first."""
+
+    effects: tuple[HistoryEffect, ...]
+    unit: ClassVar[str] = "models"
+
+    @property
+    def tests(self) -> Mapping[str, PairDifference]:
+        """Row number from 1 -> difference."""
+        return {str(n): effect.difference for n, effect in enumerate(self.effects, start=1)}
+
+    def document(self) -> dict[str, Any]:
+        """Return the family as a dict."""
+        return super().document() | {"effects": [effect.document() for effect in self.effects]}
 
 
 @dataclass(frozen=True)
@@ -183,11 +258,13 @@ class ModelComparison:
 
     leaderboards: tuple[Leaderboard, ...]
     skipped: tuple[SkippedResult, ...]
+    history_effects: tuple[HistoryEffects, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the comparison as a dict."""
         return {
             "comparisons": [leaderboard.document() for leaderboard in self.leaderboards],
+            "history_effects": [family.document() for family in self.history_effects],
             "skipped": [asdict(result) for result in self.skipped],
         }
 
@@ -211,10 +288,13 @@ def _range(numbers: list[float], format_spec: str) -> str:
 
 
 def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> ModelComparison:
-    """Compare all pairs of results of one task on the same items (data with the same fingerprint).
+    """Compare all pairs of results of one task and history condition on the same items.
 
-    results: with their predictions. Pairwise STS is compared by Spearman's rho over all items and by the mean
-    within-dialogue rho; multiple choice by accuracy, with one row per history. target: difference for
+    results: with their predictions. Items are the same if the data have the same fingerprint. Pairwise STS is
+    compared by Spearman's rho over all items and by the mean within-dialogue rho, multiple choice by
+    accuracy. Results with and without history are families of their own, and so are the effects of the
+    history: each result with history against the one without that is otherwise equal. Results of one model
+    with other prompts, poolings, dimensions or encodings of the history are rivals. target: difference for
     planning the number of dialogues.
 
     >>> from giccs.benchmark import read_benchmark
@@ -233,24 +313,35 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
         groups.setdefault(comparison_key(result), []).append(result)
     leaderboards: list[Leaderboard] = []
     skipped: list[SkippedResult] = []
+    effects: list[HistoryEffects] = []
     for (task, _), group in groups.items():
         rows, unusable = _usable_rows(group)
         skipped += unusable
-        if reason := _too_few_reason(rows):
-            skipped += [_skipped(row.result, reason, row.history) for row in rows]
-            continue
+        conditions = [
+            [row for row in rows if row.condition == condition]
+            for condition in sorted({row.condition for row in rows}, reverse=True)
+        ]
+        few = {id(row): _too_few_reason(condition) for condition in conditions for row in condition}
+        skipped += [_skipped(row.result, few[id(row)], row.history) for row in rows if few[id(row)]]
         for metric in result_kind(task).comparison_metrics:
-            defined = [row for row in rows if not math.isnan(row.metrics[metric].value)]
-            undefined = [row for row in rows if math.isnan(row.metrics[metric].value)]
-            skipped += [
-                _skipped(row.result, row.metrics[metric].reason, row.history, metric)
-                for row in undefined
-            ]
-            if reason := _too_few_reason(defined):
-                skipped += [_skipped(row.result, reason, row.history, metric) for row in defined]
-            elif defined:
-                leaderboards.append(_leaderboard(defined, metric, target))
-    return ModelComparison(tuple(leaderboards), tuple(skipped))
+            for condition in conditions:
+                comparable = [row for row in condition if not few[id(row)]]
+                defined = [row for row in comparable if row.is_defined(metric)]
+                skipped += [
+                    _skipped(row.result, row.metrics[metric].reason, row.history, metric)
+                    for row in comparable
+                    if not row.is_defined(metric)
+                ]
+                if reason := _too_few_reason(defined):
+                    skipped += [
+                        _skipped(row.result, reason, row.history, metric) for row in defined
+                    ]
+                elif defined:
+                    leaderboards.append(_leaderboard(defined, metric, target))
+            effects += _history_effects(
+                [row for row in rows if row.is_defined(metric)], metric, target
+            )
+    return ModelComparison(tuple(leaderboards), tuple(skipped), tuple(effects))
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,11 +360,27 @@ class _Row:
     score: Floats
     """Scores of the items; for multiple choice, the highest of the options."""
 
+    @property
+    def condition(self) -> str:
+        """History condition, without its encoding."""
+        return condition_of(self.history)
+
+    @property
+    def key(self) -> str:
+        """Digest of the settings other than the history condition."""
+        is_pairwise = result_kind(self.result.task).tables == "pairs"
+        return setting_key(self.result, HISTORY_FIELDS if is_pairwise else HISTORY_FIELDS[:1])
+
+    def is_defined(self, metric: str) -> bool:
+        """Whether the metric is not NaN."""
+        return not math.isnan(self.metrics[metric].value)
+
 
 def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedResult]]:
     """Return the rows of results of one task and content, and the skipped results."""
     rows: list[_Row] = []
     skipped: list[SkippedResult] = []
+    known: set[tuple[str, str]] = set()
     for result in results:
         if reason := _unusable_reason(result):
             skipped.append(_skipped(result, reason))
@@ -283,7 +390,11 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
         if all(
             row.ids == first.ids and np.array_equal(row.score, first.score) for row in result_rows
         ):
-            rows += result_rows
+            copies = [row for row in result_rows if (row.key, row.history) in known]
+            reason = "another result has the same model, settings and history"
+            skipped += [_skipped(result, reason, row.history) for row in copies]
+            rows += [row for row in result_rows if row not in copies]
+            known |= {(row.key, row.history) for row in result_rows}
         else:
             reason = f"the items of its predictions differ from those of {model_of(first.result)}"
             skipped.append(_skipped(result, reason))
@@ -305,7 +416,12 @@ def _unusable_reason(result: Result) -> str:
 def _too_few_reason(rows: Sequence[_Row]) -> str:
     """Return why there are too few rows for a comparison, or an empty string."""
     if len(rows) == 1:
-        return "no other result of this task on the same items"
+        history = " and history" if rows[0].history else ""
+        return f"no other result of this task{history} on the same items"
+    return _too_few_dialogues(rows)
+
+
+def _too_few_dialogues(rows: Sequence[_Row]) -> str:
     dialogues = int(rows[0].dialogue.max()) + 1 if rows else MIN_CLUSTERS
     if dialogues < MIN_CLUSTERS:
         return f"{dialogues} dialogues: a comparison requires {MIN_CLUSTERS}"
@@ -357,6 +473,51 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
         )
 
 
+def history_titles(boards: Sequence[Leaderboard]) -> list[str]:
+    """Return the history condition of each leaderboard for its title, empty if its data have only one."""
+    conditions = {(board.task, board.content, board.history) for board in boards}
+    data = [(task, content) for task, content, _ in conditions]
+    return [
+        f", {board.history} history" if data.count((board.task, board.content)) > 1 else ""
+        for board in boards
+    ]
+
+
+def _history_effects(rows: Sequence[_Row], metric: str, target: float) -> list[HistoryEffects]:
+    """Return the family of the effects of the history on a metric, if a result has both conditions."""
+    without = {row.key: row for row in rows if row.condition == "without"}
+    pairs = [
+        (row, without[row.key]) for row in rows if row.condition == "with" and row.key in without
+    ]
+    if not pairs or _too_few_dialogues(rows):
+        return []
+    pairs.sort(key=lambda pair: (-pair[1].metrics[metric].value, *_label(pair[0])))
+    values = np.stack([row.values for pair in pairs for row in pair])
+    indices = [(2 * n, 2 * n + 1) for n in range(len(pairs))]
+    first = rows[0]
+    differences = TESTS[metric](values, first.score, first.dialogue, target, indices)
+    labels = _unique_labels([row for row, _ in pairs])
+    effects = tuple(
+        HistoryEffect(*label, *(row.metrics[metric] for row in pair), difference)
+        for label, pair, difference in zip(labels, pairs, differences, strict=True)
+    )
+    return [HistoryEffects(**_family(first, metric, target), effects=effects)]
+
+
+def _family(row: _Row, metric: str, target: float) -> dict[str, Any]:
+    """Return the fields of a `Family` of rows on the same items."""
+    task, content = comparison_key(row.result)
+    return {
+        "task": task,
+        "data": data_of(row.result),
+        "content": content,
+        "metric": metric,
+        "items": len(row.ids),
+        "dialogues": int(row.dialogue.max()) + 1,
+        "target": target,
+    }
+
+
 def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboard:
     ordered = sorted(rows, key=lambda row: (-row.metrics[metric].value, *_label(row)))
     first = ordered[0]
@@ -375,11 +536,12 @@ def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboar
         )
         for i, (label, row) in enumerate(zip(_unique_labels(ordered), ordered, strict=True))
     )
-    task, content = comparison_key(first.result)
-    dialogues = int(first.dialogue.max()) + 1
     return Leaderboard(
-        task, data_of(first.result), content, metric, len(first.ids), dialogues, target, models, tuple(pairs),
-    )  # fmt: skip
+        **_family(first, metric, target),
+        models=models,
+        pairs=tuple(pairs),
+        history=first.condition,
+    )
 
 
 def _label(row: _Row) -> tuple[str, str]:

@@ -10,7 +10,13 @@ from typing import Any
 from bws.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate
-from giccs.measures.results import Result, history_of, model_of, postprocess_warnings
+from giccs.measures.results import (
+    Result,
+    condition_of,
+    history_of,
+    model_of,
+    postprocess_warnings,
+)
 from giccs.report.setting_effects import history_table, prompt_table
 
 __all__ = [
@@ -109,6 +115,7 @@ def main_table(
         rows,
         sources=[*row_sources, *(["/ceiling"] if sources and ceiling else [])],
         reference_rows=1 if ceiling else 0,
+        families=[condition_of(history_of(results[index])) for index in order],
     )
 
 
@@ -150,7 +157,12 @@ def breakdown_table(results: Sequence[Result]) -> ResultTable | None:
         cells = [_part_estimate(result, part) for result in ordered]
         rows.append([part_name(dict(part)), max(cell.n for cell in cells if cell), *cells])
     columns = [Column("subset", "subset"), Column("items", "items")]
-    columns += keyed_columns(map(_column_title, ordered), ".2f", best="max")
+    columns += [
+        replace(column, family=condition_of(history_of(result)))
+        for column, result in zip(
+            keyed_columns(map(_column_title, ordered), ".2f", best="max"), ordered, strict=True
+        )
+    ]
     title = f"{TITLES[BREAKDOWN_METRIC]} by group"
     return ResultTable(columns, rows, title=title, compares_rows=True) if rows else None
 

@@ -28,10 +28,12 @@ from giccs.measures.results import (
 
 __all__ = [
     "EFFECT_TABLES",
+    "HISTORY_FIELDS",
     "effects_document",
     "history_pairs",
     "history_table",
     "prompt_table",
+    "setting_key",
     "with_needed_predictions",
 ]
 
@@ -275,8 +277,10 @@ def _groups(results: Sequence[Result], fields: Sequence[str]) -> list[list[Resul
     """Return the results whose signatures are equal except for some fields, in order of appearance."""
     groups: dict[str, list[Result]] = {}
     for result in results:
-        common: dict[str, Any] = {
-            name: value for name, value in result.signature.items() if name not in fields
-        }
-        groups.setdefault(digest(common), []).append(result)
+        groups.setdefault(setting_key(result, fields), []).append(result)
     return list(groups.values())
+
+
+def setting_key(result: Result, fields: Sequence[str]) -> str:
+    """Return the digest of a signature without some fields."""
+    return digest({name: value for name, value in result.signature.items() if name not in fields})

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.measures.comparison import clustered_share, paired_shares, share
-from giccs.measures.metrics import Estimate, mean_over_dialogues
+from giccs.measures.comparison import clustered_share, paired_accuracies, share
+from giccs.measures.metrics import Estimate
 from giccs.models.abilities import Response
 from giccs.prompts import LETTERS
 from giccs.tasks.answer_parsing import OUTCOMES
@@ -132,35 +132,18 @@ def choice_differences(
 ) -> dict[str, Estimate]:
     """Return ``accuracy_difference`` between two histories, over dialogues; positive if the history helps.
 
-    For one order, that of `paired_shares`, with ``p`` of the exact McNemar test; for several, the mean
-    difference per dialogue, with ``p`` of the paired t-test (``test``). ``only_with`` and ``only_without``
-    are the numbers of questions that are answered correctly in more orders with or without history.
+    The estimate is that of `paired_accuracies`, whose ``test`` is t if a question has several orders.
+    ``only_with`` and ``only_without`` are the numbers of questions that are answered correctly in more orders
+    with or without history.
     """
     first, second = (
         np.array([q.n_correct / len(q.choices) for q in (c.answers[row] for row in rows)])
         for c in (with_history, without_history)
     )
-    if set(np.concatenate([first, second])) <= {0.0, 1.0}:
-        estimate = paired_shares(first == 1, second == 1)
-        extra = {"stderr": estimate.extra["stderr"], "p": estimate.extra["p"], "test": "McNemar"}
-    else:
-        estimate = mean_over_dialogues(
-            first - second, resamples=with_history.resamples, seed=with_history.seed
-        )
-        stderr = estimate.extra["stderr"]
-        extra = {"stderr": stderr, "p": _t_test(estimate.value, stderr, len(first)), "test": "t"}
-    extra |= {
-        "only_with": int(np.count_nonzero(first > second)),
-        "only_without": int(np.count_nonzero(first < second)),
-    }
+    estimate = paired_accuracies(first, second, resamples=with_history.resamples)
+    extra = dict(estimate.extra)
+    extra["only_with"], extra["only_without"] = extra.pop("only_first"), extra.pop("only_second")
     return {"accuracy_difference": replace(estimate, extra=extra)}
-
-
-def _t_test(value: float, stderr: float, n: int) -> float:
-    """Return the two-sided p-value of a mean of n values; NaN without a standard error."""
-    from scipy.special import stdtr
-
-    return 2 * float(stdtr(n - 1, -abs(value) / stderr)) if stderr > 0 else math.nan
 
 
 def _sums(counts: Sequence[Sequence[int]]) -> NDArray[np.intp]:

@@ -168,6 +168,7 @@ class PairwiseSTS:
             _dialogue_indices(subset),
             resamples=self.resamples,
             seed=self.seed,
+            items=[item.item_id for item in subset],
         )
 
     def _order_metrics(self, items: Sequence[Item], orders: np.ndarray) -> dict[str, Estimate]:

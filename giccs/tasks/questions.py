@@ -257,7 +257,7 @@ class ConditionScores:
         correlations = within_dialogue_correlations(
             logprob, np.concatenate([a.question.scores for a in self.answers]), dialogue
         )
-        correlations[dialogue[~np.isfinite(logprob)]] = math.nan
+        correlations[dialogue[np.isnan(logprob)]] = math.nan
         return correlations
 
     def _accuracy(self, name: str, rows: Rows) -> Estimate:

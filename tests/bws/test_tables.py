@@ -158,3 +158,15 @@ def test_intervals_are_divided_only_if_the_table_would_not_fit(monkeypatch):
     text = ResultTable(columns, [["all", *[Estimate(0.057, -0.002, 0.117)] * 9]]).text()
     assert max(map(len, text.splitlines())) <= 100
     assert set(text.split()[-28:]) == {"all", "0.057", "[-0.002,", "0.117]"}
+
+
+def test_the_best_values_are_those_of_each_family():
+    columns = [Column("model"), Column("history"), Column("score", spec=".1f", best="max")]
+    rows = [["a", "with", 0.9], ["a", "without", 0.5], ["b", "with", 0.2], ["b", "without", 0.5]]
+    table = ResultTable(columns, rows, families=[row[1] for row in rows])
+    marked = [getattr(row[2], "emphasis", "") == "bold" for row in table.with_best().rows]
+    assert marked == [True, True, False, True]
+    titles = [Column(name, spec=".1f", best="max", family=name[0]) for name in ("w1", "w2", "o1")]
+    rows = [["x", 0.9, 0.3, 0.1]]
+    by_row = ResultTable([Column("subset"), *titles], rows, compares_rows=True).with_best()
+    assert [getattr(cell, "emphasis", "") for cell in by_row.rows[0][1:]] == ["bold", "", "bold"]

@@ -21,7 +21,7 @@ from giccs.report.figures.panels import (
     model_labels,
     with_titles,
 )
-from giccs.report.model_comparison import Leaderboard, compare
+from giccs.report.model_comparison import Leaderboard, compare, history_titles
 from giccs.report.model_names import WRAPPED_LABELS, fit_names, wrap_name, wrap_names
 
 if TYPE_CHECKING:
@@ -271,14 +271,18 @@ def _tooltip(labels: Titles) -> list[alt.Tooltip]:
 
 
 def difference_panels(results: Sequence[Result]) -> list[Panel]:
-    """Return a panel per task, data set and metric of `giccs.report.model_comparison.compare`."""
+    """Return a panel per leaderboard of `giccs.report.model_comparison.compare`."""
     comparison = compare(results)
     if not comparison.leaderboards:
         reasons = list(dict.fromkeys(map(str, comparison.skipped)))
         raise MissingFigureError(" ".join(reasons[:MAX_NAMED_REASONS]) or "no results to compare")
     boards = comparison.leaderboards
     titles = data_titles([(board.task, board.content, board.data) for board in boards])
-    return [_panel(board, title) for board, title in zip(boards, titles, strict=True)]
+    histories = history_titles(boards)
+    return [
+        _panel(board, f"{title}{history}")
+        for board, title, history in zip(boards, titles, histories, strict=True)
+    ]
 
 
 def _panel(board: Leaderboard, title: str) -> Panel:

@@ -13,6 +13,7 @@ from giccs.report.figures.panels import (
     Panel,
     Titles,
     best_panels,
+    nan_notes,
     results_by_data,
     with_titles,
 )
@@ -59,6 +60,7 @@ def failure_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) 
         {"item_id": list(disagreement), "disagreement": list(disagreement.values())},
         schema={"item_id": pl.String, "disagreement": pl.Float64},
     ).filter(pl.col("disagreement").is_not_nan())
+    predictions = predictions.filter(pl.col("prediction").is_not_nan())
     divisor = max(len(predictions) - 1, 1)
     ranked = predictions.select(
         "item_id",
@@ -159,6 +161,7 @@ def failure_panels(
             elif len(frame := failure_frame(result.predictions, disagreement)):
                 heading = f"{title}: errors of {name} by disagreement of people"
                 panels.append(Panel(heading, failure_chart(frame), frame, _notes(frame)))
+                missing += nan_notes(name, result.predictions)
     if not panels:
         reason = "; ".join(missing) or "no result of pairs of utterances has judged items"
         raise MissingFigureError(reason)

@@ -28,6 +28,7 @@ __all__ = [
     "metric_title",
     "model_and_prompt",
     "model_labels",
+    "nan_notes",
     "results_by_data",
     "with_titles",
 ]
@@ -71,6 +72,12 @@ def best_panels(panels: Sequence[Panel], missing: Sequence[str]) -> list[Panel]:
     first = panels[0]
     first = replace(first, notes=[*first.notes, *notes])
     return [first, *panels[1:MAX_PANELS]]
+
+
+def nan_notes(model: str, predictions: pl.DataFrame) -> list[str]:
+    """Return what a panel of a model's predictions does not show: its predictions of NaN, if any."""
+    n = int(predictions["prediction"].is_nan().sum())
+    return [f"{model}: {n} predictions are NaN"] if n else []
 
 
 def results_by_data(results: Sequence[Result]) -> list[tuple[str, list[Result]]]:

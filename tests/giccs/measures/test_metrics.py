@@ -11,7 +11,8 @@ from giccs.measures.metrics import (
     correlations,
     leave_out_weights,
     mean_over_dialogues,
-    quadratic_excess,
+    order_metrics,
+    replicates,
 )
 
 
@@ -205,8 +206,80 @@ def test_at_most_half_of_the_jackknife_is_too_much():
     values -= values.mean()
 
     def excess(shift, power):
-        return quadratic_excess(lambda w: (w @ values / w.sum(axis=1) + shift) ** power, 12)
+        statistic = replicates(lambda w: (w @ values / w.sum(axis=1) + shift) ** power, 12)
+        return statistic.quadratic_excess
 
     assert excess(0, 1) == pytest.approx(0, abs=1e-9)
     assert excess(0, 2) == 0.5
     assert 0.005 < excess(1, 2) < 0.1
+
+
+SCALES = [1e-300, 1e-14, 1e-3, 1e14, 1e300]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_unit_of_predictions_does_not_matter(scale):
+    x, y, dialogue = example()
+    one, other = (correlations(values, y, dialogue) for values in (x, scale * x))
+    for name, estimate in one.items():
+        numbers = estimate.value, estimate.low, estimate.high
+        assert (other[name].value, other[name].low, other[name].high) == pytest.approx(
+            numbers, abs=1e-12
+        )
+        assert other[name].reason == estimate.reason
+
+
+def test_neither_does_a_constant_that_is_added_nor_single_precision():
+    x, y, dialogue = example()
+    single = x.astype(np.float32)
+    expected = correlations(single.astype(np.float64), y, dialogue)
+    for values in (single, single.astype(np.float64) + 1e3):
+        for name, estimate in correlations(values, y, dialogue).items():
+            assert estimate.value == pytest.approx(expected[name].value, abs=1e-9)
+            assert estimate.low == pytest.approx(expected[name].low, abs=1e-9)
+
+
+@pytest.mark.parametrize("increase", [np.exp, np.arctan, lambda x: x**3, lambda x: np.exp(60 * x)])
+def test_rank_correlations_are_those_of_any_increasing_function(increase):
+    x, y, dialogue = example(levels=4)
+    one, other = (correlations(values, y, dialogue) for values in (x, increase(x)))
+    assert one["spearman"] == other["spearman"]
+    assert one["rank_spearman"] == other["rank_spearman"]
+
+
+@pytest.mark.parametrize("scale", [1.0, *SCALES])
+def test_constants_with_rounding_errors_are_constants(scale):
+    x, y, dialogue = example()
+    noise = scale * (0.7 + 1e-16 * np.random.default_rng(1).integers(-2, 3, size=len(x)))
+    for result in correlations(noise, y, dialogue).values():
+        assert np.isnan(result.value)
+        assert result.reason == "all predictions are equal"
+    partly = np.where(dialogue == 3, noise, scale * x)
+    within = correlations(partly, y, dialogue)["rank_spearman"]
+    assert within.n == 11
+    assert within.reason.startswith("1 dialogues excluded")
+
+
+def test_infinite_predictions_have_ranks_but_no_pearson():
+    x, y, dialogue = example()
+    x[[3, 17, 18]], x[40] = np.inf, -np.inf
+    ids = [f"i{n}" for n in range(len(x))]
+    result = correlations(x, y, dialogue, items=ids)
+    finite = np.where(np.isinf(x), np.sign(x) * 1e9, x)
+    assert result["spearman"].value == pytest.approx(
+        stats.spearmanr(finite, y).statistic, abs=1e-12
+    )
+    inside = [stats.spearmanr(finite[dialogue == d], y[dialogue == d])[0] for d in range(12)]
+    assert result["rank_spearman"].value == pytest.approx(np.mean(inside), abs=1e-12)
+    expected = correlations(finite, y, dialogue)
+    assert (result["spearman"], result["rank_spearman"]) == (
+        expected["spearman"],
+        expected["rank_spearman"],
+    )
+    assert np.isnan(result["pearson"].value)
+    reason = "4 predictions are infinite (the first is that of item i3): Pearson's r is undefined"
+    assert result["pearson"].reason == reason
+    all_infinite = correlations(np.full(60, np.inf), y, dialogue)
+    assert all_infinite["spearman"].reason == "all predictions are equal"
+    orders = order_metrics(np.stack([x, finite], axis=1), y, dialogue)
+    assert orders["order_difference"].value == 0

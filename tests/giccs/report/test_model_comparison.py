@@ -5,11 +5,13 @@ import io
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import polars
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from giccs.measures.all_pairs import accuracy_pairs, spearman_pairs, within_dialogue_pairs
 from giccs.measures.comparison import mcnemar
@@ -56,7 +58,16 @@ def test_the_test_is_a_t_test_with_the_jackknife_over_dialogues():
         difference = lambda kept, pair=pair: rho(pair.first, kept) - rho(pair.second, kept)  # noqa: E731
         value = difference(np.full(len(score), True))
         without = np.array([difference(dialogue != d) for d in range(12)])
-        stderr = math.sqrt(11 / 12 * np.sum((without - without.mean()) ** 2))
+        variance = 11 / 12 * np.sum((without - without.mean()) ** 2)
+        quadratic = [
+            12 * value
+            - 11 * (without[a] + without[b])
+            + 10 * difference((dialogue != a) & (dialogue != b))
+            for a, b in combinations(range(12), 2)
+        ]
+        stderr = math.sqrt(
+            variance - np.var(quadratic) / 2
+        )  # 66 pairs / (12 · 11): Efron and Stein
         assert (pair.value, pair.stderr, pair.n) == pytest.approx((value, stderr, 12))
         assert pair.p == pytest.approx(2 * stats.t.sf(abs(value) / stderr, 11))
         assert [pair.low, pair.high] == pytest.approx(stats.t.interval(0.95, 11, value, stderr))
@@ -102,7 +113,7 @@ def test_models_that_rank_alike_are_not_tested():
     for pairs in (spearman_pairs, within_dialogue_pairs):
         (pair,) = pairs(np.array([predictions[0], 3 * predictions[0]]), score, dialogue, 0.1)
         assert (pair.value, math.isnan(pair.p), math.isnan(pair.low)) == (0, True, True)
-        assert "no standard error" in pair.reason
+        assert pair.reason.startswith("0 dialogues that differ from the others")
         assert not pair.is_significant
         few = pairs(predictions[:2, :16], score[:16], dialogue[:16], 0.1)
         assert few[0].reason == "4 dialogues: no interval, which needs 5"
@@ -154,7 +165,7 @@ def test_what_is_not_compared_has_a_reason(results):
         ("constant", "rank_spearman"): "all predictions are equal",
         ("lost", ""): "its predictions are missing",
         ("other", ""): "the items of its predictions differ from those of m0",
-        ("part", ""): "no other result of this task on the same items",
+        ("part", ""): "no other result of this task and history on the same items",
         ("c", ""): "only results of pairwise-sts and multiple-choice-sts are compared",
     }
     assert all(len(board.models) == 4 for board in comparison.leaderboards)
@@ -212,19 +223,23 @@ def choice(model, correct_with, correct_without, orders=1):
     )
 
 
-def test_of_multiple_choice_each_history_is_a_row():
+def test_of_multiple_choice_each_history_is_a_family():
     n = np.arange(30)
     results = [choice("good", n < 28, n < 25), choice("poor", n < 8, n >= 28, orders=2)]
-    (board,) = compare(results).leaderboards
-    assert (board.metric, board.items, board.dialogues) == ("accuracy", 30, 30)
-    assert [(m.model, m.history) for m in board.models] == [
-        ("good (t)", "with"), ("good (t)", "without"), ("poor (t, 2 orders)", "with"),
-        ("poor (t, 2 orders)", "without"),
-    ]  # fmt: skip
-    pair = board.pair(0, 1)  # right only with history: questions 25, 26 and 27
-    assert (pair.value, pair.p) == (pytest.approx(3 / 30), mcnemar(3, 0))
-    assert board.pair(0, 3).p == mcnemar(28, 2)
-    assert [m.ties_first for m in board.models] == [True, True, False, False]
+    comparison = compare(results)
+    without, with_history = comparison.leaderboards
+    assert [without.history, with_history.history] == ["without", "with"]
+    for board in (without, with_history):
+        assert (board.metric, board.items, board.dialogues) == ("accuracy", 30, 30)
+        assert [m.model for m in board.models] == ["good (t)", "poor (t, 2 orders)"]
+        assert [m.ties_first for m in board.models] == [True, False]
+    assert with_history.pair(0, 1).p == mcnemar(20, 0)
+    assert without.pair(0, 1).p == mcnemar(25, 2)
+    (family,) = comparison.history_effects
+    good, poor = (effect.difference for effect in family.effects)
+    assert (good.value, good.p) == (pytest.approx(3 / 30), mcnemar(3, 0))  # questions 25, 26 and 27
+    assert (poor.value, poor.p) == (pytest.approx(6 / 30), mcnemar(8, 2))
+    assert [good.p_holm, poor.p_holm] == multipletests([good.p, poor.p], method="holm")[1].tolist()
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
@@ -289,3 +304,112 @@ def test_results_that_are_all_unusable_are_skipped_with_their_reasons():
     comparison = compare(results)
     assert comparison.leaderboards == ()
     assert [each.reason for each in comparison.skipped] == ["its predictions are missing"] * 2
+
+
+def with_histories(n_models=5, dialogues=20, seed=1):
+    """Results of models with and without history, of which half have the history in two encodings."""
+    predictions, score, dialogue = leaderboard(
+        dialogues=dialogues, qualities=np.linspace(0.3, 2, n_models), seed=seed
+    )
+    noise = np.random.default_rng(seed + 1).normal(size=(n_models, 2, len(score)))
+    results = []
+    for n, prediction in enumerate(predictions):
+        results.append(pairwise(f"m{n}", prediction, score, dialogue, template="{utterance}"))
+        for encoding in range(1 + n % 2):
+            settings = {"history": "with", "template": f"t{encoding}"}
+            settings |= {"history_encoding": "speakers"} if encoding else {}
+            changed = prediction + (0.8 + 0.3 * n) * noise[n, encoding]
+            results.append(pairwise(f"m{n}", changed, score, dialogue, **settings))
+    return results
+
+
+def test_each_history_condition_is_a_family_and_its_effect_another():
+    """Five models with and without history are 10 pairs each, not 45 pairs of ten rivals."""
+    results = [r for r in with_histories() if "history_encoding" not in r.signature]
+    comparison = compare(results)
+    assert [(b.metric, b.history) for b in comparison.leaderboards] == [
+        ("spearman", "without"), ("spearman", "with"),
+        ("rank_spearman", "without"), ("rank_spearman", "with"),
+    ]  # fmt: skip
+    for board in comparison.leaderboards:
+        alone = compare([r for r in results if r.signature["history"] == board.history])
+        assert {m.history for m in board.models} == {board.history}
+        assert len(board.pairs) == 10
+        assert [b for b in alone.leaderboards if b.metric == board.metric] == [board]
+        p = np.array([pair.p for pair in board.pairs])
+        np.testing.assert_allclose(
+            [pair.p_holm for pair in board.pairs], multipletests(p, method="holm")[1]
+        )
+        np.testing.assert_allclose(
+            [pair.p_bh for pair in board.pairs], multipletests(p, method="fdr_bh")[1]
+        )
+        assert max(model.rank_high for model in board.models) <= 5
+    assert [family.metric for family in comparison.history_effects] == ["spearman", "rank_spearman"]
+    for family in comparison.history_effects:
+        assert len(family.effects) == 5
+        p = [effect.difference.p for effect in family.effects]
+        holm = multipletests(p, method="holm")[1]
+        np.testing.assert_allclose([effect.difference.p_holm for effect in family.effects], holm)
+        for effect in family.effects:
+            one = next(r for r in results if r.model == effect.model and history(r) == "with")
+            other = next(r for r in results if r.model == effect.model and history(r) == "without")
+            assert effect.with_history == one.metrics[family.metric]
+            assert effect.without_history == other.metrics[family.metric]
+            value = one.metrics[family.metric].value - other.metrics[family.metric].value
+            assert effect.difference.value == pytest.approx(value)
+
+
+def history(result):
+    return result.signature["history"]
+
+
+def test_variants_of_a_model_are_rivals_unless_a_condition_differs():
+    results = with_histories()
+    comparison = compare(results)
+    (board,) = [b for b in comparison.leaderboards if (b.metric, b.history) == ("spearman", "with")]
+    assert len(board.models) == 7  # of which two with the history in another encoding
+    assert sum(model.history == "with (speakers)" for model in board.models) == 2
+    (effects,) = [f for f in comparison.history_effects if f.metric == "spearman"]
+    assert len(effects.effects) == 7
+    variants = [
+        replace(r, signature={**r.signature, "prompt": {"name": name}})
+        for r in results[:2] for name in ("a", "b")
+    ]  # fmt: skip
+    (first, second), *_ = [b.models for b in compare(variants[:2]).leaderboards]
+    assert {first.model, second.model} == {"m0, prompt a", "m0, prompt b"}
+    assert {e.model for e in compare(variants).history_effects[0].effects} == {
+        "m0, prompt a", "m0, prompt b",
+    }  # fmt: skip
+
+
+def test_a_result_that_occurs_twice_is_compared_once(results):
+    comparison = compare([*results, results[0]])
+    assert comparison.leaderboards == compare(results).leaderboards
+    (skipped,) = comparison.skipped
+    assert skipped.reason == "another result has the same model, settings and history"
+    n = np.arange(30)
+    both = choice("good", n < 28, n < 25)
+    groups = tuple(group for group in both.groups if group.by["history"] == "with")
+    alone = replace(both, groups=groups, signature={**both.signature, "history": "with"})
+    comparison = compare([both, choice("poor", n < 8, n < 9), alone])
+    assert all(len(board.models) == 2 for board in comparison.leaderboards)
+    assert [s.history for s in comparison.skipped] == ["with"]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv"])
+def test_effects_of_the_history_are_in_every_format(form):
+    comparison = compare(with_histories(n_models=3))
+    text = comparison_tables(comparison, form)
+    document = comparison.document()["history_effects"]
+    assert [family["metric"] for family in document] == ["spearman", "rank_spearman"]
+    if form != "csv":
+        assert "without history: Spearman ρ" in text.replace(r"Spearman $\rho$", "Spearman ρ")
+        assert text.count("effect of the history") == 2
+        return
+    rows = [r for r in csv.DictReader(io.StringIO(text)) if r["kind"] == "history"]
+    effects = [effect for family in document for effect in family["effects"]]
+    for row, effect in zip(rows, effects, strict=True):
+        assert (row["model"], row["history"]) == (effect["model"], effect["history"])
+        assert (row["second_model"], row["second_history"]) == (effect["model"], "without")
+        for name in ("value", "low", "high", "stderr", "p", "p_holm", "p_bh"):
+            assert float(row[name]) == effect[name]

@@ -56,7 +56,7 @@ def largest(
     return selected.filter(pl.col("n_turns").is_in(list(lengths))) if lengths else selected
 
 
-def by_subset(errors: pl.DataFrame, division: str, resamples: int = 1000) -> pl.DataFrame:
+def by_subset(errors: pl.DataFrame, division: str) -> pl.DataFrame:
     """Return one row per subset: part, value, low, high, n, reason, items, bias; largest value first.
 
     value: mean over dialogues of the mean absolute residual, with a 95 % interval over dialogues; n: number
@@ -67,7 +67,7 @@ def by_subset(errors: pl.DataFrame, division: str, resamples: int = 1000) -> pl.
     for (subset,), subset_errors in errors.sort(division).group_by(division, maintain_order=True):
         index = dialogue_index(subset_errors)
         sums = np.bincount(index, subset_errors["residual"].abs().to_numpy())
-        estimate = mean_over_dialogues(sums / np.bincount(index), resamples=resamples)
+        estimate = mean_over_dialogues(sums / np.bincount(index))
         rows.append(
             {
                 "part": str(subset),

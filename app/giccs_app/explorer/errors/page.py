@@ -53,8 +53,6 @@ MAX_OPTIONS = 200
 MAX_UTTERANCE_LENGTH = 60
 """Maximum number of characters of an utterance in the list."""
 METADATA_COLUMNS = ("item_id", "domain", "n_turns")
-RESAMPLES = 1000
-MAX_RESAMPLED_ITEMS = 5_000_000
 
 
 def show(study: Study) -> None:
@@ -268,6 +266,4 @@ def _residuals(study: Study, stamp: str, _predictions: PredictionTable) -> pl.Da
 def _by_subset(
     study: Study, stamp: str, division: str, _predictions: PredictionTable
 ) -> pl.DataFrame:
-    errors = _residuals(study, stamp, _predictions)
-    resamples = max(100, min(RESAMPLES, MAX_RESAMPLED_ITEMS // len(errors)))
-    return frames.by_subset(errors, division, resamples)
+    return frames.by_subset(_residuals(study, stamp, _predictions), division)

@@ -79,6 +79,13 @@ PHRASES: Mapping[str, str] = {
     r"(?P<n>\d+) items; a correlation requires two": "{n} Items; für eine Korrelation sind zwei nötig",
     r"(?P<n>\d+) predictions are NaN": "{n} Vorhersagen sind NaN",
     r"(?P<n>\d+) dialogues excluded:": "{n} Dialoge ausgeschlossen:",
+    r"1 prediction is infinite \(that of item (?P<item>.+)\): Pearson's r is undefined": (
+        "1 Vorhersage ist unendlich (die von Item {item}): Pearsons r ist nicht definiert"
+    ),
+    r"(?P<n>\d+) predictions are infinite \(the first is that of item (?P<item>.+)\): Pearson's r is "
+    r"undefined": (
+        "{n} Vorhersagen sind unendlich (die erste ist die von Item {item}): Pearsons r ist nicht definiert"
+    ),
     r"all predictions are equal": "alle Vorhersagen sind gleich",
     r"all scores are equal": "alle Werte sind gleich",
     r"predictions or scores are constant, or there is one item": (

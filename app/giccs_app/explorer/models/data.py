@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
-from giccs.measures.comparison import paired_shares
+from giccs.measures.comparison import paired_accuracies
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result, digest, history_of
 
@@ -280,14 +280,16 @@ def side_by_side(
 def join_predictions(
     items: pl.DataFrame, predictions: pl.DataFrame, name: str = "prediction"
 ) -> pl.DataFrame:
-    """Return the items with a finite prediction, joined by item_id.
+    """Return the items with a prediction other than NaN, joined by item_id.
 
     >>> items = pl.DataFrame({"item_id": ["a", "b"], "score": [0.0, 1.0]})
     >>> join_predictions(items, pl.DataFrame({"item_id": ["b", "c"], "prediction": [0.5, 0.7]})).rows()
     [('b', 1.0, 0.5)]
     """
     renamed = predictions.select("item_id", pl.col("prediction").cast(pl.Float64).alias(name))
-    return items.join(renamed.filter(pl.col(name).is_finite()), on="item_id", maintain_order="left")
+    return items.join(
+        renamed.filter(pl.col(name).is_not_nan()), on="item_id", maintain_order="left"
+    )
 
 
 def ranks(values: pl.Series) -> pl.Series:
@@ -485,24 +487,44 @@ def count_letters(predictions: pl.DataFrame, history: str) -> LetterCounts:
     return LetterCounts(_count_letters(answered), n_questions, p, reason, unanswered, len(answers))
 
 
-def compare_accuracies(
-    first: pl.DataFrame, second: pl.DataFrame, history: str
-) -> tuple[Estimate, pl.DataFrame, int]:
-    """Return the difference in accuracy of two models, over the questions that both answer.
+def _correct_shares(predictions: pl.DataFrame, measure: str) -> pl.DataFrame:
+    """Return one row per question: history, dialogue_id, right; null if a likelihood is NaN.
 
-    first, second: as returned by `option_likelihoods`. Also returns one row per question that only one model
-    answers correctly (dialogue_id, right: ``first`` or ``second``), and the number of skipped questions.
+    right: 1 for a correct choice and 0 for another; of generated answers the share of the orders with a
+    correct choice, as in the accuracy of the result: an answer that chooses no option is wrong.
+    """
+    if are_generated(predictions):
+        is_right = pl.col("chosen") & pl.col("gold")
+        share = is_right.sum() / pl.col("order").n_unique()
+        return predictions.group_by(*QUESTION, maintain_order=True).agg(right=share)
+    return correct_answers(option_likelihoods(predictions, measure)).cast({"right": pl.Float64})
+
+
+def compare_accuracies(
+    first: pl.DataFrame, second: pl.DataFrame, history: str, measure: str = "accuracy"
+) -> tuple[Estimate, pl.DataFrame, int]:
+    """Return the difference in accuracy of two models, over the questions that both were asked.
+
+    first, second: predictions of multiple choice. The difference is that of
+    `giccs.measures.comparison.paired_accuracies`; questions with a likelihood of NaN are skipped. Also
+    returns one row per question that one model answers correctly more often (dialogue_id, right: ``first`` or
+    ``second``), and the number of skipped questions.
     """
     first_answers, second_answers = (
-        correct_answers(frame).filter(pl.col("history") == history) for frame in (first, second)
+        _correct_shares(predictions.filter(pl.col("history") == history), measure)
+        for predictions in (first, second)
     )
     shared = first_answers.join(
         second_answers, on="dialogue_id", suffix="_second", maintain_order="left"
     )
     defined = shared.drop_nulls(["right", "right_second"])
-    estimate = paired_shares(defined["right"].to_numpy(), defined["right_second"].to_numpy())
+    estimate = paired_accuracies(*(defined[name].to_numpy() for name in ("right", "right_second")))
     differing = defined.filter(pl.col("right") != pl.col("right_second"))
-    winner = pl.when("right").then(pl.lit("first")).otherwise(pl.lit("second"))
+    winner = (
+        pl.when(pl.col("right") > pl.col("right_second"))
+        .then(pl.lit("first"))
+        .otherwise(pl.lit("second"))
+    )
     n_left_out = (
         len(first_answers)
         + len(second_answers.join(first_answers, on="dialogue_id", how="anti"))

@@ -70,15 +70,17 @@ def _show_differences(study: Study, results: list[Result]) -> None:
     comparison = _comparison(study, results)
     if comparison is None:
         return
-    boards = {board.metric: board for board in comparison.leaderboards}
+    boards = {(board.metric, board.history): board for board in comparison.leaderboards}
     for reason in dict.fromkeys(map(str, comparison.skipped)):
         st.caption(literal(local_remark(reason)))
     if not boards:
         st.info(say("figures.no_differences"))
         return
-    metric = _choose_metric(list(boards))
-    frame = difference_frame(boards[metric], history_names())
-    visible = _pairs_of_model(boards[metric], frame)
+    metric = _choose_metric(list(dict.fromkeys(metric for metric, _ in boards)))
+    history = _choose_history([history for name, history in boards if name == metric])
+    board = boards[metric, history]
+    frame = difference_frame(board, history_names())
+    visible = _pairs_of_model(board, frame)
     draw = difference_chart if len(visible) <= MAX_LISTED_PAIRS else difference_matrix
     if len(visible) < len(frame):
         draw = difference_chart
@@ -158,11 +160,7 @@ def _show_calibration(study: Study, results: list[Result]) -> None:
     if not measured:
         st.info(say("figures.no_calibration", reason=literal(local_remark(reason))))
         return
-    history = next(iter(measured))
-    if len(measured) > 1:
-        history = links.segmented(
-            "history", say("models.view_histories"), list(measured), format_option=history_name
-        )
+    history = _choose_history(list(measured))
     chosen, titles = measured[history], _titles(CALIBRATION_TITLES)
     show_chart(calibration_chart(chosen.bins, titles), f"calibration {history}", chosen.bins)
     error_text = format_number(chosen.error, ".3f")
@@ -199,6 +197,14 @@ def _show_prompts(study: Study, results: list[Result]) -> None:
 
 def _choose_metric(metrics: Sequence[str]) -> str:
     return links.segmented("metric", say("models.metric"), metrics, format_option=_metric_title)
+
+
+def _choose_history(histories: Sequence[str]) -> str:
+    if len(histories) == 1:
+        return histories[0]
+    return links.segmented(
+        "history", say("models.view_histories"), histories, format_option=history_name
+    )
 
 
 def _metric_title(metric: str) -> str:

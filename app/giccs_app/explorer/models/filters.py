@@ -142,7 +142,7 @@ def _interval_text(numbers: pl.DataFrame, name: str) -> pl.Series:
 
 
 def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame | None:
-    """Return key, history, ties (a mark of models that do not differ from the first) and ranks.
+    """Return key, history, ties (a mark of models that do not differ from the first) and ranks, by history.
 
     None if the metric or the results cannot be compared, or if there are many results and the comparison is
     not requested.
@@ -161,7 +161,7 @@ def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame 
     for reason, n in reasons.items():
         st.caption(say("filters.not_compared", n=n, reason=literal(local_remark(reason))))
     boards = [board for board in comparison.leaderboards if board.metric == metric]
-    if len(boards) != 1:
+    if not boards:
         return None
     rows = [
         {
@@ -170,6 +170,7 @@ def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame 
             "ties": TIE_MARK if model.ties_first else "",
             "ranks": f"{model.rank_low}–{model.rank_high}",
         }
-        for model in boards[0].models
+        for board in boards
+        for model in board.models
     ]
     return pl.DataFrame(rows)

@@ -156,13 +156,9 @@ def show_duel(study: Study, results: list[Result]) -> None:
         return
     _, _, first_predictions, second_predictions = selection
     measure = choose_measure()
-    first_options, second_options = (
-        option_table(table.stamp, measure, table)
-        for table in (first_predictions, second_predictions)
-    )
-    history = choose_history(first_options)
+    history = choose_history(option_table(first_predictions.stamp, measure, first_predictions))
     difference, differing, left_out = frames.compare_accuracies(
-        first_options, second_options, history
+        first_predictions.table, second_predictions.table, history, measure
     )
     if not difference.n:
         st.info(say("models.no_shared_questions"))
@@ -178,6 +174,7 @@ def show_duel(study: Study, results: list[Result]) -> None:
             first=difference.extra["only_first"],
             second=difference.extra["only_second"],
             p=_format_p_value(difference.extra["p"]),
+            test=say(f"models.test_{difference.extra['test']}"),
         )
         + " "
         + say(label)
@@ -198,6 +195,8 @@ def _format_p_value(p: float) -> str:
     >>> _format_p_value(0.0312), _format_p_value(2e-9)
     ('= 0.031', '< 0.001')
     """
+    if p != p:
+        return "–"
     relation, value = ("<", 0.001) if p < 0.001 else ("=", p)
     return f"{relation} {format_number(value, '.3f')}"
 

@@ -59,8 +59,7 @@ MAX_JUDGMENTS_AT_ONCE = 50_000
 MAX_ITEMS_AT_ONCE = 20_000
 """Intervals of more items are computed on request only."""
 RESAMPLES = 1000
-MAX_RESAMPLED_ITEMS = 5_000_000
-"""Maximum number of items times resamples, if that allows at least 100 resamples."""
+"""Number of resamples of intervals, that of the report."""
 TEXT_COLUMNS = ("item_id", "last_turn", "utterance")
 METADATA_COLUMNS = ("item_id", "domain", "n_turns")
 BY_ITEM, BY_MODEL = {"item": "item_id"}, {"model": "key"}
@@ -282,7 +281,10 @@ def _show_points(
 ) -> None:
     """Show one point per item; many points are binned or sampled."""
     columns = [*TEXT_COLUMNS, x, y, *([categories[0]] if categories else [])]
-    points = items.select(columns)
+    drawn = items.filter(pl.col(x, y).is_finite())
+    if len(drawn) < len(items):
+        st.caption(say("models.infinite", n=len(items) - len(drawn)))
+    items, points = drawn, drawn.select(columns)
     if len(items) > MAX_POINTS:
         display = links.segmented(
             "points",
@@ -378,7 +380,7 @@ def _resamples(n_items: int) -> int:
     is_requested = n_items <= MAX_ITEMS_AT_ONCE or links.toggle(
         "interval", say("models.interval"), help=say("models.interval_help")
     )
-    return max(100, min(RESAMPLES, MAX_RESAMPLED_ITEMS // n_items)) if is_requested else 0
+    return RESAMPLES if is_requested else 0
 
 
 def _history_difference(

@@ -64,6 +64,6 @@ def test_ranks_at_random_are_off_by_a_third():
         }
     )
     chance = items.select("item_id", prediction=np.random.default_rng(1).random(n))
-    (result,) = by_subset(residuals(items, chance), "domain", 50).rows(named=True)
+    (result,) = by_subset(residuals(items, chance), "domain").rows(named=True)
     assert result["value"] == pytest.approx(1 / 3, abs=0.01)
     assert result["bias"] == pytest.approx(0, abs=1e-12)

@@ -6,9 +6,12 @@ pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
+from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store
 from giccs.models.abilities import Response
+from giccs.report.model_comparison import compare
 from giccs.tasks.multiple_choice import MultipleChoice
+from giccs_app.explorer.models.data import compare_accuracies
 
 
 class FirstOrNothing:
@@ -46,6 +49,40 @@ def page(opened, results, tmp_path):
         return opened("--data", data, "--results", results, **parameters)
 
     return open_page
+
+
+class LastOrNothing(FirstOrNothing):
+    """Chooses C, and refuses every fourth answer."""
+
+    name = "chat:last"
+
+    def respond(self, prompts, max_tokens, progress):
+        return [Response("I can't say." if n % 4 == 3 else "C") for n in range(len(prompts))]
+
+
+@pytest.mark.parametrize("permutations", [1, 2])
+def test_a_difference_is_that_of_the_accuracies_and_of_the_comparison(permutations):
+    task = MultipleChoice(answer="letter", permutations=permutations, choose_by="generation")
+    data = read_benchmark("giccs-sample").first(24)
+    results = [evaluate_task(task, model, data) for model in (FirstOrNothing(), LastOrNothing())]
+    for board in compare(results).leaderboards:
+        first, second = (
+            next(r for r in results if row.model.startswith(r.model)) for row in board.models
+        )
+        predictions = [result.predictions for result in (first, second)]
+        estimate, differing, left_out = compare_accuracies(*predictions, board.history)
+        accuracies = [row.estimate.value for row in board.models]
+        assert estimate.value == pytest.approx(accuracies[0] - accuracies[1])
+        (pair,) = board.pairs
+        assert (estimate.value, estimate.low, estimate.high, estimate.extra["p"]) == (
+            pytest.approx(pair.value),
+            pytest.approx(pair.low),
+            pytest.approx(pair.high),
+            pytest.approx(pair.p),
+        )
+        assert (estimate.n, left_out) == (24, 0)
+        counts = estimate.extra["only_first"], estimate.extra["only_second"]
+        assert tuple(differing["right"].to_list().count(n) for n in ("first", "second")) == counts
 
 
 def texts(app):

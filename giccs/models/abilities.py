@@ -25,6 +25,7 @@ __all__ = [
     "GeneratingModel",
     "LetterModel",
     "LikelihoodModel",
+    "LimitedModel",
     "Model",
     "OptionScore",
     "OrderedPairModel",
@@ -114,6 +115,18 @@ class SidedModel(VectorModel, Protocol):
         self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, in one space."""
+
+
+@runtime_checkable
+class LimitedModel(Model, Protocol):
+    """A model that reads at most a number of tokens, and can tell which inputs it reads completely."""
+
+    @abstractmethod
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether both texts of each pair are read completely, with prompts and special
+        tokens."""
 
 
 @runtime_checkable

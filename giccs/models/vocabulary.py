@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ __all__ = [
     "TokenCounts",
     "check_tokenizer",
     "count_tokens",
+    "counted_inputs",
     "counted_tokens",
     "separates_pairs",
 ]
@@ -34,22 +34,33 @@ class TokenCounts:
     tokens: int = 0
     unknown: int = 0
     full: int = 0
-    """Number of inputs of an encoder with its maximum number of tokens; the end of longer ones is removed."""
+    """Number of inputs with the maximum number of tokens, some of which may be cut; only in results of
+    earlier versions."""
+    cut: int = 0
+    """Number of inputs whose end was removed because they were too long for the model."""
+    too_long: int = 0
+    """Number of pairs without a prediction because an utterance was too long for the model."""
+    shortened: int = 0
+    """Number of pairs whose history was shortened from its beginning."""
+    equal: int = 0
+    """Number of pairs of different texts with equal vectors, of a model whose limit is unknown."""
 
     def document(self) -> dict[str, Any]:
-        """Return the entry for a result's environment; ``full`` only if it is not 0."""
-        counts = {name: count for name, count in asdict(self).items() if count or name != "full"}
-        return {"tokens": counts} if self.tokens else {}
+        """Return the entry for a result's environment; only tokens and unknown ones may be 0."""
+        always = ("tokens", "unknown")
+        counts = {name: count for name, count in asdict(self).items() if count or name in always}
+        return {"tokens": counts} if any(counts.values()) else {}
 
     def warning(self) -> str:
-        """Return a warning of more unknown tokens than `MAX_UNKNOWN` or of full inputs, or an empty string.
+        """Return a warning of more unknown tokens than `MAX_UNKNOWN` and of long inputs, or an empty string.
 
         >>> TokenCounts(200, 25).warning()
         '12.5 % of the tokens (25 of 200) are unknown to the model; does it support this language?'
         >>> TokenCounts(200, 10).warning()
         ''
-        >>> TokenCounts(200, 0, 3).warning()
-        '3 inputs have the maximum number of tokens of the model, which removes the end of longer ones'
+        >>> print(TokenCounts(200, cut=3, shortened=5).warning())
+        the model removes the end of 3 inputs, which are too long for it; the history of 5 pairs is shortened\
+ from its beginning to fit into the model
         """
         warnings = []
         if self.unknown > MAX_UNKNOWN * self.tokens:
@@ -58,12 +69,24 @@ class TokenCounts:
                 f"{share} ({self.unknown} of {self.tokens}) are unknown to the model; does it support this "
                 "language?"
             )
-        if self.full:
-            inputs = "1 input has" if self.full == 1 else f"{self.full} inputs have"
-            warnings.append(
-                f"{inputs} the maximum number of tokens of the model, which removes the end of longer ones"
-            )
-        return " ".join(warnings)
+        notes = {
+            f"{_counted(self.full, 'input')} with the maximum number of tokens of the model, which removes "
+            "the end of longer ones": self.full,
+            f"the model removes the end of {_counted(self.cut, 'input')}, which "
+            f"{'is' if self.cut == 1 else 'are'} too long for it": self.cut,
+            f"{_counted(self.too_long, 'pair')} without a prediction, because an utterance is too long for "
+            "the model": self.too_long,
+            f"the history of {_counted(self.shortened, 'pair')} is shortened from its beginning to fit into "
+            "the model": self.shortened,
+            f"{_counted(self.equal, 'pair')} of different texts with equal vectors; the model may remove the "
+            "end of long texts": self.equal,
+        }
+        warnings += [note for note, count in notes.items() if count]
+        return "; ".join(warnings)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 _current: ContextVar[TokenCounts | None] = ContextVar("_current", default=None)
@@ -78,15 +101,14 @@ def counted_tokens() -> Iterator[TokenCounts]:
         yield counts
     finally:
         _current.reset(token)
-        count_tokens(counts.tokens, counts.unknown, counts.full)
+        count_tokens(**asdict(counts))
 
 
-def count_tokens(tokens: int, unknown: int, full: int = 0) -> None:
-    """Add to the counts of the active blocks of `counted_tokens`, if any."""
+def count_tokens(tokens: int = 0, unknown: int = 0, **inputs: int) -> None:
+    """Add to the `TokenCounts` of the active blocks of `counted_tokens`, if any."""
     if (counts := _current.get()) is not None:
-        counts.tokens += tokens
-        counts.unknown += unknown
-        counts.full += full
+        for name, count in {"tokens": tokens, "unknown": unknown, **inputs}.items():
+            setattr(counts, name, getattr(counts, name) + count)
 
 
 def check_tokenizer(tokenizer: Any) -> None:
@@ -112,13 +134,9 @@ class TokenCounter:
     counted as special.
     """
 
-    def __init__(self, tokenizer: Any, limit: int | None = None) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         """Create a counter for a tokenizer of transformers, or of the library tokenizers, as in static
-        embeddings.
-
-        limit: number of tokens to which inputs are truncated.
-        """
-        self._limit = limit or math.inf
+        embeddings."""
         special = set(getattr(tokenizer, "all_special_ids", ()))
         frame = {getattr(tokenizer, f"{name}_token_id", None) for name in FRAME}
         unknown = _unknown_id(tokenizer)
@@ -139,12 +157,20 @@ class TokenCounter:
             return
         special = torch.tensor(sorted(self._special), dtype=ids.dtype, device=ids.device)
         is_content = ~torch.isin(ids, special)
-        full = 0
         if "attention_mask" in features:
-            is_token = features["attention_mask"].bool()
-            is_content &= is_token
-            full = int((is_token.sum(dim=-1) >= self._limit).sum())
-        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()), full)
+            is_content &= features["attention_mask"].bool()
+        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()))
+
+
+@contextmanager
+def counted_inputs(model: Any) -> Iterator[None]:
+    """Count the tokens of a model of sentence-transformers that is used in this block."""
+    counter = TokenCounter(getattr(model, "tokenizer", None))
+    hook = model[0].register_forward_pre_hook(lambda module, inputs: counter.batch(inputs[0]))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _unknown_id(tokenizer: Any) -> int | None:

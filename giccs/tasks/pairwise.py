@@ -21,7 +21,13 @@ from giccs.measures.metrics import (
     with_excluded,
 )
 from giccs.measures.results import Group, TaskOutput
-from giccs.models.abilities import OrderedPairModel, PairModel, VectorModel
+from giccs.models.abilities import (
+    LimitedModel,
+    OrderedPairModel,
+    PairModel,
+    ServedModel,
+    VectorModel,
+)
 from giccs.models.encoding import (
     fitting_pairs,
     row_cosines,
@@ -55,6 +61,8 @@ SIMILARITY_FUNCTIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray
 """Similarities of vectors; that of l2 is the negative distance, as in sentence-transformers."""
 ORDERS = ("prediction_target_first", "prediction_candidate_first")
 """Columns of predictions per order of the texts, for models whose similarity depends on it."""
+EQUAL_TOLERANCE = 1e-6
+"""Maximum difference of a cosine from 1 of equal vectors in single precision."""
 SUBSET_FIELDS = ("n_turns", "source", "domain")
 
 
@@ -120,6 +128,8 @@ class PairwiseSTS:
         by_order[fits] = similarities
         prediction = by_order.mean(axis=1)
         orders = by_order if isinstance(model, OrderedPairModel) else None
+        if self._encoding and self.similarity == "cos" and _may_cut_unnoticed(model):
+            count_tokens(equal=_equal_pairs(items, prediction))
         log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
         groups = tuple(
             Group({attribute: value}, self._metrics(items, prediction, rows, fits))
@@ -240,6 +250,19 @@ class PairwiseSTS:
             seed=self.seed,
         )
         return with_excluded(estimates, len(items) - len(fitting), "pairs", "an utterance")
+
+
+def _may_cut_unnoticed(model: Any) -> bool:
+    """Return whether a model with cosines may remove the end of long texts without this being known."""
+    knows_limit = isinstance(model, LimitedModel) and not isinstance(model, ServedModel)
+    is_opaque = model.identity.get("kind") in ("embeddings", "python") and not knows_limit
+    return is_opaque and model.identity.get("similarity") == "cosine"
+
+
+def _equal_pairs(items: Sequence[Item], cosines: np.ndarray) -> int:
+    """Return the number of pairs of different utterances with the cosine 1."""
+    differs = np.array([item.last_turn != item.utterance for item in items])
+    return int(np.count_nonzero(differs & (cosines >= 1 - EQUAL_TOLERANCE)))
 
 
 def _dialogue_indices(items: Sequence[Item]) -> np.ndarray:

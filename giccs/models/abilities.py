@@ -26,6 +26,7 @@ __all__ = [
     "LetterModel",
     "LikelihoodModel",
     "LimitedModel",
+    "LimitedRespondingModel",
     "Model",
     "OptionScore",
     "OrderedPairModel",
@@ -195,6 +196,15 @@ class RespondingModel(Model, Protocol):
     @abstractmethod
     def response_settings(self) -> Mapping[str, Any]:
         """Return the settings of `respond` that are not part of `identity`."""
+
+
+@runtime_checkable
+class LimitedRespondingModel(RespondingModel, Protocol):
+    """A generating model that can tell which prompts it reads completely."""
+
+    @abstractmethod
+    def fits_prompts(self, prompts: Sequence[str], max_tokens: int) -> list[bool]:
+        """Return whether each prompt fits, with an answer of at most `max_tokens` tokens."""
 
 
 @runtime_checkable

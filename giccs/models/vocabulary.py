@@ -41,7 +41,7 @@ class TokenCounts:
     too_long: int = 0
     """Number of pairs without a prediction because an utterance was too long for the model."""
     shortened: int = 0
-    """Number of pairs whose history was shortened from its beginning."""
+    """Number of pairs or prompts whose history was shortened from its beginning."""
     equal: int = 0
     """Number of pairs of different texts with equal vectors, of a model whose limit is unknown."""
 
@@ -59,7 +59,7 @@ class TokenCounts:
         >>> TokenCounts(200, 10).warning()
         ''
         >>> print(TokenCounts(200, cut=3, shortened=5).warning())
-        the model removes the end of 3 inputs, which are too long for it; the history of 5 pairs is shortened\
+        the model removes the end of 3 inputs, which are too long for it; 5 inputs with a history shortened\
  from its beginning to fit into the model
         """
         warnings = []
@@ -76,7 +76,7 @@ class TokenCounts:
             f"{'is' if self.cut == 1 else 'are'} too long for it": self.cut,
             f"{_counted(self.too_long, 'pair')} without a prediction, because an utterance is too long for "
             "the model": self.too_long,
-            f"the history of {_counted(self.shortened, 'pair')} is shortened from its beginning to fit into "
+            f"{_counted(self.shortened, 'input')} with a history shortened from its beginning to fit into "
             "the model": self.shortened,
             f"{_counted(self.equal, 'pair')} of different texts with equal vectors; the model may remove the "
             "end of long texts": self.equal,

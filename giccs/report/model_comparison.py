@@ -240,11 +240,12 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
             skipped += [_skipped(row.result, reason, row.history) for row in rows]
             continue
         for metric in result_kind(task).comparison_metrics:
-            defined = [row for row in rows if not math.isnan(row.metrics[metric].value)]
-            undefined = [row for row in rows if math.isnan(row.metrics[metric].value)]
+            reasons = [_undefined_reason(row, metric) for row in rows]
+            defined = [row for row, reason in zip(rows, reasons, strict=True) if not reason]
             skipped += [
-                _skipped(row.result, row.metrics[metric].reason, row.history, metric)
-                for row in undefined
+                _skipped(row.result, reason, row.history, metric)
+                for row, reason in zip(rows, reasons, strict=True)
+                if reason
             ]
             if reason := _too_few_reason(defined):
                 skipped += [_skipped(row.result, reason, row.history, metric) for row in defined]
@@ -300,6 +301,14 @@ def _unusable_reason(result: Result) -> str:
         remedy = "compute it again with giccs-eval --force"
         return f"its predictions have no column dialogue_id (from an earlier version): {remedy}"
     return ""
+
+
+def _undefined_reason(row: _Row, metric: str) -> str:
+    """Return why a metric is not defined for all items, or an empty string."""
+    if math.isnan(row.metrics[metric].value):
+        return row.metrics[metric].reason
+    missing = int(np.count_nonzero(np.isnan(row.values)))
+    return f"{missing} predictions are NaN" if missing else ""
 
 
 def _too_few_reason(rows: Sequence[_Row]) -> str:

@@ -51,14 +51,15 @@ def failure_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) 
     """Return one row per item, failures with the largest difference of ranks first.
 
     predictions: item_id, dialogue_id, score, prediction. disagreement: item id -> share of judgments that
-    differ from the majority; items without it are omitted. Columns: item_id, dialogue_id, disagreement,
-    rank_score and rank_prediction (0 for the lowest value, 1 for the highest, mean ranks of equal values),
-    residual (rank_prediction - rank_score) and group (failure or other).
+    differ from the majority; items without it, or with a prediction of NaN, are omitted. Columns: item_id,
+    dialogue_id, disagreement, rank_score and rank_prediction (0 for the lowest value, 1 for the highest, mean
+    ranks of equal values), residual (rank_prediction - rank_score) and group (failure or other).
     """
     disagreements = pl.DataFrame(
         {"item_id": list(disagreement), "disagreement": list(disagreement.values())},
         schema={"item_id": pl.String, "disagreement": pl.Float64},
     ).filter(pl.col("disagreement").is_not_nan())
+    predictions = predictions.filter(pl.col("prediction").is_not_nan())
     divisor = max(len(predictions) - 1, 1)
     ranked = predictions.select(
         "item_id",

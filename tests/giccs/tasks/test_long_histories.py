@@ -347,3 +347,136 @@ def test_results_without_some_predictions_are_not_compared_with_others(long_file
         "baseline:char-ngram",
     ]
     assert {str(each.reason) for each in comparison.skipped} == {"1 predictions are NaN"}
+
+
+def generating(lines, path):
+    """Dialogues with a beginning of 12 turns of 60 bytes."""
+    for line in lines:
+        earlier = [{"speaker": "user", "text": f"{n} " + "ab " * 19} for n in range(12)]
+        line["turns"], line["n_turns"] = earlier + line["turns"], 12 + line["n_turns"]
+    return write(path, lines)
+
+
+def test_generated_answers_are_asked_with_as_much_history_as_fits(tiny_gpt, tmp_path):
+    """A byte is a token, and 4 of 1,024 are reserved for the answer, whose last token is not read."""
+    from giccs.prompts import open_template
+    from giccs.tasks.answer_parsing import instruction_for
+    from giccs.tasks.multiple_choice import MultipleChoice
+    from giccs.tasks.questions import QuestionRenderer, make_questions
+
+    benchmark = read_benchmark(generating([*rows(3)], tmp_path / "long.jsonl"))
+    template = open_template("figure2-de-1")
+    task = MultipleChoice(template, choose_by="generation", max_tokens=4, resamples=10)
+    result = evaluate_task(task, open_model(str(tiny_gpt)), benchmark)
+    prompts = dict(
+        result.predictions.select("dialogue_id", "prompt", "history")
+        .filter(history="with")["dialogue_id", "prompt"]
+        .iter_rows()
+    )
+    instruction, renderer = instruction_for("letter", "de"), QuestionRenderer(template, "letter")
+    for question in make_questions(benchmark, seed=0)[0]:
+        turns = question.options[0].turns
+        options = [item.utterance for item in question.options]
+        texts = (
+            f"{instruction}\n\n{renderer.render_texts(turns[start:], options).prompt}"
+            for start in range(len(turns))
+        )
+        expected = next(text for text in texts if len(text.encode()) <= 1024 + 1 - 4)
+        assert prompts[question.dialogue_id] == expected
+        assert options[0] in expected
+        assert turns[-1].text in expected
+        assert turns[0].text not in expected
+    assert result.environment["tokens"]["shortened"] == 3
+
+
+def test_judges_are_asked_with_as_much_history_as_fits(tiny_gpt, tmp_path):
+    from bws.files import read_tuples
+    from giccs.judging.judge import open_judge
+    from giccs.judging.study import open_study
+    from giccs.tasks.answer_parsing import instruction_for
+
+    data = generating([*rows(2)], tmp_path / "long.jsonl")
+    tuples = tmp_path / "tuples.csv"
+    tuples.write_text("tuple_id,group,item1,item2\nt1,d0,d0-0,d0-1\nt2,d1,d1-0,d1-1\n")
+    model = open_model(str(tiny_gpt))
+    seen = []
+    model.respond = lambda prompts, *rest: (
+        seen.extend(prompts) or type(model).respond(model, prompts, *rest)
+    )
+    judge = replace(open_judge(str(tiny_gpt), choose_by="generation", max_tokens=4), models=[model])
+    study, _ = open_study(read_tuples(tuples), str(data), judge, orders=1)
+    assert study.run().n_shortened == 2
+    instruction = instruction_for("letter", "de")
+    asked = [
+        (each.presentation, template)
+        for each in study.inputs
+        for template in (each.presentation.prompt.best, each.presentation.prompt.worst)
+    ]
+    for prompt, (presentation, template) in zip(seen, asked, strict=True):
+        turns = presentation.question.turns
+        texts = (
+            f"{instruction}\n\n{template.render(turns[start:], presentation.utterances).rstrip()}"
+            for start in range(len(turns))
+        )
+        assert prompt == next(text for text in texts if len(text.encode()) <= 1024 + 1 - 4)
+        assert turns[0].text not in prompt
+
+
+def test_a_condition_of_c_sts_is_not_cut(tmp_path, plain_encoder, classifier):
+    """Joined or in the second place of a pair, it would be the part that is removed."""
+    from giccs.csts.similarity import ConditionalSimilarity
+
+    long = "abcdefgh " * 13
+    lines = [f"A kite {n}.,A bus {n}.,The color.,{1 + n % 5}" for n in range(6)]
+    lines += [
+        f"A kite.,A bus.,{long}{n},{n}" for n in (1, 2)
+    ]  # fits with one sentence, not with both
+    lines += [f"{long}{long},A bus.,The size.,3"]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["sentence1,sentence2,condition,label", *lines]) + "\n", "utf-8")
+    expected = {
+        ("bi", plain_encoder): {"8"},
+        ("tri", plain_encoder): {"8"},
+        ("bi", classifier): {"6", "7", "8"},
+    }
+    for (encoding, folder), too_long in expected.items():
+        task = ConditionalSimilarity(encoding, resamples=10)
+        data = task.read(str(path))
+        result, prediction = measured(task, open_model(str(folder)), data)
+        assert (
+            set(result.predictions.filter(result.predictions["prediction"].is_nan())["uid"])
+            == too_long
+        )
+        assert result.environment["tokens"]["too_long"] == len(too_long)
+        rho = result.metrics["spearman"]
+        kept = np.isfinite(prediction)
+        labels = result.predictions["label"].to_numpy()
+        assert rho.value == pytest.approx(spearmanr(prediction[kept], labels[kept])[0])
+        assert rho.n == 9 - len(too_long)
+        message = (
+            f"{len(too_long)} rows excluded: a sentence or the condition is too long for the model"
+        )
+        assert message in rho.reason
+
+
+def test_cut_sentences_of_other_tasks_are_counted_also_from_the_cache(
+    plain_encoder, tmp_path, monkeypatch
+):
+    from giccs.evalrank.vector_cache import cached_vectors
+    from giccs.models.vocabulary import counted_tokens
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("GICCS_CACHE", raising=False)
+    texts = ["a " * (LIMIT - 2), "a " * (LIMIT - 1), "b"]
+    for _ in range(2):
+        with counted_tokens() as counts:
+            cached_vectors(open_model(str(plain_encoder)), texts, silent)
+        assert (counts.cut, counts.full, counts.tokens) == (1, 0, 2 * (LIMIT - 2) + 1)
+    (file,) = (tmp_path / "giccs" / "vectors").glob("*.npz")
+    vectors = np.load(file)["vectors"]
+    np.savez(
+        file, vectors=vectors, tokens=np.array([2 * (LIMIT - 2) + 1, 0, 2])
+    )  # of an earlier version
+    with counted_tokens() as counts:
+        cached_vectors(open_model(str(plain_encoder)), texts, silent)
+    assert (counts.cut, counts.full) == (1, 0)

@@ -330,6 +330,10 @@ def test_the_command_reports_long_inputs_once_per_history(long_file, plain_encod
         assert f"{location}: inputs too long for the model: {text}\n" in result.stderr
     text = CliRunner().invoke(evaluate, [*arguments, "--history", "both"])
     assert "1 pairs excluded: an utterance is too long for the model" in text.stdout
+    assert (
+        f": history with: inputs too long for the model: 1 without a prediction, {n} with"
+        in text.stdout
+    )
 
 
 def test_results_without_some_predictions_are_not_compared_with_others(long_file, plain_encoder):

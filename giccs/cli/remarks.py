@@ -23,7 +23,9 @@ class Remarks:
         self._done: set[tuple[str, str]] = set()
 
     def print_for(self, result: Result) -> None:
-        """Print the weights that the model did not use, and the share of unknown tokens if it is large."""
+        """Print the weights that the model did not use, the share of unknown tokens if it is large, and the
+        numbers of inputs that are too long."""
+        from giccs.measures.results import history_of
         from giccs.models.vocabulary import TokenCounts
 
         environment: Mapping[str, Any] = result.environment
@@ -31,9 +33,15 @@ class Remarks:
         if unused and self._is_first(result.model, ""):
             self._console.note(f"{result.model}: weights: {unused}")
         data = str(environment.get("data", ""))
-        warning = TokenCounts(**environment.get("tokens", {})).warning()
-        if warning and self._is_first(result.model, data):
-            self._console.warn([Problem(result.model, None, f"{data}: {warning}")])
+        counts = TokenCounts(**environment.get("tokens", {}))
+        setting = f"{data}, history {history}" if (history := history_of(result)) else data
+        warnings = {
+            ("unknown tokens", data): counts.unknown_warning(),
+            ("long inputs", setting): counts.length_warning(),
+        }
+        for (kind, location), warning in warnings.items():
+            if warning and self._is_first(result.model, f"{kind} {location}"):
+                self._console.warn([Problem(result.model, None, f"{location}: {warning}")])
 
     def _is_first(self, model: str, data: str) -> bool:
         is_first = (model, data) not in self._done

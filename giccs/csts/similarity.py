@@ -17,16 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.csts.data import text_columns
+from giccs.csts.data import Instance, text_columns
 from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
 from giccs.csts.encoders.settings import settings_of
 from giccs.csts.measures import csts_metrics, hidden_metrics
 from giccs.csts.task_data import Reading, TaskData
-from giccs.measures.metrics import interval_signature
+from giccs.measures.metrics import Estimate, interval_signature, with_excluded
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import PairModel, TextPairModel, VectorModel
-from giccs.models.encoding import EncoderInput
+from giccs.models.encoding import EncoderInput, fitting_pairs
 from giccs.models.trained import SETTINGS, TrainedModel
+from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
@@ -127,12 +128,17 @@ class ConditionalSimilarity:
         if has_condition and not data.dataset.has_conditions:
             raise InputError(Problem(data.name, None, "has no conditions; use --no-condition"))
         rows = data.instances
-        prediction = np.asarray(self._predictions(model, data, progress), dtype=np.float64)
+        fits = self._fits(model, data.compared, progress)
+        prediction = np.full(len(rows), np.nan)
+        if fits.any():
+            fitting = [
+                row for row, is_fitting in zip(data.compared, fits, strict=True) if is_fitting
+            ]
+            prediction[fits] = self._predictions(model, fitting, progress)
+        count_tokens(too_long=int(np.count_nonzero(~fits)))
         log.debug("%d rows answered; measuring, %d resamples", len(rows), self.resamples)
         return TaskOutput(
-            metrics=hidden_metrics()
-            if data.hidden
-            else csts_metrics(prediction, rows, resamples=self.resamples, seed=self.seed),
+            metrics=hidden_metrics() if data.hidden else self._metrics(prediction, rows, fits),
             predictions=polars.DataFrame(
                 {
                     "uid": [row.uid for row in rows],
@@ -143,19 +149,52 @@ class ConditionalSimilarity:
             ),
         )
 
-    def _predictions(self, model: Any, data: TaskData, progress: Progress) -> Floats:
+    def _metrics(
+        self, prediction: Floats, rows: Sequence[Instance], fits: NDArray[np.bool_]
+    ) -> dict[str, Estimate]:
+        fitting = np.flatnonzero(fits)
+        estimates = csts_metrics(
+            prediction[fitting],
+            [rows[row] for row in fitting],
+            resamples=self.resamples,
+            seed=self.seed,
+        )
+        n_excluded = len(rows) - len(fitting)
+        return with_excluded(estimates, n_excluded, "rows", "a sentence or the condition")
+
+    def _fits(self, model: Any, rows: Sequence[Instance], progress: Progress) -> NDArray[np.bool_]:
+        """Return (N,) whether the model reads the sentences and the condition of each row completely.
+
+        Trained models read their inputs as in their training, which shortens the longest text and counts it.
+        """
         if isinstance(model, TrainedModel):
-            return _trained_scores(model, data, progress)
-        left = [row.sentence1 for row in data.compared]
-        right = [row.sentence2 for row in data.compared]
-        conditions = [row.condition for row in data.compared]
+            return np.ones(len(rows), dtype=np.bool_)
+        left, right = self._side_inputs(model, rows)
+        fits = fitting_pairs(model, left, right, progress)
         if self.encoding == "tri":
-            vectors = model.vectors([*left, *right, *conditions], progress)
+            conditions = [row.condition for row in rows]
+            fits = fits & fitting_pairs(model, conditions, conditions, progress)
+        return fits
+
+    def _predictions(self, model: Any, rows: Sequence[Instance], progress: Progress) -> Floats:
+        if isinstance(model, TrainedModel):
+            return _trained_scores(model, rows, progress)
+        left, right = self._side_inputs(model, rows)
+        if self.encoding == "tri":
+            vectors = model.vectors([*left, *right, *(row.condition for row in rows)], progress)
             return hadamard_cosines(*np.split(np.asarray(vectors, dtype=np.float64), 3))
-        template = self._template(model)
-        side_inputs = (_inputs(template, side, conditions) for side in (left, right))
-        scores: Floats = model.pair_scores(*side_inputs, progress)
+        scores: Floats = model.pair_scores(left, right, progress)
         return scores
+
+    def _side_inputs(
+        self, model: Any, rows: Sequence[Instance]
+    ) -> tuple[Sequence[EncoderInput], Sequence[EncoderInput]]:
+        """Return the inputs with the first and with the second sentences."""
+        left, right = [row.sentence1 for row in rows], [row.sentence2 for row in rows]
+        if self.encoding == "tri":
+            return left, right
+        template, conditions = self._template(model), [row.condition for row in rows]
+        return _inputs(template, left, conditions), _inputs(template, right, conditions)
 
     def _template(self, model: Any) -> str:
         if isinstance(model, TrainedModel):
@@ -176,12 +215,12 @@ class ConditionalSimilarity:
         return ", ".join(filter(None, parts))
 
 
-def _trained_scores(model: TrainedModel, data: TaskData, progress: Progress) -> Floats:
+def _trained_scores(model: TrainedModel, rows: Sequence[Instance], progress: Progress) -> Floats:
     """Return the scores of a model trained by giccs-csts train, with the inputs of its training."""
     from giccs.csts.encoders.scorer import BATCH_ROWS, load_trained
 
     trained = load_trained(model.folder, model.device)
-    return trained.predict(data.compared, progress, model.options.batch_size or BATCH_ROWS)
+    return trained.predict(rows, progress, model.options.batch_size or BATCH_ROWS)
 
 
 def _inputs(

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,6 +31,9 @@ __all__ = ["cached_vectors"]
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float32]
+
+COUNTS = tuple(field.name for field in fields(TokenCounts))
+"""Names of the stored token counts; files of earlier versions have the first three."""
 
 
 def cached_vectors(model: VectorModel, texts: Sequence[str], progress: Progress) -> Floats:
@@ -75,12 +79,12 @@ def _load(path: Path, n: int) -> Floats | None:
             path, allow_pickle=False
         ) as archive:  # reading the arrays verifies the checksums
             vectors: Floats = archive["vectors"]
-            counts = [*map(int, archive["tokens"])]
+            counts = dict(zip(COUNTS, map(int, archive["tokens"]), strict=False))
     except Exception:  # missing, or any error caused by a damaged file, which is replaced
         return None
-    if vectors.ndim != 2 or len(vectors) != n or vectors.dtype != np.float32:
+    if vectors.ndim != 2 or len(vectors) != n or vectors.dtype != np.float32 or counts.get("full"):
         return None
-    count_tokens(*counts)
+    count_tokens(**counts)
     return vectors
 
 
@@ -88,7 +92,7 @@ def _save(vectors: Floats, counts: TokenCounts, path: Path) -> None:
     def save(temporary: str) -> None:
         with open(temporary, "wb") as file:
             np.savez(
-                file, vectors=vectors, tokens=np.array([counts.tokens, counts.unknown, counts.full])
+                file, vectors=vectors, tokens=np.array([getattr(counts, name) for name in COUNTS])
             )
 
     write_with(path, save)

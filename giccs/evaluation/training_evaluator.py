@@ -21,6 +21,7 @@ from giccs.measures.ceiling import load_judgments, noise_ceiling
 from giccs.measures.metrics import Estimate
 from giccs.models import ModelOptions
 from giccs.models.objects import model_of_object
+from giccs.models.vocabulary import counted_tokens
 from giccs.tasks.pairwise import HISTORIES, PairwiseSTS
 
 __all__ = ["PairwiseSTSEvaluator"]
@@ -81,7 +82,10 @@ class PairwiseSTSEvaluator(SentenceEvaluator):
     ) -> dict[str, float]:
         """Return the metrics of a SentenceTransformer, CrossEncoder or MultiVectorEncoder."""
         opened: Any = model_of_object(model, options=self._options)
-        estimates = self.task.measure(opened, self.benchmark).metrics
+        with counted_tokens() as counts:
+            estimates = self.task.measure(opened, self.benchmark).metrics
+        if warning := counts.length_warning():
+            log.warning("%s: %s", self.benchmark.name, warning)
         for metric in METRICS:
             if math.isnan(estimates[metric].value):
                 log.warning("%s is undefined: %s", metric, estimates[metric].reason)

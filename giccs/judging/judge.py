@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import ne
 from typing import Any
 
 from bws.frames import is_path
@@ -22,7 +23,7 @@ from giccs.models.abilities import OptionScore, Prompt, Scored, ServedModel
 from giccs.models.objects import model_of_object
 from giccs.progress import Progress, silent
 from giccs.tasks.answer_parsing import instruction_for
-from giccs.tasks.choice_methods import choice_method, no_choice_reason
+from giccs.tasks.choice_methods import choice_method, fitting_prompts, no_choice_reason
 from giccs.tasks.questions import QuestionRenderer, RenderedQuestion
 from giccs.tasks.refusals import no_chat_template_reason
 
@@ -165,11 +166,17 @@ class Judge:
             )
             return best, worst
         instruction = instruction_for(self.answer, prompt.language, prompt.instructions)
-        texts = (
-            f"{instruction}\n\n{template.render(turns, utterances).rstrip()}"
+        renderers = (
+            QuestionRenderer(template, self.answer, instruction=instruction)
             for template in (prompt.best, prompt.worst)
         )
-        best, worst = (RenderedQuestion(chat(text) if chat else text, ()) for text in texts)
+        forms = (renderer.render_texts(turns, utterances).prompts for renderer in renderers)
+        best, worst = (
+            RenderedQuestion(text, (), tuple(shorter))
+            for text, *shorter in (
+                [chat(text) if chat else text for text in each] for each in forms
+            )
+        )
         return best, worst
 
     def _ask(
@@ -184,11 +191,12 @@ class Judge:
             answers = [_logprobs(scores) for scores in scored.options]
             cut = [used != text for used, text in zip(scored.prompts, texts, strict=True)]
         else:
+            used = fitting_prompts(model, [q.prompts for q in questions], self.max_tokens)
             if self.method == "logprobs":
-                answers = model.letter_responses(texts, progress)
+                answers = model.letter_responses(used, progress)
             else:
-                answers = model.respond(texts, self.max_tokens, progress)
-            cut = [False] * len(texts)
+                answers = model.respond(used, self.max_tokens, progress)
+            cut = [*map(ne, used, texts)]
         pairs = zip(answers[::2], answers[1::2], cut[::2], cut[1::2], strict=True)
         return {
             each.key: AnswerPair(best, worst, best_cut or worst_cut)

@@ -46,6 +46,7 @@ __all__ = [
     "weighted_pearson",
     "weighted_rank_spearman",
     "weighted_spearman",
+    "with_excluded",
     "within_dialogue_correlations",
 ]
 
@@ -217,6 +218,23 @@ def order_metrics(
 
     difference = jackknife_estimate(mean, n, n_dialogues, bounds=SHARE_BOUNDS, **settings)
     return by_order | {"order_difference": difference}
+
+
+def with_excluded(
+    estimates: Mapping[str, Estimate], n_excluded: int, units: str, too_long: str
+) -> dict[str, Estimate]:
+    """Add to the reasons that units are excluded because a part of them is too long for the model.
+
+    >>> with_excluded({"r": Estimate(0.5, 0.1, 0.8, 9)}, 2, "pairs", "an utterance")["r"].reason
+    '2 pairs excluded: an utterance is too long for the model'
+    """
+    remark = f"{n_excluded} {units} excluded: {too_long} is too long for the model"
+    return {
+        name: replace(estimate, reason="; ".join(filter(None, [estimate.reason, remark])))
+        if n_excluded
+        else estimate
+        for name, estimate in estimates.items()
+    }
 
 
 def mean_over_dialogues(

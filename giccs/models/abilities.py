@@ -25,6 +25,8 @@ __all__ = [
     "GeneratingModel",
     "LetterModel",
     "LikelihoodModel",
+    "LimitedModel",
+    "LimitedRespondingModel",
     "Model",
     "OptionScore",
     "OrderedPairModel",
@@ -117,6 +119,18 @@ class SidedModel(VectorModel, Protocol):
 
 
 @runtime_checkable
+class LimitedModel(Model, Protocol):
+    """A model that reads at most a number of tokens, and can tell which inputs it reads completely."""
+
+    @abstractmethod
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether both texts of each pair are read completely, with prompts and special
+        tokens."""
+
+
+@runtime_checkable
 class PromptedModel(Model, Protocol):
     """A model that can put a prompt before each text."""
 
@@ -182,6 +196,15 @@ class RespondingModel(Model, Protocol):
     @abstractmethod
     def response_settings(self) -> Mapping[str, Any]:
         """Return the settings of `respond` that are not part of `identity`."""
+
+
+@runtime_checkable
+class LimitedRespondingModel(RespondingModel, Protocol):
+    """A generating model that can tell which prompts it reads completely."""
+
+    @abstractmethod
+    def fits_prompts(self, prompts: Sequence[str], max_tokens: int) -> list[bool]:
+        """Return whether each prompt fits, with an answer of at most `max_tokens` tokens."""
 
 
 @runtime_checkable

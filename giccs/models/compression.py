@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.abilities import (
+    LimitedModel,
     PairModel,
     ServedModel,
     SidedModel,
     TextPairModel,
     VectorModel,
 )
-from giccs.models.encoding import row_cosines, side_vectors
+from giccs.models.encoding import fitting_pairs, row_cosines, side_vectors
 from giccs.progress import Progress
 
 __all__ = ["CompressedModel", "compressed", "quantised", "truncated"]
@@ -33,7 +34,7 @@ UNIT_TOLERANCE = 0.01
 """Maximum difference of the length of normalised vectors from 1, also in half precision."""
 
 
-class CompressedModel(PairModel, SidedModel, TextPairModel):
+class CompressedModel(PairModel, SidedModel, TextPairModel, LimitedModel):
     """A model whose vectors are truncated and then quantised; similarity is the cosine.
 
     The ranges of int8 are those of all texts of one call, so that the two sides of a pair share them.
@@ -89,6 +90,12 @@ class CompressedModel(PairModel, SidedModel, TextPairModel):
         both = np.concatenate(side_vectors(self._model, targets, candidates, progress))
         vectors = self._compressed(both)
         return vectors[: len(targets)], vectors[len(targets) :]
+
+    def fits(
+        self, targets: Sequence[Any], candidates: Sequence[Any], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether the model reads both texts of each pair completely."""
+        return fitting_pairs(self._model, targets, candidates, progress)
 
     def _compressed(self, vectors: Vectors) -> Vectors:
         if self._dimensions is not None:

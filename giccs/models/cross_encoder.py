@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import OrderedPairModel
+from giccs.models.abilities import LimitedModel, OrderedPairModel
 from giccs.models.checkpoint import (
     is_causal,
     label_count,
@@ -22,6 +22,7 @@ from giccs.models.checkpoint import (
     weights_dtype,
 )
 from giccs.models.encoding import BatchSize, EncoderInput, encode_in_batches, encoded
+from giccs.models.input_limits import count_cut, default_prompt, reads_completely
 from giccs.models.quantisation import quantised_as
 from giccs.models.sentence import encoder_folder
 from giccs.models.sentence_loading import library_environment, load_sentence_transformers
@@ -30,7 +31,9 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["SCORE", "CrossEncoderModel", "check_label", "open_cross_encoder", "pair_order_scores"]
+__all__ = [
+    "SCORE", "CrossEncoderModel", "check_label", "open_cross_encoder", "pair_fits", "pair_order_scores",
+]  # fmt: skip
 
 SCORE = "mean of both orders"
 """Entry ``similarity`` of a signature."""
@@ -95,6 +98,7 @@ def pair_order_scores(
     """
 
     def scores(pairs: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        count_cut(reads_completely(model, pairs, default_prompt(model)))
         predictions = model.predict(list(pairs), batch_size=len(pairs), show_progress_bar=False)
         return np.asarray(predictions, dtype=np.float32)
 
@@ -105,7 +109,17 @@ def pair_order_scores(
     return encoded(pairs, batches, progress).astype(np.float64).reshape(2, len(left)).T
 
 
-class CrossEncoderModel(OrderedPairModel):
+def pair_fits(model: Any, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+    """Return (N,) whether a CrossEncoder reads each pair completely in both orders."""
+    prompt = default_prompt(model)
+    first, second = (
+        reads_completely(model, [*zip(*sides, strict=True)], prompt)
+        for sides in ((left, right), (right, left))
+    )
+    return first & second
+
+
+class CrossEncoderModel(OrderedPairModel, LimitedModel):
     """A CrossEncoder of sentence-transformers.
 
     The score of an order is the output of the library's `predict`: the logit of the only label, or the
@@ -145,6 +159,12 @@ class CrossEncoderModel(OrderedPairModel):
     ) -> NDArray[np.float64]:
         """Return the (N, 2) scores of N pairs, in the orders (left, right) and (right, left)."""
         return pair_order_scores(self._model, left, right, self._batch, progress)
+
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether each pair, which is one input, is read completely in both orders."""
+        return pair_fits(self._model, targets, candidates)
 
     @cached_property
     def _dtype(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.models.abilities import SidedModel, VectorModel
+from giccs.models.abilities import LimitedModel, SidedModel, VectorModel
 from giccs.models.encoder_prompts import EncoderPrompt
 from giccs.progress import Progress
 
@@ -21,7 +21,9 @@ __all__ = [
     "encode_in_batches",
     "encoded",
     "encoded_sides",
+    "fitting_pairs",
     "in_one_batch",
+    "input_length",
     "out_of_memory",
     "row_cosines",
     "row_distances",
@@ -79,7 +81,7 @@ def encode_in_batches(
     Texts of similar length are batched together to reduce padding. With the longest first, memory runs out at
     the start or not at all.
     """
-    order = sorted(range(len(texts)), key=lambda place: -_length(texts[place]))
+    order = sorted(range(len(texts)), key=lambda place: -input_length(texts[place]))
     done = 0
     while done < len(order):
         batch_indices = order[done : done + size.size]
@@ -92,12 +94,13 @@ def encode_in_batches(
                 raise
             size.failed(error, len(batch))
             continue
-        size.took(len(batch), sum(map(_length, batch)), time.perf_counter() - start)
+        size.took(len(batch), sum(map(input_length, batch)), time.perf_counter() - start)
         done += len(batch)
         yield batch_indices, vectors
 
 
-def _length(text: EncoderInput) -> int:
+def input_length(text: EncoderInput) -> int:
+    """Return the number of characters of a text, or of a pair of texts."""
     return len(text) if isinstance(text, str) else sum(map(len, text))
 
 
@@ -168,6 +171,16 @@ def side_vectors(
         return model.side_vectors(targets, candidates, progress)
     vectors = model.vectors([*targets, *candidates], progress)
     return vectors[: len(targets)], vectors[len(targets) :]
+
+
+def fitting_pairs(
+    model: Any, targets: Sequence[Any], candidates: Sequence[Any], progress: Progress
+) -> NDArray[np.bool_]:
+    """Return (N,) whether a model reads both inputs of each pair completely; True if its limit is
+    unknown."""
+    if isinstance(model, LimitedModel):
+        return model.fits(targets, candidates, progress)
+    return np.ones(len(targets), dtype=np.bool_)
 
 
 def row_cosines(a: Matrix, b: Matrix) -> NDArray[np.float64]:

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import OrderedPairModel
+from giccs.models.abilities import LimitedModel, OrderedPairModel
 from giccs.models.checkpoint import located, revision, stated_kind, weights_dtype
 from giccs.models.encoding import BatchSize, encode_in_batches
+from giccs.models.input_limits import count_cut, default_prompt, reads_completely
 from giccs.models.quantisation import quantised_as
 from giccs.models.sentence import encoder_folder
 from giccs.models.sentence_loading import library_environment, load_sentence_transformers
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SIMILARITY",
     "LateInteractionModel",
+    "document_fits",
     "maxsim_order_scores",
     "mean_maxsim",
     "open_late_interaction",
@@ -75,6 +77,7 @@ def maxsim_order_scores(
     """
 
     def encode(texts: Sequence[Any]) -> Any:
+        count_cut(_is_read(model, texts))
         return model.encode_document(
             list(texts),
             batch_size=len(texts),
@@ -93,7 +96,17 @@ def maxsim_order_scores(
     return np.array([(mean_maxsim(a, b), mean_maxsim(b, a)) for a, b in pairs]).reshape(-1, 2)
 
 
-class LateInteractionModel(OrderedPairModel):
+def document_fits(model: Any, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
+    """Return (N,) whether a MultiVectorEncoder reads both texts of each pair completely, as documents."""
+    return _is_read(model, left) & _is_read(model, right)
+
+
+def _is_read(model: Any, texts: Sequence[str]) -> NDArray[np.bool_]:
+    prompt = default_prompt(model, ("document", "passage", "corpus"))
+    return reads_completely(model, texts, prompt, "document")
+
+
+class LateInteractionModel(OrderedPairModel, LimitedModel):
     """A MultiVectorEncoder of sentence-transformers, or the token vectors of another encoder.
 
     With the unit vectors a_1 … a_n and b_1 … b_m of the tokens of two texts, the similarity is the mean of ::
@@ -139,6 +152,12 @@ class LateInteractionModel(OrderedPairModel):
     ) -> NDArray[np.float64]:
         """Return the (N, 2) similarities s(left, right) and s(right, left) of N pairs."""
         return maxsim_order_scores(self._model, left, right, self._batch, progress)
+
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether both texts of each pair are read completely, as documents."""
+        return document_fits(self._model, targets, candidates)
 
     @cached_property
     def _is_own(self) -> bool:

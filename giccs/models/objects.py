@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import os
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -24,6 +25,7 @@ from bws.problems import InputError, Problem, suggestion
 from giccs.models.abilities import (
     GeneratingModel,
     LikelihoodModel,
+    LimitedModel,
     Model,
     OptionScore,
     OrderedPairModel,
@@ -38,7 +40,7 @@ from giccs.models.abilities import (
 )
 from giccs.models.causal import CausalModel
 from giccs.models.checkpoint import first_line
-from giccs.models.cross_encoder import SCORE, check_label, pair_order_scores
+from giccs.models.cross_encoder import SCORE, check_label, pair_fits, pair_order_scores
 from giccs.models.encoder_prompts import (
     EncoderPrompt,
     after_prompt,
@@ -54,10 +56,11 @@ from giccs.models.encoding import (
     encoded_sides,
     row_cosines,
 )
-from giccs.models.late_interaction import SIMILARITY, maxsim_order_scores
+from giccs.models.input_limits import count_cut, reads_completely
+from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_order_scores
 from giccs.models.loading import LIMITS, Loaded, Source
 from giccs.models.seq2seq import Seq2SeqModel
-from giccs.models.vocabulary import separates_pairs
+from giccs.models.vocabulary import TokenCounter, counted_inputs, separates_pairs
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -176,7 +179,7 @@ def _transformer(model: Any, tokenizer: Any, name: str, options: ModelOptions) -
         return Seq2SeqObject(name, model, tokenizer, options)
     if model.can_generate():
         return CausalObject(name, model, tokenizer, options)
-    return EncoderObject(name, _mean_of_tokens(model.base_model, tokenizer), model, options)
+    return TransformerObject(name, model, tokenizer, options)
 
 
 def _tokenizer_of(model: Any) -> Any:
@@ -283,11 +286,53 @@ class EncoderObject(PairModel, SidedModel, PromptedModel):
         return vectors
 
 
-class SentenceTransformerObject(EncoderObject, TextPairModel):
+class _LimitedEncoderObject(EncoderObject, LimitedModel):
+    """An encoder whose maximum number of tokens is known."""
+
+    def fits(
+        self,
+        targets: Sequence[EncoderInput],
+        candidates: Sequence[EncoderInput],
+        progress: Progress,
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether both texts of each pair are read completely, with their prompts."""
+        return self._reads(self._prompt.target, targets) & self._reads(
+            self._prompt.candidate, candidates
+        )
+
+    def _checked_vectors(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        count_cut(self._reads(prompt, texts))
+        return super()._checked_vectors(prompt, texts)
+
+    @abstractmethod
+    def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
+        """Return (N,) whether each text is read completely after a prompt."""
+
+
+class TransformerObject(_LimitedEncoderObject):
+    """An encoder of transformers that is already loaded; its vectors are means of those of tokens."""
+
+    def __init__(self, name: str, model: Any, tokenizer: Any, options: ModelOptions) -> None:
+        stated = (getattr(model.base_model.config, limit, None) for limit in LIMITS)
+        limits = (tokenizer.model_max_length, *stated)
+        self._limit = min(limit for limit in limits if isinstance(limit, int))
+        self._tokenizer = tokenizer
+        encode = _mean_of_tokens(model.base_model, tokenizer, self._limit)
+        super().__init__(name, encode, model, options)
+
+    def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
+        ids = self._tokenizer([after_prompt(prompt, text) for text in texts], verbose=False)
+        return np.array([len(row) <= self._limit for row in ids["input_ids"]], dtype=np.bool_)
+
+
+class SentenceTransformerObject(_LimitedEncoderObject, TextPairModel):
     """A SentenceTransformer that is already loaded, with its own prompts."""
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
         super().__init__(name, model.encode, model, options)
+
+    def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
+        return reads_completely(self._weights, texts, prompt)
 
     def separates_pairs(self) -> bool:
         """Return whether the tokenizer puts a separator between two texts."""
@@ -298,12 +343,13 @@ class SentenceTransformerObject(EncoderObject, TextPairModel):
         return resolve_prompt(self.name, prompt, model.prompts, model.default_prompt_name)
 
     def _encode_after(self, prompt: str, texts: Sequence[EncoderInput]) -> Any:
-        return self._weights.encode(
-            list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
-        )
+        with counted_inputs(self._weights):
+            return self._weights.encode(
+                list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
+            )
 
 
-class _PairModelObject(OrderedPairModel):
+class _PairModelObject(OrderedPairModel, LimitedModel):
     """A model of pairs of texts of sentence-transformers that is already loaded."""
 
     name: str
@@ -342,7 +388,14 @@ class CrossEncoderObject(_PairModelObject):
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
         """Return the (N, 2) scores of N pairs, in the orders (left, right) and (right, left)."""
-        return pair_order_scores(self._model, left, right, self._batch, progress)
+        with counted_inputs(self._model):
+            return pair_order_scores(self._model, left, right, self._batch, progress)
+
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether each pair, which is one input, is read completely in both orders."""
+        return pair_fits(self._model, targets, candidates)
 
 
 class LateInteractionObject(_PairModelObject):
@@ -354,7 +407,14 @@ class LateInteractionObject(_PairModelObject):
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
         """Return the (N, 2) mean MaxSim of N pairs, from left to right and from right to left."""
-        return maxsim_order_scores(self._model, left, right, self._batch, progress)
+        with counted_inputs(self._model):
+            return maxsim_order_scores(self._model, left, right, self._batch, progress)
+
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether both texts of each pair are read completely, as documents."""
+        return document_fits(self._model, targets, candidates)
 
 
 class _Function:
@@ -451,17 +511,22 @@ class Seq2SeqObject(_LoadedTransformer, Seq2SeqModel):
     """An encoder-decoder that is already loaded."""
 
 
-def _mean_of_tokens(model: Any, tokenizer: Any) -> Callable[[list[str]], NDArray[np.float32]]:
-    """Return a function to the mean vectors of the tokens in the last layer, without padding."""
+def _mean_of_tokens(
+    model: Any, tokenizer: Any, limit: int
+) -> Callable[[list[str]], NDArray[np.float32]]:
+    """Return a function to the mean vectors of the tokens in the last layer, without padding.
+
+    limit: number of tokens to which texts are truncated.
+    """
     import torch
 
-    stated = (getattr(model.config, name, None) for name in LIMITS)
-    limits = [limit for limit in (tokenizer.model_max_length, *stated) if isinstance(limit, int)]
+    counter = TokenCounter(tokenizer)
 
     def encode(texts: list[str]) -> NDArray[np.float32]:
         tokens = tokenizer(
-            texts, padding=True, truncation=True, max_length=min(limits), return_tensors="pt"
+            texts, padding=True, truncation=True, max_length=limit, return_tensors="pt"
         ).to(model.device)
+        counter.batch(tokens)
         with torch.inference_mode():
             states = model.eval()(**tokens).last_hidden_state.float()
         mask = tokens["attention_mask"].unsqueeze(-1)

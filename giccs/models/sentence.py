@@ -20,7 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import PairModel, PromptedModel, SidedModel, TextPairModel
+from giccs.models.abilities import (
+    LimitedModel,
+    PairModel,
+    PromptedModel,
+    SidedModel,
+    TextPairModel,
+)
 from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, weights_dtype
 from giccs.models.devices import check_device, device_map, devices, must_cover
 from giccs.models.encoder_prompts import (
@@ -38,6 +44,7 @@ from giccs.models.encoding import (
     encoded_sides,
     row_cosines,
 )
+from giccs.models.input_limits import count_cut, reads_completely
 from giccs.models.loading import uninterrupted
 from giccs.models.pooling import MODES, check_pooling, described_pooling, pad_right, pool_with
 from giccs.models.quantisation import (
@@ -117,7 +124,7 @@ class _LoadedEncoder:
     """Number of token vectors if the tokenizer may produce other ids; else 0."""
 
 
-class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
+class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, LimitedModel):
     """An encoder with the cosine of two vectors as similarity."""
 
     name: str
@@ -204,6 +211,20 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
         """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, with their prompts."""
         return encoded_sides(targets, candidates, self._prompt, self._batches_of, progress)
 
+    def fits(
+        self,
+        targets: Sequence[EncoderInput],
+        candidates: Sequence[EncoderInput],
+        progress: Progress,
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether both texts of each pair are read completely, with their prompts."""
+        prompts = self._prompt.target, self._prompt.candidate
+        target_fits, candidate_fits = (
+            reads_completely(self._model, texts, prompt)
+            for texts, prompt in zip((targets, candidates), prompts, strict=True)
+        )
+        return target_fits & candidate_fits
+
     def first_last(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) means of all token vectors in the first and the last layer of a transformer.
 
@@ -240,6 +261,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
         return partial(encode_in_batches, partial(self._encode, prompt), size=self._batch)
 
     def _encode(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        count_cut(reads_completely(self._model, texts, prompt))
         vectors = self._model.encode(
             list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
         )
@@ -252,6 +274,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
             raise InputError(Problem(self.name, None, message))
         import torch
 
+        count_cut(reads_completely(self._model, texts))
         tokens = transformer.tokenizer(
             list(texts),
             padding=True,
@@ -333,7 +356,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel):
             pool_with(self.name, model, self._options.pooling)
         elif self._parts is None:
             _take_mean(model)
-        counter = TokenCounter(getattr(model, "tokenizer", None), model.max_seq_length)
+        counter = TokenCounter(getattr(model, "tokenizer", None))
         encoder = _LoadedEncoder(model, unused, counter, _vocabulary(model))
         model[0].register_forward_pre_hook(
             lambda module, args: self._check_tokens(args[0], encoder)

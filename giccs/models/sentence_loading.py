@@ -84,8 +84,7 @@ def _without(report: LoadingReport, tensors: Collection[str]) -> LoadingReport:
 
 def _watch_tokens(name: str, model: Any) -> None:
     """Count the tokens of each batch; raise InputError for ids without a vector in the model."""
-    limit = getattr(model[0], "document_length", None) or model.max_seq_length
-    counter = TokenCounter(model.tokenizer, limit)
+    counter = TokenCounter(model.tokenizer)
     vocabulary = int(model.transformers_model.get_input_embeddings().weight.shape[0])
 
     def check(module: Any, inputs: tuple[Mapping[str, Any], ...]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ __all__ = [
     "TokenCounts",
     "check_tokenizer",
     "count_tokens",
+    "counted_inputs",
     "counted_tokens",
     "separates_pairs",
 ]
@@ -34,36 +34,58 @@ class TokenCounts:
     tokens: int = 0
     unknown: int = 0
     full: int = 0
-    """Number of inputs of an encoder with its maximum number of tokens; the end of longer ones is removed."""
+    """Number of inputs with the maximum number of tokens, some of which may be cut; only in results of
+    earlier versions."""
+    cut: int = 0
+    """Number of inputs whose end was removed because they were too long for the model."""
+    too_long: int = 0
+    """Number of pairs without a prediction because an utterance was too long for the model."""
+    shortened: int = 0
+    """Number of pairs or prompts whose history was shortened from its beginning."""
+    equal: int = 0
+    """Number of pairs of different texts with equal vectors, of a model whose limit is unknown."""
 
     def document(self) -> dict[str, Any]:
-        """Return the entry for a result's environment; ``full`` only if it is not 0."""
-        counts = {name: count for name, count in asdict(self).items() if count or name != "full"}
-        return {"tokens": counts} if self.tokens else {}
+        """Return the entry for a result's environment; only tokens and unknown ones may be 0."""
+        always = ("tokens", "unknown")
+        counts = {name: count for name, count in asdict(self).items() if count or name in always}
+        return {"tokens": counts} if any(counts.values()) else {}
 
     def warning(self) -> str:
-        """Return a warning of more unknown tokens than `MAX_UNKNOWN` or of full inputs, or an empty string.
+        """Return the warnings of `unknown_warning` and `length_warning`, or an empty string."""
+        return "; ".join(filter(None, [self.unknown_warning(), self.length_warning()]))
 
-        >>> TokenCounts(200, 25).warning()
+    def unknown_warning(self) -> str:
+        """Return a warning of more unknown tokens than `MAX_UNKNOWN`, or an empty string.
+
+        >>> TokenCounts(200, 25).unknown_warning()
         '12.5 % of the tokens (25 of 200) are unknown to the model; does it support this language?'
-        >>> TokenCounts(200, 10).warning()
+        >>> TokenCounts(200, 10).unknown_warning()
         ''
-        >>> TokenCounts(200, 0, 3).warning()
-        '3 inputs have the maximum number of tokens of the model, which removes the end of longer ones'
         """
-        warnings = []
-        if self.unknown > MAX_UNKNOWN * self.tokens:
-            share = f"{100 * self.unknown / self.tokens:.1f} % of the tokens"
-            warnings.append(
-                f"{share} ({self.unknown} of {self.tokens}) are unknown to the model; does it support this "
-                "language?"
-            )
-        if self.full:
-            inputs = "1 input has" if self.full == 1 else f"{self.full} inputs have"
-            warnings.append(
-                f"{inputs} the maximum number of tokens of the model, which removes the end of longer ones"
-            )
-        return " ".join(warnings)
+        if self.unknown <= MAX_UNKNOWN * self.tokens:
+            return ""
+        share = f"{100 * self.unknown / self.tokens:.1f} % of the tokens"
+        return (
+            f"{share} ({self.unknown} of {self.tokens}) are unknown to the model; does it support this "
+            "language?"
+        )
+
+    def length_warning(self) -> str:
+        """Return a warning of inputs that are too long, or an empty string.
+
+        >>> TokenCounts(200, too_long=1, shortened=5).length_warning()
+        'inputs too long for the model: 1 without a prediction, 5 with a history shortened from its beginning'
+        """
+        notes = {
+            "with the maximum number of tokens, whose end may be removed": self.full,
+            "whose end is removed": self.cut,
+            "without a prediction": self.too_long,
+            "with a history shortened from its beginning": self.shortened,
+            "different texts with equal vectors, whose end may be removed": self.equal,
+        }
+        counted = ", ".join(f"{count} {note}" for note, count in notes.items() if count)
+        return f"inputs too long for the model: {counted}" if counted else ""
 
 
 _current: ContextVar[TokenCounts | None] = ContextVar("_current", default=None)
@@ -78,15 +100,14 @@ def counted_tokens() -> Iterator[TokenCounts]:
         yield counts
     finally:
         _current.reset(token)
-        count_tokens(counts.tokens, counts.unknown, counts.full)
+        count_tokens(**asdict(counts))
 
 
-def count_tokens(tokens: int, unknown: int, full: int = 0) -> None:
-    """Add to the counts of the active blocks of `counted_tokens`, if any."""
+def count_tokens(tokens: int = 0, unknown: int = 0, **inputs: int) -> None:
+    """Add to the `TokenCounts` of the active blocks of `counted_tokens`, if any."""
     if (counts := _current.get()) is not None:
-        counts.tokens += tokens
-        counts.unknown += unknown
-        counts.full += full
+        for name, count in {"tokens": tokens, "unknown": unknown, **inputs}.items():
+            setattr(counts, name, getattr(counts, name) + count)
 
 
 def check_tokenizer(tokenizer: Any) -> None:
@@ -112,13 +133,9 @@ class TokenCounter:
     counted as special.
     """
 
-    def __init__(self, tokenizer: Any, limit: int | None = None) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         """Create a counter for a tokenizer of transformers, or of the library tokenizers, as in static
-        embeddings.
-
-        limit: number of tokens to which inputs are truncated.
-        """
-        self._limit = limit or math.inf
+        embeddings."""
         special = set(getattr(tokenizer, "all_special_ids", ()))
         frame = {getattr(tokenizer, f"{name}_token_id", None) for name in FRAME}
         unknown = _unknown_id(tokenizer)
@@ -139,12 +156,20 @@ class TokenCounter:
             return
         special = torch.tensor(sorted(self._special), dtype=ids.dtype, device=ids.device)
         is_content = ~torch.isin(ids, special)
-        full = 0
         if "attention_mask" in features:
-            is_token = features["attention_mask"].bool()
-            is_content &= is_token
-            full = int((is_token.sum(dim=-1) >= self._limit).sum())
-        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()), full)
+            is_content &= features["attention_mask"].bool()
+        count_tokens(int(is_content.sum()), int((is_content & (ids == self._unknown)).sum()))
+
+
+@contextmanager
+def counted_inputs(model: Any) -> Iterator[None]:
+    """Count the tokens of a model of sentence-transformers that is used in this block."""
+    counter = TokenCounter(getattr(model, "tokenizer", None))
+    hook = model[0].register_forward_pre_hook(lambda module, inputs: counter.batch(inputs[0]))
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def _unknown_id(tokenizer: Any) -> int | None:

@@ -10,7 +10,8 @@ from typing import Literal
 from bws.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY, Estimate
-from giccs.measures.results import Result, model_of, postprocess_warnings, setting_of
+from giccs.measures.results import Result, model_of, setting_of
+from giccs.report.pairs import result_warnings
 
 __all__ = ["metric_tables"]
 
@@ -167,10 +168,11 @@ def _reasons(results: Sequence[Result], main_metric: str) -> list[str]:
         f"{model}: {', '.join(names)}: {reason}"
         for (model, reason), names in names_of_reason.items()
     ]
-    steps = [
-        (_column_title(result), step) for result in results for step in postprocess_warnings(result)
+    return lines + [
+        f"{_column_title(result)}: {warning}"
+        for result in results
+        for warning in result_warnings(result)
     ]
-    return lines + [f"{model}: {step}" for model, step in steps]
 
 
 def _tie_remarks(results: Sequence[Result], main_metric: str) -> Iterator[str]:

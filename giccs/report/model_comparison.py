@@ -326,11 +326,11 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
         for metric in result_kind(task).comparison_metrics:
             for condition in conditions:
                 comparable = [row for row in condition if not few[id(row)]]
-                defined = [row for row in comparable if row.is_defined(metric)]
+                defined = [row for row in comparable if not row.undefined_reason(metric)]
                 skipped += [
-                    _skipped(row.result, row.metrics[metric].reason, row.history, metric)
+                    _skipped(row.result, reason, row.history, metric)
                     for row in comparable
-                    if not row.is_defined(metric)
+                    if (reason := row.undefined_reason(metric))
                 ]
                 if reason := _too_few_reason(defined):
                     skipped += [
@@ -339,7 +339,7 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
                 elif defined:
                     leaderboards.append(_leaderboard(defined, metric, target))
             effects += _history_effects(
-                [row for row in rows if row.is_defined(metric)], metric, target
+                [row for row in rows if not row.undefined_reason(metric)], metric, target
             )
     return ModelComparison(tuple(leaderboards), tuple(skipped), tuple(effects))
 
@@ -371,9 +371,12 @@ class _Row:
         is_pairwise = result_kind(self.result.task).tables == "pairs"
         return setting_key(self.result, HISTORY_FIELDS if is_pairwise else HISTORY_FIELDS[:1])
 
-    def is_defined(self, metric: str) -> bool:
-        """Whether the metric is not NaN."""
-        return not math.isnan(self.metrics[metric].value)
+    def undefined_reason(self, metric: str) -> str:
+        """Return why a metric is not defined for all items, or an empty string."""
+        if math.isnan(self.metrics[metric].value):
+            return self.metrics[metric].reason
+        missing = int(np.count_nonzero(np.isnan(self.values)))
+        return f"{missing} predictions are NaN" if missing else ""
 
 
 def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedResult]]:

@@ -17,6 +17,7 @@ from giccs.measures.results import (
     model_of,
     postprocess_warnings,
 )
+from giccs.models.vocabulary import TokenCounts
 from giccs.report.setting_effects import history_table, prompt_table
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "main_table",
     "order_table",
     "pairwise_tables",
+    "result_warnings",
 ]
 
 TITLES = {
@@ -224,5 +226,14 @@ def _reasons(results: Sequence[Result]) -> list[str]:
         for name, estimate in result.metrics.items()
         if other_reasons(estimate)
     ] + [
-        f"{model_of(result)}: {step}" for result in results for step in postprocess_warnings(result)
+        f"{model_of(result)}: {warning}"
+        for result in results
+        for warning in result_warnings(result)
     ]
+
+
+def result_warnings(result: Result) -> list[str]:
+    """Return warnings of steps that could only be fitted partly, and of inputs that are too long."""
+    warning = TokenCounts(**result.environment.get("tokens", {})).length_warning()
+    history = f"history {history_of(result)}: " if history_of(result) else ""
+    return postprocess_warnings(result) + ([f"{history}{warning}"] if warning else [])

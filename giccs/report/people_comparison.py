@@ -111,8 +111,8 @@ def compare_with_people(
     Pairwise results have correlations, multiple-choice ones an accuracy per history: the correct options of a
     dialogue are those with the highest score, of the judge or of people. The scores in the predictions are
     those of the judge. People's scores are matched by group (the dialogue) and item (the utterance), or by
-    the item alone without groups. Results without predictions, or with likelihoods of NaN, are left out,
-    with a note. Raises InputError if no item of a result has a score by people.
+    the item alone without groups. Results without predictions, or with predictions or likelihoods of NaN,
+    are left out, with a note. Raises InputError if no item of a result has a score by people.
     """
     rows: list[ModelEstimates] = []
     notes: list[str] = []
@@ -139,6 +139,9 @@ def _left_out_reason(result: Result) -> str:
     ]
     if any(math.isnan(accuracy.value) for accuracy in accuracies):
         return "some likelihoods are NaN"
+    if "prediction" in result.predictions.columns:
+        missing = result.predictions["prediction"].is_nan().sum()
+        return f"{missing} predictions are NaN" if missing else ""
     return ""
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import LetterModel, LikelihoodModel, RespondingModel
+from giccs.models.abilities import (
+    LetterModel,
+    LikelihoodModel,
+    LimitedRespondingModel,
+    RespondingModel,
+)
+from giccs.models.shortening import first_fitting
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["choice_method", "no_choice_reason"]
+__all__ = ["choice_method", "fitting_prompts", "no_choice_reason"]
 
 ABILITIES: Mapping[str, type] = {
     "likelihood": LikelihoodModel,
@@ -50,3 +56,31 @@ def choice_method(model: Any, choose_by: str | None, answer: str | None) -> str:
         message = "the server returns no log-probabilities of letters; use --choose-by generation"
         raise InputError(Problem(model.name, None, message))
     return "generation"
+
+
+def fitting_prompts(
+    model: Any,
+    prompts: Sequence[tuple[str, ...]],
+    max_tokens: int,
+    chat: Callable[[str], str] | None = None,
+) -> list[str]:
+    """Return each prompt for a generated answer in its longest form that fits into the model.
+
+    prompts: the forms of each, from longest to shortest; if none fits, the shortest, which the model refuses.
+    The longest for models whose context is unknown, such as those on servers, which reject longer ones. chat:
+    function that applies a chat template.
+    """
+
+    def first(forms: tuple[str, ...]) -> str:
+        return chat(forms[0]) if chat else forms[0]
+
+    if not isinstance(model, LimitedRespondingModel):
+        return [first(forms) for forms in prompts]
+    fitting = first_fitting(
+        prompts,
+        lambda forms: forms[1:] or None,
+        lambda several: model.fits_prompts([first(forms) for forms in several], max_tokens),
+    )
+    return [
+        first(forms or all_forms[-1:]) for forms, all_forms in zip(fitting, prompts, strict=True)
+    ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import ne
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from giccs.benchmark.languages import language_tag, required_language
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import Response
+from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress, silent
 from giccs.prompts import (
     LETTERS,
@@ -31,7 +33,7 @@ from giccs.prompts import (
 )
 from giccs.tasks import CHOICES, TaskKind, TaskOptions
 from giccs.tasks.answer_parsing import PARSER_VERSION, instruction_for, outcome_of
-from giccs.tasks.choice_methods import choice_method, no_choice_reason
+from giccs.tasks.choice_methods import choice_method, fitting_prompts, no_choice_reason
 from giccs.tasks.generated_choices import (
     Choice,
     ConditionChoices,
@@ -291,21 +293,18 @@ class MultipleChoice:
             )
             raise InputError(Problem(template.name, None, message))
         kind = self.answer_kind(method)
-        renderer = QuestionRenderer(template, kind)
         instruction = instruction_for(kind, template.language)
-        prompts = {
-            (
-                history,
-                index,
-                order,
-            ): f"{instruction}\n\n{renderer.render(question, order, history).prompt}"
+        renderer = QuestionRenderer(template, kind, instruction=instruction)
+        rendered = {
+            (history, index, order): renderer.render(question, order, history).prompts
             for history in self.histories
             for index, question in enumerate(questions)
             for order in self._orders(question)
         }
-        if self.chat_template:
-            prompts = {key: model.render_chat(prompt) for key, prompt in prompts.items()}
-        texts = [*prompts.values()]
+        chat = model.render_chat if self.chat_template else None
+        texts = fitting_prompts(model, [*rendered.values()], self.max_tokens, chat)
+        complete = (chat(forms[0]) if chat else forms[0] for forms in rendered.values())
+        count_tokens(shortened=sum(map(ne, texts, complete)))
         responses = (
             model.letter_responses(texts, progress)
             if method == "logprobs"
@@ -313,7 +312,7 @@ class MultipleChoice:
         )
         choices = {
             key: _choice(questions[key[1]], key[2], prompt, response, method)
-            for (key, prompt), response in zip(prompts.items(), responses, strict=True)
+            for key, prompt, response in zip(rendered, texts, responses, strict=True)
         }
         conditions = {
             history: ConditionChoices(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -13,10 +13,30 @@ import numpy as np
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
-from giccs.measures.metrics import Estimate, correlations, interval_signature, order_metrics
+from giccs.measures.metrics import (
+    Estimate,
+    correlations,
+    interval_signature,
+    order_metrics,
+    with_excluded,
+)
 from giccs.measures.results import Group, TaskOutput
-from giccs.models.abilities import OrderedPairModel, PairModel, VectorModel
-from giccs.models.encoding import row_cosines, row_distances, row_dots, side_vectors
+from giccs.models.abilities import (
+    LimitedModel,
+    OrderedPairModel,
+    PairModel,
+    ServedModel,
+    VectorModel,
+)
+from giccs.models.encoding import (
+    fitting_pairs,
+    row_cosines,
+    row_distances,
+    row_dots,
+    side_vectors,
+)
+from giccs.models.shortening import first_fitting
+from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress, silent
 from giccs.tasks import PAIR_SCORES, TaskKind, TaskOptions
 from giccs.tasks.history_encoding import (
@@ -41,6 +61,8 @@ SIMILARITY_FUNCTIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray
 """Similarities of vectors; that of l2 is the negative distance, as in sentence-transformers."""
 ORDERS = ("prediction_target_first", "prediction_candidate_first")
 """Columns of predictions per order of the texts, for models whose similarity depends on it."""
+EQUAL_TOLERANCE = 1e-6
+"""Maximum difference of a cosine from 1 of equal vectors in single precision."""
 SUBSET_FIELDS = ("n_turns", "source", "domain")
 
 
@@ -49,7 +71,9 @@ class PairwiseSTS:
     """Predictions compared with scores, over all items and by length, source and domain of the dialogue.
 
     ``without`` history is the setting of the paper: the two utterances alone. ``with`` adds the preceding
-    turns to both, see `giccs.tasks.history_encoding`. The similarity is that of the model (for encoders the
+    turns to both, see `giccs.tasks.history_encoding`. If a text exceeds the maximum number of tokens of the
+    model, the first turns are omitted from both texts of the pair until both fit; a pair whose utterances do
+    not fit has no prediction. The similarity is that of the model (for encoders the
     cosine), or another one of its vectors. The prediction of a model whose similarity depends on the order of
     the texts (`OrderedPairModel`) is the mean of both orders; `order_metrics` compares them.
     """
@@ -97,25 +121,24 @@ class PairwiseSTS:
         items = benchmark.items
         if self._encoding == "speakers":
             check_speakers(benchmark.name, items)
-        pairs = [self.pair_texts(item) for item in items]
-        texts = [target for target, _ in pairs], [candidate for _, candidate in pairs]
-        orders = None
-        if self._needs_vectors:
-            prediction = self._vector_similarities(model, items, progress)
-        elif isinstance(model, OrderedPairModel):
-            orders = np.asarray(model.order_scores(*texts, progress), dtype=np.float64)
-            prediction = orders.mean(axis=1)
-        else:
-            prediction = np.asarray(model.pair_scores(*texts, progress), dtype=np.float64)
+        shown = self._fitting_items(model, items, progress)
+        fits = np.array([item is not None for item in shown])
+        similarities = self._similarities(model, [item for item in shown if item], progress)
+        by_order = np.full((len(items), similarities.shape[1]), np.nan)
+        by_order[fits] = similarities
+        prediction = by_order.mean(axis=1)
+        orders = by_order if isinstance(model, OrderedPairModel) else None
+        if self._encoding and self.similarity == "cos" and _may_cut_unnoticed(model):
+            count_tokens(equal=_equal_pairs(items, prediction))
         log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
         groups = tuple(
-            Group({attribute: value}, self._metrics(items, prediction, rows))
+            Group({attribute: value}, self._metrics(items, prediction, rows, fits))
             for attribute in SUBSET_FIELDS
             for value, rows in subset_rows(items, attribute)
         )
         return TaskOutput(
-            metrics=self._metrics(items, prediction, range(len(items)))
-            | ({} if orders is None else self._order_metrics(items, orders)),
+            metrics=self._metrics(items, prediction, range(len(items)), fits)
+            | ({} if orders is None else self._order_metrics(items, orders, fits)),
             groups=groups,
             environment=benchmark.provenance(),
             predictions=polars.DataFrame(
@@ -143,11 +166,55 @@ class PairwiseSTS:
     def _needs_vectors(self) -> bool:
         return self.similarity != "cos" or self._encoding == "mean"
 
+    def _sides(self, item: Item) -> tuple[list[str], list[str]]:
+        """Return the inputs of the model for the target and for the candidate, the same number each."""
+        if self._needs_vectors:
+            return texts_of_pair(item, self._encoding)
+        target, candidate = self.pair_texts(item)
+        return [target], [candidate]
+
+    def _fitting_items(
+        self, model: Any, items: Sequence[Item], progress: Progress
+    ) -> list[Item | None]:
+        """Return each item with the longest history with which the model reads both texts completely.
+
+        The history is shortened from its beginning, by whole turns; None if the utterances alone do not fit.
+        """
+
+        def shorter(item: Item) -> Item | None:
+            has_history = self._encoding and item.n_turns > 1
+            return replace(item, turns=item.turns[1:]) if has_history else None
+
+        def fits(candidates: Sequence[Item]) -> list[bool]:
+            sides = [self._sides(item) for item in candidates]
+            targets, others = (list(chain.from_iterable(side)) for side in zip(*sides, strict=True))
+            complete = fitting_pairs(model, targets, others, progress)
+            starts = np.cumsum([0, *(len(target) for target, _ in sides[:-1])])
+            return np.logical_and.reduceat(complete, starts).tolist()
+
+        shown = first_fitting(items, shorter, fits)
+        too_long = shown.count(None)
+        unchanged = sum(item is each for item, each in zip(items, shown, strict=True))
+        count_tokens(too_long=too_long, shortened=len(items) - unchanged - too_long)
+        return shown
+
+    def _similarities(self, model: Any, items: Sequence[Item], progress: Progress) -> np.ndarray:
+        """Return (N, 1) similarities of items, or (N, 2) in both orders for an `OrderedPairModel`."""
+        n_orders = 2 if isinstance(model, OrderedPairModel) else 1
+        if not items:
+            return np.empty((0, n_orders))
+        if self._needs_vectors:
+            return self._vector_similarities(model, items, progress)[:, np.newaxis]
+        targets, candidates = zip(*(self.pair_texts(item) for item in items), strict=True)
+        score = model.order_scores if n_orders == 2 else model.pair_scores
+        similarities = np.asarray(score([*targets], [*candidates], progress), dtype=np.float64)
+        return similarities.reshape(len(items), n_orders)
+
     def _vector_similarities(
         self, model: Any, items: Sequence[Item], progress: Progress
     ) -> np.ndarray:
         """Return (N,) similarities of the vectors of both texts."""
-        sides = zip(*(texts_of_pair(item, self._encoding) for item in items), strict=True)
+        sides = zip(*map(self._sides, items), strict=True)
         targets, candidates = (list(side) for side in sides)
         vectors = side_vectors(
             model, [*chain.from_iterable(targets)], [*chain.from_iterable(candidates)], progress
@@ -159,26 +226,44 @@ class PairwiseSTS:
         return SIMILARITY_FUNCTIONS[self.similarity](*means)
 
     def _metrics(
-        self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int]
+        self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int], fits: np.ndarray
     ) -> dict[str, Estimate]:
-        subset = [items[row] for row in rows]
-        return correlations(
-            prediction[list(rows)],
-            np.array([item.score for item in subset]),
-            _dialogue_indices(subset),
+        fitting = [row for row in rows if fits[row]]
+        estimates = correlations(
+            prediction[fitting],
+            np.array([items[row].score for row in fitting]),
+            _dialogue_indices([items[row] for row in fitting]),
             resamples=self.resamples,
             seed=self.seed,
             items=[item.item_id for item in subset],
         )
+        return with_excluded(estimates, len(rows) - len(fitting), "pairs", "an utterance")
 
-    def _order_metrics(self, items: Sequence[Item], orders: np.ndarray) -> dict[str, Estimate]:
-        return order_metrics(
-            orders,
-            np.array([item.score for item in items]),
-            _dialogue_indices(items),
+    def _order_metrics(
+        self, items: Sequence[Item], orders: np.ndarray, fits: np.ndarray
+    ) -> dict[str, Estimate]:
+        fitting = np.flatnonzero(fits)
+        estimates = order_metrics(
+            orders[fitting],
+            np.array([items[row].score for row in fitting]),
+            _dialogue_indices([items[row] for row in fitting]),
             resamples=self.resamples,
             seed=self.seed,
         )
+        return with_excluded(estimates, len(items) - len(fitting), "pairs", "an utterance")
+
+
+def _may_cut_unnoticed(model: Any) -> bool:
+    """Return whether a model with cosines may remove the end of long texts without this being known."""
+    knows_limit = isinstance(model, LimitedModel) and not isinstance(model, ServedModel)
+    is_opaque = model.identity.get("kind") in ("embeddings", "python") and not knows_limit
+    return is_opaque and model.identity.get("similarity") == "cosine"
+
+
+def _equal_pairs(items: Sequence[Item], cosines: np.ndarray) -> int:
+    """Return the number of pairs of different utterances with the cosine 1."""
+    differs = np.array([item.last_turn != item.utterance for item in items])
+    return int(np.count_nonzero(differs & (cosines >= 1 - EQUAL_TOLERANCE)))
 
 
 def _dialogue_indices(items: Sequence[Item]) -> np.ndarray:

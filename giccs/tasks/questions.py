@@ -139,6 +139,11 @@ class RenderedQuestion:
     shortened_prompts: tuple[str, ...] = ()
     """The prompt without the first turn, the first two …, for models with a smaller context."""
 
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The prompt and its shorter forms, from longest to shortest."""
+        return self.prompt, *self.shortened_prompts
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionRenderer:
@@ -148,6 +153,8 @@ class QuestionRenderer:
     answer: str = "sentence"
     chat: Callable[[str], str] | None = None
     """Function that applies a chat template; None without one."""
+    instruction: str = ""
+    """Text before the template, for generated answers."""
 
     def render(self, question: Question, order: int, history: str) -> RenderedQuestion:
         """Return the text for a history: ``with``, ``without`` (last turn only), or ``none`` (no dialogue).
@@ -177,6 +184,8 @@ class QuestionRenderer:
 
     def _render_text(self, turns: Sequence[Turn], options: Sequence[str]) -> str:
         text = self.template.render(turns, options)
+        if self.instruction:
+            text = f"{self.instruction}\n\n{text}"
         return self.chat(text) if self.chat else text
 
 

@@ -290,6 +290,7 @@ def _swept(
     best = [outcome for sweep_result in sweeps for outcome in sweep_result.best]
     remarks = Remarks(console)
     for outcome in best:
+        _note_losses(console, outcome)
         remarks.print_for(outcome.result)
     rows = [_point_row(point) for swept in sweeps for point in swept.points]
     headers = ["model", "setting", *TITLES[:2]]

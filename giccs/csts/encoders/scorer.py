@@ -28,6 +28,7 @@ from giccs.csts.encoders.inputs import Batches, Units, model_inputs
 from giccs.csts.encoders.settings import Settings, settings_of, trained_document
 from giccs.models.checkpoint import first_line
 from giccs.models.trained import SETTINGS
+from giccs.models.vocabulary import count_tokens
 from giccs.models.weights import LoadingReport, check_weights
 from giccs.progress import Progress, silent
 
@@ -147,9 +148,13 @@ class TrainedScorer:
     def predict(
         self, rows: Sequence[Instance], progress: Progress = silent, batch_size: int = BATCH_ROWS
     ) -> NDArray[np.float64]:
-        """Return (N,) similarities: cosines, or for a cross-encoder numbers of about 0 to 1."""
+        """Return (N,) similarities: cosines, or for a cross-encoder numbers of about 0 to 1.
+
+        Texts that are too long are shortened as in the training, and counted as cut.
+        """
         self.scorer.eval()
         encoded = Units([(row,) for row in rows], self.tokens, self.settings)
+        count_tokens(cut=encoded.truncated)
         batches = self._batches(encoded, batch_size)
         batch_scores = [*progress(batches, "scoring", -(-len(rows) // batch_size))]
         return np.concatenate([np.empty(0), *batch_scores])

@@ -12,7 +12,7 @@ from giccs.evaluation.engines import EngineError
 from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Result, Store, digest
 from giccs.models import ModelOptions
-from giccs.models.abilities import Model, ServedModel
+from giccs.models.abilities import LimitedModel, Model, ServedModel
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
 
@@ -36,7 +36,8 @@ class EvaluationJob:
         return f"{self.model.name}: {self.task.name}"
 
     def find_result(self, store: Store) -> Result | None:
-        """Return the stored result, if it exists and the content of the model is known."""
+        """Return the stored result, if it exists, the content of the model is known, and no input was cut
+        without notice."""
         if self.model.identity.get("revision", "") is None:
             return None
         signature = signature_of(self.task, self.model, self.data)
@@ -44,7 +45,20 @@ class EvaluationJob:
             "%s on %s: %s, data %s, signature %s", self, self.data.name, self.data.described(),
             str(signature.get("data"))[:12], digest(signature)[:12],
         )  # fmt: skip
-        return store.find(self.model.name, self.task.name, signature)
+        result = store.find(self.model.name, self.task.name, signature)
+        return None if result and _may_be_cut(result, self.model) else result
+
+
+def _may_be_cut(result: Result, model: Model) -> bool:
+    """Return whether long inputs may be cut in a result of an earlier version, which has the same
+    signature.
+
+    It counts inputs of the maximum length as ``full``, but not those of models given as Python objects.
+    """
+    if not isinstance(model, LimitedModel):
+        return False
+    tokens = result.environment.get("tokens", {})
+    return "full" in tokens or (not tokens and model.identity.get("kind") == "python")
 
 
 def distinct_jobs(jobs: Iterable[EvaluationJob]) -> list[EvaluationJob]:

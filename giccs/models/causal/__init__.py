@@ -7,6 +7,7 @@ scoring     selection of the forward pass and the batch size
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,9 @@ from giccs.models.abilities import (
     EncodableModel,
     GeneratingModel,
     LikelihoodModel,
+    LimitedRespondingModel,
     OptionScore,
     Prompt,
-    RespondingModel,
     Response,
     Scored,
     check_prompts,
@@ -54,7 +55,7 @@ def open_causal(name: str, location: str = "", options: ModelOptions | None = No
 
 
 class CausalModel(
-    ChatTemplateModel, EncodableModel, GeneratingModel, LikelihoodModel, RespondingModel
+    ChatTemplateModel, EncodableModel, GeneratingModel, LikelihoodModel, LimitedRespondingModel
 ):
     """A causal language model, loaded on first use."""
 
@@ -135,6 +136,11 @@ class CausalModel(
             return responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
         except ValueError as error:
             raise self._refused(str(error)) from error
+
+    def fits_prompts(self, prompts: Sequence[str], max_tokens: int) -> list[bool]:
+        """Return whether each prompt and an answer of at most `max_tokens` tokens fit into the context."""
+        maximum = math.inf if self.context is None else self.context + 1 - max_tokens
+        return [len(self._boundary.prompt(text)) <= maximum for text in prompts]
 
     def render_chat(self, text: str) -> str:
         """Return `text` as a user message followed by the generation prompt, using the model's chat

@@ -19,9 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.models.abilities import Model, PairModel, SidedModel, TextPairModel, VectorModel
+from giccs.models.abilities import (
+    LimitedModel,
+    Model,
+    PairModel,
+    SidedModel,
+    TextPairModel,
+    VectorModel,
+)
 from giccs.models.encoder_prompts import check_symmetric
-from giccs.models.encoding import EncoderInput, cosines, encoded, in_one_batch
+from giccs.models.encoding import EncoderInput, cosines, encoded, fitting_pairs, in_one_batch
 from giccs.models.postprocess.steps import Step, parse_step
 from giccs.models.postprocess.transforms import LINEAR, fit_flow, moments
 from giccs.models.sentence import SentenceModel
@@ -33,7 +40,7 @@ __all__ = ["Processed", "wrapped"]
 Vectors = NDArray[np.float32]
 
 
-class FirstLast(PairModel, TextPairModel, VectorModel):
+class FirstLast(PairModel, TextPairModel, VectorModel, LimitedModel):
     """Mean of all token vectors in the first and the last layer of an encoder; similarity is the cosine.
 
     BERT-flow (Li et al. 2020) and BERT-whitening (Su et al. 2021) start from these vectors.
@@ -63,6 +70,15 @@ class FirstLast(PairModel, TextPairModel, VectorModel):
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) vectors of N texts."""
         return self._model.first_last(texts, progress)
+
+    def fits(
+        self,
+        targets: Sequence[EncoderInput],
+        candidates: Sequence[EncoderInput],
+        progress: Progress,
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether the model reads both texts of each pair completely."""
+        return self._model.fits(targets, candidates, progress)
 
     def environment(self) -> Mapping[str, Any]:
         """Return the environment of the model."""
@@ -105,7 +121,7 @@ def _first_last(model: Model, name: str) -> VectorModel:
     raise InputError(Problem(name, None, message))
 
 
-class Processed(PairModel, TextPairModel, VectorModel):
+class Processed(PairModel, TextPairModel, VectorModel, LimitedModel):
     """A model followed by a step; similarity is the cosine."""
 
     name: str
@@ -139,6 +155,15 @@ class Processed(PairModel, TextPairModel, VectorModel):
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> Vectors:
         """Return (N, K) vectors of N texts, with the step fitted on these texts."""
         return encoded(texts, in_one_batch(partial(self._changed, progress=progress)), silent)
+
+    def fits(
+        self,
+        targets: Sequence[EncoderInput],
+        candidates: Sequence[EncoderInput],
+        progress: Progress,
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether the model reads both texts of each pair completely."""
+        return fitting_pairs(self.before, targets, candidates, progress)
 
     def environment(self) -> Mapping[str, Any]:
         """Return the environment of the model, and information on the last fit of the step."""

@@ -11,6 +11,7 @@ import binascii
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.abilities import (
+    LimitedModel,
     PairModel,
     PromptedModel,
     ResizableModel,
@@ -29,6 +31,7 @@ from giccs.models.abilities import (
 )
 from giccs.models.encoder_prompts import check_symmetric, resolve_prompt
 from giccs.models.encoding import encoded, encoded_sides, row_cosines
+from giccs.models.served.cache import Answer
 from giccs.models.served.requests import Asker, largest_input, open_server
 from giccs.models.served.server import Server
 from giccs.progress import Progress, silent
@@ -190,8 +193,13 @@ def open_embeddings(name: str, location: str, options: ModelOptions) -> Embeddin
     return EmbeddingsModel(name, location, open_server(name, location, options), options)
 
 
-class EmbeddingsModel(PairModel, SidedModel, PromptedModel, ResizableModel, ServedModel):
-    """An encoder behind a server's ``/v1/embeddings``; similarity is the cosine."""
+class EmbeddingsModel(
+    PairModel, SidedModel, PromptedModel, ResizableModel, ServedModel, LimitedModel
+):
+    """An encoder behind a server's ``/v1/embeddings``; similarity is the cosine.
+
+    The maximum number of tokens is known to the server only, which rejects longer texts.
+    """
 
     name: str
 
@@ -209,6 +217,8 @@ class EmbeddingsModel(PairModel, SidedModel, PromptedModel, ResizableModel, Serv
         self._prompt = resolve_prompt(name, "default", {})
         batching = Batches(options.batch_size or BATCH_TEXTS)
         self._asker = Asker(name, model, server, options, FILE, limits, batching)
+        self._checked: dict[str, Answer] = {}
+        """Answers to the requests of `fits` since the last call for vectors, by key."""
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -252,16 +262,36 @@ class EmbeddingsModel(PairModel, SidedModel, PromptedModel, ResizableModel, Serv
         no vector after all retries; earlier vectors are stored.
         """
         check_symmetric(self)
-        self._asker.forget()
-        return encoded(texts, self._batches_of(self._prompt.target, progress), silent)
+        with self._one_usage():
+            return encoded(texts, self._batches_of(self._prompt.target, progress), silent)
 
     def side_vectors(
         self, targets: Sequence[str], candidates: Sequence[str], progress: Progress = silent
     ) -> tuple[Vectors, Vectors]:
         """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, with their prompts."""
-        self._asker.forget()
         batches_after = partial(self._batches_of, progress=progress)
-        return encoded_sides(targets, candidates, self._prompt, batches_after, silent)
+        with self._one_usage():
+            return encoded_sides(targets, candidates, self._prompt, batches_after, silent)
+
+    def fits(
+        self, targets: Sequence[str], candidates: Sequence[str], progress: Progress = silent
+    ) -> NDArray[np.bool_]:
+        """Return (N,) whether the server accepts both texts of each pair, with their prompts.
+
+        The texts are sent, and the next call for vectors does not send them again. Raises InputError as
+        `vectors`, except for texts that are too long.
+        """
+        if not self._checked:
+            self._asker.forget()
+        sides = (self._prompt.target, targets), (self._prompt.candidate, candidates)
+        requests = [self._requests([prompt + text for text in texts]) for prompt, texts in sides]
+        too_long: set[str] = set()
+        unknown = [each for side in requests for each in side if each.key not in self._checked]
+        self._checked = self._checked | self._asker.answers(
+            [*enumerate(unknown, start=1)], progress, "encoding", too_long
+        )
+        fits = [not {a.key, b.key} & too_long for a, b in zip(*requests, strict=True)]
+        return np.array(fits, dtype=np.bool_)
 
     def environment(self) -> Mapping[str, Any]:
         """Return the client, and model and usage of the last call."""
@@ -270,6 +300,16 @@ class EmbeddingsModel(PairModel, SidedModel, PromptedModel, ResizableModel, Serv
     def usage(self) -> str:
         """Return the usage of the last call as one line."""
         return str(self._asker.usage)
+
+    @contextmanager
+    def _one_usage(self) -> Iterator[None]:
+        """Count the requests in this block, with those of `fits` for the same texts."""
+        if not self._checked:
+            self._asker.forget()
+        try:
+            yield
+        finally:
+            self._checked = {}
 
     def _batches_of(self, prompt: str, progress: Progress) -> Any:
         """Return an encoder of distinct texts after a prompt."""
@@ -282,18 +322,27 @@ class EmbeddingsModel(PairModel, SidedModel, PromptedModel, ResizableModel, Serv
 
         return batches
 
-    def _encoded(self, texts: Sequence[str], progress: Progress) -> Vectors:
+    def _requests(self, texts: Sequence[str]) -> list[EmbeddingsRequest]:
+        """Return a request per text; raise InputError for empty ones."""
         if problems := [
             Problem(self.name, None, f"text {n} is empty; expected text")
             for n, text in enumerate(texts, start=1)
             if not text.strip()
         ]:
             raise InputError(problems)
-        requests = [
+        return [
             EmbeddingsRequest(self._server.base_url, self._model, (text,), self._dimensions)
             for text in texts
         ]
-        answers = self._asker.answers([*enumerate(requests, start=1)], progress, "encoding")
+
+    def _encoded(self, texts: Sequence[str], progress: Progress) -> Vectors:
+        requests = self._requests(texts)
+        unknown = [
+            (n, request)
+            for n, request in enumerate(requests, start=1)
+            if request.key not in self._checked
+        ]
+        answers = self._checked | self._asker.answers(unknown, progress, "encoding")
         try:
             vectors = [_read_base64(answers[request.key].text) for request in requests]
         except ValueError:

@@ -52,9 +52,9 @@ def failure_frame(predictions: pl.DataFrame, disagreement: Mapping[str, float]) 
     """Return one row per item, failures with the largest difference of ranks first.
 
     predictions: item_id, dialogue_id, score, prediction. disagreement: item id -> share of judgments that
-    differ from the majority; items without it are omitted. Columns: item_id, dialogue_id, disagreement,
-    rank_score and rank_prediction (0 for the lowest value, 1 for the highest, mean ranks of equal values),
-    residual (rank_prediction - rank_score) and group (failure or other).
+    differ from the majority; items without it, or with a prediction of NaN, are omitted. Columns: item_id,
+    dialogue_id, disagreement, rank_score and rank_prediction (0 for the lowest value, 1 for the highest, mean
+    ranks of equal values), residual (rank_prediction - rank_score) and group (failure or other).
     """
     disagreements = pl.DataFrame(
         {"item_id": list(disagreement), "disagreement": list(disagreement.values())},

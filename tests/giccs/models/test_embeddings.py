@@ -24,12 +24,14 @@ from click.testing import CliRunner
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
+from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, configured, open_model
 from giccs.models.abilities import Prompt
 from giccs.models.served.budget import Spending
 from giccs.models.served.embeddings import FILE, EmbeddingsModel
 from giccs.models.served.server import find_server
 from giccs.progress import silent
+from giccs.tasks.pairwise import PairwiseSTS
 
 from ..hostile import (
     Hostile,
@@ -442,6 +444,82 @@ def test_after_a_crash_the_answered_texts_are_not_sent_again(hostile):
     assert sum(answered.values()) == 6
     assert embeddings(hostile).vectors(TEXTS) == pytest.approx(EXPECTED)
     assert hostile.paid == Counter(TEXTS)
+
+
+# Long histories
+
+
+def letters(text, dimensions=26):
+    """The vector of a text: its numbers of letters."""
+    return [float(text.lower().count(chr(97 + n))) + 0.01 for n in range(dimensions)]
+
+
+def up_to(size, shown=lambda text: text):
+    """A server that rejects texts of more characters, or truncates them as `shown` says."""
+
+    def act(handler):
+        if max(len(shown(text)) for text in handler.body["input"]) > size:
+            message = f"This model's maximum context length is {size} tokens"
+            send(handler, {"error": {"message": message}}, 400)
+        else:
+            rows = [
+                {"index": n, "embedding": letters(shown(text))}
+                for n, text in enumerate(handler.body["input"])
+            ]
+            answer(handler, rows)
+
+    return act
+
+
+def cosine(pair):
+    a, b = (np.array(letters(text)) for text in pair)
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def test_a_text_that_the_server_rejects_gets_a_shorter_history(hostile, benchmark_file):
+    """Each text is sent once and paid once; pairs of rejected utterances have no prediction."""
+    benchmark = read_benchmark(benchmark_file)
+    size = max(len(item.last_turn) for item in benchmark.items) + 40
+    hostile.always = up_to(size)
+    model = embeddings(hostile, batch_size=4)
+    result = evaluate_task(PairwiseSTS("with", resamples=10), model, benchmark)
+    n_shortened, sent = 0, set()
+    for item, prediction in zip(benchmark.items, result.predictions["prediction"], strict=True):
+        turns = [turn.text for turn in item.turns]
+        forms = [
+            ["\n".join([*turns[start:-1], text]) for text in (item.last_turn, item.utterance)]
+            for start in range(len(turns))
+        ]
+        start = next(n for n, pair in enumerate(forms) if max(map(len, pair)) <= size)
+        assert prediction == pytest.approx(cosine(forms[start]), abs=1e-6)
+        n_shortened += start > 0
+        sent |= {text for pair in forms[: start + 1] for text in pair}
+    assert 5 < n_shortened == result.environment["tokens"]["shortened"]
+    assert hostile.paid == Counter(text for text in sent if len(text) <= size)
+    usage = result.environment
+    assert (usage["requests"], usage["cached"]) == (len(sent), 0)
+    too_short = up_to(min(len(item.utterance) for item in benchmark.items))
+    hostile.always = too_short
+    limited = embeddings(hostile, name="other", batch_size=4)
+    result = evaluate_task(PairwiseSTS("without", resamples=10), limited, benchmark)
+    assert (
+        result.environment["tokens"]["too_long"]
+        == result.predictions["prediction"].is_nan().sum()
+        > 20
+    )
+    refused = failure(limited, [benchmark.items[0].last_turn * 9])
+    assert "the server rejected the request (400: This model's maximum context length" in refused
+
+
+def test_a_server_that_truncates_in_silence_is_noticed(hostile, benchmark_file):
+    hostile.always = up_to(10**6, lambda text: text[:60])
+    benchmark = read_benchmark(benchmark_file)
+    result = evaluate_task(PairwiseSTS("with", resamples=10), embeddings(hostile), benchmark)
+    n_equal = sum(
+        len({PairwiseSTS("with").pair_texts(item)[side][:60] for side in (0, 1)}) == 1
+        for item in benchmark.items
+    )
+    assert 20 < n_equal == result.environment["tokens"]["equal"]
 
 
 # A real encoder

@@ -19,6 +19,7 @@ from giccs.evaluation.task_results import evaluate_task  # noqa: E402
 from giccs.models import ModelOptions, open_model  # noqa: E402
 from giccs.models.checkpoint import stated_kind  # noqa: E402
 from giccs.models.late_interaction import mean_maxsim  # noqa: E402
+from giccs.models.objects import model_of_object  # noqa: E402
 from giccs.models.vocabulary import counted_tokens  # noqa: E402
 from giccs.progress import silent  # noqa: E402
 from giccs.report import report  # noqa: E402
@@ -369,14 +370,28 @@ def test_the_orders_are_compared(folders, benchmark_file):
 
 
 @pytest.mark.parametrize("kind", ["plain", "classifier", "multi", "colbert"])
-def test_truncated_inputs_are_counted(folders, kind):
+def test_cut_inputs_are_counted(folders, kind):
     """A letter is a token; there are 2 special tokens, one more between texts and one for documents."""
-    model = open_model(str(folders[kind]))
     limit = 180 if kind == "colbert" else 256
     special = {"classifier": 3, "colbert": 3}.get(kind, 2)
-    texts = ["a " * n for n in (limit - special - 2, limit - special, limit)]
-    for text, full in zip(texts, (0, 1, 1), strict=True):
-        right = "" if kind == "classifier" else "b"
-        with counted_tokens() as counts:
-            model.pair_scores([text], [right], silent)
-        assert counts.full == full * (2 if kind == "classifier" else 1)
+    texts = ["a " * n for n in (limit - special - 2, limit - special, limit - special + 1)]
+    right = "" if kind == "classifier" else "b"
+    library_class = {"plain": "SentenceTransformer", "classifier": "CrossEncoder"}.get(
+        kind, "MultiVectorEncoder"
+    )
+    own = getattr(library, library_class)(str(folders[kind]), device="cpu")
+    for model in (open_model(str(folders[kind])), model_of_object(own)):
+        assert model.fits(texts, [right] * 3, silent).tolist() == [True, True, False]
+        for text, cut in zip(texts, (0, 0, 1), strict=True):
+            with counted_tokens() as counts:
+                model.pair_scores([text], [right], silent)
+            assert counts.cut == cut * (2 if kind == "classifier" else 1)
+            n_tokens = min(len(text) // 2, limit - special)
+            assert counts.tokens == (2 * n_tokens if kind == "classifier" else n_tokens + 1)
+
+
+def test_the_tokens_of_a_chat_template_count(folders):
+    """query, a, document, b and judge: 3 tokens are those of the template, and the limit is 128."""
+    model = open_model(str(folders["reranker"] / "saved"))
+    texts = ["ja " * n for n in (124, 125)]
+    assert model.fits(texts, ["ja"] * 2, silent).tolist() == [True, False]

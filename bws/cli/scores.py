@@ -22,7 +22,7 @@ from bws.cli.options import (
     variants_document,
 )
 from bws.command import Console, command
-from bws.options import MAX_RESAMPLES, Number
+from bws.options import INPUT, MAX_RESAMPLES, OUTPUT, Number
 from bws.problems import Problem
 from bws.tables import TableStyle, rendered, tabulated
 
@@ -117,6 +117,7 @@ def _methods() -> Sequence[str]:
     "--anchor anchors",
     "Judgments of an earlier batch with shared items; scores are linked to its scale.",
     multiple=True,
+    type=INPUT,
     metavar="JUDGMENTS",
 )
 @option(
@@ -124,6 +125,7 @@ def _methods() -> Sequence[str]:
     "Judgments by language models of other tuples of the same design, of which people judged a random part. "
     "They predict people's judgments: scores and intervals are prediction-powered, which is valid whatever "
     "the bias of the models. Counting only.",
+    type=INPUT,
     metavar="JUDGMENTS",
 )
 @option(
@@ -135,6 +137,7 @@ def _methods() -> Sequence[str]:
 @option(
     "--soft-targets",
     "Also write the shares of annotators who selected each item of each tuple as best and worst, as CSV.",
+    type=OUTPUT,
     metavar="FILE",
 )
 @seed_option

@@ -9,7 +9,7 @@ import click
 
 from bws.cli.options import format_option
 from bws.command import Console, command
-from bws.options import SEED
+from bws.options import INPUT, OUTPUT, SEED
 from bws.problems import InputError, Problem
 from bws.textio import csv_text
 
@@ -35,9 +35,10 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
     giccs-expert benchmark.jsonl --expert sheet.csv
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
     "--sheet",
+    type=OUTPUT,
     metavar="FILE",
     help="Write an empty sheet: all items in random order, without scores.",
 )
@@ -48,6 +49,7 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
 @click.option(
     "--expert",
     "filled",
+    type=INPUT,
     metavar="FILE",
     help="Compare a completed sheet, or a CSV file with the columns item_id and judgment.",
 )

@@ -19,7 +19,7 @@ from bws.cli.options import (
     table_options,
 )
 from bws.command import Console, command
-from bws.options import Number
+from bws.options import FIGURE, INPUT, OUTPUT_FOLDER, UPDATED, Number
 from bws.problems import InputError, Problem, suggestion
 from bws.tables import remarks
 from giccs.cli.options import language_option
@@ -98,11 +98,12 @@ model_name_option = option(
     giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
     """,
 )
-@click.argument("folder", metavar="RESULTS_FOLDER")
+@click.argument("folder", type=UPDATED, metavar="RESULTS_FOLDER")
 @table_options
 @model_name_option
 @click.option(
     "--judgments",
+    type=INPUT,
     metavar="FILE",
     help="The judgments behind the scores; adds the noise ceiling, and intervals of correlations over "
     "dialogues and annotators.  [default: those of the sample, for the noise ceiling]",
@@ -110,6 +111,7 @@ model_name_option = option(
 @merge_variants_option
 @click.option(
     "--data",
+    type=INPUT,
     metavar="DATA",
     help="The benchmark of the judgments; with --eval-results, OWNER/NAME of the hub; with --against, the "
     "name in the results of a copy of the recipe's data.  [default: the name in the results]",
@@ -117,6 +119,7 @@ model_name_option = option(
 @click.option(
     "--against",
     "recipe",
+    type=INPUT,
     metavar="RECIPE",
     help="Print the results beside the published numbers of a recipe.",
 )
@@ -128,18 +131,26 @@ model_name_option = option(
 @detect_option("With --compare: difference to detect")
 @click.option(
     "--people",
+    type=INPUT,
     metavar="SCORES",
     help="People's scores of a random part of the dialogues of a benchmark with the scores of a model judge: "
     "print prediction-powered correlations with people's scores, and accuracies of multiple choice.",
 )
 @click.option(
     "--lm-eval",
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Also write multiple-choice results as JSON of lm-evaluation-harness.",
 )
-@click.option("--mteb", metavar="FOLDER", help="Also write pairwise results as JSON of mteb.")
+@click.option(
+    "--mteb",
+    type=OUTPUT_FOLDER,
+    metavar="FOLDER",
+    help="Also write pairwise results as JSON of mteb.",
+)
 @click.option(
     "--every-eval-ever",
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Also write pairwise and multiple-choice results as records of the schema Every Eval Ever.",
 )
@@ -150,6 +161,7 @@ model_name_option = option(
 )
 @click.option(
     "--eval-results",
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Also write results on the data set --data of the hub as .eval_results of the models' repositories.",
 )
@@ -159,7 +171,7 @@ model_name_option = option(
     "calibration (of multiple choice), histories (with and without), prompts (range per model), ranks (in "
     "one dialogue, by people and models), failures (items on which people agree and a model fails; with "
     "--judgments). Can be repeated.",
-    multiple=True, callback=_figure_paths, metavar="NAME=FILE", show_default=False,
+    multiple=True, callback=_figure_paths, type=FIGURE, metavar="NAME=FILE", show_default=False,
 )  # fmt: skip
 @click.option(
     "--dialogue", metavar="ID", help="The dialogue of --figure ranks; with --data, items are texts."
@@ -275,7 +287,7 @@ def report(
     giccs compare results --detect 0.05 --format latex
     """,
 )
-@click.argument("folder", metavar="RESULTS_FOLDER")
+@click.argument("folder", type=INPUT, metavar="RESULTS_FOLDER")
 @table_options
 @model_name_option
 @detect_option("Difference to detect")

@@ -10,7 +10,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console, command
-from bws.options import Number
+from bws.options import INPUT, OUTPUT, Number
 from bws.problems import Problem
 from mturk.cli.audit import command_user
 from mturk.cli.collect import worker_names
@@ -48,11 +48,11 @@ assignment_count = click.IntRange(1, 1_000_000_000)
     mturk-hits review --approve-submitted
     """,
 )
-@click.argument("decisions", metavar="[DECISIONS]", required=False)
+@click.argument("decisions", type=INPUT, metavar="[DECISIONS]", required=False)
 @ledger_option
 @option(
     "-o --output", "Write pending assignments to a CSV file in which to mark decisions.",
-    metavar="FILE",
+    type=OUTPUT, metavar="FILE",
 )  # fmt: skip
 @option("--approve", "Approve an assignment; can be repeated.", multiple=True, metavar="ID")
 @option("--approve-submitted", "Approve all pending assignments.", is_flag=True, show_default=False)
@@ -254,7 +254,7 @@ def _waiting_row(row: PendingReview) -> dict[str, Any]:
     mturk-hits bonus bonuses.csv --ledger study.db --yes
     """,
 )
-@click.argument("bonuses", metavar="BONUSES")
+@click.argument("bonuses", type=INPUT, metavar="BONUSES")
 @ledger_option
 @yes_option
 def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
@@ -468,7 +468,7 @@ def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
     """,
 )
 @ledger_option
-@option("-o --output", "Output file.", default="batch_results.csv", metavar="FILE")
+@option("-o --output", "Output file.", default="batch_results.csv", type=OUTPUT, metavar="FILE")
 @workers_option
 def batch(console: Console, ledger: str, output: str, worker_ids: str | None) -> None:
     """Write all assignments as a batch results file, as on the requester site of Mechanical Turk.

@@ -13,6 +13,7 @@ from threading import Thread
 import click
 
 from bws.command import Console, command
+from bws.options import INPUT, OUTPUT_FOLDER, UPDATED
 from bws.problems import InputError
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import SKY
@@ -52,16 +53,19 @@ SETTINGS = {
     "--data",
     default="giccs-sample",
     show_default=True,
+    type=INPUT,
     metavar="DATA",
     help=DATA_HELP,
 )
 @click.option(
     "--judgments",
+    type=INPUT,
     metavar="FILE",
     help="Judgments of the benchmark, in any format that bws-score reads.",
 )
 @click.option(
     "--model-judgments",
+    type=INPUT,
     metavar="FILE",
     multiple=True,
     help="Judgments of language models on the tuples, as from bws-judge, beside those of people. Can be "
@@ -69,12 +73,16 @@ SETTINGS = {
 )
 @click.option(
     "--results",
+    type=INPUT,
     metavar="FOLDER",
     help="Results directory of giccs-eval; new results appear automatically.",
 )
-@click.option("--ledger", metavar="FILE", help="Ledger of a running study, written by mturk-hits.")
+@click.option(
+    "--ledger", type=INPUT, metavar="FILE", help="Ledger of a running study, written by mturk-hits."
+)
 @click.option(
     "--notes",
+    type=UPDATED,
     metavar="FILE",
     help="CSV file for your notes on dialogues; without it, notes are not offered.",
 )
@@ -88,18 +96,18 @@ SETTINGS = {
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option(
     "--export-space",
-    type=click.Path(path_type=Path),
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Write the explorer with these data and results to a new folder for a Hugging Face Space, with the "
     "report of the data as one HTML file, and end. Annotators get pseudonyms.",
 )
 def explore(
-    console: Console, data: str, port: int, no_browser: bool, export_space: Path | None,
+    console: Console, data: str, port: int, no_browser: bool, export_space: str | None,
     model_judgments: tuple[str, ...], **files: str | None,
 ) -> None:  # fmt: skip
     """Open the score explorer: scores, dialogues, annotation, models and errors."""
     if export_space is not None:
-        _export(console, export_space, data, model_judgments, **files)
+        _export(console, Path(export_space), data, model_judgments, **files)
         return
     if find_spec("streamlit") is None:
         raise click.ClickException(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import time
 from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -176,7 +178,7 @@ def _list_waiting(study: PublishedStudy, output: str | None) -> None:
     from bws.annotators import annotator_report
     from bws.textio import write_atomic
     from mturk.study.actions import unfinished_actions
-    from mturk.study.review import pending_reviews, review_csv
+    from mturk.study.review import check_no_open_decisions, pending_reviews, review_csv
     from mturk.study.status import local_time
     from mturk.study.valid_answers import read_valid_answers
 
@@ -188,6 +190,7 @@ def _list_waiting(study: PublishedStudy, output: str | None) -> None:
             f"note: {len(left)} decisions are unfinished; they are executed with the next decision"
         )
     if output is not None:
+        check_no_open_decisions(study.ledger, output)
         write_atomic(output, review_csv(rows, local_time))
     if output == "-":
         return
@@ -475,8 +478,10 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
 
     Mark decisions with x in the column Approve or Reject, and run `review` with the file.
     """
+    from bws.answers_of_people import keep_answers_of_people
     from bws.textio import write_atomic
     from mturk.study.batch_csv import batch_csv
+    from mturk.study.review import check_no_open_decisions
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json requires an output file (-o FILE)")
@@ -485,6 +490,11 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
         name = worker_names(study.ledger, study.client, worker_ids) or (lambda one: one.worker)
         text, unreadable = batch_csv(study.ledger, hits, name, now=time.time())
         rows = len(study.ledger.assignments())
+        check_no_open_decisions(study.ledger, output)
+    written = csv.DictReader(StringIO(text))
+    keep_answers_of_people(
+        output, [(row["WorkerId"], row.get("Answer.comment", "")) for row in written]
+    )
     write_atomic(output, text)
     console.warn(
         [

@@ -42,8 +42,7 @@ def check_no_answers_of_people(path: str | os.PathLike[str]) -> None:
         n_answers = sum(map(_is_by_people, _sources_in(path)))
     if n_answers:
         message = (
-            f"contains {n_answers} answers of people, which would be replaced by answers that are simulated "
-            "or by a model; expected another file"
+            f"contains {n_answers} answers of people, which would be lost; expected another file"
         )
         raise InputError(Problem(os.fspath(path), None, message))
 
@@ -64,7 +63,7 @@ def _is_by_people(source: tuple[str, str]) -> bool:
 
 
 def _sources_in(path: str | os.PathLike[str]) -> Sources:
-    """Return the sources of the judgments in a file, or of the rows of another table with annotators."""
+    """Return the sources of the judgments in a file, or of the rows with an annotator of another table."""
     from bws.files import read_judgments
     from bws.files.table import read_table
 
@@ -79,4 +78,5 @@ def _sources_in(path: str | os.PathLike[str]) -> Sources:
     if "annotator" not in frame.columns:
         return []
     comments = frame["comment"] if "comment" in frame.columns else [""] * len(frame)
-    return zip(frame["annotator"], comments, strict=True)
+    sources = zip(frame["annotator"], comments, strict=True)
+    return [source for source in sources if source[0]]

@@ -205,10 +205,10 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 @command(
     "bws-simulate",
     example="""
-    bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o judgments.csv
-    bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o judgments.csv
-    bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o judgments.csv
-    bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o judgments.csv
+    bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
+    bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
+    bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
+    bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
 @click.argument("tuples", type=INPUT, metavar="TUPLES")

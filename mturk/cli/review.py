@@ -91,10 +91,10 @@ def review(
     )
     if conflicting_ids := set(approve) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(conflicting_ids))}: approve or reject, not both")
+    read = None if decisions is None else read_decisions(decisions)
     with open_study(console, ledger) as study:
         study.collect()
-        if decisions is not None:
-            read = read_decisions(decisions)
+        if read is not None:
             _carry_out_decisions(study, read.decisions, read.unmarked, override=override_rejections)
         elif has_decision_options:
             approved = [

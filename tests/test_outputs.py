@@ -1,6 +1,5 @@
 """No output replaces an input, and nothing replaces what people have entered."""
 
-import importlib
 import os
 import re
 import shlex
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 
 from bws.design import make_tuples
 from bws.files import read_judgments, write_judgments, write_tuples
+from bws.options import FilePath
 from bws.problems import InputError
 from bws.simulation import simulate
 from tests.test_option_values import all_commands, types_of
@@ -34,8 +34,6 @@ COMMANDS = [(words, command) for words, command in all_commands() if command.par
 
 
 def is_file(param):
-    from bws.options import FilePath
-
     return isinstance(param.type, FilePath)
 
 
@@ -100,7 +98,7 @@ def pairs():
                 )
 
 
-PAIRS = list(pairs()) if importlib.util.find_spec("bws.file_uses") else []
+PAIRS = list(pairs())
 
 
 def test_there_are_pairs_to_look_at():

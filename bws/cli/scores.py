@@ -175,10 +175,8 @@ def score(
     from bws.scoring.prediction_powered import prediction_powered_scores
 
     check_figure(figure)
-    if soft_targets in ("-", output):
-        raise click.UsageError(
-            f"--soft-targets {soft_targets}: expected a file other than the scores"
-        )
+    if soft_targets == "-":
+        raise click.UsageError("--soft-targets -: expected a file")
     if style.form in ("km", "semrel") and style.columns:
         raise click.UsageError(f"--columns cannot be combined with --format {style.form}")
     options = {name: value for name, value in options.items() if value is not None}

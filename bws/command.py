@@ -19,7 +19,8 @@ from typing import IO, Any, TypeVar
 import click
 
 from bws.extras import missing_module
-from bws.options import RenamedOption
+from bws.file_uses import protected_inputs
+from bws.options import RenamedOption, file_uses
 from bws.problems import InputError, Problem, suggestion, summary
 
 __all__ = [
@@ -154,7 +155,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; convert input and system errors to messages and exit codes."""
         try:
-            with self._logging_context(ctx):
+            with self._logging_context(ctx), protected_inputs(file_uses(ctx)):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say(

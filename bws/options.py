@@ -15,15 +15,24 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import click
 
+from bws.file_uses import FileUse, Role
 from bws.problems import suggestion
 
 __all__ = [
+    "FIGURE",
+    "INPUT",
     "MAX_COUNT",
     "MAX_RESAMPLES",
     "MAX_SEED",
+    "MODEL",
+    "OUTPUT",
+    "OUTPUT_FOLDER",
     "RESAMPLES",
+    "RESUMED",
     "SEED",
+    "UPDATED",
     "Choice",
+    "FilePath",
     "Number",
     "Option",
     "RegisteredName",
@@ -33,6 +42,7 @@ __all__ = [
     "click_option",
     "click_options",
     "declarations",
+    "file_uses",
     "option",
     "problem_with",
 ]
@@ -96,6 +106,50 @@ class RegisteredName(Choice):
         return tuple(self._names())
 
 
+class FilePath(click.types.StringParamType):
+    """A text with the path of a file or folder, which is declared to the command that receives it.
+
+    role: what the command does with the path. pattern: matches the text; its group is the path.
+    companion: suffix of a further file that the command keeps beside it.
+    """
+
+    def __init__(self, role: Role, pattern: str = "(.*)", companion: str = "") -> None:
+        self.role, self._pattern, self._companion = role, re.compile(pattern), companion
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text."""
+        text: str = super().convert(value, param, ctx)
+        match = self._pattern.match(text)
+        if match and match[1] and param and ctx:
+            is_option = isinstance(param, click.Option)
+            name = param.opts[0] if is_option else param.metavar or str(param.name).upper()
+            paths = [match[1], *filter(None, [self._companion and match[1] + self._companion])]
+            uses = [FileUse(name.strip("[]."), path, self.role) for path in paths]
+            ctx.meta.setdefault(FILE_USES, []).extend(uses)
+        return text
+
+
+FILE_USES = "bws.file_uses"
+INPUT = FilePath("input")
+"""A file or folder that is read; also the name of a sample, a data set of the hub, or a database."""
+MODEL = FilePath("input", r"(?:[a-z0-9-]+:)?([^+]*)")
+"""A model, which may be a file or folder: ``static:FILE+whitening``."""
+OUTPUT = FilePath("output")
+FIGURE = FilePath("output", "(?:[^/=]*=)?(.*)")
+"""A file of a figure with its name: ``NAME=FILE``."""
+OUTPUT_FOLDER = FilePath("folder")
+UPDATED = FilePath("update", "(?:sqlite:///)?(.*)")
+"""A file or folder that the command created earlier and keeps up to date."""
+RESUMED = FilePath("update", companion=".jsonl")
+"""An output with the journal from which it is completed (`giccs.journal`)."""
+
+
+def file_uses(ctx: click.Context) -> list[FileUse]:
+    """Return the files that were given to a command, including those of default values."""
+    uses: list[FileUse] = ctx.meta.get(FILE_USES, [])
+    return uses
+
+
 class RenamedOption(click.Option):
     """An option with former names, which are hidden from the help and accepted with a warning (see
     `Command`)."""
@@ -136,6 +190,8 @@ class Option:
     """Former names on the command line, which are deprecated."""
     none: str = ""
     """Word for None on the command line."""
+    is_file: bool = False
+    """Whether the text may name a file, which is read."""
 
     def words(self) -> tuple[str, ...]:
         """Return the allowed words."""
@@ -172,6 +228,8 @@ class Option:
         """Return the click type of a value on the command line."""
         if self.none or self.parse or self.pattern != ".*":
             return _Parsed(self, kind)
+        if self.is_file:
+            return INPUT
         if self.choices:
             return RegisteredName(self.words)
         if kind is int and self.bounds:

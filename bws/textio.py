@@ -20,6 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from bws.file_uses import check_not_read, note_read, replacing
 from bws.frames import Source, frame_bytes, is_path
 from bws.problems import InputError, Problem, closest
 
@@ -79,12 +80,13 @@ def read_bytes(path: Source) -> bytes:
 
     A data frame or records are returned as CSV.
 
-    Raises InputError if the file is missing, is a directory, cannot be read or decompressed, or exceeds the
-    limits of `too_much`.
+    Raises InputError if the file is missing, is a directory, cannot be read or decompressed, exceeds the
+    limits of `too_much`, or is an output of the running command.
     """
     if not is_path(path):
         return frame_bytes(path)
     name, began = os.fspath(path), time.perf_counter()
+    note_read(name)
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
         if name.endswith(".gz"):
@@ -242,7 +244,8 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
 def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> None:
     """Pass a temporary file beside `path` to `write`, then rename it to `path`; atomic.
 
-    An existing device or pipe is written directly and never replaced. A killed process leaves its temporary
+    An existing device or pipe is written directly and never replaced. Raises InputError for an input of the
+    running command. A killed process leaves its temporary
     file behind; it is removed by a process that writes to the folder an hour later.
     """
     import tempfile
@@ -255,6 +258,7 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
     target.parent.mkdir(parents=True, exist_ok=True)
     _tidy(target.parent)
     temporary = ""
+    check_not_read(target)
     try:
         handle, temporary = tempfile.mkstemp(TEMPORARY, f".{target.name}.", target.parent)
         os.close(handle)
@@ -263,7 +267,8 @@ def write_with(path: str | os.PathLike[str], write: Callable[[str], object]) -> 
             os.fsync(temporary_file.fileno())
             size = os.fstat(temporary_file.fileno()).st_size
         os.chmod(temporary, _mode_of(target))
-        os.replace(temporary, target)
+        with replacing(target):
+            os.replace(temporary, target)
     except BaseException as error:
         if temporary:
             os.unlink(temporary)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import click
 
 from bws.command import Console, command, group
+from bws.options import OUTPUT
 from bws.problems import suggestion
 from bws.tables import tabulated
 
@@ -128,7 +129,7 @@ def list_data(console: Console) -> None:
     interrupt_message="the copy is complete or does not exist",
 )
 @click.argument("name")
-@click.argument("destination", metavar="[DEST]", required=False)
+@click.argument("destination", type=OUTPUT, metavar="[DEST]", required=False)
 def copy(console: Console, name: str, destination: str | None) -> None:
     """Copy data of the package to the new file or folder DEST, or into an existing folder DEST.
 

@@ -8,7 +8,7 @@ import click
 
 from bws.cli.options import arguments, format_option, option, output_option, seed_option
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Number
+from bws.options import INPUT, MAX_COUNT, Number
 from bws.problems import Problem
 from bws.tables import TableStyle, rendered
 
@@ -35,7 +35,7 @@ OPTION_NAMES = {
     bws-make-tuples dialogues.jsonl -k 3 --tuples 10 --audit -o tuples.csv
     """,
 )
-@click.argument("items", metavar="ITEMS")
+@click.argument("items", type=INPUT, metavar="ITEMS")
 @option("-k", "Items per tuple.", type=click.IntRange(2, 12), required=True)
 @option(
     "--factor",
@@ -55,17 +55,22 @@ OPTION_NAMES = {
 @option(
     "--keep-apart",
     "Sets of items, one per line; no tuple contains two items of a set.",
+    type=INPUT,
     metavar="FILE",
     former_names="--apart",
 )
 @option(
     "--keep-together",
     "Sets of items, one per line; at least one tuple contains each set.",
+    type=INPUT,
     metavar="FILE",
     former_names="--together",
 )
 @option(
-    "--extend", "An existing design, to which tuples for the new items are added.", metavar="TUPLES"
+    "--extend",
+    "An existing design, to which tuples for the new items are added.",
+    type=INPUT,
+    metavar="TUPLES",
 )
 @option(
     "--fresh rounds",
@@ -203,17 +208,18 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 @command(
     "bws-simulate",
     example="""
-    bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o judgments.csv
-    bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o judgments.csv
-    bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o judgments.csv
-    bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o judgments.csv
+    bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
+    bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
+    bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
+    bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
-@click.argument("tuples", metavar="TUPLES")
+@click.argument("tuples", type=INPUT, metavar="TUPLES")
 @option(
     "--truth",
     "True scores, or dialogues whose candidates have intended levels.",
     required=True,
+    type=INPUT,
     metavar="SCORES",
 )
 @option(

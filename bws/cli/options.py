@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
-from bws.options import SEED, Choice, Number, RegisteredName, RenamedOption
+from bws.options import FIGURE, INPUT, OUTPUT, SEED, Choice, Number, RegisteredName, RenamedOption
 from bws.problems import InputError, Problem, suggestion
 from bws.tables import FORMATS, ResultTable, TableStyle, rendered
 
@@ -61,7 +61,7 @@ def option(
 
 output_option = option(
     "-o --output", "Output file (.gz is compressed).  [default: standard output]",
-    default="-", show_default=False, metavar="FILE",
+    default="-", show_default=False, type=OUTPUT, metavar="FILE",
 )  # fmt: skip
 merge_variants_option = option(
     "--merge-variants", "Merge items that differ only in white space, case and punctuation.",
@@ -88,6 +88,7 @@ new_items_option = option(
     "--new-items",
     "Items of which those that are new enter the study: the round links each to earlier items, instead of "
     "choosing tuples. A file as for bws-make-tuples.",
+    type=INPUT,
     metavar="ITEMS",
 )
 
@@ -169,7 +170,7 @@ def _label(ctx: click.Context, parameter: click.Parameter, name: str) -> str:
 
 def figure_option(text: str) -> Decorator:
     """Return the option ``--figure`` of a chart."""
-    return option("--figure", f"Also draw {text}: .svg, .png, .json.", metavar="FILE")
+    return option("--figure", f"Also draw {text}: .svg, .png, .json.", type=OUTPUT, metavar="FILE")
 
 
 def figures_option(text: str, kinds: Mapping[str, str]) -> Decorator:
@@ -197,7 +198,7 @@ def figures_option(text: str, kinds: Mapping[str, str]) -> Decorator:
     return option(
         "--figure figures",
         f"Also draw {text}: .svg, .png, .json. With NAME=: {further}. Can be repeated.",
-        multiple=True, callback=parse, metavar="[NAME=]FILE", show_default=False,
+        multiple=True, callback=parse, type=FIGURE, metavar="[NAME=]FILE", show_default=False,
     )  # fmt: skip
 
 
@@ -265,7 +266,7 @@ def judgments_options(function: Any) -> Any:
             choices="error skip", default="error",
         ),
         option("--from form", "Format of JUDGMENTS.", choices=_format_names, default="auto"),
-        click.argument("judgments", metavar="JUDGMENTS"),
+        click.argument("judgments", type=INPUT, metavar="JUDGMENTS"),
     ):  # fmt: skip
         function = add(function)
     return function
@@ -279,6 +280,7 @@ def by_options(function: Any) -> Any:
     metadata = option(
         "--metadata",
         "CSV, TSV or JSONL about tuples, groups or items; also dialogues or a benchmark.",
+        type=INPUT,
         metavar="FILE",
     )
     return metadata(columns(function))

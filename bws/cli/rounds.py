@@ -21,7 +21,7 @@ from bws.cli.options import (
     target_option,
 )
 from bws.command import Console, command
-from bws.options import MAX_COUNT
+from bws.options import INPUT, MAX_COUNT, OUTPUT
 
 if TYPE_CHECKING:
     from bws.files import OnInvalid
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["next_round", "stop"]
 
-tuples_option = partial(option, "--tuples designs", multiple=True, metavar="TUPLES")
+tuples_option = partial(option, "--tuples designs", multiple=True, type=INPUT, metavar="TUPLES")
 """Option of both commands; the tuples of a study are needed to choose further ones."""
 EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further rounds."
 
@@ -53,6 +53,7 @@ EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further roun
 @option(
     "--keep-apart",
     "Sets of items, one per line; no tuple contains two items of a set.",
+    type=INPUT,
     metavar="FILE",
 )
 @seed_option
@@ -117,6 +118,7 @@ def next_round(
 @option(
     "--items watched",
     "Also write utilities with intervals that may be watched after each round, as CSV.",
+    type=OUTPUT,
     metavar="FILE",
 )
 @plain_table_options()

@@ -22,7 +22,7 @@ from bws.cli.options import (
     variants_document,
 )
 from bws.command import Console, command
-from bws.options import MAX_RESAMPLES, Number
+from bws.options import INPUT, MAX_RESAMPLES, OUTPUT, Number
 from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered, tabulated
 
@@ -117,6 +117,7 @@ def _methods() -> Sequence[str]:
     "--anchor anchors",
     "Judgments of an earlier batch with shared items; scores are linked to its scale.",
     multiple=True,
+    type=INPUT,
     metavar="JUDGMENTS",
 )
 @option(
@@ -124,6 +125,7 @@ def _methods() -> Sequence[str]:
     "Judgments by language models of other tuples of the same design, of which people judged a random part. "
     "They predict people's judgments: scores and intervals are prediction-powered, which is valid whatever "
     "the bias of the models. Counting only.",
+    type=INPUT,
     metavar="JUDGMENTS",
 )
 @option(
@@ -135,6 +137,7 @@ def _methods() -> Sequence[str]:
 @option(
     "--soft-targets",
     "Also write the shares of annotators who selected each item of each tuple as best and worst, as CSV.",
+    type=OUTPUT,
     metavar="FILE",
 )
 @seed_option
@@ -173,10 +176,8 @@ def score(
     from bws.scoring.prediction_powered import prediction_powered_scores
 
     check_figure(figure)
-    if soft_targets in ("-", output):
-        raise click.UsageError(
-            f"--soft-targets {soft_targets}: expected a file other than the scores"
-        )
+    if soft_targets == "-":
+        raise click.UsageError("--soft-targets -: expected a file")
     if style.form in ("km", "semrel") and style.columns:
         raise click.UsageError(f"--columns cannot be combined with --format {style.form}")
     options = {name: value for name, value in options.items() if value is not None}

@@ -16,7 +16,7 @@ from bws.cli.options import (
 )
 from bws.command import Console, command
 from bws.model_annotators import DEFAULT_EPSILON
-from bws.options import Number
+from bws.options import INPUT, Number
 
 if TYPE_CHECKING:
     from bws.files import OnInvalid
@@ -38,7 +38,7 @@ __all__ = ["verdict"]
 @option(
     "--models",
     "Judgments of language models, as written by bws-judge (annotator model:NAME@REVISION). Can be repeated.",
-    multiple=True, required=True, metavar="FILE",
+    multiple=True, required=True, type=INPUT, metavar="FILE",
 )  # fmt: skip
 @option(
     "--epsilon",

@@ -524,10 +524,15 @@ def write_judgments(
     form: ``csv`` is the format of giccs, with display order and further columns if available; ``km`` is
     ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with letters,
     for items that are pairs (other items are in the first half).
+
+    Raises InputError if none of the judgments is people's, but some in an existing file are.
     """
+    from bws.answers_of_people import keep_answers_of_people, sources_of
+
     columns = {"csv": judgment_columns, "km": _km, "semrel": _semrel}.get(form)
     if columns is None:
         raise ValueError(f"form is {form!r}; expected 'csv', 'km' or 'semrel'")
+    keep_answers_of_people(path, sources_of(judgments))
     write_atomic(path, delimited(columns(judgments)))
 
 

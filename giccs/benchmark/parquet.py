@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bws.file_uses import note_read
 from bws.files.schema import Row
 from bws.problems import InputError, Location, Problem
 
@@ -35,6 +36,8 @@ def read_table(source: Path | bytes, columns: Sequence[str] | None = None) -> pl
     """
     import polars as pl
 
+    if isinstance(source, Path):
+        note_read(source)
     if (rows := count_rows(source)) > MAX_ROWS:
         raise ValueError(f"{rows:,} rows; expected at most {MAX_ROWS:,}")
     with polars_errors_as_value_errors():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bws.command import Console, command
-from bws.options import Choice
+from bws.options import INPUT, OUTPUT, Choice
 from bws.problems import InputError, Problem
 from giccs.preparation.selection.rules import SPEAKERS
 
@@ -30,16 +30,22 @@ PREPARING_MODULE = "giccs.cli.preparing"
     giccs-build --dialogues dialogues.jsonl --scores scores.csv -o benchmark.jsonl
     """,
 )
-@click.option("--dialogues", required=True, metavar="D.jsonl", help="Dialogues with candidates.")
 @click.option(
-    "--scores", required=True, metavar="S.csv", help="Scores in [0, 1] from bws-score --scale unit."
+    "--dialogues", required=True, type=INPUT, metavar="D.jsonl", help="Dialogues with candidates."
+)
+@click.option(
+    "--scores",
+    required=True,
+    type=INPUT,
+    metavar="S.csv",
+    help="Scores in [0, 1] from bws-score --scale unit.",
 )
 @click.option(
     "--signed",
     is_flag=True,
     help="The scores s are in [-1, 1], as from bws-score --scale counting; store (s + 1) / 2.",
 )
-@click.option("-o", "--output", default="-", metavar="FILE", help="Benchmark JSONL.")
+@click.option("-o", "--output", default="-", type=OUTPUT, metavar="FILE", help="Benchmark JSONL.")
 @click.option(
     "--last-turn",
     type=Choice(SPEAKERS),
@@ -56,7 +62,7 @@ PREPARING_MODULE = "giccs.cli.preparing"
     metavar="N",
     help="Expected number of candidates per dialogue; others cause a warning.",
 )
-@click.option("--log", metavar="FILE", help="Write a log of all decisions as JSONL.")
+@click.option("--log", type=OUTPUT, metavar="FILE", help="Write a log of all decisions as JSONL.")
 def build(
     console: Console,
     dialogues: str,

@@ -15,6 +15,7 @@ from bws.cli.options import (
     report_judgments,
 )
 from bws.command import Console, command
+from bws.options import INPUT, OUTPUT, OUTPUT_FOLDER
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
 
@@ -30,10 +31,13 @@ __all__ = ["card"]
     giccs-card benchmark.jsonl --config card.toml -o my-benchmark --eval-yaml
     """,
 )
-@click.argument("data", metavar="DATA")
-@click.option("-o", "--output", "folder", metavar="FOLDER", help="Output folder.")
+@click.argument("data", type=INPUT, metavar="DATA")
+@click.option(
+    "-o", "--output", "folder", type=OUTPUT_FOLDER, metavar="FOLDER", help="Output folder."
+)
 @click.option(
     "--judgments",
+    type=INPUT,
     metavar="FILE",
     help="The judgments behind the scores, published with statistics.",
 )
@@ -47,11 +51,13 @@ __all__ = ["card"]
 )
 @click.option(
     "--soft-targets",
+    type=INPUT,
     metavar="FILE",
     help="Soft targets of these judgments from bws-score --soft-targets, also published.",
 )
 @click.option(
     "--config",
+    type=INPUT,
     metavar="card.toml",
     help="Information that only the authors have: title, licence, limitations ...",
 )
@@ -70,7 +76,10 @@ __all__ = ["card"]
 )
 @click.option("--private", is_flag=True, help="With --push: a private data set.")
 @click.option(
-    "--init", metavar="card.toml", help="Write a template of this file, and nothing else."
+    "--init",
+    type=OUTPUT,
+    metavar="card.toml",
+    help="Write a template of this file, and nothing else.",
 )
 def card(
     console: Console,

@@ -21,7 +21,17 @@ from bws.cli.options import (
     report_judgments,
 )
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Choice, RegisteredName, click_option, click_options, declarations
+from bws.options import (
+    INPUT,
+    MAX_COUNT,
+    MODEL,
+    UPDATED,
+    Choice,
+    RegisteredName,
+    click_option,
+    click_options,
+    declarations,
+)
 from bws.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, set_offline_mode
 from giccs.cli.remarks import Remarks
@@ -90,7 +100,7 @@ def _check_models(
     """,
     interrupt_message="finished results are in {folder}; repeat the command to compute the others",
 )
-@click.argument("models", nargs=-1, metavar="MODEL...", callback=_check_models)
+@click.argument("models", nargs=-1, type=MODEL, metavar="MODEL...", callback=_check_models)
 @click.option(
     "--task",
     "tasks",
@@ -101,23 +111,27 @@ def _check_models(
 )
 @click.option(
     "--recipe",
+    type=INPUT,
     metavar="RECIPE",
     help="Models with their revisions, tasks and data from a file or a recipe of the package "
     "(giccs data list); MODEL... selects some of its models.",
 )
 @click.option(
     "--sweep",
+    type=INPUT,
     metavar="FILE",
     help="Models, tasks, data and options from a file, in every supported combination.",
 )
 @click.option(
     "--data",
+    type=INPUT,
     metavar="DATA",
     help=f"{DATA_HELP} For csts*, a folder or file of C-STS; for others, rated pairs or EvalRank's "
     "folders.  [default: the task's sample, or that of the recipe]",
 )
 @click.option(
     "--judgments",
+    type=INPUT,
     metavar="FILE",
     help="The judgments behind the scores; adds the noise ceiling.  [default: those of the sample]",
 )
@@ -138,6 +152,7 @@ def _check_models(
     "folder",
     default="results",
     show_default=True,
+    type=UPDATED,
     metavar="FOLDER",
     help="Results directory; existing results are reused.",
 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bws.cli.options import format_option
 from bws.command import Console, command
-from bws.options import SEED
-from bws.problems import InputError, Problem
+from bws.options import INPUT, OUTPUT, SEED
 from bws.textio import csv_text
+from giccs.cli.options import check_no_sheet
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
@@ -35,9 +34,10 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
     giccs-expert benchmark.jsonl --expert sheet.csv
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
     "--sheet",
+    type=OUTPUT,
     metavar="FILE",
     help="Write an empty sheet: all items in random order, without scores.",
 )
@@ -48,6 +48,7 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
 @click.option(
     "--expert",
     "filled",
+    type=INPUT,
     metavar="FILE",
     help="Compare a completed sheet, or a CSV file with the columns item_id and judgment.",
 )
@@ -87,9 +88,7 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
     from bws.textio import write_atomic
     from giccs.preparation.expert import make_expert_sheet
 
-    if path != "-" and Path(path).is_file():
-        message = "already exists and may contain judgments; choose another file or remove it"
-        raise InputError(Problem(path, None, message))
+    check_no_sheet(path, "judgments")
     write_atomic(path, ("\ufeff" if bom else "") + make_expert_sheet(benchmark, seed))
     summary = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
     if path == "-":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, click_option, click_options
+from bws.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, click_option, click_options
 from bws.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, language_option
 from giccs.tasks import TaskOptions
@@ -23,7 +23,7 @@ __all__ = ["export_lm_eval", "export_mteb"]
 def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option(
-            "--data", default="giccs-sample", show_default=True, metavar="DATA",
+            "--data", default="giccs-sample", show_default=True, type=INPUT, metavar="DATA",
             help=DATA_HELP,
         ),
         click_option(
@@ -35,7 +35,7 @@ def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Use only the first N dialogues.",
         ),
         click.option(
-            "--config", metavar="card.toml",
+            "--config", type=INPUT, metavar="card.toml",
             help="card.toml with licence, annotators and language, if the data do not state them; as for "
                  "giccs-card.",
         ),
@@ -44,7 +44,8 @@ def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Also export data whose licence permits no derivatives, for files that you do not share.",
         ),
         click.option(
-            "-o", "--output", "folder", required=True, metavar="FOLDER", help="Output folder."
+            "-o", "--output", "folder", required=True,
+            type=OUTPUT_FOLDER, metavar="FOLDER", help="Output folder."
         ),
     ]  # fmt: skip
     for option in reversed(options):

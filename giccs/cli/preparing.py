@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import SEED, Choice
+from bws.options import INPUT, OUTPUT, SEED, Choice
 from bws.problems import InputError, Problem
-from giccs.cli.options import language_option, language_option_with_alias
+from giccs.cli.options import check_no_sheet, language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
 
 if TYPE_CHECKING:
@@ -43,7 +43,12 @@ def _parse_columns(
 
 def _output_option(content: str) -> Callable[[Any], Any]:
     return click.option(
-        "-o", "--output", required=True, metavar="FILE", help=f"{content}; - is standard output."
+        "-o",
+        "--output",
+        required=True,
+        type=OUTPUT,
+        metavar="FILE",
+        help=f"{content}; - is standard output.",
     )
 
 
@@ -69,7 +74,7 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
     giccs-build import sheet.csv --context before --target last --candidates c1,c2,c3 -o dialogues.jsonl
     """,
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=INPUT, metavar="FILE...")
 @click.option(
     "--format",
     "form",
@@ -216,11 +221,11 @@ def _import_summary(transcripts: ImportResult) -> list[str]:
     giccs-build select restaurant.jsonl cinema.jsonl --config selection.toml --seed 7 -o selected.jsonl
     """,
 )
-@click.argument("files", nargs=-1, required=True, metavar="DIALOGUES...")
+@click.argument("files", nargs=-1, required=True, type=INPUT, metavar="DIALOGUES...")
 @_output_option("Selected dialogues")
-@click.option("--config", metavar="FILE.toml", help="Rules, as above.")
+@click.option("--config", type=INPUT, metavar="FILE.toml", help="Rules, as above.")
 @click.option("--seed", type=SEED, help="Random seed.  [default: that of the file, or 0]")
-@click.option("--log", metavar="FILE", help="Write every decision as JSONL.")
+@click.option("--log", type=OUTPUT, metavar="FILE", help="Write every decision as JSONL.")
 def select(
     console: Console,
     files: tuple[str, ...],
@@ -320,11 +325,12 @@ def _read(files: Sequence[str]) -> list[LocatedRecord[Dialogue]]:
     giccs-build sheet selected.jsonl -o writers.csv --bom
     """,
 )
-@click.argument("dialogues", metavar="DIALOGUES")
+@click.argument("dialogues", type=INPUT, metavar="DIALOGUES")
 @_output_option("The sheet, CSV")
 @language_option_with_alias
 @click.option(
     "--texts",
+    type=INPUT,
     metavar="FILE.toml",
     help="Texts of the sheet in a language other than de and en.",
 )
@@ -353,6 +359,7 @@ def sheet(
     from giccs.preparation.sheet import make_sheet as rows
 
     _check_output(console, output)
+    check_no_sheet(output, "candidates")
     selected = read_dialogues(dialogues, candidates=False)
     tag = required_language(selected, dialogues, language, "the sheet's texts")
     try:
@@ -372,8 +379,10 @@ def sheet(
     giccs-build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
     """,
 )
-@click.argument("dialogues", metavar="DIALOGUES")
-@click.option("--sheet", "filled", required=True, metavar="FILE", help="The completed sheet.")
+@click.argument("dialogues", type=INPUT, metavar="DIALOGUES")
+@click.option(
+    "--sheet", "filled", required=True, type=INPUT, metavar="FILE", help="The completed sheet."
+)
 @_output_option("Dialogues with candidates")
 @click.option(
     "--candidates",

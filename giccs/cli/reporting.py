@@ -22,7 +22,7 @@ from bws.cli.options import (
     table_options,
 )
 from bws.command import Console, command
-from bws.options import Number
+from bws.options import FIGURE, INPUT, OUTPUT_FOLDER, UPDATED, Number
 from bws.problems import InputError, Problem, suggestion
 from bws.tables import remarks
 from giccs.cli.options import language_option
@@ -106,7 +106,7 @@ SELECTION_OPTIONS = (
         "--data", "Only results on this data, by its name in results or at least six first digits of its "
         "fingerprint; can be repeated. In giccs-report also the benchmark of --judgments, --dialogue and "
         "--against, and OWNER/NAME of the hub of --eval-results.",
-        multiple=True, metavar="DATA", show_default=False,
+        type=INPUT, multiple=True, metavar="DATA", show_default=False,
     ),
 )  # fmt: skip
 
@@ -146,12 +146,13 @@ def selection_options(function: Any) -> Any:
     giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
     """,
 )
-@click.argument("folder", metavar="RESULTS_FOLDER")
+@click.argument("folder", type=UPDATED, metavar="RESULTS_FOLDER")
 @table_options
 @model_name_option
 @selection_options
 @click.option(
     "--judgments",
+    type=INPUT,
     metavar="FILE",
     help="The judgments behind the scores; adds the noise ceiling, and intervals of correlations over "
     "dialogues and annotators.  [default: those of the sample, for the noise ceiling]",
@@ -162,6 +163,7 @@ def selection_options(function: Any) -> Any:
 @click.option(
     "--against",
     "recipe",
+    type=INPUT,
     metavar="RECIPE",
     help="Print the results beside the published numbers of a recipe.",
 )
@@ -173,18 +175,26 @@ def selection_options(function: Any) -> Any:
 @detect_option("With --compare: difference to detect")
 @click.option(
     "--people",
+    type=INPUT,
     metavar="SCORES",
     help="People's scores of a random part of the dialogues of a benchmark with the scores of a model judge: "
     "print prediction-powered correlations with people's scores, and accuracies of multiple choice.",
 )
 @click.option(
     "--lm-eval",
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Also write multiple-choice results as JSON of lm-evaluation-harness.",
 )
-@click.option("--mteb", metavar="FOLDER", help="Also write pairwise results as JSON of mteb.")
+@click.option(
+    "--mteb",
+    type=OUTPUT_FOLDER,
+    metavar="FOLDER",
+    help="Also write pairwise results as JSON of mteb.",
+)
 @click.option(
     "--every-eval-ever",
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Also write pairwise and multiple-choice results as records of the schema Every Eval Ever.",
 )
@@ -195,6 +205,7 @@ def selection_options(function: Any) -> Any:
 )
 @click.option(
     "--eval-results",
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Also write results on the data set --data of the hub as .eval_results of the models' repositories.",
 )
@@ -204,7 +215,7 @@ def selection_options(function: Any) -> Any:
     "calibration (of multiple choice), histories (with and without), prompts (range per model), ranks (in "
     "one dialogue, by people and models), failures (items on which people agree and a model fails; with "
     "--judgments). Can be repeated.",
-    multiple=True, callback=_figure_paths, metavar="NAME=FILE", show_default=False,
+    multiple=True, callback=_figure_paths, type=FIGURE, metavar="NAME=FILE", show_default=False,
 )  # fmt: skip
 @click.option(
     "--dialogue", metavar="ID", help="The dialogue of --figure ranks; with --data, items are texts."
@@ -331,7 +342,7 @@ def report(
     giccs compare results --task pairwise-sts --history without --model MODEL --model MODEL
     """,
 )
-@click.argument("folder", metavar="RESULTS_FOLDER")
+@click.argument("folder", type=INPUT, metavar="RESULTS_FOLDER")
 @table_options
 @model_name_option
 @selection_options

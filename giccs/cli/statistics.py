@@ -14,7 +14,7 @@ import click
 from bws.cli.options import arguments, figures_option, plain_table_options
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
-from bws.options import Choice
+from bws.options import INPUT, Choice
 from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered
 from bws.textio import read_bytes
@@ -56,7 +56,7 @@ CSV_COLUMNS = (
     giccs-stats benchmark.jsonl --figure scores.svg --figure subsets=subsets.svg
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
     "--by",
     default=",".join(TABLE_2),

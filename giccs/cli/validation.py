@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bws.command import Console, command
+from bws.options import INPUT
 from bws.problems import InputError
 
 __all__ = ["validate"]
@@ -17,7 +18,7 @@ __all__ = ["validate"]
     giccs-validate sasaadi/GiCCS --json
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.pass_context
 def validate(ctx: click.Context, console: Console, data: str) -> None:
     """Validate a benchmark and report every problem with file and line.

@@ -114,6 +114,7 @@ class ModelOptions:
         "Distribute a large model over GPUs, main memory and disk: auto, balanced, balanced_low_0, "
         "sequential, or a JSON file that maps parts of the model to devices.",
         metavar="MAP|FILE",
+        is_file=True,
     )
     prompt: tuple[str, ...] = option(
         (),

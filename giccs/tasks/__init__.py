@@ -81,6 +81,7 @@ class TaskOptions:
         "Prompt template of questions: figure2-de-1, figure2-en-1, or a file.  [default: that of the "
         "data's language]",
         metavar="NAME|FILE",
+        is_file=True,
     )
     language: str | None = option(None, LANGUAGE_HELP, parse=language_tag, metavar="TAG")
     answer: str | None = option(
@@ -119,6 +120,7 @@ class TaskOptions:
         None,
         "csts, csts-prompt: replace the sentences by answers from giccs-csts answers.",
         metavar="FILE",
+        is_file=True,
     )
     instruction: str = option(
         "short",
@@ -132,6 +134,7 @@ class TaskOptions:
         None,
         "csts-prompt: source of the examples.  [default: the training split]",
         metavar="FILE",
+        is_file=True,
     )
     similarity: str = option(
         "cos",

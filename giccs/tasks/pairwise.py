@@ -235,7 +235,7 @@ class PairwiseSTS:
             _dialogue_indices([items[row] for row in fitting]),
             resamples=self.resamples,
             seed=self.seed,
-            items=[item.item_id for item in subset],
+            items=[items[row].item_id for row in fitting],
         )
         return with_excluded(estimates, len(rows) - len(fitting), "pairs", "an utterance")
 

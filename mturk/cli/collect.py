@@ -9,7 +9,7 @@ import click
 
 from bws.cli.options import option, target_option
 from bws.command import Console, command
-from bws.options import RESAMPLES, Number
+from bws.options import OUTPUT, RESAMPLES, Number
 from mturk.cli.published_study import PublishedStudy, ledger_option, open_study, workers_option
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
 @ledger_option
 @option(
     "-o --output",
-    "Output file.  [default: judgments.csv, conditions.csv or verification.csv]", metavar="FILE",
+    "Output file.  [default: judgments.csv, conditions.csv or verification.csv]", type=OUTPUT, metavar="FILE",
 )  # fmt: skip
 @workers_option
 @option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bws.cli.options import option
 from bws.command import Console, command
+from bws.options import OUTPUT_FOLDER
 from mturk.cli.publish import plan_of, study_options
 
 __all__ = ["export"]
@@ -22,7 +23,7 @@ __all__ = ["export"]
     "--to tool", "Annotation tool; csv is a table for any other.",
     choices="label-studio potato qualtrics csv", required=True,
 )  # fmt: skip
-@option("-o --output folder", "Output folder.", required=True, metavar="FOLDER")
+@option("-o --output folder", "Output folder.", required=True, type=OUTPUT_FOLDER, metavar="FOLDER")
 def export(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
     tool: str, folder: str,

@@ -14,6 +14,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console, command, group
+from bws.options import INPUT, UPDATED
 from mturk.cli.published_study import type_amount, yes_option
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ mturk-hits prolific bonus bonuses.csv
 MIN_MESSAGE = 100
 """Minimum length of the message of a rejection."""
 ledger_option = option(
-    "--ledger", "Ledger of the study (SQLite).", default="prolific.db", metavar="FILE"
+    "--ledger", "Ledger of the study (SQLite).", default="prolific.db", type=UPDATED, metavar="FILE"
 )
 
 
@@ -126,7 +127,7 @@ def _open_study(console: Console, path: str, address: str = "") -> Iterator[Stud
     mturk-hits prolific draft study.toml --ledger pilot.db
     """,
 )
-@click.argument("study", metavar="STUDY")
+@click.argument("study", type=INPUT, metavar="STUDY")
 @ledger_option
 @option("--endpoint", "Address of the API.", default="https://api.prolific.com", metavar="URL")
 def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
@@ -461,7 +462,7 @@ def _carry_out(study: Study, actions: Sequence[Action]) -> None:
     mturk-hits prolific bonus bonuses.csv --unpaid 60d9aadeb86739de712faee0
     """,
 )
-@click.argument("bonuses", metavar="BONUSES")
+@click.argument("bonuses", type=INPUT, metavar="BONUSES")
 @ledger_option
 @option(
     "--unpaid", "Submission whose bonus was not paid, as you have seen at Prolific; can be repeated.",

@@ -11,7 +11,7 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
-from bws.options import MAX_COUNT
+from bws.options import INPUT, MAX_COUNT, OUTPUT
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
 from mturk.cli.published_study import ledger_option, type_amount
@@ -55,7 +55,10 @@ def study_options(function: Any) -> Any:
             choices=" ".join(kind_names()), is_flag=False, flag_value=DEFAULT_KIND,
             expose_value=False, callback=_print_settings,
         ),
-        option("--config", "Settings of the study (TOML).  [default: built-in settings]", metavar="FILE"),
+        option(
+            "--config", "Settings of the study (TOML).  [default: built-in settings]",
+            type=INPUT, metavar="FILE",
+        ),
         option(
             "--default-texts",
             "Print the English texts of the worker page, as a template for the setting `texts`, and exit.",
@@ -67,9 +70,9 @@ def study_options(function: Any) -> Any:
             "--dialogues --items dialogues",
             "Dialogues (JSONL) of the tuples' groups and items; with kind items, a table of their texts or "
             "images.",
-            metavar="FILE",
+            type=INPUT, metavar="FILE",
         ),
-        click.argument("tuples", metavar="TUPLES"),
+        click.argument("tuples", type=INPUT, metavar="TUPLES"),
     ):  # fmt: skip
         function = add(function)
     return function
@@ -143,7 +146,7 @@ def estimate(
 @option(
     "--hit number", "Number of the HIT.", type=click.IntRange(1, MAX_COUNT), default=1, metavar="N"
 )
-@option("-o --output", "Output file.", default="preview.html", metavar="FILE")
+@option("-o --output", "Output file.", default="preview.html", type=OUTPUT, metavar="FILE")
 @option(
     "--browser/--no-browser", "Open the page in the browser.", default=True,
     show_default=True,

@@ -12,6 +12,7 @@ import click
 
 from bws.cli.options import option
 from bws.command import Console
+from bws.options import UPDATED
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint
@@ -30,11 +31,11 @@ __all__ = [
 ]
 
 ledger_option = option(
-    "--ledger", "Ledger of the study (SQLite).", default="ledger.db", metavar="FILE"
+    "--ledger", "Ledger of the study (SQLite).", default="ledger.db", type=UPDATED, metavar="FILE"
 )
 ledgers_option = option(
     "--ledger ledgers", "Also the ledger of a study; repeat the option for further ledgers.",
-    multiple=True, metavar="FILE",
+    multiple=True, type=UPDATED, metavar="FILE",
 )  # fmt: skip
 yes_option = option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
 workers_option = option(

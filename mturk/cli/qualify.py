@@ -8,6 +8,7 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
+from bws.options import INPUT, UPDATED
 from giccs.cli.options import language_option
 
 if TYPE_CHECKING:
@@ -27,13 +28,14 @@ __all__ = ["qualify"]
 @option(
     "--config",
     "Settings of a study of kind conditions or verification, which have a built-in test.",
+    type=INPUT,
     metavar="FILE",
 )
 @language_option
-@option("--test", "Custom test (TOML).", metavar="FILE")
+@option("--test", "Custom test (TOML).", type=INPUT, metavar="FILE")
 @option(
     "--workers-of", "Instead of a test, mark all workers of the study of this ledger.",
-    metavar="LEDGER",
+    type=UPDATED, metavar="LEDGER",
 )  # fmt: skip
 @option(
     "--endpoint", "Service: local, sandbox, production or a URL; ignored with --workers-of.",

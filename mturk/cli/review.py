@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import time
 from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bws.cli.options import option
 from bws.command import Console, command
-from bws.options import Number
+from bws.options import INPUT, OUTPUT, Number
 from bws.problems import Problem
 from mturk.cli.audit import command_user
 from mturk.cli.collect import worker_names
@@ -48,11 +50,11 @@ assignment_count = click.IntRange(1, 1_000_000_000)
     mturk-hits review --approve-submitted
     """,
 )
-@click.argument("decisions", metavar="[DECISIONS]", required=False)
+@click.argument("decisions", type=INPUT, metavar="[DECISIONS]", required=False)
 @ledger_option
 @option(
     "-o --output", "Write pending assignments to a CSV file in which to mark decisions.",
-    metavar="FILE",
+    type=OUTPUT, metavar="FILE",
 )  # fmt: skip
 @option("--approve", "Approve an assignment; can be repeated.", multiple=True, metavar="ID")
 @option("--approve-submitted", "Approve all pending assignments.", is_flag=True, show_default=False)
@@ -89,10 +91,10 @@ def review(
     )
     if conflicting_ids := set(approve) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(conflicting_ids))}: approve or reject, not both")
+    read = None if decisions is None else read_decisions(decisions)
     with open_study(console, ledger) as study:
         study.collect()
-        if decisions is not None:
-            read = read_decisions(decisions)
+        if read is not None:
             _carry_out_decisions(study, read.decisions, read.unmarked, override=override_rejections)
         elif has_decision_options:
             approved = [
@@ -176,7 +178,7 @@ def _list_waiting(study: PublishedStudy, output: str | None) -> None:
     from bws.annotators import annotator_report
     from bws.textio import write_atomic
     from mturk.study.actions import unfinished_actions
-    from mturk.study.review import pending_reviews, review_csv
+    from mturk.study.review import check_no_open_decisions, pending_reviews, review_csv
     from mturk.study.status import local_time
     from mturk.study.valid_answers import read_valid_answers
 
@@ -188,6 +190,7 @@ def _list_waiting(study: PublishedStudy, output: str | None) -> None:
             f"note: {len(left)} decisions are unfinished; they are executed with the next decision"
         )
     if output is not None:
+        check_no_open_decisions(study.ledger, output)
         write_atomic(output, review_csv(rows, local_time))
     if output == "-":
         return
@@ -254,7 +257,7 @@ def _waiting_row(row: PendingReview) -> dict[str, Any]:
     mturk-hits bonus bonuses.csv --ledger study.db --yes
     """,
 )
-@click.argument("bonuses", metavar="BONUSES")
+@click.argument("bonuses", type=INPUT, metavar="BONUSES")
 @ledger_option
 @yes_option
 def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
@@ -468,15 +471,17 @@ def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
     """,
 )
 @ledger_option
-@option("-o --output", "Output file.", default="batch_results.csv", metavar="FILE")
+@option("-o --output", "Output file.", default="batch_results.csv", type=OUTPUT, metavar="FILE")
 @workers_option
 def batch(console: Console, ledger: str, output: str, worker_ids: str | None) -> None:
     """Write all assignments as a batch results file, as on the requester site of Mechanical Turk.
 
     Mark decisions with x in the column Approve or Reject, and run `review` with the file.
     """
+    from bws.answers_of_people import keep_answers_of_people
     from bws.textio import write_atomic
     from mturk.study.batch_csv import batch_csv
+    from mturk.study.review import check_no_open_decisions
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json requires an output file (-o FILE)")
@@ -485,6 +490,11 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
         name = worker_names(study.ledger, study.client, worker_ids) or (lambda one: one.worker)
         text, unreadable = batch_csv(study.ledger, hits, name, now=time.time())
         rows = len(study.ledger.assignments())
+        check_no_open_decisions(study.ledger, output)
+    written = csv.DictReader(StringIO(text))
+    keep_answers_of_people(
+        output, [(row["WorkerId"], row.get("Answer.comment", "")) for row in written]
+    )
     write_atomic(output, text)
     console.warn(
         [

@@ -10,7 +10,7 @@ import click
 
 from bws.cli.options import arguments, new_items_option, option, seed_option, target_option
 from bws.command import Console, command
-from bws.options import MAX_COUNT
+from bws.options import INPUT, MAX_COUNT, OUTPUT
 from mturk.cli.published_study import (
     PublishedStudy,
     confirm_cost,
@@ -43,6 +43,7 @@ __all__ = ["next_round"]
 @option(
     "--dialogues --items dialogues",
     "Dialogues (JSONL) of the tuples' groups and items; with kind items, a table of their texts or images.",
+    type=INPUT,
     metavar="FILE",
 )
 @option(
@@ -54,11 +55,15 @@ __all__ = ["next_round"]
 @option(
     "--keep-apart",
     "Sets of items, one per line; no tuple contains two items of a set.",
+    type=INPUT,
     metavar="FILE",
 )
 @seed_option
 @option(
-    "-o --output", "File for the tuples of the round.  [default: round-NUMBER.csv]", metavar="FILE"
+    "-o --output",
+    "File for the tuples of the round.  [default: round-NUMBER.csv]",
+    type=OUTPUT,
+    metavar="FILE",
 )
 @option(
     "--verify",

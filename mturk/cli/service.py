@@ -14,7 +14,7 @@ import click
 
 from bws.cli.options import arguments, option
 from bws.command import Console, command
-from bws.options import Choice
+from bws.options import INPUT, UPDATED, Choice
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SECONDS_PER_DAY = 86_400
 RESUME_NOTE = (
     "all HITs and assignments are stored in the database; run the same command to continue"
 )
-database_option = option("--db", "SQLite file or database URL.", default="hits.db")
+database_option = option("--db", "SQLite file or database URL.", default="hits.db", type=UPDATED)
 
 
 def _origins(urls: Sequence[str]) -> list[str]:
@@ -63,14 +63,14 @@ def _origins(urls: Sequence[str]) -> list[str]:
 @database_option
 @option(
     "--keys", 'TOML file of access_key = "secret" lines, or tables with secret and role; or set GICCS_KEYS.',
-    metavar="FILE",
+    type=INPUT, metavar="FILE",
 )  # fmt: skip
 @option("--site-url", "Public URL of the service behind a proxy.", metavar="URL")
 @option("--frame-url", "Public URL of the frames; another host or port.", metavar="URL")
 @option(
     "--trust-proxy", "Proxies with trusted X-Forwarded headers.", metavar="ADDRESSES", default=""
 )
-@option("--studies", "TOML file of studies with recruiting links.", metavar="FILE")
+@option("--studies", "TOML file of studies with recruiting links.", type=INPUT, metavar="FILE")
 @option("--retention-days", "Erase workers outside studies after these days without activity.",
         type=click.IntRange(1, 36_500), metavar="N")  # fmt: skip
 @option(

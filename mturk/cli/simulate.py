@@ -10,7 +10,7 @@ import click
 
 from bws.cli.options import arguments, option, seed_option
 from bws.command import Console, command
-from bws.options import Number
+from bws.options import INPUT, Number
 
 if TYPE_CHECKING:
     from mturk.study.simulated_workers import SimulationLog
@@ -34,6 +34,7 @@ non_negative_type = Number(0, 1e6)
     "--truth",
     "True scores: a scores file, or dialogues with intended levels; for sentence pairs, a table with the "
     "column label or intended. Not required for writing conditions.",
+    type=INPUT,
     metavar="SCORES",
 )
 @option(
@@ -43,7 +44,9 @@ non_negative_type = Number(0, 1e6)
     metavar="N",
 )
 @option("--endpoint", "Service: local or a URL.", default="local", metavar="URL")
-@option("--links", "Personal links of the workers, if open entry is off.", metavar="FILE")
+@option(
+    "--links", "Personal links of the workers, if open entry is off.", type=INPUT, metavar="FILE"
+)
 @option("--noise", "SD of the noise of each judgment.", type=non_negative_type, default=0.25)
 @option(
     "--disagreement",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bws.answers_of_people import check_no_answers_of_people
 from bws.files.tuples import ROUND_COLUMNS
 from bws.textio import write_atomic
 from mturk.kinds import get_kind
@@ -135,12 +136,18 @@ def _random_key(settings: Settings, part: HitPart, item: str) -> bytes:
 
 
 def export_study(study: ExportedStudy, tool: str, folder: str | Path) -> list[Path]:
-    """Write the project of a tool into a folder, each file atomically; return their paths."""
+    """Write the project of a tool into a folder, each file atomically; return their paths.
+
+    Raises InputError if a file of the folder contains answers.
+    """
     files: Mapping[str, str] = pkgutil.resolve_name(TOOLS[tool])(study)
+    paths = [Path(folder) / name for name in files]
+    for path in paths:
+        check_no_answers_of_people(path)
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        write_atomic(Path(folder) / name, content)
-    return [Path(folder) / name for name in files]
+    for path, content in zip(paths, files.values(), strict=True):
+        write_atomic(path, content)
+    return paths
 
 
 def dialogue_text(turns: Sequence[tuple[str, str]]) -> str:

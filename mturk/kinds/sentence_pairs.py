@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bws.answers_of_people import keep_answers_of_people
 from bws.problems import InputError, Problem
 from bws.textio import csv_text, display_name, write_atomic
 from mturk import answers
@@ -116,7 +117,12 @@ def answer_context(row: ValidAnswer) -> list[str]:
 def write_rows(
     header: Sequence[str], rows: Iterable[Sequence[str]], path: str | os.PathLike[str]
 ) -> None:
-    """Write the columns of a kind and those of `answer_context`, atomically."""
+    """Write the columns of a kind and those of `answer_context`, atomically.
+
+    Raises InputError if none of the answers is people's, but some in an existing file are.
+    """
+    rows = list(rows)
+    keep_answers_of_people(path, [(row[-len(CONTEXT)], row[-1]) for row in rows])
     write_atomic(path, csv_text(rows, [*header, *CONTEXT]))
 
 

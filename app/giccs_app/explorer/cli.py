@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
 
 from bws.command import Console, command
-from bws.problems import InputError
+from bws.options import INPUT, OUTPUT_FOLDER, UPDATED
+from bws.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import SKY
 
-__all__ = ["explore", "prepare_pages", "warm_up"]
+if TYPE_CHECKING:
+    from giccs_app.explorer.study import Study
+
+__all__ = ["explore", "prepare_pages"]
 
 HOST = "127.0.0.1"
 SETTINGS = {
@@ -52,16 +59,19 @@ SETTINGS = {
     "--data",
     default="giccs-sample",
     show_default=True,
+    type=INPUT,
     metavar="DATA",
     help=DATA_HELP,
 )
 @click.option(
     "--judgments",
+    type=INPUT,
     metavar="FILE",
     help="Judgments of the benchmark, in any format that bws-score reads.",
 )
 @click.option(
     "--model-judgments",
+    type=INPUT,
     metavar="FILE",
     multiple=True,
     help="Judgments of language models on the tuples, as from bws-judge, beside those of people. Can be "
@@ -69,12 +79,16 @@ SETTINGS = {
 )
 @click.option(
     "--results",
+    type=INPUT,
     metavar="FOLDER",
     help="Results directory of giccs-eval; new results appear automatically.",
 )
-@click.option("--ledger", metavar="FILE", help="Ledger of a running study, written by mturk-hits.")
+@click.option(
+    "--ledger", type=INPUT, metavar="FILE", help="Ledger of a running study, written by mturk-hits."
+)
 @click.option(
     "--notes",
+    type=UPDATED,
     metavar="FILE",
     help="CSV file for your notes on dialogues; without it, notes are not offered.",
 )
@@ -88,18 +102,18 @@ SETTINGS = {
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option(
     "--export-space",
-    type=click.Path(path_type=Path),
+    type=OUTPUT_FOLDER,
     metavar="FOLDER",
     help="Write the explorer with these data and results to a new folder for a Hugging Face Space, with the "
     "report of the data as one HTML file, and end. Annotators get pseudonyms.",
 )
 def explore(
-    console: Console, data: str, port: int, no_browser: bool, export_space: Path | None,
+    console: Console, data: str, port: int, no_browser: bool, export_space: str | None,
     model_judgments: tuple[str, ...], **files: str | None,
 ) -> None:  # fmt: skip
     """Open the score explorer: scores, dialogues, annotation, models and errors."""
     if export_space is not None:
-        _export(console, export_space, data, model_judgments, **files)
+        _export(console, Path(export_space), data, model_judgments, **files)
         return
     if find_spec("streamlit") is None:
         raise click.ClickException(
@@ -115,7 +129,8 @@ def explore(
         *((name, path) for name, path in files.items() if path is not None),
     ]
     arguments += [("model-judgments", path) for path in model_judgments]
-    warm_up(data, **files, model_judgments=model_judgments)
+    _warm_up()
+    _check_sources(console, data, model_judgments=model_judgments, **files)
     console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
     sources = {"data": data, **files, "model_judgments": model_judgments}
     Thread(target=prepare_pages, kwargs=sources, daemon=True).start()
@@ -147,15 +162,8 @@ def _export(
     console.note(f"wrote {folder}; see {folder / 'README.md'}")
 
 
-def warm_up(
-    data: str,
-    judgments: str | None,
-    results: str | None,
-    ledger: str | None,
-    notes: str | None = None,
-    model_judgments: tuple[str, ...] = (),
-) -> None:
-    """Import modules and read the data in advance, so that the first page loads quickly."""
+def _warm_up() -> None:
+    """Import modules in advance, so that the first page loads quickly."""
     logging.getLogger("streamlit").setLevel(
         logging.ERROR
     )  # hides warnings that caches are used before the server runs
@@ -166,10 +174,55 @@ def warm_up(
         "giccs.measures.ceiling",
     ):
         import_module(module)
-    from giccs_app.explorer.caching import study_of
 
-    with suppress(InputError):  # reported on the page
-        _ = study_of(data, judgments, results, ledger, notes, model_judgments).benchmark.fingerprint
+
+def _check_sources(
+    console: Console, data: str, judgments: str | None, results: str | None, ledger: str | None,
+    notes: str | None, model_judgments: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Read all files, which the pages then find in the cache; raise InputError with all problems.
+
+    Skipped rows, damaged results and results on other data are reported on the pages.
+    """
+    from giccs_app.explorer.annotation.data import from_ledger
+    from giccs_app.explorer.caching import study_of
+    from giccs_app.explorer.dialogues.notes import read_notes
+    from giccs_app.explorer.study import check_files
+
+    study = study_of(data, judgments, results, ledger, notes, model_judgments)
+    checks: list[Callable[[], object]] = [
+        lambda: check_files(study, judgments, model_judgments),
+        lambda: _check_results(console, study),
+    ]
+    checks += [partial(from_ledger, ledger)] if ledger else []
+    checks += [partial(read_notes, notes)] if notes else []
+    problems: list[Problem] = []
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    _ = study.benchmark.fingerprint
+
+
+def _check_results(console: Console, study: Study) -> None:
+    """Raise InputError for a folder of other files; warn of a folder with results on other data only."""
+    from giccs_app.explorer.results import results_of
+
+    found = results_of(study)
+    if study.store is None or found.results:
+        return
+    folder = study.store.folder
+    if found.hidden:
+        message = f"none of its {len(found.hidden)} results is on {study.benchmark.name}"
+        console.warn([Problem(str(folder), None, message)])
+    elif found.problems:
+        raise InputError(found.problems)
+    elif any(path.is_file() and not path.name.startswith(".") for path in folder.iterdir()):
+        message = "contains other files, but no results; expected a folder of results of giccs-eval"
+        raise InputError(Problem(str(folder), None, message))
 
 
 def prepare_pages(

@@ -24,7 +24,7 @@ from giccs.evaluation.interop.metadata import HUB_ID, hub_id_of_model
 from giccs.measures.results import Result
 from giccs_app.explorer.cli import SETTINGS
 from giccs_app.explorer.results import results_of
-from giccs_app.explorer.study import Study, load
+from giccs_app.explorer.study import Study, check_files, load
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
 from giccs_app.studies.folders import new_folder
@@ -97,6 +97,7 @@ def write_space(
     if study.task_data is not None:
         message = f"data of {', '.join(study.task_data.tasks)}; expected a benchmark of dialogues"
         raise InputError(Problem(data, None, message))
+    check_files(study, judgments)
     found = results_of(study)
     if found.problems or study.problems:
         raise InputError([*study.problems, *found.problems])

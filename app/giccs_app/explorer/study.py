@@ -32,6 +32,7 @@ from giccs.tasks import open_tasks, result_kind, task_names
 __all__ = [
     "Study",
     "TaskData",
+    "check_files",
     "index_in_judgments",
     "load",
     "stamp",
@@ -78,6 +79,8 @@ class Study:
     """The reader's notes on dialogues, see `giccs_app.explorer.dialogues.notes`; the file may be missing."""
     problems: tuple[Problem, ...] = ()
     """Problems in the judgments or results, which are skipped."""
+    unreadable: tuple[Problem, ...] = ()
+    """Those of `problems` for which a whole file or folder is skipped."""
     notes: tuple[str, ...] = ()
     """Keys of the labels of notes on the scores."""
     interval_notes: tuple[str, ...] = ()
@@ -153,8 +156,10 @@ def load(
     except InputError as error:
         store = None
         problems += error.problems
-    models, model_problems = _model_judgments(model_judgments)
+    models, model_problems, skipped_rows = _model_judgments(model_judgments)
     problems += model_problems
+    unreadable = tuple(problems)
+    problems += skipped_rows
     study = Study(
         benchmark,
         items_of(benchmark),
@@ -163,6 +168,7 @@ def load(
         store,
         ledger,
         notes,
+        unreadable=unreadable,
         task_data=task_data,
     )
     key = stamp(data, judgments, *model_judgments)
@@ -182,6 +188,22 @@ def load(
         interval_notes=tuple(scores.notes),
         key=key,
     )
+
+
+def check_files(study: Study, judgments: str | None, model_judgments: Sequence[str] = ()) -> None:
+    """Raise InputError for files that `load` has skipped, and for judgments of none of the study's items.
+
+    judgments, model_judgments: the names of the files.
+    """
+    if study.unreadable:
+        raise InputError(study.unreadable)
+    indices = [*([(judgments, study.index_in_judgments)] if judgments else [])]
+    indices += zip(model_judgments, study.index_in_model_judgments, strict=True)
+    message = (
+        f"judgments of none of the items of {study.benchmark.name}; expected judgments of its items"
+    )
+    if problems := [Problem(file, None, message) for file, index in indices if (index < 0).all()]:
+        raise InputError(problems)
 
 
 def _read_data(data: str) -> tuple[Benchmark, TaskData | None]:
@@ -247,10 +269,14 @@ def _judgments(data: str, path: str | None) -> Judgments | None:
         return read_judgments(file)
 
 
-def _model_judgments(paths: Sequence[str]) -> tuple[tuple[Judgments, ...], list[Problem]]:
-    """Return the judgments of each readable file of judgments of models, and the problems."""
+def _model_judgments(
+    paths: Sequence[str],
+) -> tuple[tuple[Judgments, ...], list[Problem], list[Problem]]:
+    """Return the judgments of each readable file of judgments of models, and the problems of unreadable files
+    and of skipped rows."""
     sources: list[Judgments] = []
     problems: list[Problem] = []
+    skipped_rows: list[Problem] = []
     for path in paths:
         try:
             judgments = read_judgments(path, on_invalid="skip", allow_copies=True)
@@ -259,8 +285,8 @@ def _model_judgments(paths: Sequence[str]) -> tuple[tuple[Judgments, ...], list[
             problems += error.problems
         else:
             sources.append(judgments)
-            problems += (*judgments.left_out, *judgments.copies)
-    return tuple(sources), problems
+            skipped_rows += (*judgments.left_out, *judgments.copies)
+    return tuple(sources), problems, skipped_rows
 
 
 def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.answers_of_people import check_no_answers_of_people
 from bws.command import Console, command
-from bws.options import MAX_COUNT, click_option, click_options, declarations
+from bws.options import INPUT, MAX_COUNT, MODEL, RESUMED, click_option, click_options, declarations
 from bws.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, language_option, set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
@@ -36,33 +37,33 @@ MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in
     """,
     interrupt_message="answers so far are stored; repeat the command to resume",
 )  # fmt: skip
-@click.argument("tuples", metavar="TUPLES")
+@click.argument("tuples", type=INPUT, metavar="TUPLES")
 @click.option(
-    "--model", "model_name", required=True, metavar="MODEL",
+    "--model", "model_name", required=True, type=MODEL, metavar="MODEL",
     help="A language model, named as for giccs-eval: a hub id, a folder, causal:NAME, chat:NAME, "
     "completions:NAME, package:smollm2.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", required=True, metavar="FILE",
+    "-o", "--output", required=True, type=RESUMED, metavar="FILE",
     help="Judgments as CSV, for bws-score and others. The answers are stored beside it as FILE.jsonl.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace existing judgments and their answers.")
 @click.option(
-    "--data", metavar="DIALOGUES",
+    "--data", type=INPUT, metavar="DIALOGUES",
     help=f"The dialogues with their candidates as JSONL, or a benchmark. {DATA_HELP}",
 )  # fmt: skip
 @click.option(
-    "--items", metavar="FILE",
+    "--items", type=INPUT, metavar="FILE",
     help="Instead of dialogues: the table of the items' texts.  [default with --config: the items are their "
     "own texts]",
 )  # fmt: skip
 @click.option(
-    "--config", metavar="FILE",
+    "--config", type=INPUT, metavar="FILE",
     help="Settings of a study of plain items (TOML), as for mturk-hits publish, with the texts of its page.",
 )  # fmt: skip
 @language_option
 @click.option(
-    "--template", "templates", multiple=True, metavar="NAME|FILE",
+    "--template", "templates", multiple=True, type=INPUT, metavar="NAME|FILE",
     help="Prompt: bws-de-1, bws-de-2, bws-en-1, bws-en-2, or a file with both questions. Can be repeated.  "
     "[default: that of the data's language, with the instructions of the annotation page]",
 )  # fmt: skip
@@ -126,6 +127,7 @@ def judge(
     if output == "-":
         raise click.UsageError("-o must name a file; the answers are stored beside it")
     _check_inputs(data, items, config, templates)
+    check_no_answers_of_people(output)
     from bws.files import read_tuples, write_judgments
     from giccs.journal import open_journal
     from giccs.judging.answers import AnswerPair

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bws.command import Console, command
-from bws.options import Choice
+from bws.options import OUTPUT_FOLDER, Choice
 
 __all__ = ["init"]
 
@@ -29,7 +29,7 @@ LANGUAGES = ("en", "de")
     """,
     interrupt_message="{folder} is complete or does not exist",
 )
-@click.argument("folder", metavar="STUDY")
+@click.argument("folder", type=OUTPUT_FOLDER, metavar="STUDY")
 @click.option(
     "--language",
     type=Choice(LANGUAGES),

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Choice, click_options
+from bws.options import INPUT, MAX_COUNT, MODEL, RESUMED, Choice, click_options
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 from giccs.cli.options import set_offline_mode
@@ -43,13 +43,13 @@ __all__ = ["answers"]
     giccs-csts answers folder/ --model chat:gpt-4o-mini --price 0.15 0.60
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
-    "--model", "model_name", required=True, metavar="KIND:NAME",
+    "--model", "model_name", required=True, type=MODEL, metavar="KIND:NAME",
     help="A text generation model, named as for giccs-eval: seq2seq, causal, chat, package:smollm2.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", default="answers.csv", show_default=True, metavar="FILE",
+    "-o", "--output", default="answers.csv", show_default=True, type=RESUMED, metavar="FILE",
     help="CSV: uid, label, answer1, answer2, condition. The journal is stored beside it as FILE.jsonl.",
 )  # fmt: skip
 @click.option(

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from bws.command import Console, command
-from bws.options import Choice
+from bws.options import INPUT, Choice
 from bws.problems import InputError
 from bws.tables import tabulated
 from giccs.csts.data import (
@@ -42,7 +42,7 @@ VALIDATION = "validation"
     giccs-csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
     "--split",
     type=Choice(SPLITS),
@@ -50,6 +50,7 @@ VALIDATION = "validation"
 )
 @click.option(
     "--relabelled",
+    type=INPUT,
     metavar="FILE",
     help="Reannotated labels (uid, reannotated-label) of the file, or of the validation split of a folder.",
 )

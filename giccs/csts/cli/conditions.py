@@ -14,7 +14,7 @@ import click
 from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
-from bws.options import MAX_COUNT, Choice
+from bws.options import INPUT, MAX_COUNT, OUTPUT, Choice
 from bws.problems import InputError, Problem
 from bws.tables import remarks, tabulated
 from bws.textio import csv_text
@@ -35,7 +35,7 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
     giccs-csts conditions folder/ --figure conditions.svg
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
     "--split",
     type=Choice(SPLITS),
@@ -45,7 +45,9 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
     "--top", type=click.IntRange(1, MAX_COUNT), default=MAX_LISTED_ROWS, show_default=True, metavar="N",
     help="Number of features and entities to show.",
 )  # fmt: skip
-@click.option("--figure", metavar="FILE", help="Also draw Figure 2: .svg, .png, .json.")
+@click.option(
+    "--figure", type=OUTPUT, metavar="FILE", help="Also draw Figure 2: .svg, .png, .json."
+)
 @format_option("CSV has full precision.")
 def conditions(
     console: Console, data: str, split: str | None, top: int, figure: str | None, form: str

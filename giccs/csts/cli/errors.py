@@ -13,7 +13,7 @@ import click
 
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
-from bws.options import SEED, Choice
+from bws.options import INPUT, MODEL, OUTPUT, SEED, Choice
 from bws.problems import InputError, Problem
 from bws.tables import tabulated
 from bws.textio import display_name, read_bytes, write_atomic
@@ -64,9 +64,9 @@ def _ks(
     giccs-csts errors answers.csv --model encoder:./my-model --distribution even --k 3 --json
     """,
 )
-@click.argument("answers", metavar="ANSWERS.csv")
+@click.argument("answers", type=INPUT, metavar="ANSWERS.csv")
 @click.option(
-    "--model", "model_name", required=True, metavar="KIND:NAME",
+    "--model", "model_name", required=True, type=MODEL, metavar="KIND:NAME",
     help="Encoder of the answers, named as for giccs-eval.",
 )  # fmt: skip
 @click.option(
@@ -85,13 +85,19 @@ def _ks(
          "specify this.",
 )  # fmt: skip
 @click.option(
-    "--truth", metavar="FILE",
+    "--truth", type=INPUT, metavar="FILE",
     help="Reannotated labels (uid, reannotated-label), for selecting K and evaluating the detection.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", metavar="FILE", help="Write the suspicious instances to a CSV file."
+    "-o",
+    "--output",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write the suspicious instances to a CSV file.",
 )
-@click.option("--figure", metavar="FILE", help="Draw F1 over K (Figure 10): .svg, .png, .json.")
+@click.option(
+    "--figure", type=OUTPUT, metavar="FILE", help="Draw F1 over K (Figure 10): .svg, .png, .json."
+)
 @click.option(
     "--seed", type=SEED, default=0, show_default=True,
     help="Seed of k-means, of the halves and of the intervals.",

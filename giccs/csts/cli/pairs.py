@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, SEED, Choice, Number, RenamedOption
+from bws.options import INPUT, MAX_COUNT, MODEL, OUTPUT, SEED, Choice, Number, RenamedOption
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.mining.thresholds import PRESETS, Preset
 
@@ -29,10 +29,11 @@ __all__ = ["pairs"]
     giccs-csts pairs captions.csv --model package:minilm --min-distance 0 --max-distance 0.6
     """,
 )
-@click.argument("captions_file", metavar="CAPTIONS")
+@click.argument("captions_file", type=INPUT, metavar="CAPTIONS")
 @click.option(
     "--embeddings",
     "source_file",
+    type=INPUT,
     metavar="E.npy",
     help="Embeddings of the sources (images), one row per source in the order of first appearance "
     "in CAPTIONS.  [default: mean of the embeddings of a source's captions]",
@@ -40,12 +41,14 @@ __all__ = ["pairs"]
 @click.option(
     "--model",
     "model_name",
+    type=MODEL,
     metavar="KIND:NAME",
     help="Encoder of the captions, named as for giccs-eval; for d_text.",
 )
 @click.option(
     "--caption-embeddings",
     "text_file",
+    type=INPUT,
     metavar="T.npy",
     help="Embeddings of the captions, one row per caption in the order of CAPTIONS; instead of --model.",
 )
@@ -129,6 +132,7 @@ __all__ = ["pairs"]
     "--output",
     default="pairs.csv",
     show_default=True,
+    type=OUTPUT,
     metavar="FILE",
     help="CSV: sentence1, sentence2, source1, source2, iou, d_text, ratio, length.",
 )

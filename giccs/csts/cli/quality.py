@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, RESAMPLES, SEED, Choice
+from bws.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, RESAMPLES, SEED, Choice
 from bws.tables import tabulated
 from giccs.csts.data import SPLITS, read_csts
 from giccs.csts.task_data import in_splits
@@ -28,8 +28,8 @@ __all__ = ["quality", "rating_sheets"]
     giccs-csts rating-sheets csts_validation.csv gpt-3.5.csv gpt-4.csv --instances 100 -o ratings
     """,
 )
-@click.argument("data", metavar="DATA")
-@click.argument("answers", metavar="ANSWERS...", nargs=-1, required=True)
+@click.argument("data", type=INPUT, metavar="DATA")
+@click.argument("answers", type=INPUT, metavar="ANSWERS...", nargs=-1, required=True)
 @click.option(
     "--split",
     type=Choice(SPLITS),
@@ -44,7 +44,7 @@ __all__ = ["quality", "rating_sheets"]
     help="Number of sheets.",
 )  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
-@click.option("-o", "--output", "folder", required=True, metavar="FOLDER")
+@click.option("-o", "--output", "folder", required=True, type=OUTPUT_FOLDER, metavar="FOLDER")
 def rating_sheets(
     console: Console,
     data: str,
@@ -81,7 +81,7 @@ def rating_sheets(
     giccs-csts quality ratings --json
     """,
 )
-@click.argument("folder", metavar="FOLDER")
+@click.argument("folder", type=INPUT, metavar="FOLDER")
 @click.option(
     "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
     help="Resamples of sentence pairs for the intervals.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bws.command import Console, command
-from bws.options import SEED, Number, RenamedOption
+from bws.options import INPUT, OUTPUT_FOLDER, SEED, Number, RenamedOption
 from bws.problems import InputError, Problem
 from giccs.csts.data import (
     Dataset,
@@ -29,9 +29,13 @@ __all__ = ["relabel"]
     giccs-csts train l-csts/divided --model princeton-nlp/sup-simcse-roberta-base
     """,
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
-    "--labels", required=True, metavar="FILE", help="Reannotated labels: uid, reannotated-label."
+    "--labels",
+    required=True,
+    type=INPUT,
+    metavar="FILE",
+    help="Reannotated labels: uid, reannotated-label.",
 )
 @click.option(
     "--test-share",
@@ -44,7 +48,15 @@ __all__ = ["relabel"]
     help="Share of the rows in the test split; the rest is for training.",
 )
 @click.option("--seed", type=SEED, default=0, show_default=True)
-@click.option("-o", "--output", "folder", required=True, metavar="FOLDER", help="Output folder.")
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    required=True,
+    type=OUTPUT_FOLDER,
+    metavar="FOLDER",
+    help="Output folder.",
+)
 def relabel(
     console: Console, data: str, labels: str, test: float, seed: int, folder: str
 ) -> None:  # fmt: skip

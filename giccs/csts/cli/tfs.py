@@ -10,7 +10,7 @@ import click
 
 from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
-from bws.options import Choice
+from bws.options import INPUT, Choice
 from bws.tables import Column, ResultTable, TableStyle, remarks, rendered
 from bws.textio import csv_text
 from giccs.csts.tfs import (
@@ -108,7 +108,7 @@ def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested:
     giccs-csts tfs structures.jsonl --na zero --format latex
     """,
 )
-@click.argument("file", metavar="FILE")
+@click.argument("file", type=INPUT, metavar="FILE")
 @click.option(
     "--na",
     type=Choice(list(RULES)),

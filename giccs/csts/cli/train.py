@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import SEED, Choice, RenamedOption, click_option, click_options, declarations
+from bws.options import (
+    INPUT,
+    MODEL,
+    SEED,
+    UPDATED,
+    Choice,
+    RenamedOption,
+    click_option,
+    click_options,
+    declarations,
+)
 from bws.problems import InputError, Problem
 from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import Remarks
@@ -57,15 +67,16 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     """,
     interrupt_message="finished epochs are in {folder}; repeat the command to resume after the last one",
 )
-@click.argument("data", metavar="DATA")
+@click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
-    "--model", "models", cls=RenamedOption, former_names=["--base"], multiple=True, metavar="NAME",
+    "--model", "models", cls=RenamedOption, former_names=["--base"], multiple=True,
+    type=MODEL, metavar="NAME",
     help="Base encoder: a folder, a hub id, package:minilm. Can be repeated.",
 )  # fmt: skip
 @click_option(ModelOptions, "revision")
 @click_option(Settings, "encoding", "--encoding", "encodings", multiple=True, default=["bi"])
 @click_options(Settings, "objective", "pooling", "transform", "operation", "condition", "sentences")
-@click_option(Settings, "texts", "--answers", "answers", type=str, default=None, metavar="FILE")
+@click_option(Settings, "texts", "--answers", "answers", type=INPUT, default=None, metavar="FILE")
 @click_options(Settings, "learning_rate", "weight_decay", "warmup", "epochs", "select", "batch")
 @click_options(Settings, "margin", "max_length", "frozen_layers", "mixed_precision")
 @click.option(
@@ -74,12 +85,12 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 )  # fmt: skip
 @click_option(Settings, "train_rows")
 @click.option(
-    "--sweep", metavar="FILE",
+    "--sweep", type=INPUT, metavar="FILE",
     help="Grid of settings: a file, or c-sts-sweep; the best settings of each encoding on validation are "
          "trained with the final seeds.",
 )  # fmt: skip
 @click.option(
-    "--recipe", metavar="RECIPE",
+    "--recipe", type=INPUT, metavar="RECIPE",
     help="Train the models of a recipe (a file, or a name of giccs data list) with its settings; --model "
          "selects some of them.",
 )  # fmt: skip
@@ -88,7 +99,7 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
     help="Train on subsets with these numbers of rows; writes curve.csv and curve.svg to the folder.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", "folder", default="results", show_default=True, metavar="FOLDER",
+    "-o", "--output", "folder", default="results", show_default=True, type=UPDATED, metavar="FOLDER",
     help="Folder of results, trained models and checkpoints.",
 )  # fmt: skip
 @click.option("--no-models", is_flag=True, help="Do not save trained models.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import RESAMPLES, SEED
+from bws.options import INPUT, OUTPUT, RESAMPLES, SEED
 from bws.problems import InputError, Problem
 from bws.tables import tabulated
 
@@ -31,9 +31,9 @@ NAMES = {"answer": "all answers", "applies": "whether the condition applies", "l
     giccs-csts verified verification.csv --json
     """,
 )
-@click.argument("answers", metavar="ANSWERS")
+@click.argument("answers", type=INPUT, metavar="ANSWERS")
 @click.option(
-    "-o", "--output", metavar="FILE",
+    "-o", "--output", type=OUTPUT, metavar="FILE",
     help="Output C-STS file: uid, sentence1, sentence2, condition, label.",
 )  # fmt: skip
 @click.option(

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bws.file_uses import check_not_read
 from bws.problems import InputError, Problem
 from bws.simulation import is_simulated
 from bws.textio import write_atomic
@@ -207,6 +208,7 @@ def write_folder(card: Card, folder: Path) -> list[str]:
         files[EVAL_YAML] = eval_yaml(card.title, card.description, card.task_ids)
     for path in [*_data(folder), folder / EVAL_YAML]:
         if str(path.relative_to(folder)) not in files:
+            check_not_read(path)
             path.unlink(missing_ok=True)
     for name, content in files.items():
         write_atomic(folder / name, content)

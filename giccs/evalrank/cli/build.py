@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console, command
-from bws.options import MAX_COUNT, Choice, Number
+from bws.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, Choice, Number
 
 if TYPE_CHECKING:
     from bws.problems import Problem
@@ -29,9 +29,14 @@ FREQUENT_COUNT = 20_000
     giccs-evalrank build data/ --preset words -o words
     """,
 )
-@click.argument("data", metavar="DATA...", nargs=-1, required=True)
+@click.argument("data", type=INPUT, metavar="DATA...", nargs=-1, required=True)
 @click.option(
-    "-o", "--output", required=True, metavar="FOLDER", help="Output folder; must be new or empty."
+    "-o",
+    "--output",
+    required=True,
+    type=OUTPUT_FOLDER,
+    metavar="FOLDER",
+    help="Output folder; must be new or empty.",
 )
 @click.option(
     "--preset",
@@ -53,6 +58,7 @@ FREQUENT_COUNT = 20_000
 )
 @click.option(
     "--frequent",
+    type=INPUT,
     metavar="FILE",
     help="Additional background texts, one per line, most frequent first; text after a tab is ignored.",
 )

@@ -9,7 +9,7 @@ import click
 
 from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
-from bws.options import SEED
+from bws.options import INPUT, OUTPUT, SEED
 from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered
 
@@ -31,7 +31,7 @@ SIDES = ("intrinsic score", "downstream accuracy")
     giccs-evalrank correlate results --intrinsic evalrank-sentence:mrr --downstream MR --plot ranks.svg
     """,
 )
-@click.argument("folder", metavar="RESULTS_FOLDER")
+@click.argument("folder", type=INPUT, metavar="RESULTS_FOLDER")
 @click.option(
     "--intrinsic",
     "intrinsic",
@@ -62,7 +62,10 @@ SIDES = ("intrinsic score", "downstream accuracy")
 @plain_table_options()
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the intervals.")
 @click.option(
-    "--plot", metavar="FILE", help="Also plot the ranks of the models (.svg, .png or .json)."
+    "--plot",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Also plot the ranks of the models (.svg, .png or .json).",
 )
 @click.option(
     "--pivot",

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import click
 
 from bws.command import Console, command
+from bws.options import INPUT, OUTPUT
 
 __all__ = ["levels"]
 
@@ -18,9 +19,14 @@ __all__ = ["levels"]
     giccs-evalrank levels results -o levels.svg
     """,
 )
-@click.argument("results", metavar="RESULTS")
+@click.argument("results", type=INPUT, metavar="RESULTS")
 @click.option(
-    "-o", "--output", required=True, metavar="FILE", help="Output chart (.svg, .png or .json)."
+    "-o",
+    "--output",
+    required=True,
+    type=OUTPUT,
+    metavar="FILE",
+    help="Output chart (.svg, .png or .json).",
 )
 def levels(console: Console, results: str, output: str) -> None:
     """Plot Spearman's rho per model and level of similarity (EvalRank, Figure 2).

@@ -1,16 +1,28 @@
 """giccs-explore: what it starts, and what it refuses."""
 
 import os
+import re
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import urllib.request
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bws.design import make_tuples
+from bws.files import read_judgments, write_judgments
+from bws.simulation import simulate
+from giccs.benchmark import sample_file
 from giccs_app.explorer import cli
+from mturk.study.client import LOCAL
+from mturk.study.settings import Settings
 
 
 def free_port():
@@ -27,17 +39,133 @@ def served(monkeypatch):
     return calls
 
 
-def test_what_is_named_is_passed_on_and_nothing_else(served):
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Go to a folder with the sample, judgments of people and of models, a ledger, and an empty folder."""
+    from mturk.study.ledger import Ledger
+
+    monkeypatch.chdir(tmp_path)
+    for name, copy in (("benchmark.jsonl", "b.jsonl"), ("judgments.csv", "j.csv")):
+        with sample_file("giccs-sample", name) as path:
+            shutil.copy(path, copy)
+    people = read_judgments("j.csv").select(np.arange(100))
+    for name in ("m.csv", "o.csv"):
+        one = np.zeros(100, dtype=people.annotator_of.dtype)
+        runs = np.array([str(run) for run in range(100)], dtype=object)
+        write_judgments(
+            replace(
+                people,
+                annotators=np.array([f"model:{name}"], dtype=object),
+                annotator_of=one,
+                columns={"run": runs},
+            ),
+            name,
+        )
+    tuples = make_tuples(list("abcdef"), 3, count=6)
+    write_judgments(simulate(tuples, np.arange(6) / 6, 3), "other.csv")
+    Path("r").mkdir()
+    with Ledger.open("l.db", create=True) as ledger:
+        ledger.start_study(LOCAL, Settings(), [], 0.0)
+    return tmp_path
+
+
+def test_what_is_named_is_passed_on_and_nothing_else(served, files):
     port = str(free_port())
-    files = ["--data", "b.jsonl", "--judgments", "j.csv", "--results", "r", "--ledger", "l.db"]
-    files += ["--notes", "n.csv", "--model-judgments", "m.csv", "--model-judgments", "o.csv"]
-    result = CliRunner().invoke(cli.explore, [*files, "--port", port, "--no-browser"])
-    assert result.exit_code == 0
+    named = ["--data", "b.jsonl", "--judgments", "j.csv", "--results", "r", "--ledger", "l.db"]
+    named += ["--notes", "n.csv", "--model-judgments", "m.csv", "--model-judgments", "o.csv"]
+    result = CliRunner().invoke(cli.explore, [*named, "--port", port, "--no-browser"])
+    assert result.exit_code == 0, result.output
     settings, asked = served[0]
     assert asked[:4] == ["--data=b.jsonl", "--judgments=j.csv", "--results=r", "--ledger=l.db"]
     assert asked[4:] == ["--notes=n.csv", "--model-judgments=m.csv", "--model-judgments=o.csv"]
     assert {"--server.headless=true", f"--server.port={port}"} <= set(settings)
     assert f"http://127.0.0.1:{port}" in result.output
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--data", "missing.jsonl", "missing.jsonl: no such file"),
+        ("--data", "j.csv", "this is a judgments file"),
+        ("--judgments", "missing.csv", "missing.csv: no such file"),
+        ("--judgments", "b.jsonl", "b.jsonl: "),
+        ("--judgments", "m.csv", "m.csv (csv): 100 of 100 judgments are by language models"),
+        (
+            "--judgments",
+            "other.csv",
+            "other.csv: judgments of none of the items of giccs-sample; expected",
+        ),
+        ("--model-judgments", "missing.csv", "missing.csv: no such file"),
+        ("--model-judgments", "j.csv", "3000 of 3000 judgments are by people"),
+        ("--model-judgments", "other-model.csv", "other-model.csv: judgments of none of the items"),
+        ("--results", "missing", "missing: no such folder of results"),
+        ("--results", "j.csv", "j.csv: is a file"),
+        ("--results", ".", ".: contains other files, but no results"),
+        ("--ledger", "missing.db", "missing.db: no such ledger"),
+        ("--ledger", "j.csv", "j.csv: cannot read the ledger"),
+        ("--ledger", "other.db", "other.db: not a ledger"),
+        ("--notes", "j.csv", "j.csv:1: unknown column tuple_id"),
+        ("--notes", "r", "r: is a directory"),
+    ],
+)
+def test_a_wrong_file_ends_the_command_before_the_server_starts(
+    served, files, option, name, message
+):
+    text = Path("other.csv").read_text()
+    judgments_of_model = re.sub("simulated-[0-9]", "model:m", text).splitlines()
+    rows = judgments_of_model[1::3]  # one of three judgments of each tuple
+    Path("other-model.csv").write_text("\n".join([judgments_of_model[0], *rows, ""]))
+    sqlite3.connect("other.db").close()
+    with sqlite3.connect("other.db") as database:
+        database.execute("CREATE TABLE something (value)")
+    arguments = [option, name, "--port", str(free_port()), "--no-browser"]
+    result = CliRunner().invoke(cli.explore, arguments)
+    assert (result.exit_code, served) == (2, []), result.output
+    assert message in result.stderr
+    assert "http://" not in result.output
+
+
+def test_all_wrong_files_are_named_at_once(served, files):
+    arguments = [
+        "--judgments",
+        "other.csv",
+        "--results",
+        ".",
+        "--ledger",
+        "j.csv",
+        "--notes",
+        "m.csv",
+    ]
+    result = CliRunner().invoke(cli.explore, [*arguments, "--port", str(free_port())])
+    assert (result.exit_code, served) == (2, [])
+    names = [line.partition(":")[0] for line in result.stderr.splitlines()]
+    assert names == ["other.csv", ".", "j.csv", "m.csv"]
+
+
+def test_results_on_other_data_are_a_warning(served, files):
+    from giccs.cli.evaluation import evaluate
+
+    arguments = [
+        "baseline:chance",
+        "--task",
+        "pairwise-sts",
+        "--data",
+        "giccs-sample-en",
+        "-o",
+        "r",
+    ]
+    assert CliRunner().invoke(evaluate, arguments).exit_code == 0
+    result = CliRunner().invoke(cli.explore, ["--results", "r", "--port", str(free_port())])
+    assert (result.exit_code, len(served)) == (0, 1)
+    assert "warning: r: none of its 1 results is on giccs-sample" in result.stderr
+
+
+def test_judgments_of_other_items_are_not_published(served, files):
+    arguments = ["--judgments", "other.csv", "--export-space", "space"]
+    result = CliRunner().invoke(cli.explore, arguments)
+    assert result.exit_code == 2
+    assert "other.csv: judgments of none of the items of giccs-sample" in result.stderr
+    assert not Path("space").exists()
 
 
 def test_without_arguments_it_is_the_sample_and_a_browser_opens(served):

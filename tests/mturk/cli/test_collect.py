@@ -124,6 +124,7 @@ def test_a_marked_sheet_is_carried_out_once(answered, tmp_path):
     }  # fmt: skip
     again = answered.json("review", str(output))
     assert (again["approved"], again["rejected"], again["decided_before"]) == (0, 0, 3)
+    answered.run("review", "-o", str(output))  # all marks are carried out
     statuses = [assignment.status for assignment in answered.book.assignments()]
     assert sorted(statuses) == ["Approved", "Approved", "Rejected", "Submitted"]
 
@@ -307,6 +308,39 @@ def test_top_up_asks_for_what_is_lacking(answered):
     assert (document["raised"], document["cost"]) == ({first: 6}, "0.36")
     assert answered.hit(first)["MaxAssignments"] == 6
     assert not answered.json("top-up")["done"]
+
+
+@pytest.mark.parametrize("command", ["review", "batch"])
+def test_marks_that_are_not_carried_out_are_kept(answered, tmp_path, command):
+    output = tmp_path / "d.csv"
+    for _ in range(2):  # a file without marks is replaced
+        answered.run(command, "-o", str(output))
+    with open(output, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0]["Approve"] = rows[1]["Reject"] = "x"  # without feedback, which the rejection requires
+    with open(output, "w", encoding="utf-8", newline="") as file:
+        sheet = csv.DictWriter(file, rows[0])
+        sheet.writeheader()
+        sheet.writerows(rows)
+    before = output.read_bytes()
+    answered.run(command, "-o", str(output), code=2)
+    expected = f"{output}: contains 2 marks that are not carried out; expected another file"
+    assert expected in answered.stderr
+    assert output.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["collect", "batch"])
+def test_answers_of_simulated_workers_do_not_replace_those_of_people(study, tmp_path, command):
+    study.submit_all(["ASIMULATED1"], comment="simulated")  # with a pseudonym in the files
+    output = tmp_path / "answers.csv"
+    for _ in range(2):
+        study.run(command, "-o", str(output))
+    assert output.read_text("utf-8").count("simulated") == {"collect": 4, "batch": 2}[command]
+    output.write_text(output.read_text("utf-8").replace("simulated", "Why?", 1), encoding="utf-8")
+    before = output.read_bytes()
+    study.run(command, "-o", str(output), code=2)
+    assert "answers of people, which would be lost; expected another file" in study.stderr
+    assert output.read_bytes() == before
 
 
 def test_a_batch_file_is_written_marked_and_carried_out(answered, tmp_path):

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 TIE_MARK = "†"
-"""Mark of models that do not differ significantly from the first."""
+"""Mark of models that do not differ significantly from the first, the best one, which has no mark."""
 TITLES = {
     "spearman": "Spearman ρ",
     "rank_spearman": "ρ within dialogues",
@@ -55,10 +55,11 @@ def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "ta
 def _model_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
     size = f"{board.items} items of {board.dialogues} dialogues"
     size = f"{board.items} questions" if board.metric == "accuracy" else size
+    tied = board.tied
     rows: list[Sequence[Cell]] = [
         [
             str(i + 1),
-            f"{model.model} {TIE_MARK}" if model.ties_first else model.model,
+            f"{model.model} {TIE_MARK}" if i in tied else model.model,
             model.history,
             model.estimate,
             _ranks(model),

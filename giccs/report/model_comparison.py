@@ -99,6 +99,17 @@ class Leaderboard:
     models: tuple[RankedModel, ...]
     pairs: tuple[PairDifference, ...]
 
+    @property
+    def tied(self) -> frozenset[int]:
+        """Indices of the other rows that do not differ significantly from the first; only tested or equal ones."""
+        return frozenset(
+            pair.second
+            for pair in self.pairs
+            if pair.first == 0
+            and not pair.is_significant
+            and (not math.isnan(pair.p) or pair.value == 0)
+        )
+
     def pair(self, first: int, second: int) -> PairDifference:
         """Return the pair of two rows, by their indices; `first` is the smaller index."""
         return next(pair for pair in self.pairs if (pair.first, pair.second) == (first, second))
@@ -128,7 +139,7 @@ class Leaderboard:
         n_tested = sum(not math.isnan(pair.p) for pair in self.pairs)
         yield f"Difference, p: {test}. Holm, BH: p adjusted for the pairs of this table ({n_tested})."
         yield (
-            "†: the first model is not significantly better (Holm, 5 %). ranks: consistent with all "
+            "†: not significantly different from the best model (Holm, 5 %). ranks: consistent with all "
             "pairwise decisions, with 95 % confidence for all models together."
         )
 

@@ -163,13 +163,14 @@ def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame 
     boards = [board for board in comparison.leaderboards if board.metric == metric]
     if len(boards) != 1:
         return None
+    tied = boards[0].tied
     rows = [
         {
             "key": model.key,
             "history": model.history,
-            "ties": TIE_MARK if model.ties_first else "",
+            "ties": TIE_MARK if index in tied else "",
             "ranks": f"{model.rank_low}–{model.rank_high}",
         }
-        for model in boards[0].models
+        for index, model in enumerate(boards[0].models)
     ]
     return pl.DataFrame(rows)

@@ -101,7 +101,7 @@ class Leaderboard:
 
     @property
     def tied(self) -> frozenset[int]:
-        """Indices of the other rows that do not differ significantly from the first; only tested or equal ones."""
+        """Indices of the rows that are equal to the first or, by a test, not significantly different."""
         return frozenset(
             pair.second
             for pair in self.pairs

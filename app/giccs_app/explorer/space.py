@@ -79,9 +79,7 @@ Annotators have pseudonyms; comments and other personal columns of the judgments
 LEADERBOARD_VIEW = """\
 - The leaderboard with intervals, subsets and comparisons of models is the page *Models*: `/?page=models`.
 """
-PAGE = """\
-- data/report.html is the report as one file without scripts, for example for a supplement.
-"""
+PAGE = "data/report.html is the report as one file without scripts, for example for a supplement"
 SIMULATED = """
 **Simulated data**: the scores come from simulated annotators and must not be reported as results.
 """
@@ -110,6 +108,7 @@ def write_space(
             notes.append(f"left out: {len(found.hidden)} results on other data")
         problem = _write_page(space / "data", study.is_simulated)
         _write_program(space, study, found.results)
+        notes += [PAGE] if (space / "data" / "report.html").exists() else []
     warnings = filter(None, [problem, known_terms(study.benchmark).warning()])
     return [*notes, *(f"WARNING: {warning}" for warning in warnings)]
 
@@ -163,7 +162,7 @@ def _write_program(folder: Path, study: Study, results: Sequence[Result]) -> Non
         content=f"{content}, and {len(results)} results of models" if results else content,
         simulated=SIMULATED if study.is_simulated else "",
         views=LEADERBOARD_VIEW if results else "",
-        page=PAGE if (folder / "data" / "report.html").exists() else "",
+        page=f"- {PAGE}.\n" if (folder / "data" / "report.html").exists() else "",
         terms="\n".join(f"- {line}" for line in known_terms(study.benchmark).lines()),
     )
     data = folder / "data"

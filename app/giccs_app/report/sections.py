@@ -59,7 +59,7 @@ SHARES = {
 TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
-DIVISIONS = ("n_turns", "source")
+DIVISIONS = ("n_turns", "source", "language")
 IndexedResult = tuple[int, "Result"]
 """A result and its index in the JSON of giccs-report."""
 CITE = (

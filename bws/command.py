@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import IO, Any, TypeVar
 
@@ -63,6 +63,8 @@ class Console:
     as_json: bool
     quiet: bool
     verbose: bool = False
+    failures: list[Problem] = field(default_factory=list)
+    """Problems of single outputs; the command writes the others, and then ends with exit code 2."""
 
     def note(self, message: str) -> None:
         """Print an informational message."""
@@ -219,7 +221,11 @@ def command(
     def decorate(function: Callable[..., Any]) -> Command:
         @functools.wraps(function)
         def run(*, as_json: bool, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
-            return function(Console(as_json, quiet, verbose), **kwargs)
+            console = Console(as_json, quiet, verbose)
+            result = function(console, **kwargs)
+            if console.failures:
+                raise InputError(console.failures)
+            return result
 
         for option in reversed(_shared_options()):
             run = option(run)

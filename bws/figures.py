@@ -38,6 +38,7 @@ __all__ = [
     "pairs_chart",
     "reliability_chart",
     "score_chart",
+    "specification",
     "write_chart",
 ]
 
@@ -202,7 +203,7 @@ def finished(
     )
     size: dict[str, Any] = {"width": 440, "height": 280} | {
         name: value
-        for name, value in chart.to_dict().items()
+        for name, value in specification(chart).items()
         if name in ("width", "height") and value != "container"
     }
     configured: alt.TopLevelMixin = (
@@ -236,11 +237,13 @@ def chart_bytes(chart: alt.TopLevelMixin, suffix: str) -> bytes:
     if suffix == ".svg":
         return chart_svg(chart).encode("utf-8")
     if suffix == ".json":
-        return (json.dumps(chart.to_dict(), ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+        return (json.dumps(specification(chart), ensure_ascii=False, indent=2) + "\n").encode(
+            "utf-8"
+        )
     import vl_convert
 
     png: bytes = vl_convert.vegalite_to_png(
-        _specification(chart), scale=PNG_SCALE, allowed_base_urls=[]
+        specification(chart), scale=PNG_SCALE, allowed_base_urls=[]
     )
     return png
 
@@ -249,10 +252,14 @@ def chart_svg(chart: alt.TopLevelMixin) -> str:
     """Return a chart as an SVG element, rendered offline."""
     import vl_convert
 
-    svg: str = vl_convert.vegalite_to_svg(_specification(chart), allowed_base_urls=[])
+    svg: str = vl_convert.vegalite_to_svg(specification(chart), allowed_base_urls=[])
     return svg
 
 
-def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    specification: dict[str, Any] = chart.to_dict()
-    return specification
+def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """Return a chart in Vega-Lite, with any number of rows; Altair alone refuses more than 5,000."""
+    import altair as alt
+
+    with alt.data_transformers.disable_max_rows():
+        vega_lite: dict[str, Any] = chart.to_dict()
+    return vega_lite

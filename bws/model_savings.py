@@ -21,6 +21,7 @@ import numpy as np
 
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
+from bws.planning import whole_number
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring import score
 from bws.scoring.clustering import Clusters, cluster_judgments, default_cluster
@@ -121,7 +122,8 @@ class ModelSavings(Tabular):
         for share in SHARES:
             row: list[Cell] = [100 * share]
             for needed in (self.powered(share), self.pooled(share)):
-                row += [needed, 100 * (1 - needed / self.judgments)]
+                whole = whole_number(needed) if math.isfinite(needed) else needed
+                row += [whole, 100 * (1 - needed / self.judgments)]
             rows.append(row)
         return ResultTable(columns, rows, list(self.notes()), "Savings of people's judgments", "–")
 

@@ -13,7 +13,7 @@ from bws.components import Generalisability, possible_tuples
 from bws.records import CanonicalJudgments
 from bws.tables import Column, ResultTable
 
-__all__ = ["Alternative", "Plan", "Planner", "check_target", "plan"]
+__all__ = ["Alternative", "Plan", "Planner", "check_target", "plan", "whole_number"]
 
 MAX_TUPLES_PER_ITEM = 1000
 ANNOTATIONS = (1, 2, 3, 4, 5, 6, 8, 10)
@@ -148,7 +148,7 @@ class Planner:
             tuples,
             annotations,
             tuples * annotations / per_annotator,
-            round(self.n_items * tuples / self.k * annotations),
+            whole_number(self.n_items * tuples / self.k * annotations),
             self.reliability(tuples, annotations, per_annotator),
         )
 
@@ -245,10 +245,20 @@ def describe_annotation_needs(target: float, planner: Planner) -> str:
             f"a reliability of {target:g} cannot be reached with more annotations of the same tuples (at "
             f"most {planner.annotation_limit:.4f}); it requires more tuples per item"
         )
-    return (
-        f"with the present tuples, a reliability of {target:g} requires {needed:.1f} annotations per tuple "
-        f"(now {current:.4g})"
-    )
+    if (whole := whole_number(needed)) == 1:
+        needs = f"one annotation per tuple is enough for a reliability of {target:g}"
+    else:
+        needs = f"a reliability of {target:g} requires {whole} annotations per tuple"
+    return f"with the present tuples, {needs} (now {current:.4g})"
+
+
+def whole_number(needed: float) -> int:
+    """Return the smallest whole number of annotations or judgments that is enough, at least 1.
+
+    >>> whole_number(3.2), whole_number(0.6), whole_number(400.0000000001)
+    (4, 1, 400)
+    """
+    return max(1, math.ceil(round(needed, 6)))
 
 
 def _table(designs: Sequence[Alternative], title: str, what: str) -> ResultTable:
@@ -352,5 +362,7 @@ def _sufficient_designs(planner: Planner, target: float) -> Iterator[Alternative
         )
         for label, tuples, judgments_per_annotator in designs:
             if planner.reliability(tuples, n_annotations, judgments_per_annotator) >= target:
-                yield planner.alternative(label, tuples, n_annotations, judgments_per_annotator)
+                design = planner.alternative(label, tuples, n_annotations, judgments_per_annotator)
+                n_tuples = whole_number(planner.n_items * tuples / planner.k)
+                yield replace(design, judgments=n_tuples * n_annotations)
                 break

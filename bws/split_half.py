@@ -24,7 +24,7 @@ from bws.constancy import centred, is_constant
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
 from bws.metadata import By, breakdown
-from bws.planning import Planner, check_target, describe_annotation_needs
+from bws.planning import Planner, check_target, describe_annotation_needs, whole_number
 from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
 from bws.tables import Column, ResultTable, part_name
@@ -539,9 +539,11 @@ _EXTRAPOLATION_NOTE = (
 def _describe_need(needed: float, overall: CurvePoint) -> str:
     if math.isnan(needed):
         return "no estimate (the halves are not positively correlated)"
-    n_more = max(0, math.ceil(needed - overall.annotations))
+    whole = whole_number(needed)
+    annotations = f"{whole} annotations per tuple" if whole > 1 else "one annotation per tuple"
+    n_more = max(0, math.ceil(whole - overall.annotations))
     advice = f"{n_more} more than the present" if n_more else "at most the present"
-    return f"{needed:.1f} annotations per tuple, {advice} {overall.annotations:.4g}"
+    return f"{annotations}, {advice} {overall.annotations:.4g}"
 
 
 def annotations_for(target: float, r: float, annotations: float) -> float:

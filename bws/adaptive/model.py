@@ -63,9 +63,10 @@ class Fit:
         return expected_of_draws(draws, self.group_of, self.k, MODEL)
 
 
-def fit(tuples: Tuples, judgments: Judgments) -> Fit:
+def fit(tuples: Tuples, judgments: Judgments, *, min_prior: float = 0.0) -> Fit:
     """Fit the best–worst logit with an estimated prior to judgments of some of the tuples.
 
+    min_prior: lower limit of the standard deviation of the prior.
     Raises ValueError for judgments of items that are not in `tuples`, or of tuples of another size.
     """
     canonical = judgments.canonical
@@ -83,6 +84,7 @@ def fit(tuples: Tuples, judgments: Judgments) -> Fit:
     outcomes = replace(outcomes, items=indices[outcomes.items], n_items=n)
     posterior = Posterior(outcomes, MODEL(tuples.k), 1.0)
     prior, start = estimate_prior(posterior, label)
+    prior = max(prior, min_prior)
     if not prior:
         return Fit(np.zeros(n), 0.0, None, group_of, label, appearances, tuples.k)
     posterior = posterior.with_prior(prior)

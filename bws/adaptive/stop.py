@@ -42,6 +42,7 @@ from bws.frames import Source, Tabular
 from bws.records import Floats, Judgments, Tuples
 from bws.scoring import utilities
 from bws.scoring.expected import answer_probabilities
+from bws.scoring.posterior import PRIOR_RANGE
 from bws.tables import Column, ResultTable
 
 __all__ = [
@@ -51,7 +52,7 @@ __all__ = [
 ALPHA = 0.05
 N_DRAWS = 400
 MIN_APPEARANCES = 4
-CORRELATION_QUANTILE = 0.05
+CORRELATION_QUANTILES = (0.05, 0.5, 0.95)
 GRID = np.linspace(-1, 1, 2001)
 """Candidate means of the confidence sequence, 0.001 apart."""
 AUDIT_BLOCK_SIZE = 1 << 9
@@ -185,7 +186,7 @@ def stopping(
     rng = np.random.Generator(np.random.PCG64(seed))
     round_of, is_audit = _rounds_of(judgments, tuples)
     fitted = fit(tuples, judgments)
-    low, claimed = _posterior_correlation(fitted, rng)
+    quantiles = _correlation_quantiles(fitted, rng)
     observed, expected = _audit_shares(judgments, tuples, round_of, is_audit, seed)
     difference = observed - expected
     interval = confidence_sequence(difference) if len(difference) else (math.nan, math.nan)
@@ -193,13 +194,15 @@ def stopping(
     fits = not len(difference) or interval[0] <= 0 <= interval[1]
     accuracy = float(observed.mean()) if len(observed) else math.nan
     gates = (
-        _posterior_gate(low, claimed, target),
+        _posterior_gate(quantiles, target)
+        if fitted.prior
+        else _no_signal_gate(fit(tuples, judgments, min_prior=PRIOR_RANGE[0]), seed),
         _audit_gate(accuracy, expected, interval, fits=fits),
         _coverage_gate(fitted),
     )
     return Stopping(
         target=target, rounds=int(round_of.max(initial=0)), judgments=len(judgments),
-        prior=fitted.prior, claimed=claimed, gates=gates, audit=(mean, *interval),
+        prior=fitted.prior, claimed=quantiles[1], gates=gates, audit=(mean, *interval),
         audit_accuracy=accuracy, n_audit=len(observed), model_fits=fits,
     )  # fmt: skip
 
@@ -391,24 +394,47 @@ def _order_by_content(
     return np.lexsort((*answers, *members.T))
 
 
-def _posterior_correlation(fitted: Fit, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the 5 % quantile and the median of the correlation of the scores with those of draws."""
+def _correlation_quantiles(fitted: Fit, rng: np.random.Generator) -> list[float]:
+    """Return quantiles of the correlation of the scores with those of draws; 0 without signal."""
     if not fitted.prior:
-        return math.nan, 0.0
+        return [0.0] * len(CORRELATION_QUANTILES)
     draws = fitted.scores_of(np.concatenate([fitted.utility[None], fitted.draw(N_DRAWS, rng)]))
     centred = draws - draws.mean(axis=1, keepdims=True)
     scale = np.linalg.norm(centred, axis=1)
     correlation = centred[1:] @ centred[0] / (scale[1:] * scale[0])
-    return float(np.quantile(correlation, CORRELATION_QUANTILE)), float(np.median(correlation))
+    quantiles: list[float] = np.quantile(correlation, CORRELATION_QUANTILES).tolist()
+    return quantiles
 
 
-def _posterior_gate(low: float, claimed: float, target: float) -> Gate:
-    if math.isnan(low):
-        return Gate("posterior", False, low, "the judgments contain no signal")
-    sentence = (
-        f"expected correlation with the true scores {claimed:.3f}, at least {low:.3f} with 95 %"
-    )
+def _posterior_gate(quantiles: list[float], target: float) -> Gate:
+    low, claimed, _ = quantiles
+    if low <= 0:
+        sentence = f"no signal: {_format_quantiles(quantiles)}"
+    else:
+        sentence = (
+            f"expected correlation with the true scores {claimed:.3f}, at least {low:.3f} with 95 %"
+        )
     return Gate("posterior", low >= target, low, sentence)
+
+
+def _no_signal_gate(fitted: Fit, seed: int) -> Gate:
+    """Return the gate if the estimated prior is 0, with the quantiles under the smallest other one."""
+    sentence = "the judgments contain no signal"
+    if fitted.prior:
+        quantiles = _correlation_quantiles(fitted, np.random.Generator(np.random.PCG64(seed)))
+        sentence += (
+            ": the estimated standard deviation of the utilities is 0; with "
+            f"{fitted.prior:g}, {_format_quantiles(quantiles)}"
+        )
+    return Gate("posterior", False, math.nan, sentence)
+
+
+def _format_quantiles(quantiles: list[float]) -> str:
+    texts = [
+        f"{value:.3f} ({100 * level:g} %)"
+        for value, level in zip(quantiles, CORRELATION_QUANTILES, strict=True)
+    ]
+    return f"the quantiles of the correlation with the true scores are {', '.join(texts)}"
 
 
 def _audit_gate(

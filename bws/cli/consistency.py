@@ -154,13 +154,13 @@ def reliability(
             document["plan"] = None
             console.note("no plan: reliability cannot be estimated from variance components")
     for name, path in figures:
-        with drawn_figure(name, judgments):
+        with drawn_figure(console, name, judgments):
             chart = (
                 reliability_chart(points, data, plan)
                 if name == "reliability"
                 else components_chart(study, data)
             )
-        write_chart(chart, path)
+            write_chart(chart, path)
     answer_tables(console, tables, style, document)
 
 
@@ -249,7 +249,7 @@ def agreement(
         tables.append(table.head(MAX_ITEMS_SHOWN) if style.form == "table" else table)
         document["items"] = divided.document()
     for name, path in figures:
-        with drawn_figure(name, judgments):
+        with drawn_figure(console, name, judgments):
             chart = agreement_chart(result) if name == "agreement" else pairs_chart(data)
-        write_chart(chart, path)
+            write_chart(chart, path)
     answer_tables(console, tables, style, document)

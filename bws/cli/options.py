@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "allow_copies_option", "answer_tables", "arguments", "by_options", "check_figure",
-    "check_requires_judgments", "control_option", "figure_option", "format_option", "judgments_from",
-    "judgments_options", "merge_variants_option", "new_items_option", "option", "output_option",
-    "plain_table_options", "report_judgments", "seed_option", "table_options", "target_option", "values_by",
-    "variants_document",
+    "check_requires_judgments", "control_option", "drawn_figure", "figure_option", "format_option",
+    "judgments_from", "judgments_options", "merge_variants_option", "new_items_option", "option",
+    "output_option", "plain_table_options", "report_judgments", "seed_option", "table_options",
+    "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
@@ -203,14 +203,12 @@ def figures_option(text: str, kinds: Mapping[str, str]) -> Decorator:
 
 
 @contextmanager
-def drawn_figure(name: str, source: str) -> Iterator[None]:
-    """Convert a MissingChartError to an InputError that names the figure and the file of the judgments."""
-    from bws.figures import MissingChartError
-
+def drawn_figure(console: Console, name: str, source: str) -> Iterator[None]:
+    """Report a figure that cannot be drawn or written, and its source, after all other output."""
     try:
         yield
-    except MissingChartError as error:
-        raise InputError(Problem(source, None, f"no figure {name}: {error}")) from None
+    except (ValueError, OSError) as error:
+        console.failures.append(Problem(source, None, f"no figure {name}: {error}"))
 
 
 def check_figure(path: str | None) -> None:

@@ -209,9 +209,8 @@ def score(
     if output != "-" or not console.as_json:
         _write(last, output, style)
     if figure:
-        with drawn_figure("of scores", judgments):
-            chart = score_chart(last, batches[-1])
-        write_chart(chart, figure)
+        with drawn_figure(console, "of scores", judgments):
+            write_chart(score_chart(last, batches[-1]), figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:

@@ -34,7 +34,7 @@ from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
 from giccs.benchmark.fields import LANGUAGE, SCORE, TURNS, turn_problems
 from giccs.benchmark.items import Item
-from giccs.benchmark.languages import single_language
+from giccs.benchmark.languages import check_language, single_language
 from giccs.benchmark.parquet import parquet_rows
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 
@@ -120,6 +120,18 @@ class Benchmark:
         """Return the benchmark of the first `dialogues` dialogues."""
         dialogue_ids = set(self.dialogue_ids[:dialogues])
         items = tuple(item for item in self.items if item.dialogue_id in dialogue_ids)
+        return replace(self, items=items)
+
+    def in_language(self, option: str | None) -> Benchmark:
+        """Return the benchmark whose items without a language have that of ``--language``.
+
+        Raises InputError if an item states another language.
+        """
+        if not check_language(self.items, self.name, option)[None] or not option:
+            return self
+        items = tuple(
+            item if item.language else replace(item, language=option) for item in self.items
+        )
         return replace(self, items=items)
 
     def provenance(self) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bws.problems import InputError, Problem
 from giccs.benchmark.items import Dialogue, Item
@@ -12,9 +12,11 @@ from giccs.benchmark.items import Dialogue, Item
 __all__ = [
     "LANGUAGE_HELP",
     "base_language",
+    "check_language",
     "data_language",
     "language_tag",
     "matches",
+    "record_languages",
     "required_language",
     "single_language",
     "text_direction",
@@ -90,6 +92,48 @@ def single_language(records: Sequence[Dialogue | Item]) -> str | None:
     return tags.pop() if len(tags) == 1 else None
 
 
+def check_language(
+    records: Iterable[Dialogue | Item], name: str, option: str | None
+) -> Counter[str | None]:
+    """Return the number of records of each language; raise InputError if one contradicts ``--language``.
+
+    name, option: see `data_language`.
+    """
+    counts = Counter(record.language for record in records)
+    if option and not all(matches(option, tag) for tag in counts if tag):
+        message = (
+            f"the language of the data is {_format_counts(counts)}, but --language is {option}; expected "
+            "the same"
+        )
+        raise InputError(Problem(name, None, message))
+    return counts
+
+
+def record_languages(
+    records: Iterable[Dialogue | Item], name: str, option: str | None, purpose: str
+) -> dict[str | None, str]:
+    """Return the language of each stated tag, and of records that state none (key None).
+
+    In contrast to `required_language`, there may be several languages; the arguments and errors are the same.
+    """
+    counts = check_language(records, name, option)
+    if counts[None] and not option:
+        raise InputError(Problem(name, None, _unstated(counts, purpose)))
+    return {tag: tag or option or "" for tag in counts if tag or counts[None]}
+
+
+def _unstated(counts: Counter[str | None], purpose: str) -> str:
+    """Return the message for records without a language, of which some or none state one."""
+    stated = {base_language(tag) for tag in counts if tag}
+    if not stated:
+        return (
+            f"the data state no language, and {purpose} depend on it; "
+            "expected --language, such as --language de"
+        )
+    remedy = "specify it with --language" if len(stated) == 1 else "state that of each dialogue"
+    return f"some of the data state no language ({_format_counts(counts)}); {remedy}"
+
+
 def data_language(
     records: Sequence[Dialogue | Item], name: str, option: str | None = None
 ) -> str | None:
@@ -103,20 +147,13 @@ def data_language(
     Tags that differ only in script or region are reduced to their common language. Raises InputError for
     records in several languages, and for an option that contradicts them.
     """
-    counts = Counter(record.language for record in records)
+    counts = check_language(records, name, option)
     stated = sorted(tag for tag in counts if tag)
-    if option and not all(matches(option, tag) for tag in stated):
-        message = (
-            f"the language of the data is {_format_counts(counts)}, but --language is {option}; expected "
-            "the same"
-        )
-        raise InputError(Problem(name, None, message))
     if len({base_language(tag) for tag in stated}) > 1:
         message = f"several languages ({_format_counts(counts)}); expected one"
         raise InputError(Problem(name, None, message))
     if stated and counts[None] and not option:
-        message = f"some of the data state no language ({_format_counts(counts)}); specify it with --language"
-        raise InputError(Problem(name, None, message))
+        raise InputError(Problem(name, None, _unstated(counts, "")))
     if not stated:
         return option
     return stated[0] if len(stated) == 1 else base_language(stated[0])
@@ -140,9 +177,5 @@ def required_language(
     """
     language = data_language(records, name, option)
     if language is None:
-        message = (
-            f"the data state no language, and {purpose} depend on it; "
-            "expected --language, such as --language de"
-        )
-        raise InputError(Problem(name, None, message))
+        raise InputError(Problem(name, None, _unstated(Counter(), purpose)))
     return language

@@ -194,6 +194,7 @@ def _write_card(
         soft_targets=targets, comments=comments, with_tasks=with_tasks,
     )  # fmt: skip
     files = write_folder(dataset_card, folder)
+    console.warn([Problem(data, None, reason) for reason in dataset_card.left_out])
     if comments:
         _warn_of_comments(console, dataset_card.n_comments, judgments)
     if with_tasks:

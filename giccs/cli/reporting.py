@@ -16,6 +16,7 @@ from bws.cli.options import (
     check_figure,
     check_requires_judgments,
     control_option,
+    drawn_figure,
     merge_variants_option,
     option,
     report_judgments,
@@ -481,19 +482,16 @@ def _draw(
     """Write the figures of results with predictions."""
     from bws.figures import write_chart
     from giccs.measures.judged_items import disagreement_of_items
-    from giccs.report.figures import MissingFigureError, draw
+    from giccs.report.figures import draw
 
     disagreement = None
     if judgments_and_data and "failures" in dict(figures):
         disagreement = disagreement_of_items(*judgments_and_data)
     for name, path in figures:
-        try:
+        with drawn_figure(console, name, folder):
             chart = draw(name, results, dialogue=dialogue, texts=texts, disagreement=disagreement)
-        except MissingFigureError as error:
-            message = f"no figure {name}: {error}"
-            raise InputError(Problem(folder, None, message)) from None
-        write_chart(chart, path)
-        console.note(f"figure {name} written to {path}")
+            write_chart(chart, path)
+            console.note(f"figure {name} written to {path}")
 
 
 def _compare_models(

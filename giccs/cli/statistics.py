@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import arguments, figures_option, plain_table_options
+from bws.cli.options import arguments, drawn_figure, figures_option, plain_table_options
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
 from bws.options import INPUT, Choice
@@ -104,8 +104,11 @@ def stats(
     lemmatiser = _lemmatiser(lang, data, console)
     console.warn(dataset.warnings)
     bins = distribution(dataset.scores) if dataset.scores else ()
-    for name, path in figures:
-        _draw(name, path, dataset, columns, bins, data, console)
+    if figures and not bins:
+        console.failures.append(Problem(data, None, "has no scores, which --figure requires"))
+    for name, path in figures if bins else ():
+        with drawn_figure(console, name, data):
+            _draw(name, path, dataset, columns, bins, console)
     if not (figures or bins):
         console.note(f"{data}: dialogues without scores, so no score distribution")
     groups = describe(dataset.dialogues, lemmatiser, columns, console.progress, mtld)
@@ -185,25 +188,18 @@ def _draw(
     dataset: _Data,
     columns: Sequence[str],
     bins: Sequence[Bin],
-    data: str,
     console: Console,
 ) -> None:
     """Write Figure 1, or the distribution of the scores by each column."""
     from giccs.report.figures.distributions import distribution_panels
-    from giccs.report.figures.panels import MissingFigureError, layout
+    from giccs.report.figures.panels import layout
 
-    if not bins:
-        raise InputError(Problem(data, None, "has no scores, which --figure requires"))
     if name == "distribution":
         write_chart(score_distribution(bins), path)
         console.note(f"Figure 1 written to {path}")
         return
     values = {column: [GROUPINGS[column](item) for item in dataset.dialogues] for column in columns}
-    try:
-        panels = distribution_panels(values, dataset.scores)
-    except MissingFigureError as error:
-        raise InputError(Problem(data, None, f"no figure {name}: {error}")) from None
-    write_chart(layout(panels), path)
+    write_chart(layout(distribution_panels(values, dataset.scores)), path)
     console.note(f"figure {name} written to {path}")
 
 

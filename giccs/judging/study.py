@@ -14,6 +14,7 @@ import numpy as np
 from bws.problems import InputError, Problem
 from bws.records import Judgments, Tuples
 from bws.textio import display_name
+from giccs.benchmark.languages import check_language
 from giccs.journal import Journal
 from giccs.judging.answers import INVALID_OUTCOMES, AnswerPair, Choice, choice_of
 from giccs.judging.judge import Judge, JudgeInput, Presentation
@@ -184,6 +185,7 @@ def open_study(
     name = os.fspath(data)
     check_design(tuples, orders, file)
     dialogues = read_judged_dialogues(data)
+    check_language(dialogues, name, language)
     prompts = (
         [open_tuple_prompt(template) for template in dict.fromkeys(templates)]
         if templates

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 TIE_MARK = "†"
-"""Mark of models that do not differ significantly from the first."""
+"""Mark of models that do not differ significantly from the first, the best one, which has no mark."""
 TITLES = {
     "spearman": "Spearman ρ",
     "rank_spearman": "ρ within dialogues",
@@ -63,10 +63,11 @@ def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "ta
 
 
 def _model_table(board: Leaderboard, notes: Sequence[str], history: str) -> ResultTable:
+    tied = board.tied
     rows: list[Sequence[Cell]] = [
         [
             str(i + 1),
-            f"{model.model} {TIE_MARK}" if model.ties_first else model.model,
+            f"{model.model} {TIE_MARK}" if i in tied else model.model,
             model.history,
             model.estimate,
             _ranks(model),

@@ -172,6 +172,17 @@ class Leaderboard(Family):
         """Row numbers from 1, ``1–2`` -> difference."""
         return {f"{pair.first + 1}–{pair.second + 1}": pair for pair in self.pairs}
 
+    @property
+    def tied(self) -> frozenset[int]:
+        """Indices of the rows that are equal to the first or, by a test, not significantly different."""
+        return frozenset(
+            pair.second
+            for pair in self.pairs
+            if pair.first == 0
+            and not pair.is_significant
+            and (not math.isnan(pair.p) or pair.value == 0)
+        )
+
     def pair(self, first: int, second: int) -> PairDifference:
         """Return the pair of two rows, by their indices; `first` is the smaller index."""
         return next(pair for pair in self.pairs if (pair.first, pair.second) == (first, second))
@@ -185,7 +196,7 @@ class Leaderboard(Family):
     def _test_notes(self) -> Iterator[str]:
         yield from super()._test_notes()
         yield (
-            "†: the first model is not significantly better (Holm, 5 %). ranks: consistent with all "
+            "†: not significantly different from the best model (Holm, 5 %). ranks: consistent with all "
             "pairwise decisions, with 95 % confidence for all models together."
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.frames import Tabular
+from bws.planning import whole_number
 from bws.problems import InputError, Problem
 from bws.records import Scores, normal_id
 from bws.tables import Cell, Column, ResultTable
@@ -95,10 +96,11 @@ class PeopleComparison(Tabular):
                 each.powered,
                 each.weight,
                 each.people_dialogues,
-                each.equivalent_dialogues,
+                whole_number(n) if math.isfinite(n) else n,
             ]
             for row in self.rows
             for name, each in row.estimates.items()
+            for n in (each.equivalent_dialogues,)
         ]
         return ResultTable(columns, rows, self.notes, "Agreement with people's scores", "–")
 

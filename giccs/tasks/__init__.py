@@ -79,7 +79,7 @@ class TaskOptions:
     template: str | None = option(
         None,
         "Prompt template of questions: figure2-de-1, figure2-en-1, or a file.  [default: that of the "
-        "data's language]",
+        "language of each dialogue]",
         metavar="NAME|FILE",
         is_file=True,
     )

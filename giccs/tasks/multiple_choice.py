@@ -18,7 +18,12 @@ import numpy as np
 from bws.options import problem_with
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
-from giccs.benchmark.languages import language_tag, required_language
+from giccs.benchmark.languages import (
+    check_language,
+    data_language,
+    language_tag,
+    record_languages,
+)
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import Response
@@ -89,7 +94,7 @@ class MultipleChoice:
     `permutations`: number of cyclic orders of the options over which likelihoods, or accuracies of generated
     answers, are averaged. `answer`: continuation of the prompt, the ``sentence`` or its ``letter``; by
     default the sentence, or the letter of generated answers. `template`: prompt template, by default that of
-    the benchmark's language; `language` is the language of items that state none. `choose_by`:
+    each item's language; `language` is the language of items that state none. `choose_by`:
     ``likelihood``, ``logprobs`` (of letters) or ``generation``, by default the first that the model supports.
     `max_tokens`: maximum length of a generated answer with its reasoning.
     """
@@ -135,18 +140,25 @@ class MultipleChoice:
         return self.answer or ("sentence" if method == "likelihood" else "letter")
 
     def template_for(self, benchmark: Benchmark) -> Template:
-        """Return the prompt template: the given one, or that of the benchmark's language.
+        """Return the prompt template of a benchmark in one language; errors as in `templates_for`."""
+        template, *_ = self.templates_for(benchmark).values()
+        if not self.template:
+            data_language(benchmark.items, benchmark.name, self.language)
+        return template
 
-        Raises InputError if the language is unknown, has no template, or contradicts `language`.
+    def templates_for(self, benchmark: Benchmark) -> dict[str | None, Template]:
+        """Return the prompt template of each language tag: the given one, or that of the language.
+
+        Raises InputError if a language is unknown, has no template, or contradicts `language`.
         """
+        items, name = benchmark.items, benchmark.name
         if self.template:
-            return self.template
-        purpose = "prompts"
-        language = required_language(benchmark.items, benchmark.name, self.language, purpose)
+            return dict.fromkeys(check_language(items, name, self.language), self.template)
+        languages = record_languages(items, name, self.language, "prompts")
         try:
-            return default_template(language)
+            return {tag: default_template(language) for tag, language in languages.items()}
         except ValueError as error:
-            raise InputError(Problem(benchmark.name, None, str(error))) from None
+            raise InputError(Problem(name, None, str(error))) from None
 
     def warnings_for(self, benchmark: Benchmark) -> list[Problem]:
         """Return a warning if the language of the given template is not that of the items."""
@@ -156,25 +168,32 @@ class MultipleChoice:
 
     def parameters(self, model: CausalModel, benchmark: Benchmark) -> dict[str, Any]:
         """Return the settings that determine the metrics besides model, data and version."""
-        template = self.template_for(benchmark)
+        templates = _by_language(self.templates_for(benchmark))
         method = self.choice_method(model)
         return {
             "history": "both" if len(self.histories) > 1 else self.histories[0],
-            "template": {"name": template.name, "sha256": template.digest},
+            "template": _template_signature(templates),
             "answer": self.answer_kind(method),
             "permutations": self.permutations,
             "chat_template": self.chat_template,
-            **self._generation_parameters(model, method, template),
+            **self._generation_parameters(model, method, templates),
             "option_order": {"seed": self.seed},
             "interval": interval_signature("dialogue", self.resamples, self.seed),
         }
 
-    def _generation_parameters(self, model: Any, method: str, template: Template) -> dict[str, Any]:
+    def _generation_parameters(
+        self, model: Any, method: str, templates: Mapping[str, Template]
+    ) -> dict[str, Any]:
         if method == "likelihood":
             return {}
+        instructions = {
+            language: instruction_for(self.answer_kind(method), template.language)
+            for language, template in templates.items()
+        }
+        first, *others = instructions.values()
         return {
             "choice": method,
-            "instruction": instruction_for(self.answer_kind(method), template.language),
+            "instruction": instructions if others else first,
             **(
                 {"max_tokens": self.max_tokens, "parser": PARSER_VERSION}
                 if method == "generation"
@@ -185,12 +204,16 @@ class MultipleChoice:
 
     def measure(self, model: Any, benchmark: Benchmark, progress: Progress = silent) -> TaskOutput:
         """Ask every question in every order, with and without history, and compute the metrics."""
+        benchmark = benchmark.in_language(self.language)
+        templates = self.templates_for(benchmark)
         questions, n_excluded = self.questions_for(benchmark)
         log.debug("%d questions, %d dialogues skipped", len(questions), n_excluded)
         method = self.choice_method(model)
         if method != "likelihood":
-            return self._measure_choices(model, benchmark, questions, n_excluded, method, progress)
-        scored = self._score_questions(model, self.template_for(benchmark), questions, progress)
+            return self._measure_choices(
+                model, benchmark, templates, questions, n_excluded, method, progress
+            )
+        scored = self._score_questions(model, templates, questions, progress)
         log.debug("%d prompts scored; measuring, %d resamples", len(scored), self.resamples)
         conditions = {
             history: self._condition_scores(questions, scored, history)
@@ -234,7 +257,7 @@ class MultipleChoice:
     def _score_questions(
         self,
         model: CausalModel,
-        template: Template,
+        templates: Mapping[str | None, Template],
         questions: Sequence[Question],
         progress: Progress,
     ) -> dict[Key, ScoredQuestion]:
@@ -242,9 +265,12 @@ class MultipleChoice:
         from giccs.models.abilities import Prompt
 
         chat = model.render_chat if self.chat_template else None
-        renderer = QuestionRenderer(template, self.answer_kind("likelihood"), chat)
+        renderers = {
+            language: QuestionRenderer(template, self.answer_kind("likelihood"), chat)
+            for language, template in templates.items()
+        }
         prompts = {
-            (history, index, order): renderer.render(question, order, history)
+            (history, index, order): renderers[question.language].render(question, order, history)
             for history in (*self.histories, NO_DIALOGUE)
             for index, question in enumerate(questions)
             for order in self._orders(question)
@@ -280,23 +306,29 @@ class MultipleChoice:
         self,
         model: Any,
         benchmark: Benchmark,
+        templates: Mapping[str | None, Template],
         questions: Sequence[Question],
         n_excluded: int,
         method: str,
         progress: Progress,
     ) -> TaskOutput:
         """Generate an answer to every question in every order, and compute the metrics."""
-        template = self.template_for(benchmark)
-        if not template.lists_options:
+        if self.template and not self.template.lists_options:
             message = (
                 "has no options, which generated answers require; expected a line with {option}"
             )
-            raise InputError(Problem(template.name, None, message))
+            raise InputError(Problem(self.template.name, None, message))
         kind = self.answer_kind(method)
-        instruction = instruction_for(kind, template.language)
-        renderer = QuestionRenderer(template, kind, instruction=instruction)
+        renderers = {
+            language: QuestionRenderer(
+                template, kind, instruction=instruction_for(kind, template.language)
+            )
+            for language, template in templates.items()
+        }
         rendered = {
-            (history, index, order): renderer.render(question, order, history).prompts
+            (history, index, order): renderers[question.language]
+            .render(question, order, history)
+            .prompts
             for history in self.histories
             for index, question in enumerate(questions)
             for order in self._orders(question)
@@ -339,6 +371,26 @@ class MultipleChoice:
 
     def _orders(self, question: Question) -> range:
         return range(min(self.permutations, len(question.options)))
+
+
+def _by_language(templates: Mapping[str | None, Template]) -> dict[str, Template]:
+    """Return the distinct templates by their own language."""
+    return {
+        template.language or "": template
+        for template in sorted(templates.values(), key=lambda template: template.name)
+    }
+
+
+def _template_signature(templates: Mapping[str, Template]) -> dict[str, Any]:
+    """Return name and digest of the template, or of those of several languages."""
+    signatures = {
+        language: {"name": template.name, "sha256": template.digest}
+        for language, template in templates.items()
+    }
+    first, *others = signatures.values()
+    if not others:
+        return first
+    return {"name": "+".join(each["name"] for each in (first, *others)), "languages": signatures}
 
 
 def _metrics(

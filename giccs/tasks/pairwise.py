@@ -13,6 +13,7 @@ import numpy as np
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
+from giccs.benchmark.languages import base_language, check_language
 from giccs.measures.metrics import (
     Estimate,
     correlations,
@@ -63,19 +64,20 @@ ORDERS = ("prediction_target_first", "prediction_candidate_first")
 """Columns of predictions per order of the texts, for models whose similarity depends on it."""
 EQUAL_TOLERANCE = 1e-6
 """Maximum difference of a cosine from 1 of equal vectors in single precision."""
-SUBSET_FIELDS = ("n_turns", "source", "domain")
+SUBSET_FIELDS = ("n_turns", "source", "domain", "language")
 
 
 @dataclass(frozen=True, slots=True)
 class PairwiseSTS:
-    """Predictions compared with scores, over all items and by length, source and domain of the dialogue.
+    """Predictions compared with scores, over all items and by length, source, domain and language.
 
     ``without`` history is the setting of the paper: the two utterances alone. ``with`` adds the preceding
     turns to both, see `giccs.tasks.history_encoding`. If a text exceeds the maximum number of tokens of the
     model, the first turns are omitted from both texts of the pair until both fit; a pair whose utterances do
     not fit has no prediction. The similarity is that of the model (for encoders the
     cosine), or another one of its vectors. The prediction of a model whose similarity depends on the order of
-    the texts (`OrderedPairModel`) is the mean of both orders; `order_metrics` compares them.
+    the texts (`OrderedPairModel`) is the mean of both orders; `order_metrics` compares them. `language` is
+    that of items that state none.
     """
 
     history: str = "without"
@@ -83,6 +85,7 @@ class PairwiseSTS:
     resamples: int = 1000
     similarity: str = "cos"
     history_encoding: str = "joined"
+    language: str | None = None
     name: str = field(default="pairwise-sts", init=False)
     default_data: ClassVar[str] = SAMPLE
     read: ClassVar = staticmethod(read_benchmark)
@@ -99,7 +102,11 @@ class PairwiseSTS:
         return missing_ability_reason(model, VectorModel, f"{self.name} {option}")
 
     def parameters(self, model: PairModel, benchmark: Benchmark) -> dict[str, Any]:
-        """Return the settings that determine the metrics besides model, data and version."""
+        """Return the settings that determine the metrics besides model, data and version.
+
+        Raises InputError if `language` contradicts the items.
+        """
+        tags = check_language(benchmark.items, benchmark.name, self.language)
         parameters: dict[str, Any] = {
             "history": self.history,
             "template": HISTORIES[self.history],
@@ -110,6 +117,9 @@ class PairwiseSTS:
             parameters["template"] = TEMPLATES[self._encoding]
         if self.similarity != "cos":
             parameters["similarity"] = self.similarity
+        languages = {base_language(tag) for tag in tags if tag}
+        if len(languages) > 1:
+            parameters["languages"] = sorted(languages)
         return parameters
 
     def measure(
@@ -118,6 +128,7 @@ class PairwiseSTS:
         """Score every pair and compare the predictions with the scores."""
         import polars
 
+        benchmark = benchmark.in_language(self.language)
         items = benchmark.items
         if self._encoding == "speakers":
             check_speakers(benchmark.name, items)
@@ -286,9 +297,10 @@ def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
     if encodings and history == "without":
         message = "requires a history; expected --history with or both"
         raise InputError(Problem("--history-encoding", None, message))
-    without = [PairwiseSTS("without", options.seed, similarity=options.similarity)]
+    common: dict[str, Any] = {"similarity": options.similarity, "language": options.language}
+    without = [PairwiseSTS("without", options.seed, **common)]
     with_history = [
-        PairwiseSTS("with", options.seed, similarity=options.similarity, history_encoding=encoding)
+        PairwiseSTS("with", options.seed, history_encoding=encoding, **common)
         for encoding in encodings or ("joined",)
     ]
     return {"without": without, "with": with_history, "both": [*without, *with_history]}[history]
@@ -296,7 +308,7 @@ def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
 
 TASK = TaskKind(
     open_tasks,
-    option_names=("history", "history_encoding", "similarity"),
+    option_names=("history", "history_encoding", "similarity", "language"),
     results=PAIR_SCORES,
 )
 
@@ -306,9 +318,12 @@ def subset_rows(
 ) -> list[tuple[Any, list[int]]]:
     """Return (value, rows) for each value of an attribute that differs between items.
 
-    `keep_single`: also if there is only one value.
+    Tags of a language differ in the language, not in script or region; there are none if an item states no
+    language. `keep_single`: also if there is only one value.
     """
     rows: dict[Any, list[int]] = {}
     for row, item in enumerate(items):
-        rows.setdefault(getattr(item, attribute), []).append(row)
-    return sorted(rows.items()) if keep_single or len(rows) > 1 else []
+        value = getattr(item, attribute)
+        key = base_language(value) if attribute == "language" and value else value
+        rows.setdefault(key, []).append(row)
+    return sorted(rows.items()) if None not in rows and (keep_single or len(rows) > 1) else []

@@ -68,6 +68,11 @@ class Question:
         return self.options[0].domain
 
     @property
+    def language(self) -> str | None:
+        """Return the language of the dialogue."""
+        return self.options[0].language
+
+    @property
     def n_turns(self) -> int:
         """Return the number of turns, including the last one."""
         return self.options[0].n_turns

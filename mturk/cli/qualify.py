@@ -52,6 +52,8 @@ def qualify(
     """
     if sum(map(bool, (config, test, workers_of))) != 1:
         raise click.UsageError("exactly one of --config, --test and --workers-of is required")
+    if language and not config:
+        raise click.UsageError("--language requires --config")
     if workers_of:
         _mark_workers(console, workers_of)
         return

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import permutations
@@ -266,6 +267,27 @@ def test_without_signal_a_study_never_stops():
     evidence = stopping(judgments, design, 0.9)
     assert not evidence.stop
     assert evidence.claimed < 0.5
+
+
+@pytest.mark.parametrize(("seed", "prior"), [(3, 0.071), (1, 0.0)])
+def test_without_signal_the_reason_has_the_quantiles_of_the_correlation(seed, prior):
+    design = bws.make_tuples([f"w{n}" for n in range(8)], 4, factor=2, seed=seed)
+    judgments = bws.simulate(design, np.linspace(-1, 1, 8), 2, noise=0.5, careless=1.0, seed=seed)
+    evidence = stopping(judgments, seed=seed)
+    assert evidence.prior == prior
+    fitted = fit(design, judgments, min_prior=0.05)
+    assert fitted.prior == (prior or 0.05)
+    draws = fitted.scores_of(fitted.draw(20_000, np.random.default_rng(0)))
+    correlations = [np.corrcoef(fitted.scores(), draw)[0, 1] for draw in draws]
+    sentence = evidence.gates[0].sentence
+    expected = np.quantile(correlations, [0.05, 0.5, 0.95])
+    found = re.findall(r"(-?\d\.\d{3}) \((\d+) %\)", sentence)
+    assert [level for _, level in found] == ["5", "50", "95"]
+    assert [float(value) for value, _ in found] == pytest.approx(expected, abs=0.07)
+    assert "no signal: the " in sentence
+    assert "at least" not in sentence
+    assert ("standard deviation of the utilities is 0; with 0.05, the" in sentence) == (prior == 0)
+    assert not evidence.gates[0].passed
 
 
 def test_audit_tuples_unmask_a_model_that_does_not_fit():

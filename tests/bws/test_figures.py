@@ -201,7 +201,9 @@ def test_annotators_without_common_tuples_are_refused_with_the_reason(tmp_path):
     bws.write_judgments(judgments, path)
     done = CliRunner().invoke(cli.agreement, [str(path), "--figure", f"annotators={figure}"])
     assert done.exit_code == 2
-    assert "no figure annotators: no two named annotators judged the same tuple" in done.output
+    reason = "no figure annotators: no two named annotators judged the same tuple"
+    assert done.stderr.splitlines()[-1] == f"{path}: {reason}"
+    assert "alpha" in done.stdout
     assert not figure.exists()
 
 

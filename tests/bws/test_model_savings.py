@@ -1,6 +1,7 @@
 """People's judgments saved by a model: planned, simulated, and from a pilot study."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -79,6 +80,15 @@ def test_pilot_without_intervals_has_a_reason():
     assert all(np.isnan(row[1]) for row in table.rows)
     assert table.notes == [f"savings unknown: {found.reason}"]
     assert found.document()["explained"] is found.explained
+
+
+def test_judgments_of_the_table_are_whole_and_enough():
+    plan = planned_savings(1000, reliability=0.9, score_correlation=0.8, within_correlation=0.31)
+    for share, row in zip(SHARES, plan.result_table().rows, strict=True):
+        exact = (plan.powered(share), plan.pooled(share))
+        assert (row[1], row[3]) == tuple(math.ceil(number - 1e-6) for number in exact)
+        assert row[1] < 1000 or share == 1
+    assert any(plan.powered(share) % 1 < 0.5 for share in SHARES)
 
 
 def test_few_items_have_a_reason():

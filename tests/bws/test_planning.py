@@ -191,3 +191,36 @@ def test_wrong_arguments_of_a_plan():
         plan(planner, 1)
     with pytest.raises(ValueError, match="price is -1; it must be 0 or more"):
         plan(planner, 0.9, price=-1)
+
+
+def planner_with(needed):
+    """41 items with eight 4-tuples of five annotations each; `needed` annotations reach 0.9."""
+    residual = 8 * needed / 9
+    return Planner(1.0, 0.0, 0.0, residual, 41, 4, 41.0, 9880.0, 8.0, 5.0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("needed", "text"),
+    [
+        (0.6, "one annotation per tuple is enough for a reliability of 0.9 (now 5)"),
+        (1.0, "one annotation per tuple is enough for a reliability of 0.9 (now 5)"),
+        (1.04, "a reliability of 0.9 requires 2 annotations per tuple (now 5)"),
+        (3.2, "a reliability of 0.9 requires 4 annotations per tuple (now 5)"),
+        (4.0, "a reliability of 0.9 requires 4 annotations per tuple (now 5)"),
+    ],
+)
+def test_required_annotations_are_whole_numbers_that_reach_the_target(needed, text):
+    planner = planner_with(needed)
+    assert planner.annotations_for(0.9) == pytest.approx(needed)
+    assert f"with the present tuples, {text}" in plan(planner, 0.9).table()
+
+
+def test_designs_that_reach_the_target_have_whole_tuples():
+    planner = planner_with(6.4)
+    designs = plan(planner, 0.9, price=0.5).sufficient
+    assert len(designs) > 4
+    for design in designs:
+        n_tuples = -(-41 * design.tuples_per_item // 4)
+        assert design.judgments == n_tuples * design.annotations_per_tuple
+        assert design.cost == design.judgments / 2
+    assert any(41 * design.tuples_per_item % 4 for design in designs)

@@ -27,6 +27,7 @@ from giccs_app.explorer.results import results_of
 from giccs_app.explorer.study import Study, check_files, load
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
+from giccs_app.report.sections import statistics_problem
 from giccs_app.studies.folders import new_folder
 
 __all__ = ["write_space"]
@@ -70,8 +71,7 @@ The score explorer of giccs {version}: {content}.
   folder `wheels`: `pip wheel --no-deps -w wheels FOLDER`, with the folder of its source.
 - As a Space: `hf repos create OWNER/NAME --type space --space-sdk docker`, then
   `hf upload OWNER/NAME . --type space` in this folder.
-{views}- {page}.
-
+{views}{page}
 Annotators have pseudonyms; comments and other personal columns of the judgments are left out.
 
 {terms}
@@ -79,6 +79,7 @@ Annotators have pseudonyms; comments and other personal columns of the judgments
 LEADERBOARD_VIEW = """\
 - The leaderboard with intervals, subsets and comparisons of models is the page *Models*: `/?page=models`.
 """
+PAGE = "data/report.html is the report as one file without scripts, for example for a supplement"
 SIMULATED = """
 **Simulated data**: the scores come from simulated annotators and must not be reported as results.
 """
@@ -106,10 +107,11 @@ def write_space(
         notes = [*_write_data(space / "data", study, found.results)]
         if found.hidden:
             notes.append(f"left out: {len(found.hidden)} results on other data")
-        page = _write_page(space / "data", study.is_simulated)
-        _write_program(space, study, found.results, page)
-    warning = known_terms(study.benchmark).warning()
-    return [*notes, page, *([f"WARNING: {warning}"] if warning else [])]
+        problem = _write_page(space / "data", study.is_simulated)
+        _write_program(space, study, found.results)
+        notes += [PAGE] if (space / "data" / "report.html").exists() else []
+    warnings = filter(None, [problem, known_terms(study.benchmark).warning()])
+    return [*notes, *(f"WARNING: {warning}" for warning in warnings)]
 
 
 def _write_data(folder: Path, study: Study, results: Sequence[Result]) -> Iterator[str]:
@@ -135,7 +137,7 @@ def _write_data(folder: Path, study: Study, results: Sequence[Result]) -> Iterat
 
 
 def _write_page(data: Path, simulated: bool) -> str:
-    """Write the report of a folder of data; return a sentence that says where it is, or why it is missing."""
+    """Write the report of a folder of data; return what is missing and why, or an empty string."""
     inputs = Inputs(data, simulated, metadata_file="benchmark.jsonl")
     try:
         write_page(inputs, data / "report.html")
@@ -144,12 +146,11 @@ def _write_page(data: Path, simulated: bool) -> str:
         return f"without data/report.html: {reason}"
     except InputError as error:
         return f"without data/report.html: {error}"
-    return (
-        "data/report.html is the report as one file without scripts, for example for a supplement"
-    )
+    problem = statistics_problem(inputs)
+    return problem and f"data/report.html has no statistics of the dialogues: {problem}"
 
 
-def _write_program(folder: Path, study: Study, results: Sequence[Result], page: str) -> None:
+def _write_program(folder: Path, study: Study, results: Sequence[Result]) -> None:
     """Write what a Space runs, and its README."""
     kinds = "Explorer and leaderboard" if results else "Explorer"
     title = f"{kinds} of {Path(study.benchmark.name.partition('@')[0]).stem}"
@@ -162,7 +163,7 @@ def _write_program(folder: Path, study: Study, results: Sequence[Result], page: 
         content=f"{content}, and {len(results)} results of models" if results else content,
         simulated=SIMULATED if study.is_simulated else "",
         views=LEADERBOARD_VIEW if results else "",
-        page=page,
+        page=f"- {PAGE}.\n" if (folder / "data" / "report.html").exists() else "",
         terms="\n".join(f"- {line}" for line in known_terms(study.benchmark).lines()),
     )
     data = folder / "data"

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     import polars as pl
 
     from bws.records import Judgments
+    from giccs.description.lemmas import Lemmatiser
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result
 
-__all__ = ["sections"]
+__all__ = ["sections", "statistics_problem"]
 
 BY = ("source", "n_turns")
 """Grouping columns of Tables 1 and 3."""
@@ -58,7 +59,7 @@ SHARES = {
 TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
-DIVISIONS = ("n_turns", "source")
+DIVISIONS = ("n_turns", "source", "language")
 IndexedResult = tuple[int, "Result"]
 """A result and its index in the JSON of giccs-report."""
 CITE = (
@@ -74,15 +75,16 @@ def sections(inputs: Inputs) -> Iterator[Section]:
     results, reliability_source = _source_of_results(inputs), None
     if inputs.has(*inputs.study):
         yield _study_section(inputs)
-    dialogues, scores = _benchmark_sections(inputs)
-    yield dialogues
+    has_statistics = not statistics_problem(inputs)
+    if has_statistics:
+        yield _statistics_section(inputs)
     if inputs.judgments is not None and inputs.judgments.is_adaptive:
         yield _stopping_section(inputs, inputs.judgments)
     elif inputs.judgments is not None:
         yield _agreement_section(inputs, inputs.judgments)
         reliability, reliability_source = _reliability_section(inputs, inputs.judgments)
         yield reliability
-    yield scores
+    yield _scores_section(inputs, has_command=has_statistics)
     yield from _model_sections(inputs, results)
     yield _signature_section(inputs, results, reliability_source)
     yield reading_section(inputs.benchmark.items, inputs.benchmark_file)
@@ -207,28 +209,41 @@ def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:
     return dict(read_metadata(inputs.path(inputs.metadata_file)).of_tuples(judgments.tuples, BY))
 
 
-def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
-    """Return the output of giccs-stats: Table 2 of the paper, and Figure 1 as a chart and as numbers."""
+def _lemmatiser(inputs: Inputs) -> Lemmatiser:
     from giccs.benchmark.languages import required_language
-    from giccs.description.distribution import distribution, distribution_table, score_distribution
     from giccs.description.lemmas import lemmatiser
+
+    language = required_language(inputs.benchmark.items, inputs.benchmark_file, None, "lemmas")
+    return lemmatiser(language)
+
+
+def statistics_problem(inputs: Inputs) -> str:
+    """Return why the page has no statistics of the dialogues, or an empty string."""
+    try:
+        _lemmatiser(inputs)
+    except ValueError as error:  # no language, several, or one without lemmas
+        return str(error)
+    return ""
+
+
+def _source_of_statistics(inputs: Inputs, document: Mapping[str, Any]) -> Source:
+    return Source(f"giccs-stats {inputs.benchmark_file} --json", document)
+
+
+def _statistics_section(inputs: Inputs) -> Section:
+    """Return Table 2 of the paper, as printed by giccs-stats."""
     from giccs.description.statistics import describe, statistics_table
 
-    items = inputs.benchmark.items
-    lemmas = lemmatiser(required_language(items, inputs.benchmark_file, None, "lemmas"))
-    groups, bins = describe(items, lemmas), distribution([item.score for item in items])
-    document = {
-        "groups": [group.document() for group in groups],
-        "distribution": [asdict(score_bin) for score_bin in bins],
-        "lemmatiser": lemmas.name,
-    }
-    source = Source(f"giccs-stats {inputs.benchmark_file} --json", document)
+    lemmas = _lemmatiser(inputs)
+    groups = describe(inputs.benchmark.items, lemmas)
+    document = {"groups": [group.document() for group in groups], "lemmatiser": lemmas.name}
+    source = _source_of_statistics(inputs, document)
     text = [
         "Statistics of the turns of the dialogues. RTTR: types / √tokens. MTLD: mean length of token "
         "sequences with a type–token ratio above a threshold; undefined (dash) for texts that are too short. "
         f"Lemmas: {lemmas.name}."
     ]
-    dialogues = Section(
+    return Section(
         "statistics",
         "The dialogues",
         text,
@@ -236,6 +251,18 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
         tables=[source.table(statistics_table(groups))],
         about_scores=False,
     )
+
+
+def _scores_section(inputs: Inputs, *, has_command: bool) -> Section:
+    """Return Figure 1 of the paper as a chart and as numbers, as printed by giccs-stats.
+
+    has_command: whether giccs-stats accepts the benchmark.
+    """
+    from giccs.description.distribution import distribution, distribution_table, score_distribution
+
+    bins = distribution([item.score for item in inputs.benchmark.items])
+    document = {"distribution": [asdict(score_bin) for score_bin in bins]}
+    source = _source_of_statistics(inputs, document)
     counts = "; ".join(f"{score_bin.items} from {score_bin.label}" for score_bin in bins)
     figure = Figure(
         chart_svg_for_page(score_distribution(bins), width=320, height=160),
@@ -253,7 +280,8 @@ def _benchmark_sections(inputs: Inputs) -> tuple[Section, Section]:
     ]
     tables = [source.table(distribution_table(bins))]
     figures = [figure, *score_figures(inputs)]
-    return dialogues, Section("scores", "The scores", text, [source.command], figures, tables)
+    commands = [source.command] if has_command else []
+    return Section("scores", "The scores", text, commands, figures, tables)
 
 
 def _source_of_results(inputs: Inputs) -> Source:

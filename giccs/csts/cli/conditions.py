@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from bws.cli.options import format_option
+from bws.cli.options import drawn_figure, format_option
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
 from bws.options import INPUT, MAX_COUNT, OUTPUT, Choice
@@ -66,8 +66,9 @@ def conditions(
     except ValueError as error:
         raise InputError(Problem(data, None, str(error))) from None
     if figure:
-        write_chart(frequent_parts(analysis, top), figure)
-        console.note(f"Figure 2 written to {figure}")
+        with drawn_figure(console, "of frequent parts", data):
+            write_chart(frequent_parts(analysis, top), figure)
+            console.note(f"Figure 2 written to {figure}")
     document = _document(analysis, top) | {
         "signature": {"data": dataset.fingerprint, "giccs": version("giccs")}
     }

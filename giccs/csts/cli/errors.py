@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.cli.options import drawn_figure
 from bws.command import Console, command
 from bws.figures import check_chart_path, write_chart
 from bws.options import INPUT, MODEL, OUTPUT, SEED, Choice
@@ -286,8 +287,9 @@ def _write(
         write_atomic(output, suspects_csv(findings.suspects))
         console.note(f"{len(findings.suspects)} suspicious instances written to {output}")
     if figure and evaluation:
-        write_chart(f1_over_k(evaluation), figure)
-        console.note(f"F1 over K (Figure 10) written to {figure}")
+        with drawn_figure(console, "of F1 over K", figure):
+            write_chart(f1_over_k(evaluation), figure)
+            console.note(f"F1 over K (Figure 10) written to {figure}")
 
 
 def _text(

@@ -337,6 +337,7 @@ def _curved(
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from pathlib import Path
 
+    from bws.cli.options import drawn_figure
     from bws.figures import write_chart
     from bws.textio import write_atomic
     from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
@@ -347,7 +348,8 @@ def _curved(
     )  # fmt: skip
     if is_first():
         write_atomic(Path(folder, "curve.csv"), curve_csv(points))
-        write_chart(curve_chart(points), Path(folder, "curve.svg"))
+        with drawn_figure(console, "of the curve", folder):
+            write_chart(curve_chart(points), Path(folder, "curve.svg"))
     rows = [
         [
             point.settings.model,

@@ -60,9 +60,8 @@ class Section:
 def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
     """Return statistics of the dialogues, by length and domain (paper Table 2).
 
-    If required libraries are missing, or the language has no lemmatiser, a note is returned instead.
+    Raises ValueError if required libraries are missing, or the language has no lemmatiser.
     """
-    title, command = "The dialogues", STATS
     try:
         from giccs.description.lemmas import lemmatiser
         from giccs.description.statistics import describe, statistics_table
@@ -70,12 +69,10 @@ def facts_of_dialogues(benchmark: Benchmark, lang: str) -> Section:
         words = lemmatiser(lang)
         statistics = describe(benchmark.items, words)
     except ImportError as error:
-        note = f"Not computed: {error.name} is not installed; pip install 'giccs[stats]'."
-        return Section(title, command, (), (), (note,))
-    except ValueError as error:
-        return Section(title, command, (), (), (f"Not computed: {error}.",))
+        message = f"{error.name} is not installed; pip install 'giccs[stats]'"
+        raise ValueError(message) from None
     notes = (f"lemmas: {words.name}", *words.remarks)
-    return _section(title, command, statistics_table(statistics), notes)
+    return _section("The dialogues", STATS, statistics_table(statistics), notes)
 
 
 def _section(title: str, command: str, table: ResultTable, notes: Sequence[str] = ()) -> Section:

@@ -76,7 +76,11 @@ def card_of(
     tables = [
         items_table([replace(item, language=item.language or lang) for item in benchmark.items])
     ]
-    sections = [facts_of_dialogues(benchmark, lang), facts_of_scores(benchmark)]
+    sections, left_out = [facts_of_scores(benchmark)], []
+    try:
+        sections.insert(0, facts_of_dialogues(benchmark, lang))
+    except ValueError as error:
+        left_out.append(f"the card has no statistics of the dialogues: {error}")
     if judgments is not None:
         tables.append(judgments_table(judgments, comments=comments))
         sections += facts_of_judgments(benchmark, judgments)
@@ -91,6 +95,7 @@ def card_of(
         fingerprint=benchmark.fingerprint,
         version=version("giccs"),
         task_ids=task_ids_of(benchmark) if with_tasks else (),
+        left_out=tuple(left_out),
     )
 
 

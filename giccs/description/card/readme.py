@@ -49,6 +49,8 @@ class Card:
     """Version of giccs."""
     task_ids: tuple[str, ...] = ()
     """Ids of the tasks in eval.yaml; empty without this file."""
+    left_out: tuple[str, ...] = ()
+    """Sections that could not be computed, with reasons for the terminal; the card does not mention them."""
 
     @property
     def title(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bws.cli.options import arguments, plain_table_options
+from bws.cli.options import arguments, drawn_figure, plain_table_options
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT, SEED
 from bws.problems import InputError, Problem
@@ -118,7 +118,8 @@ def correlate(
         intrinsic_columns, downstream_columns, left_out=left_out, seed=seed
     )
     if plot:
-        _draw_plot(console, intrinsic_columns, downstream_columns, plot, pivot)
+        with drawn_figure(console, "of ranks", folder):
+            _draw_plot(console, intrinsic_columns, downstream_columns, plot, pivot)
     if style.form == "csv":
         text = format_csv(correlations).rstrip("\n")
     else:
@@ -219,7 +220,7 @@ def _draw_plot(
     columns = [*downstream_columns, *intrinsic_columns]
     if len(columns) > len(COLOURS):
         message = f"{len(columns)} scores; a plot shows at most {len(COLOURS)}"
-        raise click.UsageError(f"{message} (select with --intrinsic and --downstream)")
+        raise ValueError(f"{message} (select with --intrinsic and --downstream)")
     matches = [
         column
         for column in columns
@@ -227,9 +228,9 @@ def _draw_plot(
     ]
     if pivot and len(matches) != 1:
         names = ", ".join(column.address for column in columns)
-        raise click.UsageError(f"--pivot {pivot} names {len(matches)} scores; there are: {names}")
+        raise ValueError(f"--pivot {pivot} names {len(matches)} scores; there are: {names}")
     if not keep_complete_models(columns)[0].scores:
-        raise click.UsageError("no model has all scores of the plot; select fewer scores")
+        raise ValueError("no model has all scores of the plot; select fewer scores")
     first = matches[0]
     write_chart(rank_plot([first, *(column for column in columns if column is not first)]), path)
     console.note(f"plot written to {path}")

@@ -33,6 +33,8 @@ MAX_LISTED_PAIRS = 28
 """Largest number of pairs (of eight models) that are listed with intervals; more are a matrix."""
 MAX_MODELS_WITH_TEXT = 12
 """Largest number of models with numbers in the cells of the matrix."""
+MAX_MATRIX_MODELS = 120
+"""Largest number of models of the matrix in a file, the best ones: 1,200 pixels."""
 MAX_NAMED_REASONS = 4
 DARK = "#1A1A1A"
 """Colour of texts and marks in cells."""
@@ -296,7 +298,10 @@ def _panel(board: Leaderboard, title: str) -> Panel:
         notes.append("Intervals: 95 %, not adjusted.")
     if n_skipped := frame["value"].null_count():
         notes.append(f"Undefined differences: {n_skipped}.")
-    return Panel(f"{title}: pairwise differences of {metric}", draw(frame, titles), frame, notes)
+    drawn = frame.filter([pair.second < MAX_MATRIX_MODELS for pair in board.pairs])
+    if len(drawn) < len(frame):
+        notes.append(f"Drawn: the best {MAX_MATRIX_MODELS} of {len(board.models)} models.")
+    return Panel(f"{title}: pairwise differences of {metric}", draw(drawn, titles), frame, notes)
 
 
 def _note(board: Leaderboard) -> str:

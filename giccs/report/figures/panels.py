@@ -179,6 +179,8 @@ def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
 def _titled(panel: Panel, width: int) -> alt.Chart | alt.LayerChart:
     import altair as alt
 
+    from bws.figures import specification
+
     characters = LINE_CHARACTERS if width == WIDTH else LINE_CHARACTERS // 2
     lines = [line for note in panel.notes for line in textwrap.wrap(note, characters)]
     title = alt.TitleParams(
@@ -190,4 +192,4 @@ def _titled(panel: Panel, width: int) -> alt.Chart | alt.LayerChart:
         subtitleFontSize=12,
     )
     chart: alt.Chart | alt.LayerChart = panel.chart.properties(title=title)
-    return chart if chart.to_dict().get("width") else chart.properties(width=width)
+    return chart if specification(chart).get("width") else chart.properties(width=width)

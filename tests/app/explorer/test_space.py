@@ -14,7 +14,7 @@ from huggingface_hub import metadata_load
 from streamlit.testing.v1 import AppTest
 
 from bws.files import read_judgments, write_judgments
-from giccs.benchmark import read_benchmark
+from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.measures.results import Store
 from giccs_app.explorer.cli import explore
@@ -201,3 +201,40 @@ def test_candidates_are_sorted_by_score():
     ]
     (conversation,) = reading_section(items, "").conversations
     assert conversation.candidates == [("0.90", "b"), ("0.10", "a")]
+
+
+@pytest.mark.parametrize(
+    ("languages", "missing", "reason", "has_report"),
+    [
+        (("de", "en"), "", "several languages (de: 5, en: 5); expected one", True),
+        ((None,), "", "the data state no language", True),
+        (("zxx",), "", "lang is 'zxx'; expected one of", True),
+        (("de",), "lexicalrichness", "lexicalrichness is not installed", False),
+    ],
+)
+def test_what_the_report_cannot_contain_is_left_out_and_said_on_the_terminal(
+    tmp_path, monkeypatch, languages, missing, reason, has_report
+):
+    sample = read_benchmark("giccs-sample").first(2)
+    language = dict(zip(sample.dialogue_ids, 2 * languages, strict=False))
+    items = [replace(item, language=language[item.dialogue_id]) for item in sample.items]
+    write_benchmark(items, tmp_path / "b.jsonl")
+    if missing:
+        monkeypatch.setitem(sys.modules, missing, None)
+    done = export("--data", tmp_path / "b.jsonl", "--export-space", tmp_path / "space")
+    assert done.exit_code == 0, done.output
+    assert "WARNING: " in done.stderr
+    assert reason in done.stderr
+    readme = (tmp_path / "space/README.md").read_text("utf-8")
+    assert ("\n- data/report.html is the report" in readme) == has_report
+    assert (tmp_path / "space/data/report.html").exists() == has_report
+    assert "without data/report.html" not in readme
+    for path in (tmp_path / "space").rglob("*"):
+        if path.is_file():
+            text = path.read_bytes().decode("utf-8", errors="replace")
+            assert reason.partition(" (")[0] not in text
+            assert "pip install 'giccs[stats]'" not in text
+    if has_report:
+        page = (tmp_path / "space/data/report.html").read_text("utf-8")
+        assert 'id="scores"' in page
+        assert 'id="statistics"' not in page

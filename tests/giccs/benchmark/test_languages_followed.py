@@ -1,25 +1,35 @@
 """Import, writers' sheet, prompt template and exports follow the language of the data."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
+from bws.cli import make_tuples
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.building import build
+from giccs.cli.card import card
 from giccs.cli.evaluation import evaluate
+from giccs.cli.statistics import stats
 from giccs.evaluation.interop.metadata import mteb_language
 from giccs.evaluation.interop.mteb import export_task
 from giccs.evaluation.recipe import read_recipe
+from giccs.evaluation.task_results import evaluate_task
+from giccs.models import open_model
 from giccs.preparation.sheet import read_sheet_texts
 from giccs.preparation.transcripts.importing import import_transcripts
 from giccs.prompts import TEMPLATES, default_template, open_template
 from giccs.tasks import TaskOptions, open_tasks
 from giccs.tasks.multiple_choice import MultipleChoice
+from giccs.tasks.pairwise import subset_rows
+from giccs_app.judging.cli import judge
+from mturk.cli import main as hits
 
 from ..conftest import write
+from ..tasks.test_multiple_choice import Formula
 
 SAMPLE = read_benchmark("giccs-sample").first(2)
 
@@ -186,6 +196,12 @@ def test_the_template_is_that_of_the_data(languages, option, template):
         ([None], None, "b.jsonl: the data state no language, and prompts depend on it"),
         (["fr"], None, "b.jsonl: there is no prompt template in fr"),
         (["de", "en"], None, "b.jsonl: several languages"),
+        (
+            ["de", "fr"],
+            None,
+            "b.jsonl: there is no prompt template in fr .*expected --template FILE",
+        ),
+        (["de", None], None, "some of the data state no language .*; specify it with --language"),
         (["de"], "en", "b.jsonl: the language of the data is de: 10, but --language is en"),
     ],
 )
@@ -254,5 +270,151 @@ def test_evaluation_stops_without_a_language_before_anything_is_computed(tmp_pat
     done = call(evaluate, *arguments, code=2)
     assert done.stderr.endswith("expected --language, such as --language de\n")
     assert not (tmp_path / "r").exists()
-    refused = call(evaluate, *arguments, "--task", "pairwise-sts", "--language", "de", code=2)
-    assert "--language is for multiple-choice-sts" in refused.stderr
+    refused = call(evaluate, *arguments, "--task", "csts", "--language", "de", code=2)
+    assert "--language is for pairwise-sts, multiple-choice-sts, not for csts" in refused.stderr
+
+
+# --- one check for all commands
+
+
+CONTRADICTION = (
+    r"the language (of the data )?is de(: \d+)?, but --language is en; expected the same"
+)
+
+
+@pytest.fixture
+def german(tmp_path, monkeypatch):
+    """A folder with a German benchmark, its dialogues, tuples of them and a transcript."""
+    monkeypatch.chdir(tmp_path)
+    write_benchmark(in_language("de").items, tmp_path / "b.jsonl")
+    rows = []
+    for dialogue_id in SAMPLE.dialogue_ids:
+        items = [item for item in SAMPLE.items if item.dialogue_id == dialogue_id]
+        turns = [{"speaker": turn.speaker, "text": turn.text} for turn in items[0].turns]
+        candidates = [{"utterance_id": i.utterance_id, "text": i.utterance} for i in items]
+        names = {"dialogue_id": dialogue_id, "source": "", "domain": "", "language": "de"}
+        rows.append({**names, "turns": turns, "candidates": candidates})
+    write(tmp_path / "d.jsonl", rows)
+    (tmp_path / "t.csv").write_text("dialogue,text,language\na,Ja,de\na,Nein,de\n", "utf-8")
+    call(make_tuples, "d.jsonl", "-k", "3", "--factor", "1", "-o", "tuples.csv")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (evaluate, "baseline:char-ngram --data b.jsonl"),
+        (evaluate, "baseline:char-ngram --task pairwise-sts --data b.jsonl"),
+        (evaluate, "package:smollm2 --data b.jsonl"),
+        (evaluate, "package:smollm2 --data b.jsonl --template figure2-en-1"),
+        (evaluate, "export-lm-eval --data b.jsonl --template figure2-en-1 -o out"),
+        (evaluate, "export-mteb --data b.jsonl -o out"),
+        (stats, "b.jsonl"),
+        (stats, "d.jsonl"),
+        (card, "b.jsonl -o out"),
+        (build, "import t.csv -o out.jsonl"),
+        (build, "sheet d.jsonl -o out.csv"),
+        (judge, "tuples.csv --model package:smollm2 --data d.jsonl -o out.csv"),
+        (judge, "tuples.csv --model package:smollm2 --data b.jsonl --template bws-en-1 -o out.csv"),
+        (hits, "estimate tuples.csv --dialogues d.jsonl"),
+        (hits, "preview tuples.csv --dialogues d.jsonl -o out.html"),
+    ],
+)
+def test_a_language_that_contradicts_the_data_is_refused(german, command, arguments):
+    before = set(german.iterdir())
+    refused = call(command, *arguments.split(), "--language", "en", code=2)
+    assert re.search(CONTRADICTION, refused.stderr), refused.stderr
+    assert {path for path in german.iterdir() if path.name != "results"} == before
+    assert not list(german.glob("results/*"))
+
+
+def test_data_without_a_language_have_that_of_the_option(tmp_path):
+    (task,) = open_tasks("pairwise-sts", TaskOptions(language="en"))
+    result = evaluate_task(task, open_model("baseline:chance"), in_language(None))
+    assert result.environment["language"] == "en"
+    assert in_language(None).in_language("en").fingerprint == SAMPLE.fingerprint
+    assert {item.language for item in in_language("en-GB", None).in_language("en").items} == {
+        "en-GB", "en"
+    }  # fmt: skip
+
+
+# --- several languages
+
+
+SIX = read_benchmark("giccs-sample").first(6)
+IN_TWO = replace(
+    SIX,
+    items=tuple(
+        replace(item, language=["de-AT", "en", "de"][SIX.dialogue_ids.index(item.dialogue_id) % 3])
+        for item in SIX.items
+    ),
+)
+
+
+def part(language):
+    items = tuple(item for item in IN_TWO.items if item.language.startswith(language))
+    return replace(IN_TWO, items=items)
+
+
+def groups_of(result):
+    return {tuple(sorted(group.by.items())): group.metrics for group in result.groups}
+
+
+def values(metrics):
+    return {name: (each.value, each.low, each.high, each.n) for name, each in metrics.items()}
+
+
+def test_questions_have_the_prompt_of_their_language():
+    """Each language has the metrics that it has alone, and the pooled ones are over all questions."""
+    model = Formula(lambda text, option, place: len(option) % 7 - len(text) % 5)
+    task = MultipleChoice(resamples=50)
+    result = evaluate_task(task, model, IN_TWO)
+    language = {item.dialogue_id: item.language[:2] for item in IN_TWO.items}
+    for row in result.predictions.iter_rows(named=True):
+        start = {"de": "Dialog:\n", "en": "Dialogue:\n"}[language[row["dialogue_id"]]]
+        assert row["prompt"].startswith(start)
+    groups = groups_of(result)
+    accuracies = {}
+    for tag in ("de", "en"):
+        alone = evaluate_task(task, model, part(tag))
+        assert values(groups[(("language", tag),)]) == values(alone.metrics)
+        for history in ("with", "without"):
+            by = (("history", history), ("language", tag))
+            expected = groups_of(alone)[(("history", history),)]
+            assert values(groups[by]) == values(expected)
+        accuracies[tag] = alone.metrics["accuracy"].value
+    assert result.metrics["accuracy"].n == 6
+    pooled = (4 * accuracies["de"] + 2 * accuracies["en"]) / 6
+    assert result.metrics["accuracy"].value == pytest.approx(pooled)
+    assert result.signature["template"] == {
+        "name": "figure2-de-1+figure2-en-1",
+        "languages": {
+            tag: {"name": template.name, "sha256": template.digest}
+            for tag in ("de", "en")
+            for template in [default_template(tag)]
+        },
+    }
+
+
+def test_pairs_of_several_languages_have_a_group_for_each():
+    model = open_model("baseline:char-ngram")
+    (task,) = open_tasks("pairwise-sts")
+    result = evaluate_task(task, model, IN_TWO)
+    for tag in ("de", "en"):
+        alone = evaluate_task(task, model, part(tag))
+        assert values(groups_of(result)[(("language", tag),)]) == values(alone.metrics)
+        assert "languages" not in alone.signature
+    assert result.metrics["spearman"].n == 30
+    assert result.signature["languages"] == ["de", "en"]
+    assert not [by for by in groups_of(evaluate_task(task, model, SIX)) if "language" in dict(by)]
+    some = replace(IN_TWO, items=(replace(IN_TWO.items[0], language=None), *IN_TWO.items[1:]))
+    assert subset_rows(some.items, "language") == []
+
+
+def test_a_third_language_without_a_prompt_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_benchmark(in_language("de", "fr").items, tmp_path / "b.jsonl")
+    arguments = ("package:smollm2", "--data", "b.jsonl", "--task", "multiple-choice-sts")
+    done = call(evaluate, *arguments, code=2)
+    assert done.stderr.splitlines()[-1].startswith("b.jsonl: there is no prompt template in fr (")
+    assert "expected --template FILE" in done.stderr

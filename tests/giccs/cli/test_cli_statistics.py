@@ -274,6 +274,7 @@ def test_the_figure_is_drawn_of_scores_only(tmp_path, benchmark_file):
     path = write(tmp_path / "dialogues.jsonl", [row])
     done = call(path, "--figure", tmp_path / "no.svg")
     assert (done.exit_code, done.stderr) == (2, f"{path}: has no scores, which --figure requires\n")
+    assert "MTLD" in done.stdout
     assert not (tmp_path / "no.svg").exists()
 
 

@@ -201,15 +201,18 @@ def test_without_judgments_neither_their_numbers_nor_a_claim(tmp_path):
     assert not (tmp_path / "out/data/judgments-00000-of-00001.parquet").exists()
 
 
-def test_without_the_libraries_the_card_says_what_is_missing(tmp_path, monkeypatch):
+def test_without_the_libraries_the_command_says_what_is_missing(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "lexicalrichness", None)
     done = call("giccs-sample", "-o", tmp_path / "out")
     assert done.exit_code == 0
-    part = said(tmp_path / "out")[1].partition("### The dialogues")[2].partition("###")[0]
-    assert "Not computed: lexicalrichness is not installed; pip install 'giccs" in part
-    assert "RTTR" not in part
+    reason = "lexicalrichness is not installed; pip install 'giccs[stats]'"
+    warning = f"warning: giccs-sample: the card has no statistics of the dialogues: {reason}"
+    assert warning in done.stderr.splitlines()
+    text = said(tmp_path / "out")[1]
+    assert next(numbers_of(text))[0] == "Distribution of the scores"
+    assert "installed" not in text
 
 
 @pytest.fixture
@@ -224,7 +227,11 @@ def test_a_language_without_lemmas_is_told(tmp_path, unstated):
     config = stated(tmp_path, 'language = ["zxx"]')
     done = call(unstated, "--config", config, "-o", tmp_path / "o")
     assert done.exit_code == 0
-    assert "Not computed: lang is 'zxx'" in said(tmp_path / "o")[1]
+    reason = "the card has no statistics of the dialogues: lang is 'zxx'; expected one of "
+    assert f"warning: {unstated}: {reason}" in done.stderr
+    text = said(tmp_path / "o")[1]
+    assert "### The dialogues" not in text
+    assert "expected" not in text
 
 
 def test_the_language_is_published_with_every_item(tmp_path, unstated):

@@ -3,11 +3,13 @@
 import json
 import math
 
+import altair as alt
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from bws.figures import chart_bytes
 from giccs.cli.reporting import report
 from giccs.measures.comparison import paired_correlations, wilson
 from giccs.measures.metrics import Estimate, correlations
@@ -21,6 +23,7 @@ from giccs.report.figures.calibration import (
 )
 from giccs.report.figures.differences import (
     MAX_LISTED_PAIRS,
+    MAX_MATRIX_MODELS,
     difference_chart,
     difference_frame,
     difference_matrix,
@@ -338,6 +341,54 @@ def test_what_cannot_be_drawn_is_an_error_with_the_reason(
     assert done.exit_code == 2
     assert message in done.output
     assert not (tmp_path / "x.svg").exists()
+
+
+def test_many_models_have_a_matrix_of_all_pairs_of_the_best():
+    """The pairs of the drawn models are more than 5,000, which Altair refuses by default."""
+    noises = np.random.default_rng(0).permutation(MAX_MATRIX_MODELS + 3)
+    results = [pairwise(f"m{n:03}", 0.2 + noise / 30) for n, noise in enumerate(noises)]
+    specification = json.loads(chart_bytes(draw("differences", results), ".json"))
+    sizes = sorted(map(len, specification["datasets"].values()))
+    assert sizes[-2:] == [math.comb(MAX_MATRIX_MODELS, 2)] * 2
+    assert sizes[-1] > 5000
+    for panel, metric in zip(specification["concat"], ("spearman", "rank_spearman"), strict=True):
+        values = {result.model: result.metrics[metric].value for result in results}
+        best = sorted(values, key=lambda model: (-values[model], model))[:MAX_MATRIX_MODELS]
+        (axis,) = {tuple(layer["encoding"]["x"]["sort"]) for layer in panel["layer"]}
+        assert list(axis) == best[1:]
+        assert "Drawn: the best 120 of 123 models." in panel["title"]["subtitle"]
+
+
+def test_more_rows_than_the_default_limit_are_drawn_in_every_format():
+    pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not installed")
+    chart = alt.Chart(pl.DataFrame({"x": range(5001)})).mark_point().encode(x="x:Q")
+    with pytest.raises(alt.MaxRowsError):
+        chart.to_dict()
+    (rows,) = json.loads(chart_bytes(chart, ".json"))["datasets"].values()
+    assert len(rows) == 5001
+    assert chart_bytes(chart, ".svg").count(b'aria-roledescription="point"') == 5001
+    assert chart_bytes(chart, ".png").startswith(b"\x89PNG")
+
+
+def test_a_figure_that_fails_leaves_all_other_output(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    figures = ["calibration=x.json", "differences=d.json"]
+    done = run(folder, *(option for figure in figures for option in ("--figure", figure)))
+    assert done.exit_code == 2
+    assert "org/a" in done.stdout
+    assert json.loads((tmp_path / "d.json").read_text("utf-8"))
+    assert done.stderr.splitlines()[-1:] == [
+        f"{folder}: no figure calibration: no results of multiple choice"
+    ]
+
+
+def test_a_file_that_cannot_be_written_leaves_all_other_output(folder, tmp_path):
+    (tmp_path / "d.svg").mkdir()
+    files = [tmp_path / "d.svg", tmp_path / "s.json"]
+    done = run(folder, "--figure", f"differences={files[0]}", "--figure", f"subsets={files[1]}")
+    assert (done.exit_code, files[1].exists()) == (2, True)
+    assert "org/a" in done.stdout
+    assert f"{folder}: no figure differences: " in done.stderr
 
 
 def test_the_help_lists_all_figures():

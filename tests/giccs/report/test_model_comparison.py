@@ -13,13 +13,18 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from giccs.measures.all_pairs import accuracy_pairs, spearman_pairs, within_dialogue_pairs
+from giccs.measures.all_pairs import (
+    PairDifference,
+    accuracy_pairs,
+    spearman_pairs,
+    within_dialogue_pairs,
+)
 from giccs.measures.comparison import mcnemar
 from giccs.measures.detectable import mcnemar_detectable, t_detectable
 from giccs.measures.metrics import Estimate, correlations
 from giccs.measures.results import Group, Result, Store
 from giccs.report.leaderboards import comparison_tables
-from giccs.report.model_comparison import compare
+from giccs.report.model_comparison import Leaderboard, compare
 
 
 def leaderboard(dialogues=20, items=4, qualities=(2.0, 0.7, 0.7, 0.0), seed=0):
@@ -242,14 +247,30 @@ def test_of_multiple_choice_each_history_is_a_family():
     assert [good.p_holm, poor.p_holm] == multipletests([good.p, poor.p], method="holm")[1].tolist()
 
 
+def test_only_tested_or_equal_models_are_tied_with_the_first():
+    pairs = [
+        PairDifference(0, 1, 0.3, 9, p=0.001, p_holm=0.01),
+        PairDifference(0, 2, 0.2, 9, p=0.02, p_holm=0.06),
+        PairDifference(0, 3, 0.0, 9, reason="the difference is the same in every dialogue"),
+        PairDifference(0, 4, 0.1, 4, reason="4 dialogues"),
+        PairDifference(1, 2, 0.0, 9, p=1.0, p_holm=1.0),
+    ]
+    board = Leaderboard("t", "d", "c", "spearman", 9, 9, 0.02, (), tuple(pairs))
+    assert board.tied == {2, 3}
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])
 def test_the_mark_stands_in_every_format(results, form):
-    text = comparison_tables(compare([results[1], results[2], results[3]]), form)
+    boards = compare([results[1], results[2], results[3]])
+    text = comparison_tables(boards, form)
     text = text.replace(r"$^\dagger$", " †")
+    (board, *_) = boards.leaderboards
+    assert [m.model for m in board.models] == ["m2", "m1", "m3"]
+    assert [board.pair(0, n).is_significant for n in (1, 2)] == [False, True]
     marked = [line for line in text.splitlines() if "†" in line and "without" in line]
-    assert any("m1 †" in line for line in marked)
-    assert any("m2 †" in line for line in marked)
-    assert "m3 †" not in text
+    assert marked
+    assert all("m1 †" in line for line in marked)
+    assert "†: not significantly different from the best model (Holm, 5 %)" in text
     assert "not significant" in text
     assert "Dialogues to detect a difference of 0.02" in text
     for line in text.splitlines():

@@ -174,11 +174,13 @@ def test_a_judge_with_the_key_of_people_gives_the_accuracy_over_all_dialogues(ch
     for row in choices.predictions.iter_rows(named=True):
         key.setdefault(row["dialogue_id"], {})[row["utterance_id"]] = row["score"]
     people = as_scores(dict(list(key.items())[:24]))
-    for row in compare_with_people([choices], people).rows:
+    comparison = compare_with_people([choices], people)
+    for row, cells in zip(comparison.rows, comparison.result_table().rows, strict=True):
         each = row.estimates["accuracy"]
         assert each.weight == pytest.approx(1 - 24 / 60, abs=0.1)
         assert each.powered.value == pytest.approx(each.judge.value, abs=0.02)
         assert each.equivalent_dialogues == pytest.approx(60, rel=0.2)
+        assert cells[-1] == math.ceil(each.equivalent_dialogues)
 
 
 def test_dialogues_with_some_scores_are_excluded_from_accuracies(choices):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 import polars as pl
 import streamlit as st
 
+from bws.planning import whole_number
 from bws.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.annotation.charts import (
@@ -473,9 +474,10 @@ def _describe_plan(measured: StudyReliability, curve: ReliabilityCurve, target: 
     if math.isinf(needed):
         limit = format_number(planner.annotation_limit, ".3f")
         texts.append(say("annotation.unreachable", target=aim, limit=limit))
+    elif (whole := whole_number(needed)) > 1:
+        texts.append(say("annotation.requires", target=aim, value=whole))
     else:
-        value = format_number(needed, ".1f")
-        texts.append(say("annotation.requires", target=aim, value=value))
+        texts.append(say("annotation.one_is_enough", target=aim))
     return " ".join(texts)
 
 

@@ -167,10 +167,10 @@ def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame 
         {
             "key": model.key,
             "history": model.history,
-            "ties": TIE_MARK if model.ties_first else "",
+            "ties": TIE_MARK if index in board.tied else "",
             "ranks": f"{model.rank_low}–{model.rank_high}",
         }
         for board in boards
-        for model in board.models
+        for index, model in enumerate(board.models)
     ]
     return pl.DataFrame(rows)

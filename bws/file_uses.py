@@ -69,7 +69,9 @@ def protected_inputs(uses: Sequence[FileUse]) -> Iterator[None]:
     identities = [(_identity(use), use) for use in uses]
     if problems := _conflicts(identities):
         raise InputError(problems)
-    outputs = {identity: use for identity, use in identities if use.role == "output"}
+    outputs: dict[Identity | None, FileUse] = {
+        identity: use for identity, use in identities if use.role == "output"
+    }
     updated = [os.path.realpath(use.path) for use in uses if use.role == "update"]
     token = _running.set(_Running(outputs, updated))
     try:

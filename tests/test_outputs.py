@@ -357,10 +357,12 @@ def test_a_sheet_that_writers_fill_in_is_kept(study):
     run("data", "copy", "giccs-sample")
     arguments = ["build", "sheet", "giccs-sample/dialogues.jsonl", "-o", "sheet.csv"]
     run(*arguments)
+    run(*arguments)  # a sheet without texts is replaced
+    text = Path("sheet.csv").read_text("utf-8")
+    Path("sheet.csv").write_text(text.replace(".,,", ".,A candidate.,", 2), "utf-8")
     before = Path("sheet.csv").read_bytes()
-    assert run(*arguments, code=2).startswith(
-        "sheet.csv: already exists and may contain candidates"
-    )
+    said = run(*arguments, code=2)
+    assert said.startswith("sheet.csv: contains 2 texts of writers, which would be lost")
     assert Path("sheet.csv").read_bytes() == before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,8 +10,8 @@ import click
 from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT, SEED
+from bws.problems import InputError, Problem
 from bws.textio import csv_text
-from giccs.cli.options import check_no_sheet
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
@@ -88,7 +89,9 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
     from bws.textio import write_atomic
     from giccs.preparation.expert import make_expert_sheet
 
-    check_no_sheet(path, "judgments")
+    if path != "-" and Path(path).is_file():
+        message = "already exists and may contain judgments; choose another file or remove it"
+        raise InputError(Problem(path, None, message))
     write_atomic(path, ("\ufeff" if bom else "") + make_expert_sheet(benchmark, seed))
     summary = f"{len(benchmark.items)} items of {len(benchmark.dialogue_ids)} dialogues"
     if path == "-":

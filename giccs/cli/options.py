@@ -6,12 +6,10 @@ import os
 
 import click
 
-from bws.problems import InputError, Problem
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 
 __all__ = [
     "DATA_HELP",
-    "check_no_sheet",
     "language_option",
     "language_option_with_alias",
     "set_offline_mode",
@@ -51,13 +49,6 @@ language_option_with_alias = click.option(
     help=LANGUAGE_HELP,
 )  # fmt: skip
 """With the former name of the option, for one version."""
-
-
-def check_no_sheet(path: str, content: str) -> None:
-    """Raise InputError if a sheet, which people complete, already exists."""
-    if path != "-" and os.path.isfile(path):
-        message = f"already exists and may contain {content}; choose another file or remove it"
-        raise InputError(Problem(path, None, message))
 
 
 def set_offline_mode(offline: bool) -> None:

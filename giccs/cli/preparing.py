@@ -11,7 +11,7 @@ import click
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT, SEED, Choice
 from bws.problems import InputError, Problem
-from giccs.cli.options import check_no_sheet, language_option, language_option_with_alias
+from giccs.cli.options import language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
 
 if TYPE_CHECKING:
@@ -355,11 +355,15 @@ def sheet(
     from bws.textio import write_atomic
     from giccs.benchmark.assemble import read_dialogues
     from giccs.benchmark.languages import required_language
-    from giccs.preparation.sheet import default_sheet_texts, read_sheet_texts
+    from giccs.preparation.sheet import (
+        check_not_completed,
+        default_sheet_texts,
+        read_sheet_texts,
+    )
     from giccs.preparation.sheet import make_sheet as rows
 
     _check_output(console, output)
-    check_no_sheet(output, "candidates")
+    check_not_completed(output)
     selected = read_dialogues(dialogues, candidates=False)
     tag = required_language(selected, dialogues, language, "the sheet's texts")
     try:

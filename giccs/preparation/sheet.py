@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bws.file_uses import unprotected
 from bws.files.schema import Field, Schema
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
@@ -23,6 +24,7 @@ __all__ = [
     "SheetTexts",
     "add_candidates",
     "candidate_id",
+    "check_not_completed",
     "default_sheet_texts",
     "make_sheet",
     "read_sheet",
@@ -144,6 +146,20 @@ def read_sheet(path: str | os.PathLike[str]) -> tuple[str, list[SheetRow]]:
     """Return the display name and the rows of a sheet; additional columns are ignored."""
     records = SHEET_SCHEMA.read(read_table(path))
     return records.file, list(records.checked())
+
+
+def check_not_completed(path: str) -> None:
+    """Raise InputError if a file is a sheet in which writers have entered texts."""
+    if not os.path.isfile(path):
+        return
+    try:
+        with unprotected():
+            n_texts = sum(bool(row.text) for row in read_sheet(path)[1])
+    except InputError:  # Not a sheet.
+        return
+    if n_texts:
+        message = f"contains {n_texts} texts of writers, which would be lost; expected another file"
+        raise InputError(Problem(path, None, message))
 
 
 def add_candidates(

@@ -187,10 +187,12 @@ def read_decisions(path: str | os.PathLike[str]) -> Decisions:
 
 def check_no_open_decisions(ledger: Ledger, path: str) -> None:
     """Raise InputError if an existing file has marks for assignments that are not decided yet."""
+    if not os.path.isfile(path):
+        return
     try:
         with unprotected():
             table = read_table(path)
-    except InputError:  # Missing, or not a table.
+    except InputError:  # Not a table.
         return
     columns = (_column(table, name) for name in ("AssignmentId", "Approve", "Reject"))
     decided = {one.assignment_id for one in ledger.assignments() if one.status != "Submitted"}

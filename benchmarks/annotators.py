@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ CARE = (0.6, 0.8, 1.0, 1.25, 1.6)
 PER_TUPLE = 5
 REVERSED_SHARE = 0.05
 RANDOM_SHARES = (0.05, 0.2)
-STUDIES = {16: 30, 300: 2}
+STUDIES = {16: 20, 300: 2}
 """Annotators per study -> studies per setting."""
 FALSE_ALARMS = 0.01
 DISAGREEMENTS = (0.0, 0.25)
@@ -91,15 +91,20 @@ def simulated_study(setting: Setting, seed: int) -> tuple[Judgments, NDArray[np.
         np.choose(variant_of, [getattr(variant, answer) for variant in variants])
         for answer in ("best", "worst")
     )
-    return _reversed(replace(variants[0], best=best, worst=worst), kinds == "reversed"), kinds
+    judgments = replace(variants[0], best=best, worst=worst, shown=None)
+    return _reversed(judgments, kinds == "reversed"), kinds
 
 
 def _design(setting: Setting, seed: int) -> tuple[Tuples, NDArray[np.float64]]:
     """Return tuples and true scores, two tuples per item."""
-    n_tuples = setting.annotators * setting.judgments // PER_TUPLE
-    items = [f"i{n}" for n in range(max(n_tuples // 2, 2 * setting.k))]
-    truth = np.random.default_rng([seed, 1]).uniform(-1, 1, len(items))
-    return make_tuples(items, setting.k, count=n_tuples, seed=seed), truth
+    tuples = _tuples(setting.k, setting.annotators * setting.judgments // PER_TUPLE)
+    truth = np.random.default_rng([seed, 1]).uniform(-1, 1, len(tuples.items))
+    return tuples, truth
+
+
+@cache
+def _tuples(k: int, count: int) -> Tuples:
+    return make_tuples([f"i{n}" for n in range(max(count // 2, 2 * k))], k, count=count)
 
 
 def _reversed(judgments: Judgments, is_reversed: NDArray[np.bool_]) -> Judgments:
@@ -244,7 +249,7 @@ def main(arguments: list[str] | None = None) -> None:
         "github", disable_numparse=True,
     )  # fmt: skip
     coverage = tabulate(
-        coverage_rows(6 * options.studies),
+        coverage_rows(5 * options.studies),
         ["disagreement", "annotator", *(f"{count} judgments" for count in JUDGMENTS)],
         "github", disable_numparse=True,
     )  # fmt: skip

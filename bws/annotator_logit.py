@@ -266,17 +266,21 @@ class _Posterior:
         """Return (n,) modes.
 
         Newton's method from the prior mean, safeguarded by bisection: a step that leaves the interval in
-        which the slope changes its sign is replaced by the midpoint of the interval.
+        which the slope changes its sign, or is not shorter than half of the step before, is replaced by a
+        step to the midpoint of the interval. (Steps between two flat ends of a logit do not get shorter.)
         """
         x = np.full(self.n_owners, self.mean)
         low, high = np.full(self.n_owners, -np.inf), np.full(self.n_owners, np.inf)
+        step = np.full(self.n_owners, np.inf)
         for _ in range(MAX_STEPS):
             _, slope, curvature = self.derivatives(x)
             low, high = np.where(slope >= 0, x, low), np.where(slope <= 0, x, high)
             target = x + slope / curvature
-            target = np.where((target < low) | (target > high), (low + high) / 2, target)
-            step, x = np.abs(target - x).max(initial=0.0), target
-            if step <= STEP_TOLERANCE:
+            is_slow = np.abs(target - x) > np.maximum(np.abs(step) / 2, STEP_TOLERANCE)
+            is_slow &= np.isfinite(high - low)
+            target = np.where(is_slow | (target < low) | (target > high), (low + high) / 2, target)
+            step, x = target - x, target
+            if np.abs(step).max(initial=0.0) <= STEP_TOLERANCE:
                 break
         return x
 

@@ -117,6 +117,22 @@ def test_scales_are_those_of_a_slow_program():
         assert (result.scale_low, result.scale_high) == pytest.approx((low, high), abs=1e-3)
 
 
+def test_the_scale_of_reversed_answers_among_equal_ones_is_that_of_a_slow_program():
+    """The log posterior is flat where utilities are extreme, so that Newton's steps alone do not converge."""
+    rows = [
+        Judgment(("a", "b", "c"), *answer, who, tuple_id=str(t))
+        for who, answer in [*((f"w{n}", ("a", "c")) for n in range(10)), ("odd", ("c", "a"))]
+        for t in range(20)
+    ]
+    unit = slow_estimate(rows, "", 0)[0]
+    result = by_name(annotator_report(Judgments.from_records(rows)))["odd"]
+    mode, _, low, high = slow_estimate(rows, "odd", unit)
+    assert (result.scale, result.scale_low, result.scale_high) == pytest.approx(
+        (mode, low, high), abs=1e-3
+    )
+    assert result.flags[0] == "reversed"
+
+
 def test_scales_of_equal_annotators_are_1_within_their_intervals():
     covered = []
     for seed in range(20):

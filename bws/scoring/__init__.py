@@ -303,6 +303,12 @@ def _signed_scores(
     )
     if scale != "counting" or method.stages is None:
         return method.to_score(utility)
+    sizes = np.bincount(group_of)
+    if canonical.n_controls and (sizes[sizes > 0] < canonical.k).any():
+        raise ValueError(
+            f"scale 'counting' needs tuples of {canonical.k} items, which a group does not have without its "
+            "control items; expected scale 'signed' or 'unit'"
+        )
     return expected_counting(utility, group_of, canonical.k, method.stages, seed)
 
 

@@ -382,9 +382,9 @@ def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArr
 
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
     """Yield notes on unscored items, skipped rows and control items."""
-    yield from judgments.notes
     if judgments.n_left_out:
         yield f"{judgments.n_left_out} rows of the judgments were skipped"
+    yield from judgments.notes
     tuples = judgments.tuples
     is_judged = np.zeros(len(tuples.items), dtype=bool)
     is_judged[judgments.canonical.origin] = True

@@ -303,6 +303,12 @@ def _signed_scores(
     )
     if scale != "counting" or method.stages is None:
         return method.to_score(utility)
+    sizes = np.bincount(group_of)
+    if canonical.n_controls and (sizes[sizes > 0] < canonical.k).any():
+        raise ValueError(
+            f"scale 'counting' needs tuples of {canonical.k} items, which a group does not have without its "
+            "control items; expected scale 'signed' or 'unit'"
+        )
     return expected_counting(utility, group_of, canonical.k, method.stages, seed)
 
 
@@ -376,9 +382,9 @@ def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArr
 
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
     """Yield notes on unscored items, skipped rows and control items."""
-    yield from judgments.notes
     if judgments.n_left_out:
         yield f"{judgments.n_left_out} rows of the judgments were skipped"
+    yield from judgments.notes
     tuples = judgments.tuples
     is_judged = np.zeros(len(tuples.items), dtype=bool)
     is_judged[judgments.canonical.origin] = True

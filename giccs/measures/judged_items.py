@@ -94,9 +94,10 @@ class JudgedItems:
         """Whether each tuple has items of a single dialogue of the benchmark."""
         dialogue_of_item = np.full(len(self.canonical.items), -1)
         dialogue_of_item[self.index] = self.dialogue
-        members = self.canonical.members
-        members = members[(members < self.canonical.n_scored).all(axis=1)]
-        dialogue_of_member = dialogue_of_item[members]
+        dialogue_of_member = dialogue_of_item[self.canonical.members]
+        is_control = self.canonical.members >= self.canonical.n_scored
+        dialogue_of_tuple = dialogue_of_member.max(axis=1, keepdims=True)
+        dialogue_of_member = np.where(is_control, dialogue_of_tuple, dialogue_of_member)
         return not ((dialogue_of_member < 0).any() or np.ptp(dialogue_of_member, axis=1).any())
 
 

@@ -295,6 +295,14 @@ def test_choice_models_leave_control_items_out(method: str, tmp_path: Path) -> N
         assert counting.score.sum() == pytest.approx(0, abs=1e-9)
 
 
+def test_random_tuples_need_enough_other_items() -> None:
+    rows = [bws.Judgment(("a", "b", "gold"), best, "b") for best in ("a", "gold")]
+    judgments = bws.judgments_from_records(rows, control=["gold"])
+    assert bws.score(judgments, "maxdiff", prior=1).score[0] > 0
+    with pytest.raises(ValueError, match="needs tuples of 3 items, which a group does not have"):
+        bws.score(judgments, "maxdiff", prior=1, scale="counting")
+
+
 def test_inverse_hessian_is_that_of_contrasts_to_the_mean_of_other_items(tmp_path: Path) -> None:
     """Errors of u_i minus the mean of the other items, from a dense inverse with all items."""
     from bws.scoring.choice import best_worst_logit

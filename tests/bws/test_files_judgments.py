@@ -157,7 +157,10 @@ def test_a_repeated_header_leaves_nothing_behind(tmp_path):
     assert result.tuples.members.tolist() == whole.tuples.members.tolist()
     assert result.annotator_of.tolist() == whole.annotator_of.tolist()
     notes = score(result).notes
-    assert notes == ["2 rows of the judgments were skipped"]
+    assert notes == [
+        "2 rows of the judgments were skipped",
+        "skipped rows: 6 of 7 items lost more than 5 % of their judgments",
+    ]
 
 
 def test_a_group_that_only_invalid_rows_have_is_not_there(tmp_path):

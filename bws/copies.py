@@ -143,7 +143,7 @@ def _copies_of_people(judgments: Judgments, rows: Longs, content: Longs) -> Iter
 
 
 def _equal_annotators(
-    annotator_of: NDArray[np.int32], answer: Longs, n_equal: Longs, n_of_set: NDArray[np.float64]
+    annotator_of: NDArray[np.int32], answer: Longs, n_equal: Longs, n_of_set: NDArray[Any]
 ) -> tuple[Longs, NDArray[np.bool_]]:
     """Return (A,) the first annotator with the same judgments, and whether it is another one and chance is
     excluded.

@@ -152,7 +152,8 @@ class Faults:
                 f"group is {quoted(str(groups[group_of[other]]))}; expected a group in both or in neither"
             )
 
-        self.add((in_group >= 0).any(axis=0), message)
+        in_both: NDArray[np.bool_] = np.any(in_group >= 0, axis=0)
+        self.add(in_both, message)
 
     def add_other(self, message: str) -> None:
         """Add a problem of the whole file."""

@@ -253,6 +253,8 @@ def _problems(name: str, rows: Sequence[_ItemRow], read: Items) -> list[Problem]
         ids, codes = np.unique(read.items, return_inverse=True)
         groups, group_of = np.unique(read.groups, return_inverse=True)
         faults = Faults(name, np.array([row.line for row in rows]))
-        faults.add_missing_groups(codes[np.newaxis], ids, group_of, groups)
+        faults.add_missing_groups(
+            codes[np.newaxis].astype(np.int32), ids, group_of.astype(np.int32), groups
+        )
         problems += faults.problems
     return sorted(problems, key=lambda problem: problem.line or 0)

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bws.copies import similar_annotators
 from bws.files import read_judgments
 from bws.model_annotators import is_model
 from bws.problems import InputError, Problem
@@ -175,7 +174,7 @@ def load(
     if source_judgments is None:
         return replace(study, problems=tuple(problems), key=key)
     problems += source_judgments.left_out
-    problems += (*source_judgments.copies, *similar_annotators(source_judgments))
+    problems += source_judgments.copies
     if source_judgments.variants:
         problems.append(Problem(source_judgments.source, None, source_judgments.variants.message()))
     scores = _scores(source_judgments)

@@ -52,6 +52,16 @@ def test_counts_are_joined_to_the_items(benchmark, tmp_path):
     assert study.problems == study.notes == ()
 
 
+def test_copied_judgments_are_reported(benchmark, tmp_path):
+    text = JUDGED + "t3,d,c,b,a,b,c,w3\n"
+    study = load(benchmark, judgments_file(tmp_path, text))
+    assert [str(problem).partition(" (")[0] for problem in study.problems] == [
+        f"{tmp_path}/judgments.csv:6: 1 of 5 judgments repeat annotator, items, best and worst under another "
+        "tuple id"
+    ]
+    assert len(study.judgments) == 5
+
+
 def test_disagreement_is_the_share_against_the_most_frequent_place(benchmark, tmp_path):
     result = column(load(benchmark, judgments_file(tmp_path, JUDGED)), "disagreement")
     # in t1 one of three takes b for a: it places a and b elsewhere than the others, c not; t2 has one answer

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import cache
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.report.content import Source, chart_svg_for_page, resolve_pointer
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
+from giccs_app.report.sections import _agreement_section
 from giccs_app.report.study_figures import pairs_figures, reliability_figures
 
 from ...giccs.causal_models import make_model
@@ -235,6 +237,18 @@ def test_hostile_names_are_text(folder, tmp_path):
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_copied_judgments_have_a_warning_and_a_command_that_accepts_them(tmp_path):
+    rows = (files("giccs.data") / "judgments.csv").read_text().splitlines()[:201]
+    (tmp_path / "judgments.csv").write_text(
+        "\n".join([*rows, *(f"again-{row}" for row in rows[1:])])
+    )
+    write_benchmark(read_benchmark("giccs-sample").items, tmp_path / "benchmark.jsonl")
+    inputs = Inputs(tmp_path, metadata_file="benchmark.jsonl")
+    section = _agreement_section(inputs, inputs.judgments)
+    assert section.text[-1].startswith("Warning: 200 of 400 judgments repeat annotator")
+    assert "bws-agreement judgments.csv --allow-copies --metadata" in section.commands[0]
 
 
 def test_a_number_that_is_not_defined_is_a_dash():

@@ -380,8 +380,14 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
     compare = ("giccs-report", "r", "--compare", "--detect", "0.05")
     document = json.loads(giccs(*compare, "--json", cwd=tmp_path).stdout)
     boards = document["comparisons"]
-    assert [board["metric"] for board in boards] == ["spearman", "rank_spearman"]
-    assert [len(board["models"]) for board in boards] == [4, 4]
+    assert [(board["metric"], board["history"]) for board in boards] == [
+        (metric, history)
+        for metric in ("spearman", "rank_spearman")
+        for history in ("without", "with")
+    ]
+    assert [len(board["models"]) for board in boards] == [2, 2, 2, 2]
+    families = document["history_effects"]
+    assert [len(family["effects"]) for family in families] == [2, 2]
     assert {board["target"] for board in boards} == {0.05}
     assert {(one["model"], one["reason"]) for one in document["skipped"]} == {
         (model, "3 dialogues: a comparison requires 5") for model in models
@@ -402,8 +408,8 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
     ("arguments", "message"),
     [
         (
-            ["--data", "b.jsonl"],
-            "--data requires --judgments, --against, --dialogue or --eval-results",
+            ["--judgments", "j.csv", "--data", "a.jsonl", "--data", "b.jsonl"],
+            "--data cannot be repeated with --judgments, --against, --dialogue or --eval-results",
         ),
         (
             ["--judgments", "j.csv", "--against", "r.toml"],
@@ -414,7 +420,7 @@ def test_report_compares_all_pairs_of_models_on_the_same_items(tmp_path, benchma
         (["--compare", "--judgments", "j.csv"], "--compare cannot be combined with --against or"),
         (
             ["--compare", "--data", "b.jsonl"],
-            "--data requires --judgments, --against, --dialogue or --eval-results",
+            "--data: no result of 'b.jsonl'; expected benchmark.jsonl",
         ),
         (["--detect", "0.1"], "--detect requires --compare"),
         (["--compare", "--detect", "0"], "Invalid value for '--detect'"),

@@ -243,7 +243,7 @@ class PairwiseSTS:
     def _order_metrics(
         self, items: Sequence[Item], orders: np.ndarray, fits: np.ndarray
     ) -> dict[str, Estimate]:
-        fitting = np.flatnonzero(fits)
+        fitting = [row for row in range(len(items)) if fits[row]]
         estimates = order_metrics(
             orders[fitting],
             np.array([items[row].score for row in fitting]),

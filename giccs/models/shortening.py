@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 __all__ = ["first_fitting"]
 
-Form = TypeVar("Form")
-
 
 def first_fitting(
-    inputs: Sequence[Form],
-    shorter: Callable[[Form], Form | None],
-    fits: Callable[[Sequence[Form]], Sequence[bool]],
-) -> list[Form | None]:
-    """Return the first form of each input that fits; None if none does.
+    counts: Sequence[int], fits: Callable[[Sequence[tuple[int, int]]], Sequence[bool]]
+) -> list[int | None]:
+    """Return the index of the first form of each input that fits; None if none does.
 
-    shorter: function from a form to the next shorter one, None if there is none. fits: function to (N,)
-    whether each of N forms fits; called with all inputs, then with the shorter forms of those that do not.
+    counts: number of forms of each input, at least 1, from longest to shortest. fits: function from
+    (input, form) pairs to whether each fits. All first forms are tested at once, then those of a binary
+    search, because a form that is shorter than a fitting one fits.
 
-    >>> are_short = lambda texts: [len(text) < 3 and "x" not in text for text in texts]
-    >>> first_fitting(["abc", "a", "xxx"], lambda text: text[1:] or None, are_short)
-    ['bc', 'a', None]
+    >>> texts = ["abc", "a", "dddd"]
+    >>> def are_short(forms):
+    ...     return [len(texts[index][n:]) <= 2 for index, n in forms]
+    >>> first_fitting([3, 1, 1], are_short)
+    [1, 0, None]
     """
-    forms: list[Form | None] = [*inputs]
-    remaining = [*enumerate(inputs)]
+    low, high = (
+        [0] * len(counts),
+        [*counts],
+    )  # Forms before `low` do not fit, those from `high` on do.
+    remaining = range(len(counts))
     while remaining:
-        fitting = fits([form for _, form in remaining])
-        too_long = [
-            each for each, is_fitting in zip(remaining, fitting, strict=True) if not is_fitting
-        ]
-        remaining = []
-        for index, form in too_long:
-            forms[index] = shorter_form = shorter(form)
-            if shorter_form is not None:
-                remaining.append((index, shorter_form))
-    return forms
+        forms = [(index, low[index] and (low[index] + high[index]) // 2) for index in remaining]
+        for (index, form), is_fitting in zip(forms, fits(forms), strict=True):
+            if is_fitting:
+                high[index] = form
+            else:
+                low[index] = form + 1
+        remaining = [index for index in remaining if low[index] < high[index]]
+    return [form if form < count else None for form, count in zip(low, counts, strict=True)]

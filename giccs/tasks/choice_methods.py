@@ -71,16 +71,14 @@ def fitting_prompts(
     function that applies a chat template.
     """
 
-    def first(forms: tuple[str, ...]) -> str:
-        return chat(forms[0]) if chat else forms[0]
+    def shown(prompt: str) -> str:
+        return chat(prompt) if chat else prompt
 
     if not isinstance(model, LimitedRespondingModel):
-        return [first(forms) for forms in prompts]
-    fitting = first_fitting(
-        prompts,
-        lambda forms: forms[1:] or None,
-        lambda several: model.fits_prompts([first(forms) for forms in several], max_tokens),
-    )
-    return [
-        first(forms or all_forms[-1:]) for forms, all_forms in zip(fitting, prompts, strict=True)
-    ]
+        return [shown(forms[0]) for forms in prompts]
+
+    def fits(forms: Sequence[tuple[int, int]]) -> list[bool]:
+        return model.fits_prompts([shown(prompts[index][n]) for index, n in forms], max_tokens)
+
+    fitting = first_fitting([*map(len, prompts)], fits)
+    return [shown(forms[-1 if n is None else n]) for forms, n in zip(prompts, fitting, strict=True)]

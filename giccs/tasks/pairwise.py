@@ -138,7 +138,7 @@ class PairwiseSTS:
         by_order = np.full((len(items), similarities.shape[1]), np.nan)
         by_order[fits] = similarities
         prediction = by_order.mean(axis=1)
-        orders = by_order if isinstance(model, OrderedPairModel) else None
+        orders = by_order if by_order.shape[1] > 1 else None
         if self._encoding and self.similarity == "cos" and _may_cut_unnoticed(model):
             count_tokens(equal=_equal_pairs(items, prediction))
         log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
@@ -192,22 +192,24 @@ class PairwiseSTS:
         The history is shortened from its beginning, by whole turns; None if the utterances alone do not fit.
         """
 
-        def shorter(item: Item) -> Item | None:
-            has_history = self._encoding and item.n_turns > 1
-            return replace(item, turns=item.turns[1:]) if has_history else None
-
-        def fits(candidates: Sequence[Item]) -> list[bool]:
-            sides = [self._sides(item) for item in candidates]
-            targets, others = (list(chain.from_iterable(side)) for side in zip(*sides, strict=True))
-            complete = fitting_pairs(model, targets, others, progress)
+        def fits(forms: Sequence[tuple[int, int]]) -> list[bool]:
+            sides = [self._sides(_without_turns(items[row], n_omitted)) for row, n_omitted in forms]
+            targets, candidates = (
+                list(chain.from_iterable(side)) for side in zip(*sides, strict=True)
+            )
+            complete = fitting_pairs(model, targets, candidates, progress)
             starts = np.cumsum([0, *(len(target) for target, _ in sides[:-1])])
-            return np.logical_and.reduceat(complete, starts).tolist()
+            return [*map(bool, np.logical_and.reduceat(complete, starts))]
 
-        shown = first_fitting(items, shorter, fits)
-        too_long = shown.count(None)
-        unchanged = sum(item is each for item, each in zip(items, shown, strict=True))
-        count_tokens(too_long=too_long, shortened=len(items) - unchanged - too_long)
-        return shown
+        counts = [item.n_turns if self._encoding else 1 for item in items]
+        omitted = first_fitting(counts, fits)
+        count_tokens(
+            too_long=omitted.count(None), shortened=sum(n not in (0, None) for n in omitted)
+        )
+        return [
+            None if n_omitted is None else _without_turns(item, n_omitted)
+            for item, n_omitted in zip(items, omitted, strict=True)
+        ]
 
     def _similarities(self, model: Any, items: Sequence[Item], progress: Progress) -> np.ndarray:
         """Return (N, 1) similarities of items, or (N, 2) in both orders for an `OrderedPairModel`."""
@@ -253,7 +255,7 @@ class PairwiseSTS:
     def _order_metrics(
         self, items: Sequence[Item], orders: np.ndarray, fits: np.ndarray
     ) -> dict[str, Estimate]:
-        fitting = np.flatnonzero(fits)
+        fitting = [row for row in range(len(items)) if fits[row]]
         estimates = order_metrics(
             orders[fitting],
             np.array([items[row].score for row in fitting]),
@@ -262,6 +264,11 @@ class PairwiseSTS:
             seed=self.seed,
         )
         return with_excluded(estimates, len(items) - len(fitting), "pairs", "an utterance")
+
+
+def _without_turns(item: Item, n_omitted: int) -> Item:
+    """Return an item without the first turns of its dialogue."""
+    return replace(item, turns=item.turns[n_omitted:]) if n_omitted else item
 
 
 def _may_cut_unnoticed(model: Any) -> bool:

@@ -17,13 +17,15 @@ ABILITIES = {
     if getattr(protocol, "_is_runtime_protocol", False)
 }
 ENCODER = {"PairModel", "VectorModel"}
-PROMPTED_ENCODER = {*ENCODER, "TextPairModel", "SidedModel", "PromptedModel"}
-PAIRS = {"PairModel", "OrderedPairModel"}
+LIMITED_ENCODER = {*ENCODER, "LimitedModel", "TextPairModel"}
+PROMPTED_ENCODER = {*LIMITED_ENCODER, "SidedModel", "PromptedModel"}
+PAIRS = {"PairModel", "OrderedPairModel", "LimitedModel"}
 CAUSAL = {
     "ChatTemplateModel",
     "EncodableModel",
     "GeneratingModel",
     "LikelihoodModel",
+    "LimitedRespondingModel",
     "RespondingModel",
 }
 EXPECTED = {
@@ -39,12 +41,19 @@ EXPECTED = {
     "python": {"PairModel"},
     "seq2seq": {"GeneratingModel"},
     "chat": {"GeneratingModel", "LetterModel", "RespondingModel", "ServedModel"},
-    "embeddings": {*ENCODER, "SidedModel", "PromptedModel", "ResizableModel", "ServedModel"},
+    "embeddings": {
+        *ENCODER,
+        "LimitedModel",
+        "SidedModel",
+        "PromptedModel",
+        "ResizableModel",
+        "ServedModel",
+    },
     "overlap": {"PairModel"},
     "trained": {"DescribedModel"},
-    "dimensions": {*ENCODER, "TextPairModel", "SidedModel"},
-    "first-last": {*ENCODER, "TextPairModel"},
-    "whitening": {*ENCODER, "TextPairModel"},
+    "dimensions": {*LIMITED_ENCODER, "SidedModel"},
+    "first-last": LIMITED_ENCODER,
+    "whitening": LIMITED_ENCODER,
 }
 
 

@@ -483,7 +483,7 @@ def test_a_text_that_the_server_rejects_gets_a_shorter_history(hostile, benchmar
     hostile.always = up_to(size)
     model = embeddings(hostile, batch_size=4)
     result = evaluate_task(PairwiseSTS("with", resamples=10), model, benchmark)
-    n_shortened, sent = 0, set()
+    n_shortened, scored = 0, set()
     for item, prediction in zip(benchmark.items, result.predictions["prediction"], strict=True):
         turns = [turn.text for turn in item.turns]
         forms = [
@@ -493,11 +493,12 @@ def test_a_text_that_the_server_rejects_gets_a_shorter_history(hostile, benchmar
         start = next(n for n, pair in enumerate(forms) if max(map(len, pair)) <= size)
         assert prediction == pytest.approx(cosine(forms[start]), abs=1e-6)
         n_shortened += start > 0
-        sent |= {text for pair in forms[: start + 1] for text in pair}
+        scored |= {*forms[start]}
     assert 5 < n_shortened == result.environment["tokens"]["shortened"]
-    assert hostile.paid == Counter(text for text in sent if len(text) <= size)
-    usage = result.environment
-    assert (usage["requests"], usage["cached"]) == (len(sent), 0)
+    assert scored <= hostile.paid.keys()
+    assert {*hostile.paid.values()} == {1}
+    sent = {text for _, _, body in hostile.seen for text in body["input"]}
+    assert (result.environment["requests"], result.environment["cached"]) == (len(sent), 0)
     too_short = up_to(min(len(item.utterance) for item in benchmark.items))
     hostile.always = too_short
     limited = embeddings(hostile, name="other", batch_size=4)

@@ -195,7 +195,10 @@ def _language_codes(results: Sequence[Result], option: str | None) -> list[str]:
     for result in results:
         data, stated_language = str(result.environment["data"]), result.environment.get("language")
         tag = stated_language or option
-        if tag is None:
+        if languages := result.signature.get("languages"):
+            message = f"the data are in several languages ({', '.join(languages)}); expected one"
+            problems.append(Problem(data, None, message))
+        elif tag is None:
             message = "its results do not state the language of the data; expected --language"
             problems.append(Problem(data, None, message))
         elif option and stated_language and not matches(option, stated_language):

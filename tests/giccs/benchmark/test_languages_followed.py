@@ -15,7 +15,7 @@ from giccs.cli.card import card
 from giccs.cli.evaluation import evaluate
 from giccs.cli.statistics import stats
 from giccs.evaluation.interop.metadata import mteb_language
-from giccs.evaluation.interop.mteb import export_task
+from giccs.evaluation.interop.mteb import export_task, write_results
 from giccs.evaluation.recipe import read_recipe
 from giccs.evaluation.task_results import evaluate_task
 from giccs.models import open_model
@@ -396,7 +396,7 @@ def test_questions_have_the_prompt_of_their_language():
     }
 
 
-def test_pairs_of_several_languages_have_a_group_for_each():
+def test_pairs_of_several_languages_have_a_group_for_each(tmp_path):
     model = open_model("baseline:char-ngram")
     (task,) = open_tasks("pairwise-sts")
     result = evaluate_task(task, model, IN_TWO)
@@ -406,6 +406,10 @@ def test_pairs_of_several_languages_have_a_group_for_each():
         assert "languages" not in alone.signature
     assert result.metrics["spearman"].n == 30
     assert result.signature["languages"] == ["de", "en"]
+    with pytest.raises(
+        InputError, match=r"the data are in several languages \(de, en\); expected one"
+    ):
+        write_results([result], tmp_path / "mteb", "de")
     assert not [by for by in groups_of(evaluate_task(task, model, SIX)) if "language" in dict(by)]
     some = replace(IN_TWO, items=(replace(IN_TWO.items[0], language=None), *IN_TWO.items[1:]))
     assert subset_rows(some.items, "language") == []

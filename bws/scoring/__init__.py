@@ -298,9 +298,8 @@ def _signed_scores(
     method: Method, fitted: Utilities, canonical: CanonicalJudgments, scale: Scale, seed: int
 ) -> Floats:
     """Return the scores in [-1, 1] of the items that are not control items."""
-    utility, group_of = (
-        values[: canonical.n_scored] for values in (fitted.utility, canonical.group_of)
-    )
+    n = canonical.n_scored
+    utility, group_of = fitted.utility[:n], canonical.group_of[:n]
     if scale != "counting" or method.stages is None:
         return method.to_score(utility)
     sizes = np.bincount(group_of)

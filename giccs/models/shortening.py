@@ -22,11 +22,9 @@ def first_fitting(
     >>> first_fitting([3, 1, 1], are_short)
     [1, 0, None]
     """
-    low, high = (
-        [0] * len(counts),
-        [*counts],
-    )  # Forms before `low` do not fit, those from `high` on do.
-    remaining = range(len(counts))
+    # Forms before `low` do not fit, those from `high` on do.
+    low, high = [0] * len(counts), [*counts]
+    remaining = [*range(len(counts))]
     while remaining:
         forms = [(index, low[index] and (low[index] + high[index]) // 2) for index in remaining]
         for (index, form), is_fitting in zip(forms, fits(forms), strict=True):

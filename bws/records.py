@@ -98,7 +98,7 @@ class Tuples(HasFrame):
     @cached_property
     def has_control(self) -> NDArray[np.bool_]:
         """(T,) whether a control item is in the tuple."""
-        has_control: NDArray[np.bool_] = (self.members >= self.n_scored).any(axis=1)
+        has_control: NDArray[np.bool_] = np.any(self.members >= self.n_scored, axis=1)
         return has_control
 
     def with_controls(self, controls: Mapping[tuple[str, str], str]) -> Tuples:
@@ -339,7 +339,7 @@ class Judgments(HasFrame):
         scored = appearances[: tuples.n_scored]
         notes = list(self.reading_notes)
         if n := int(np.count_nonzero(tuples.has_control[self.tuple_of])):
-            names = _listed(tuples.items[tuples.n_scored :])
+            names = _listed(tuples.items[tuples.n_scored :].tolist())
             notes.append(
                 f"control items ({names}), in {n} of {len(self)} judgments, have no scores and are in no "
                 "other result on items"
@@ -620,10 +620,20 @@ def _in_canonical_order(judgments: Judgments) -> CanonicalJudgments:
     )
     sizes = (len(members), tuples.k, tuples.k, len(annotators))
     items = tuples.items[origin].tolist()
-    rows = _sorted_rows(columns, sizes)
+    tuple_of, best, worst, annotator = _sorted_rows(columns, sizes)
     n_controls = int(np.count_nonzero(origin >= tuples.n_scored))
     return CanonicalJudgments(
-        origin, items, groups, group_of, annotators, members, *rows, n_controls=n_controls
+        origin,
+        items,
+        groups,
+        group_of,
+        annotators,
+        members,
+        tuple_of,
+        best,
+        worst,
+        annotator,
+        n_controls,
     )
 
 

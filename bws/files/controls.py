@@ -89,9 +89,10 @@ def declared_controls(
         for group in np.unique(group_of_row[(codes == code_of[item]).any(axis=0)]).tolist()
     }
     wrong = np.zeros(codes.shape[1], bool)
-    rows = np.flatnonzero((column != "").to_numpy()) if column is not None else []
+    has_cell = wrong if column is None else (column != "").to_numpy()
+    rows = np.flatnonzero(has_cell).tolist()
     for row in rows:
-        declared = cell_controls(str(column[int(row)]), ids[codes[:, row]].tolist())  # type: ignore[index]
+        declared = cell_controls(str(column[row]), ids[codes[:, row]].tolist())  # type: ignore[index]
         wrong[row] = declared is None
         for item in declared or ():
             controls.setdefault((int(group_of_row[row]), code_of[item]), "")

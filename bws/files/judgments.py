@@ -341,7 +341,7 @@ def _first_occurrences(
 
     If best and worst are the same control item, the worst one is its second occurrence.
     """
-    is_repeated = (assembled.codes >= assembled.n_ids).any(axis=0)[assembled.row_of]
+    is_repeated = np.any(assembled.codes >= assembled.n_ids, axis=0)[assembled.row_of]
     rows = np.flatnonzero(is_repeated & (best >= 0) & (worst >= 0))
     if not len(rows):
         return best, worst

@@ -127,9 +127,10 @@ def selection_options(function: Any) -> Any:
         selection = {"model": model, "task": task, "history": history, "data": data}
         return function(*args, selection=selection, **values)
 
+    decorated: Any = with_selection
     for add in reversed(SELECTION_OPTIONS):
-        with_selection = add(with_selection)
-    return with_selection
+        decorated = add(decorated)
+    return decorated
 
 
 @command(

@@ -387,7 +387,7 @@ def replicates(
     """Return a statistic of `n_dialogues` dialogues with its replicates; arguments as in
     `leave_out_weights`."""
     deleted = [statistic(weights) for weights in leave_out_weights(n_dialogues, resamples, seed)]
-    without_pairs = []
+    without_pairs: list[Floats] = []
     if MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED_DIALOGUES, resamples):
         first, second = np.triu_indices(n_dialogues, 1)
         weights = np.ones((len(first), n_dialogues))

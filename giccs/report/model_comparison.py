@@ -512,8 +512,8 @@ def _history_effects(rows: Sequence[_Row], metric: str, target: float) -> list[H
     differences = TESTS[metric](values, first.score, first.dialogue, target, indices)
     labels = _unique_labels([row for row, _ in pairs])
     effects = tuple(
-        HistoryEffect(*label, *(row.metrics[metric] for row in pair), difference)
-        for label, pair, difference in zip(labels, pairs, differences, strict=True)
+        HistoryEffect(*label, row.metrics[metric], other.metrics[metric], difference)
+        for label, (row, other), difference in zip(labels, pairs, differences, strict=True)
     )
     return [HistoryEffects(**_family(first, metric, target), effects=effects)]
 

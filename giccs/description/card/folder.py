@@ -76,7 +76,8 @@ def card_of(
     tables = [
         items_table([replace(item, language=item.language or lang) for item in benchmark.items])
     ]
-    sections, left_out = [facts_of_scores(benchmark)], []
+    sections = [facts_of_scores(benchmark)]
+    left_out: list[str] = []
     try:
         sections.insert(0, facts_of_dialogues(benchmark, lang))
     except ValueError as error:

@@ -139,8 +139,12 @@ def estimate_scales(
     random_stderr = 1 / np.sqrt(random_curvature)
     random_high = random_stderr**2 / SCALE_PRIOR_SD**2 + (Z_90 + Z_95) * random_stderr
     is_known = random_curvature > 1 / SCALE_PRIOR_SD**2
-    arrays = (np.where(is_known, each, np.nan) for each in (stderr, low, high, random_high))
-    return ScaleEstimates(*map(_round_digits, (value, *arrays)), float(pooled), is_defined)
+    stderr, low, high, random_high = (
+        _round_digits(np.where(is_known, each, np.nan)) for each in (stderr, low, high, random_high)
+    )
+    return ScaleEstimates(
+        _round_digits(value), stderr, low, high, random_high, float(pooled), is_defined
+    )
 
 
 def position_effects(

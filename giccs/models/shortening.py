@@ -26,7 +26,7 @@ def first_fitting(
         [0] * len(counts),
         [*counts],
     )  # Forms before `low` do not fit, those from `high` on do.
-    remaining = range(len(counts))
+    remaining = [*range(len(counts))]
     while remaining:
         forms = [(index, low[index] and (low[index] + high[index]) // 2) for index in remaining]
         for (index, form), is_fitting in zip(forms, fits(forms), strict=True):

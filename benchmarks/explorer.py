@@ -25,6 +25,7 @@ from typing import Any, cast
 import numpy as np
 
 import giccs_app
+from bws.command import Console
 from bws.files import write_judgments
 from bws.records import Judgments, Tuples
 from bws.scoring import score
@@ -35,7 +36,7 @@ from giccs.evaluation.run import run
 from giccs.measures.results import Signature, Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
-from giccs_app.explorer.cli import prepare_pages, warm_up
+from giccs_app.explorer.cli import check_sources, prepare_pages, warm_up
 
 CANDIDATES, N_SHOWN = 5, 3
 DESIGN = [(0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1)]
@@ -190,7 +191,8 @@ def main(arguments: list[str] | None = None) -> None:
         prepared = prepare(Path(folder), options.dialogues, options.annotators, options.results)
         sys.argv = [script, *prepared]
         start = time.perf_counter()
-        warm_up(prepared[1], prepared[3], prepared[5], None)
+        warm_up()
+        check_sources(Console(False, True), prepared[1], prepared[3], prepared[5], None, None, ())
         print(f"before the server is up    {time.perf_counter() - start:7.3f} s", flush=True)
         start = time.perf_counter()
         prepare_pages(prepared[1], prepared[3], prepared[5], None)

@@ -304,8 +304,11 @@ def _statistics(
     counts = np.bincount(_annotator_or_last(judgments), minlength=len(ids) + 1)[:-1]
     compliance, seconds = _compliance(judgments, others), _median_seconds(judgments)
     best_at, same_answer = _position_shares(judgments)
-    scale_values = np.column_stack((scales.value, scales.stderr, scales.low, scales.high))
     has_scale = scales.is_defined & ~np.isnan(scales.stderr)
+    scale, stderr, low, high = (
+        np.where(has_scale, values, math.nan)
+        for values in (scales.value, scales.stderr, scales.low, scales.high)
+    )
     return [
         Annotator(
             str(ids[a]),
@@ -315,7 +318,10 @@ def _statistics(
             tuple(best_at[a].tolist()),
             math.nan if judgments.has_repeated_calls else _uniformity_p(best_at[a] * counts[a]),
             float(same_answer[a]),
-            *(scale_values[a].tolist() if has_scale[a] else [math.nan] * 4),
+            float(scale[a]),
+            float(stderr[a]),
+            float(low[a]),
+            float(high[a]),
             positions[a],
         )
         for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)

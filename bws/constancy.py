@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["centred", "constant_groups", "is_constant"]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.intp]
+Ints = NDArray[np.integer[Any]]
 
 TOLERANCE = 1e-12
 """Range of values, relative to the largest magnitude, up to which they differ by rounding only."""

@@ -152,7 +152,7 @@ class ConditionalSimilarity:
     def _metrics(
         self, prediction: Floats, rows: Sequence[Instance], fits: NDArray[np.bool_]
     ) -> dict[str, Estimate]:
-        fitting = np.flatnonzero(fits)
+        fitting = np.flatnonzero(fits).tolist()
         estimates = csts_metrics(
             prediction[fitting],
             [rows[row] for row in fitting],

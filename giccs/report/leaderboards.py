@@ -170,9 +170,12 @@ def comparison_csv(comparison: ModelComparison) -> str:
 def comparison_rows(comparison: ModelComparison) -> list[dict[str, object]]:
     """Return the values of `COLUMNS` of each model, pair, history effect and skipped result (`kind`)."""
     rows: list[dict[str, object]] = []
-    for family in (*comparison.leaderboards, *comparison.history_effects):
+    families: list[tuple[Family, Iterator[dict[str, object]]]] = [
+        *((board, _csv_rows(board)) for board in comparison.leaderboards),
+        *((effects, _csv_effects(effects)) for effects in comparison.history_effects),
+    ]
+    for family, family_rows in families:
         common = {name: getattr(family, name) for name in ("task", "data", "content", "metric")}
-        family_rows = _csv_rows(family) if isinstance(family, Leaderboard) else _csv_effects(family)
         rows += [{**common, **row} for row in family_rows]
     for result in comparison.skipped:
         names = ("model", "history", "task", "data", "content", "metric", "reason")

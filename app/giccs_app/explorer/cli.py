@@ -24,7 +24,7 @@ from giccs_app.explorer.theme import SKY
 if TYPE_CHECKING:
     from giccs_app.explorer.study import Study
 
-__all__ = ["explore", "prepare_pages"]
+__all__ = ["check_sources", "explore", "prepare_pages", "warm_up"]
 
 HOST = "127.0.0.1"
 SETTINGS = {
@@ -129,8 +129,8 @@ def explore(
         *((name, path) for name, path in files.items() if path is not None),
     ]
     arguments += [("model-judgments", path) for path in model_judgments]
-    _warm_up()
-    _check_sources(console, data, model_judgments=model_judgments, **files)
+    warm_up()
+    check_sources(console, data, model_judgments=model_judgments, **files)
     console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
     sources = {"data": data, **files, "model_judgments": model_judgments}
     Thread(target=prepare_pages, kwargs=sources, daemon=True).start()
@@ -162,7 +162,7 @@ def _export(
     console.note(f"wrote {folder}; see {folder / 'README.md'}")
 
 
-def _warm_up() -> None:
+def warm_up() -> None:
     """Import modules in advance, so that the first page loads quickly."""
     logging.getLogger("streamlit").setLevel(
         logging.ERROR
@@ -176,7 +176,7 @@ def _warm_up() -> None:
         import_module(module)
 
 
-def _check_sources(
+def check_sources(
     console: Console, data: str, judgments: str | None, results: str | None, ledger: str | None,
     notes: str | None, model_judgments: tuple[str, ...],
 ) -> None:  # fmt: skip

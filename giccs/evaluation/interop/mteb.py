@@ -195,7 +195,8 @@ def _language_codes(results: Sequence[Result], option: str | None) -> list[str]:
     for result in results:
         data, stated_language = str(result.environment["data"]), result.environment.get("language")
         tag = stated_language or option
-        if languages := result.signature.get("languages"):
+        languages: Any = result.signature.get("languages")
+        if languages:
             message = f"the data are in several languages ({', '.join(languages)}); expected one"
             problems.append(Problem(data, None, message))
         elif tag is None:

@@ -26,6 +26,7 @@ __all__ = [
     "PositionEffects",
     "ScaleEstimates",
     "estimate_scales",
+    "opposition",
     "position_effects",
 ]
 
@@ -54,7 +55,8 @@ class ScaleEstimates:
     """
 
     value: Floats
-    """1: the average of all annotators; 0: random answers; below 0: opposite answers."""
+    """1: the average of the annotators whose answers do not oppose those of the others; 0: random answers;
+    below 0: opposite answers."""
     stderr: Floats
     low: Floats
     """Lower limits of the 95 % intervals."""
@@ -62,7 +64,8 @@ class ScaleEstimates:
     random_high: Floats
     """Values below which random answers to the same tuples have their upper limits in 90 % of cases."""
     pooled: float
-    """Coefficient of the others' utilities over all judgments, which corresponds to a scale of 1."""
+    """Coefficient of the others' utilities over the judgments of annotators who do not oppose the others; it
+    corresponds to a scale of 1."""
     is_defined: bool
     """Whether this coefficient is above 0 (score test, two-sided p < 0.05), so that scales have a unit."""
 
@@ -96,12 +99,28 @@ class PositionEffects:
 NO_EFFECTS = PositionEffects(PositionEffect(), PositionEffect())
 
 
+def opposition(judgments: Judgments, annotator_of: Integers, utility: Floats) -> Floats:
+    """Return (A + 1,) how clearly the answers of each annotator oppose those of the others.
+
+    The arguments are those of `estimate_scales`. The values are minus the statistics of score tests that the
+    coefficient of the utilities is 0: approximately standard normal for random answers; 0 without judgments.
+    """
+    n_labels = len(judgments.annotators) + 1
+    stages = _best_worst_stages(judgments, _zero_unknown(utility))
+    likelihood = _Posterior(stages, annotator_of, n_labels, 0.0, math.inf)
+    _, slope, information = likelihood.derivatives(np.zeros(n_labels))
+    statistic: Floats = -slope / np.sqrt(np.where(information > 0, information, 1.0))
+    return statistic
+
+
 def estimate_scales(
     judgments: Judgments,
     annotator_of: Integers,
     utility: Floats,
     scales_of_people: ScaleEstimates | None = None,
     cluster_of: Integers | None = None,
+    *,
+    is_opposed: NDArray[np.bool_] | None = None,
 ) -> ScaleEstimates:
     """Estimate the scale of every annotator.
 
@@ -110,18 +129,23 @@ def estimate_scales(
         A judgment with NaN does not count.
     scales_of_people: those of which the unit is used; None for the unit of these judgments.
     cluster_of: (J,) clusters of dependent judgments; None if judgments are independent.
+    is_opposed: (A + 1,) annotators who do not determine the unit; None for none.
 
-    A scale is relative to the coefficient over all judgments. It is the mode of the posterior under a normal
-    prior with mean 1 and standard deviation 1, which pulls annotators with few judgments towards 1 and keeps
-    the scale of an annotator who always agrees with the others finite. Standard errors and intervals, see
-    `_Posterior`, ignore the error of the utilities. The answers of a judgment are one observation.
+    A scale is relative to the coefficient over all judgments that determine the unit. It is the mode of the
+    posterior under a normal prior with mean 1 and standard deviation 1, which pulls annotators with few
+    judgments towards 1 and keeps the scale of an annotator who always agrees with the others finite. Standard
+    errors and intervals, see `_Posterior`, ignore the error of the utilities. The answers of a judgment are
+    one observation.
     """
     utility = _zero_unknown(utility)
     if cluster_of is None:
         cluster_of = np.arange(len(annotator_of))
     together = np.zeros(len(annotator_of), dtype=np.int64)
+    counted = utility
+    if is_opposed is not None:
+        counted = np.where(is_opposed[annotator_of][:, None], 0.0, utility)
     pooled_posterior = _Posterior(
-        _best_worst_stages(judgments, utility), together, 1, 0.0, POOLED_PRIOR_SD
+        _best_worst_stages(judgments, counted), together, 1, 0.0, POOLED_PRIOR_SD
     )
     _, (slope,), (information,) = replace(pooled_posterior, sd=math.inf).derivatives(np.zeros(1))
     (pooled,), is_defined = pooled_posterior.modes(), bool(slope > Z_95 * np.sqrt(information))

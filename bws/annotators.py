@@ -16,9 +16,10 @@ from bws.annotator_logit import (
     PositionEffects,
     ScaleEstimates,
     estimate_scales,
+    opposition,
     position_effects,
 )
-from bws.clusters import Estimate
+from bws.clusters import Z_95, Estimate
 from bws.control_quality import control_answers
 from bws.files import as_judgments
 from bws.frames import Source, Tabular, frames_like_source
@@ -186,6 +187,9 @@ def annotator_report(
 ) -> AnnotatorReport:
     """Return statistics per annotator: compliance with the others, speed, positions, and reasons for review.
 
+    The others are all other annotators, except those whose answers oppose the answers of the others
+    (`_opposed_annotators`).
+
     Compliance: an answer implies that the best item is above every other item and every other item above
     the worst: 2K - 3 pairs. Each pair is compared with the items' counting scores from all judgments of all
     other annotators (leave one out). It counts 1 in the same order, 0 in the opposite order, and one half
@@ -235,11 +239,16 @@ def annotator_report(
     if not has_annotator.any():
         message = "no judgment names its annotator; expected an annotator per judgment"
         raise InputError(Problem(judgments.source or "judgments", None, message))
-    others = _counts_of_others(judgments)
-    annotator_of, utility = _annotator_or_last(judgments), _utilities(others)
+    annotator_of = _annotator_or_last(judgments)
+    is_opposed = _opposed_annotators(judgments, annotator_of)
+    agreeing = ~is_opposed[annotator_of]
+    others = _counts_of_others(judgments, agreeing)
+    utility = _utilities(others)
     is_of_models = judgments.by_model.all()
     cluster_of = judgments.tuples.clusters()[judgments.tuple_of] if is_of_models else None
-    scales = estimate_scales(judgments, annotator_of, utility, cluster_of=cluster_of)
+    scales = estimate_scales(
+        judgments, annotator_of, utility, cluster_of=cluster_of, is_opposed=is_opposed
+    )
     overall_effects, positions = position_effects(
         judgments, annotator_of, utility, scales, cluster_of
     )
@@ -255,21 +264,24 @@ def annotator_report(
         notes.append(f"{n_missing} annotators of {' or '.join(kinds)} alone are not listed")
     notes += _notes(judgments, scales)
     listed = np.unique(judgments.annotator_of[has_annotator])
-    too_few = np.count_nonzero(~(scales.random_high[listed] < typical.max_random_scale))
+    too_few = 0
+    if scales.is_defined:
+        found = scales.random_high[listed] < typical.max_random_scale
+        too_few = int(np.count_nonzero(~found))
     if too_few:
         notes.append(
             f"{too_few} of {len(listed)} annotators have too few judgments for random answers to be found "
             "with a probability of 90 %"
         )
     listed_models = [
-        row for part in model_judgments for row in _model_statistics(part, judgments, scales)
+        row
+        for part in model_judgments
+        for row in _model_statistics(part, judgments.select(agreeing), scales)
     ]
     if listed_models:
         notes.append("language models (model:...) are compared with people alone, and not flagged")
     listed_models.sort(key=lambda annotator: annotator.annotator)
-    return AnnotatorReport(
-        (*suspected, *listed_models), tuple(notes), overall_effects, int(too_few)
-    )
+    return AnnotatorReport((*suspected, *listed_models), tuple(notes), overall_effects, too_few)
 
 
 def _people_and_models(
@@ -365,18 +377,43 @@ def _utilities(others: Others) -> Floats:
     return np.where(n > 0, np.log((n + balance + 1) / (n - balance + 1)), np.nan)
 
 
-def _counts_of_others(judgments: Judgments) -> Others:
-    """Return the counts in the judgments of all other annotators."""
+def _opposed_annotators(judgments: Judgments, annotator_of: Integers) -> NDArray[np.bool_]:
+    """Return (A + 1,) whether the answers of each annotator oppose those of the others.
+
+    The annotator who opposes the others most clearly is left out, if the score test has a two-sided p below
+    0.05, then the next one who opposes the remaining others, and so on. False for all if half of the
+    annotators or more would be left out: then nobody knows who is right.
+    """
+    is_opposed = np.zeros(len(judgments.annotators) + 1, dtype=bool)
+    n_annotators = len(np.unique(annotator_of))
+    while 2 * np.count_nonzero(is_opposed) < n_annotators:
+        utility = _utilities(_counts_of_others(judgments, ~is_opposed[annotator_of]))
+        statistic = np.where(is_opposed, 0.0, opposition(judgments, annotator_of, utility))
+        if not statistic.max() > Z_95:
+            return is_opposed
+        is_opposed[statistic.argmax()] = True
+    return np.zeros_like(is_opposed)
+
+
+def _counts_of_others(judgments: Judgments, counted: NDArray[np.bool_] | None = None) -> Others:
+    """Return the counts in the judgments of all other annotators.
+
+    counted: (J,) the judgments that count; None for all.
+    """
     n_items = len(judgments.tuples.items)
     items, balance = _items_and_balance(judgments)
+    weight = np.ones(items.shape, dtype=np.int64)
+    if counted is not None:
+        weight *= counted[:, None]
     annotator_item = _annotator_or_last(judgments)[:, None] * n_items + items
     _, pair = np.unique(annotator_item, return_inverse=True)
     pair = pair.reshape(items.shape)
-    return (
-        np.bincount(items.ravel(), balance.ravel())[items]
-        - np.bincount(pair.ravel(), balance.ravel())[pair],
-        np.bincount(items.ravel())[items] - np.bincount(pair.ravel())[pair],
-    )
+
+    def of_others(values: NDArray[Any]) -> Floats:
+        sums, own = (np.bincount(index.ravel(), values.ravel()) for index in (items, pair))
+        return sums[items] - own[pair]
+
+    return of_others(balance * weight), of_others(weight).astype(np.int64)
 
 
 def _counts_of_people(judgments: Judgments, people: Judgments) -> Others:
@@ -540,7 +577,10 @@ def _notes(judgments: Judgments, scales: ScaleEstimates) -> Iterator[str]:
     if judgments.shown is None:
         yield "no position effects: the order on the screen is unknown"
     if not scales.is_defined:
-        yield "no scales: too few judgments, or answers unrelated to those of other annotators"
+        yield (
+            "no scales: too few judgments, or the answers of annotators are unrelated to those of the others "
+            "or contradict them; see compliance"
+        )
     n_untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
     if n_untimed:
         yield f"{n_untimed} judgments have no time (column seconds)"

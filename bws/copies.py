@@ -125,15 +125,18 @@ def _copies_of_people(judgments: Judgments, rows: Longs, content: Longs) -> Iter
         n_disputed >= MIN_DISPUTED_SETS
         or (n_sets >= MIN_SETS and not is_alone[annotator_of[named]].any())
     ):
-        first = np.arange(len(judgments))
-        first[rows] = rows[_first_rows(content)]
-        count = len(rows) - len(rows) // divisor
+        size = len(rows) // divisor
         what = (
             f"repeat items, best and worst: each occurs {divisor} times or a multiple of it, as in a file "
             "that was appended to itself"
         )
-        copies = rows[first[rows] < rows]
-        yield _problem(judgments, copies, count, what, _line_pairs(judgments, copies, first))
+        parts = np.sort(content.reshape(divisor, size), axis=1)
+        is_appended = bool((parts == parts[0]).all())
+        copies, pairs = rows[:0], []
+        if is_appended:
+            copies = rows[size:]
+            pairs = [(f"lines {_lines(judgments, copies)}", _lines(judgments, rows[:size]))]
+        yield _problem(judgments, copies, len(rows) - size, what, iter(pairs))
     elif is_certain.any():
         copies = rows[named][is_certain[annotator_of[named]]]
         names = judgments.annotators
@@ -171,8 +174,11 @@ def _problem(
 ) -> Problem:
     """Return the problem of the rows `copies`; pairs: examples."""
     examples = [f"{copy} and {original}" for copy, original in islice(pairs, MAX_EXAMPLES + 1)]
-    message = f"{count} of {len(judgments)} judgments {what} ({_listed(examples)})"
-    line = None if judgments.lines is None else int(judgments.lines[copies[0]])
+    message = f"{count} of {len(judgments)} judgments {what}"
+    message += f" ({_listed(examples)})" if examples else ""
+    line = (
+        int(_lines_of(judgments)[copies[0]]) if len(copies) and judgments.lines is not None else 0
+    )
     return Problem(_file(judgments), line or None, message)
 
 
@@ -184,10 +190,20 @@ def _listed(examples: list[str]) -> str:
     return ", ".join(examples[:MAX_EXAMPLES] + (["..."] if len(examples) > MAX_EXAMPLES else []))
 
 
-def _line_pairs(judgments: Judgments, copies: Longs, first: Longs) -> Iterator[tuple[str, str]]:
-    """Yield the line of each copy and the one that it repeats; the number of the row without lines."""
+def _lines_of(judgments: Judgments) -> Longs:
+    """Return (J,) the line of each judgment, or the number of the row without lines."""
     lines = judgments.lines
-    if lines is None or not lines.all():
-        lines = np.arange(1, len(judgments) + 1)
+    return np.arange(1, len(judgments) + 1) if lines is None or not lines.all() else lines
+
+
+def _lines(judgments: Judgments, rows: Longs) -> str:
+    """Return the first and the last line of some rows."""
+    lines = _lines_of(judgments)[rows]
+    return f"{lines[0]} to {lines[-1]}"
+
+
+def _line_pairs(judgments: Judgments, copies: Longs, first: Longs) -> Iterator[tuple[str, str]]:
+    """Yield the line of each copy and the one that it repeats."""
+    lines = _lines_of(judgments)
     for copy in copies.tolist():
         yield f"line {lines[copy]}", f"{lines[first[copy]]}"

@@ -100,7 +100,7 @@ SELECTION_OPTIONS = (
         multiple=True, metavar="NAME", show_default=False,
     ),
     option(
-        "--history", "Only results with or without history.  [default: both, compared separately]",
+        "--history", "Only results with or without history.  [default: both conditions, compared separately]",
         choices="with without", multiple=True, show_default=False,
     ),
     option(

@@ -316,3 +316,66 @@ def test_the_command_adds_scales_and_positions(tmp_path):
     text = CliRunner().invoke(agreement, [str(tmp_path / "j.csv"), "--annotators"]).stdout
     assert "scale [95 %]" in text
     assert "shown first rather than last: log odds of best" in text
+
+
+# Annotators who oppose the others ------------------------------------------------------------------
+
+
+def exchanged(judgments, annotators=(), random=()):
+    """Return judgments in which some annotators exchange best and worst, and others answer at random."""
+    rng = np.random.default_rng(1)
+    best, worst = judgments.best.copy(), judgments.worst.copy()
+    is_exchanged = np.isin(judgments.annotator_of, annotators)
+    best[is_exchanged], worst[is_exchanged] = (
+        judgments.worst[is_exchanged],
+        judgments.best[is_exchanged],
+    )
+    for row in np.flatnonzero(np.isin(judgments.annotator_of, random)):
+        best[row], worst[row] = rng.permutation(judgments.tuples.k)[:2]
+    return replace(judgments, best=best, worst=worst)
+
+
+def small_study(annotators, seed=0, n_items=30):
+    tuples = make_tuples([f"i{n:02}" for n in range(n_items)], 4, factor=2, seed=seed)
+    return simulate(tuples, np.linspace(-1, 1, n_items), annotators, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("annotators", "opposed", "random"),
+    [
+        (3, (2,), ()),
+        (4, (3,), ()),
+        (4, (3,), (2,)),
+        (5, (3, 4), ()),
+        (5, (4,), (3,)),
+        (6, (5,), (4,)),
+    ],
+)
+def test_an_annotator_who_exchanges_the_answers_is_found_in_a_small_study(
+    annotators, opposed, random
+):
+    report = annotator_report(exchanged(small_study(annotators), opposed, random))
+    expected = [
+        ("reversed",) if n in opposed else ("random",) if n in random else ()
+        for n in range(annotators)
+    ]
+    assert [annotator.flags for annotator in report.annotators] == expected
+
+
+def test_the_scales_of_the_others_are_those_without_an_opposed_annotator():
+    judgments = small_study(5)
+    report = annotator_report(exchanged(judgments, (4,)))
+    without = annotator_report(judgments.select(judgments.annotator_of != 4))
+    for one, other in zip(report.annotators, without.annotators, strict=False):
+        assert one.scale == pytest.approx(other.scale, rel=1e-6)
+        assert one.compliance == other.compliance
+    assert report.annotators[4].scale < -0.5
+
+
+@pytest.mark.parametrize(("annotators", "opposed"), [(2, (1,)), (4, (2, 3)), (6, (3, 4, 5))])
+def test_without_a_majority_nobody_is_flagged_and_a_note_says_so(annotators, opposed):
+    report = annotator_report(exchanged(small_study(annotators), opposed))
+    assert not report.flagged
+    assert all(math.isnan(annotator.scale) for annotator in report.annotators)
+    assert any("contradict" in note for note in report.notes)
+    assert not any("too few judgments for random" in note for note in report.notes)

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
@@ -295,3 +296,18 @@ def test_rounds_with_and_without_a_group():
     plain = replace(plain, ids=np.array([f"x{n}" for n in range(4)], dtype=object))
     with pytest.raises(ValueError, match="3 items have a group in one round and none in another"):
         join_rounds([grouped, plain])
+
+
+@pytest.mark.parametrize("is_permuted", [False, True], ids=["in order", "permuted"])
+def test_the_lines_of_a_file_that_was_appended_are_named(is_permuted, tmp_path):
+    tuples = make_tuples([f"i{n:02}" for n in range(20)], 4, seed=1)
+    judgments = simulate(tuples, np.linspace(-1, 1, 20), 5, noise=0.6, seed=1)
+    frame = judgments.to_frame("polars").drop("tuple_id", "annotator", "shown")
+    path = tmp_path / "judgments.csv"
+    twice = pl.concat([frame, frame])
+    (twice.sample(fraction=1, shuffle=True, seed=1) if is_permuted else twice).write_csv(path)
+    (problem,) = bws.read_judgments(path).copies
+    assert f"{len(frame)} of {len(twice)} judgments" in problem.message
+    lines = f"(lines {len(frame) + 2} to {len(twice) + 1} and 2 to {len(frame) + 1})"
+    assert (lines in problem.message) == (not is_permuted)
+    assert problem.line == (None if is_permuted else len(frame) + 2)

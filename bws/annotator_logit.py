@@ -38,8 +38,9 @@ Stage = tuple[Floats, Floats]
 SCALE_PRIOR_SD = 1.0
 """Standard deviation of the prior of an annotator's scale, whose mean is 1."""
 POOLED_PRIOR_SD = 10.0
-Z_90 = 1.2815515655446004
-"""0.9 quantile of the normal distribution."""
+Z_POWER = 1.6448536269514722
+"""0.95 quantile of the normal distribution: a power of 0.9 and a margin, since the bound of random answers is
+estimated."""
 POSITION_PRIOR_SD = 2.0
 """Standard deviation of the prior of a position effect, in logits; its mean is 0."""
 STEP_TOLERANCE = 1e-6
@@ -62,7 +63,7 @@ class ScaleEstimates:
     """Lower limits of the 95 % intervals."""
     high: Floats
     random_high: Floats
-    """Values below which random answers to the same tuples have their upper limits in 90 % of cases."""
+    """Values below which random answers to the same tuples have their upper limits in 95 % of cases."""
     pooled: float
     """Coefficient of the others' utilities over the judgments of annotators who do not oppose the others; it
     corresponds to a scale of 1."""
@@ -161,7 +162,7 @@ def estimate_scales(
     low, high = posterior.limits(value, stderr)
     _, _, random_curvature = posterior.derivatives(np.zeros(n_labels))
     random_stderr = 1 / np.sqrt(random_curvature)
-    random_high = random_stderr**2 / SCALE_PRIOR_SD**2 + (Z_90 + Z_95) * random_stderr
+    random_high = random_stderr**2 / SCALE_PRIOR_SD**2 + (Z_POWER + Z_95) * random_stderr
     is_known = random_curvature > 1 / SCALE_PRIOR_SD**2
     stderr, low, high, random_high = (
         _round_digits(np.where(is_known, each, np.nan)) for each in (stderr, low, high, random_high)

@@ -187,9 +187,6 @@ def annotator_report(
 ) -> AnnotatorReport:
     """Return statistics per annotator: compliance with the others, speed, positions, and reasons for review.
 
-    The others are all other annotators, except those whose answers oppose the answers of the others
-    (`_opposed_annotators`).
-
     Compliance: an answer implies that the best item is above every other item and every other item above
     the worst: 2K - 3 pairs. Each pair is compared with the items' counting scores from all judgments of all
     other annotators (leave one out). It counts 1 in the same order, 0 in the opposite order, and one half
@@ -242,8 +239,7 @@ def annotator_report(
     annotator_of = _annotator_or_last(judgments)
     is_opposed = _opposed_annotators(judgments, annotator_of)
     agreeing = ~is_opposed[annotator_of]
-    others = _counts_of_others(judgments, agreeing)
-    utility = _utilities(others)
+    utility = _utilities(_counts_of_others(judgments, agreeing))
     is_of_models = judgments.by_model.all()
     cluster_of = judgments.tuples.clusters()[judgments.tuple_of] if is_of_models else None
     scales = estimate_scales(
@@ -252,7 +248,7 @@ def annotator_report(
     overall_effects, positions = position_effects(
         judgments, annotator_of, utility, scales, cluster_of
     )
-    annotators = _statistics(judgments, others, scales, positions)
+    annotators = _statistics(judgments, _counts_of_others(judgments), scales, positions)
     typical = _TypicalValues.from_annotators(annotators)
     suspected = [
         typical.flagged(annotator) for annotator in _with_controls(annotators, every_judgment)

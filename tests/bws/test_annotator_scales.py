@@ -124,7 +124,7 @@ def test_the_scale_of_reversed_answers_among_equal_ones_is_that_of_a_slow_progra
         for who, answer in [*((f"w{n}", ("a", "c")) for n in range(10)), ("odd", ("c", "a"))]
         for t in range(20)
     ]
-    unit = slow_estimate(rows, "", 0)[0]
+    unit = slow_estimate([row for row in rows if row.annotator != "odd"], "", 0)[0]
     result = by_name(annotator_report(Judgments.from_records(rows)))["odd"]
     mode, _, low, high = slow_estimate(rows, "odd", unit)
     assert (result.scale, result.scale_low, result.scale_high) == pytest.approx(
@@ -368,7 +368,6 @@ def test_the_scales_of_the_others_are_those_without_an_opposed_annotator():
     without = annotator_report(judgments.select(judgments.annotator_of != 4))
     for one, other in zip(report.annotators, without.annotators, strict=False):
         assert one.scale == pytest.approx(other.scale, rel=1e-6)
-        assert one.compliance == other.compliance
     assert report.annotators[4].scale < -0.5
 
 

@@ -131,7 +131,10 @@ def _limits_and_flags(setting: Setting, seed: int) -> dict[str, NDArray[np.float
     return {
         kind: np.array(
             [
-                (each.scale_high / typical, bool({"random", "reversed"}.intersection(each.flags)))
+                (
+                    each.scale_high / typical,
+                    bool({"random", "inexact", "reversed"}.intersection(each.flags)),
+                )
                 for each in group
             ]
         )

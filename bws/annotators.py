@@ -40,7 +40,7 @@ Ints = NDArray[np.intp]
 Integers = NDArray[np.int64]
 Others = tuple[NDArray[Any], NDArray[Any]]
 """(J, K) best minus worst counts of a judgment's items, and appearances, in the judgments of others."""
-Flag = Literal["random", "reversed", "fast", "positions", "same_answer"]
+Flag = Literal["random", "inexact", "reversed", "fast", "positions", "same_answer"]
 """Reason to review an annotator's judgments, see `annotator_report`."""
 
 MIN_JUDGMENTS = 5
@@ -195,7 +195,8 @@ def annotator_report(
     An annotator with at least 5 judgments is flagged (`Annotator.flags`) for any of:
 
     - random: the upper limit of the scale's 95 % interval is below half of the upper quartile of the
-      annotators' scales;
+      annotators' scales, and the interval contains 0;
+    - inexact: the same with an interval above 0, as for many slips or another opinion;
     - reversed: this limit is below 0, as for exchanged best and worst answers; such an annotator is not
       random;
     - fast: a median time under a third of the median annotator's;
@@ -543,7 +544,10 @@ class _TypicalValues:
             yield "reversed", f"best and worst exchanged: {scale}, below 0"
         elif annotator.scale_high < self.max_random_scale:
             bound = f"{self.max_random_scale:.2f} ({MAX_RANDOM_SCALE:g} of the upper quartile)"
-            yield "random", f"answers close to random: {scale}, below {bound}"
+            if annotator.scale_low > 0:
+                yield "inexact", f"answers far less exact than usual: {scale}, below {bound}"
+            else:
+                yield "random", f"answers close to random: {scale}, below {bound}"
         if annotator.seconds < MIN_TIME_SHARE * self.seconds:
             yield (
                 "fast",

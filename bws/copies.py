@@ -6,15 +6,20 @@ group, set of items, best and worst. There are three kinds of copies. The second
 alone, because language models repeat their answers, and do not include copies of the first kind.
 
 1. *Same annotator*: the annotator has judged the same items with the same answer before, under another tuple
-   id; for a model with the same prompt and run. Another answer to repeated items is no copy.
-2. *Whole file*: the numbers of judgments with the same content have a common divisor above 1. Chance is
-   excluded if this holds for 10 sets of items with different answers: for each of them the probability is
-   below 1/2, and 1/2 ** 10 < .001. It is also excluded for 31 sets of items, if two annotators agree with a
-   probability of at most .8 (.8 ** 31 < .001; in public data it is .14 to .45). The latter requires that no
-   annotator has judgments that no other annotator has.
+   id; for a model with the same prompt and run. Another answer to repeated items is no copy. If annotators
+   gave other answers to some repeated items, the design repeats items, and copies are reported but not
+   certain, unless equal answers are too many for annotators who repeat an answer with a probability of .8.
+2. *Whole file*: the numbers of judgments with the same content are even, or have another common divisor.
+   Chance is excluded if this holds for 10 sets of items with different answers: for each of them the
+   probability is below 1/2, and 1/2 ** 10 < .001; or for so many of them that the binomial probability is
+   below .001, as in a copy without some of the rows. It is also excluded for 31 sets of items, if two
+   annotators agree with a probability of at most .8 (.8 ** 31 < .001; in public data it is .14 to .45). The
+   latter requires that no annotator has judgments that no other annotator has.
 3. *Equal annotators*: all n judgments of two annotators are equal. Chance is excluded if n_pairs * q ** n <
    .001, where n_pairs is the number of pairs of annotators and q the share of other annotators' judgments of
    these items with the same answer, to which ten judgments are added of which eight have the same answer.
+
+Simulated annotators may agree on everything, and only sets with different answers count.
 """
 
 from __future__ import annotations
@@ -28,40 +33,67 @@ from numpy.typing import NDArray
 
 from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import Problem
+from bws.simulation import is_simulated
 
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = ["find_copies", "similar_annotators"]
+__all__ = ["certain_copies", "find_copies", "similar_annotators"]
 
 Longs = NDArray[np.int64]
 
 MAX_CHANCE = 0.001
 """Maximum probability with which judgments that are no copies are reported."""
-MIN_DISPUTED_SETS, MIN_SETS = 10, 31
+MIN_SETS = 31
+EQUAL_SHARE = 0.8
+"""Assumed probability that two annotators, or an annotator twice, give the same answer."""
 ADDED_EQUAL, ADDED = 8, 10
 MAX_EXAMPLES = 3
 
 
+def certain_copies(judgments: Judgments) -> tuple[Problem, ...]:
+    """Return a problem for each kind of copies that are not the answers to items which the design repeats."""
+    return tuple(problem for problem, is_certain in _kinds_of_copies(judgments) if is_certain)
+
+
 def find_copies(judgments: Judgments) -> tuple[Problem, ...]:
     """Return a problem for each kind of copies, with the number of judgments and the first of them.
+
+    Tuples with control items do not count.
 
     >>> from bws.records import Judgment, Judgments
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", "w1", tuple_id=name) for name in ("t1", "t2")]
     >>> print(find_copies(Judgments.from_records(rows))[0].message)
     1 of 2 judgments repeat annotator, items, best and worst under another tuple id (line 2 and 1)
     """
+    return tuple(problem for problem, _ in _kinds_of_copies(judgments))
+
+
+def _kinds_of_copies(judgments: Judgments) -> Iterator[tuple[Problem, bool]]:
+    """Yield a problem for each kind of copies, and whether they are certain."""
     content = _content(judgments)
     first = _first_rows(_by_annotator(judgments, content))
-    is_copy = (first < np.arange(len(first))) & (judgments.annotator_of >= 0)
-    rows = np.flatnonzero(~is_copy & ~judgments.by_model)
+    first_of_items = _first_rows(_by_annotator(judgments, content // judgments.tuples.k**2))
+    counts = ~(judgments.tuples.members >= judgments.tuples.n_scored).any(axis=1)
+    is_named = counts[judgments.tuple_of] & (judgments.annotator_of >= 0)
+    is_copy = is_named & (first < np.arange(len(first)))
     copies = np.flatnonzero(is_copy)
-    same_annotator = "repeat annotator, items, best and worst under another tuple id"
-    pairs = _line_pairs(judgments, copies, first)
-    return (
-        *([_problem(judgments, copies, len(copies), same_annotator, pairs)] if len(copies) else []),
-        *(_copies_of_people(judgments, rows, content[rows]) if len(rows) else []),
-    )
+    if len(copies):
+        n_repeated = np.count_nonzero(is_named & (first_of_items < np.arange(len(first))))
+        is_certain = n_repeated == len(copies) or _exceeds(len(copies), n_repeated, EQUAL_SHARE)
+        what = "repeat annotator, items, best and worst under another tuple id"
+        pairs = _line_pairs(judgments, copies, first)
+        yield _problem(judgments, copies, len(copies), what, pairs), is_certain
+    rows = np.flatnonzero(counts[judgments.tuple_of] & ~is_copy & ~judgments.by_model)
+    if len(rows):
+        yield from ((each, True) for each in _copies_of_people(judgments, rows, content[rows]))
+
+
+def _exceeds(count: int, n: int, p: float) -> bool:
+    """Return whether `count` or more of n draws with probability p are less likely than `MAX_CHANCE`."""
+    from scipy.special import bdtrc
+
+    return bool(count > 0 and bdtrc(count - 1, n, p) < MAX_CHANCE)
 
 
 def similar_annotators(judgments: Judgments) -> tuple[Problem, ...]:
@@ -79,7 +111,7 @@ def similar_annotators(judgments: Judgments) -> tuple[Problem, ...]:
     if not similar:
         return ()
     message = f"{len(similar)} of {len(people)} annotators differ from another only in case or white space"
-    return (Problem(_file(judgments), None, f"{message} ({_listed(similar)})"),)
+    return (Problem(judgments.file, None, f"{message} ({_listed(similar)})"),)
 
 
 def _content(judgments: Judgments) -> Longs:
@@ -120,11 +152,22 @@ def _copies_of_people(judgments: Judgments, rows: Longs, content: Longs) -> Iter
     twin_of, is_certain = _equal_annotators(annotator_of[named], answer[named], n_equal, n_of_set)
     divisor = int(np.gcd.reduce(n_equal))
     is_alone = np.bincount(twin_of)[twin_of] == 1
-    n_disputed, n_sets = np.count_nonzero(n_answers > 1), len(n_answers)
-    if divisor > 1 and (
-        n_disputed >= MIN_DISPUTED_SETS
-        or (n_sets >= MIN_SETS and not is_alone[annotator_of[named]].any())
-    ):
+    has_twins = len(n_answers) >= MIN_SETS and not is_alone[annotator_of[named]].any()
+    if named.all() and all(
+        map(is_simulated, judgments.annotators)
+    ):  # They may agree on everything.
+        has_twins, is_certain = False, np.zeros_like(is_certain)
+    is_disputed = n_answers > 1
+    n_odd = np.bincount(set_of_answer, n_equal % max(divisor, 2))
+    n_disputed, n_even = np.count_nonzero(is_disputed), np.count_nonzero(is_disputed & (n_odd == 0))
+    is_unlikely = _exceeds(n_even, n_disputed, 0.5)
+    if divisor == 1 and is_unlikely:
+        what = (
+            f"include equal ones: {n_even} of {n_disputed} sets of items with different answers have each "
+            "answer an even number of times, as in a file to which most of it was appended"
+        )
+        yield _problem(judgments, rows[:0], len(rows), what, iter(()))
+    elif divisor > 1 and (is_unlikely or has_twins):
         size = len(rows) // divisor
         what = (
             f"repeat items, best and worst: each occurs {divisor} times or a multiple of it, as in a file "
@@ -179,11 +222,7 @@ def _problem(
     line = (
         int(_lines_of(judgments)[copies[0]]) if len(copies) and judgments.lines is not None else 0
     )
-    return Problem(_file(judgments), line or None, message)
-
-
-def _file(judgments: Judgments) -> str:
-    return judgments.source.rpartition(" (")[0] or judgments.source or "judgments"
+    return Problem(judgments.file, line or None, message)
 
 
 def _listed(examples: list[str]) -> str:

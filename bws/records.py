@@ -249,6 +249,11 @@ class Judgments(HasFrame):
 
         return data_frame(judgment_columns(self), library or self.frame_library)
 
+    @property
+    def file(self) -> str:
+        """The file of the judgments, for messages."""
+        return self.source.rpartition(" (")[0] or self.source or "judgments"
+
     @cached_property
     def is_adaptive(self) -> bool:
         """Whether tuples were chosen from earlier judgments (column ``purpose``)."""
@@ -272,10 +277,12 @@ class Judgments(HasFrame):
 
     def check_no_copies(self) -> None:
         """Raise InputError for copies, unless `allow_copies`: they would make judgments look consistent."""
-        if self.copies and not self.allow_copies:
+        from bws.copies import certain_copies
+
+        if not self.allow_copies and (copies := certain_copies(self)):
             remedy = "delete copies, or use --allow-copies if each is a judgment of its own"
             raise InputError(
-                [replace(each, message=f"{each.message}; {remedy}") for each in self.copies]
+                [replace(each, message=f"{each.message}; {remedy}") for each in copies]
             )
 
     @cached_property

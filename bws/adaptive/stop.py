@@ -22,6 +22,7 @@ Student's t and the normal distribution.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,7 +39,9 @@ from bws.adaptive.rounds import (
 )
 from bws.clusters import Z_95, t_quantile
 from bws.files import as_judgments, as_tuples
+from bws.files.tuples import ROUND_CELLS
 from bws.frames import Source, Tabular
+from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Tuples
 from bws.scoring import utilities
 from bws.scoring.expected import answer_probabilities
@@ -213,10 +216,22 @@ def _judged_tuples(judgments: Judgments) -> Tuples:
     for name, default in FIRST_ROUND.items():
         columns[name] = np.full(len(judgments.tuples), default, dtype=object)
         columns[name][judgments.tuple_of] = judgments.columns.get(name, default)
-    for text in columns["round"]:
-        if not text.isdecimal():
-            raise ValueError(f"column round of the judgments contains {text!r}; expected a number")
+    problems = [
+        Problem(judgments.file, line, f"{name} is {text!r}; expected {expected}")
+        for name, (pattern, expected) in ROUND_CELLS.items()
+        for text, line in _first_lines(judgments, name).items()
+        if not re.fullmatch(pattern, text)
+    ]
+    if problems:
+        raise InputError(problems)
     return replace(judgments.tuples, columns=columns)
+
+
+def _first_lines(judgments: Judgments, name: str) -> dict[str, int | None]:
+    """Return the distinct texts of a column with the line of the first judgment that has each."""
+    texts = judgments.columns.get(name, np.empty(0, dtype=object))
+    lines = [None] * len(texts) if judgments.lines is None else judgments.lines.tolist()
+    return dict(reversed([*zip(texts, (line or None for line in lines), strict=True)]))
 
 
 def watched_items(judgments: Judgments | Source) -> ResultTable:

@@ -24,12 +24,17 @@ from bws.textio import display_name, read_bytes, write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TupleForm", "as_tuples", "item_columns", "read_tuples", "write_tuples"]
+__all__ = ["ROUND_CELLS", "TupleForm", "as_tuples", "item_columns", "read_tuples", "write_tuples"]
 
 TupleForm = Literal["csv", "km"]
 ROUND_COLUMNS = ("round", "purpose", "seed")
 """Columns of the tuples of studies in rounds."""
 PURPOSES = ("warmup", "adaptive", "audit")
+ROUND_CELLS: Mapping[str, tuple[str, str]] = {
+    "round": ("[1-9][0-9]{0,5}", "a number from 1"),
+    "purpose": ("|".join(PURPOSES), ", ".join(PURPOSES)),
+}
+"""Column of a study in rounds -> pattern of its cells, and the expectation in messages."""
 
 
 def as_tuples(tuples: Tuples | Source) -> Tuples:
@@ -93,15 +98,13 @@ def _round_columns(table: Table, faults: Faults) -> dict[str, NDArray[np.object_
         else np.full(len(table.frame), "", dtype=object)
         for name in ROUND_COLUMNS
     }
-    rounds, purposes = columns["round"], columns["purpose"]
-    faults.add(
-        np.array([not re.fullmatch("[1-9][0-9]{0,5}", text) for text in rounds]),
-        lambda row: f"round is {rounds[row]!r}; expected a number from 1",
-    )
-    faults.add(
-        ~np.isin(purposes, PURPOSES),
-        lambda row: f"purpose is {purposes[row]!r}; expected {', '.join(PURPOSES)}",
-    )
+    for name, (pattern, expected) in ROUND_CELLS.items():
+        faults.add(
+            np.array([not re.fullmatch(pattern, text) for text in columns[name]], bool),
+            lambda row, name=name, expected=expected: (  # type: ignore[misc]
+                f"{name} is {columns[name][row]!r}; expected {expected}"
+            ),
+        )
     return columns
 
 

@@ -34,7 +34,7 @@ from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
 from giccs.benchmark.fields import LANGUAGE, SCORE, TURNS, turn_problems
 from giccs.benchmark.items import Item
-from giccs.benchmark.languages import check_language, single_language
+from giccs.benchmark.languages import base_language, check_language, single_language
 from giccs.benchmark.parquet import parquet_rows
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 
@@ -133,6 +133,22 @@ class Benchmark:
             item if item.language else replace(item, language=option) for item in self.items
         )
         return replace(self, items=items)
+
+    def language_parameters(self, option: str | None) -> dict[str, Any]:
+        """Return the languages, and the digest of that of each item, if there are several; else nothing.
+
+        They belong to the signature of a result that depends on them. Raises InputError as `in_language`.
+        """
+        pairs = sorted(
+            (item.item_id, base_language(item.language))
+            for item in self.in_language(option).items
+            if item.language
+        )
+        languages = sorted({language for _, language in pairs})
+        if len(languages) < 2:
+            return {}
+        digest = hashlib.sha256(json.dumps(pairs).encode("utf-8")).hexdigest()
+        return {"languages": languages, "languages_sha256": digest}
 
     def provenance(self) -> dict[str, str]:
         """Return information on the data for a result: the name, the language if all items state one, and the

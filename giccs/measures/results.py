@@ -198,8 +198,12 @@ def digest(signature: Mapping[str, Any]) -> str:
 
 
 def comparison_key(result: Result) -> tuple[str, str]:
-    """Return the key that results in the same table share: the task, and the fingerprint of the data."""
-    return result.task, str(result.signature.get("data", ""))
+    """Return the key that results in the same table share: the task, and the fingerprint of the data.
+
+    If the data are in several languages, the items of a table have the same languages.
+    """
+    languages: Any = result.signature.get("languages_sha256", "")
+    return result.task, str(result.signature.get("data", "")) + languages
 
 
 def model_of(result: Result) -> str:

@@ -179,6 +179,7 @@ class MultipleChoice:
             **self._generation_parameters(model, method, templates),
             "option_order": {"seed": self.seed},
             "interval": interval_signature("dialogue", self.resamples, self.seed),
+            **benchmark.language_parameters(self.language),
         }
 
     def _generation_parameters(

@@ -13,7 +13,7 @@ import numpy as np
 from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
-from giccs.benchmark.languages import base_language, check_language
+from giccs.benchmark.languages import base_language
 from giccs.measures.metrics import (
     Estimate,
     correlations,
@@ -106,7 +106,7 @@ class PairwiseSTS:
 
         Raises InputError if `language` contradicts the items.
         """
-        tags = check_language(benchmark.items, benchmark.name, self.language)
+        languages = benchmark.language_parameters(self.language)
         parameters: dict[str, Any] = {
             "history": self.history,
             "template": HISTORIES[self.history],
@@ -117,10 +117,7 @@ class PairwiseSTS:
             parameters["template"] = TEMPLATES[self._encoding]
         if self.similarity != "cos":
             parameters["similarity"] = self.similarity
-        languages = {base_language(tag) for tag in tags if tag}
-        if len(languages) > 1:
-            parameters["languages"] = sorted(languages)
-        return parameters
+        return parameters | languages
 
     def measure(
         self, model: PairModel, benchmark: Benchmark, progress: Progress = silent

@@ -667,7 +667,7 @@ def test_evidence_of_judgments_is_that_with_their_tuples(three_rounds):
     assert (evidence.rounds, evidence.n_audit) == (1, 0)
     rounds = judgments.columns["round"].copy()
     rounds[0] = "first"
-    with pytest.raises(ValueError, match="column round of the judgments contains 'first'"):
+    with pytest.raises(ValueError, match="round is 'first'; expected a number from 1"):
         stopping(replace(judgments, columns={**judgments.columns, "round": rounds}))
 
 

@@ -378,3 +378,17 @@ def test_without_a_majority_nobody_is_flagged_and_a_note_says_so(annotators, opp
     assert all(math.isnan(annotator.scale) for annotator in report.annotators)
     assert any("contradict" in note for note in report.notes)
     assert not any("too few judgments for random" in note for note in report.notes)
+
+
+def test_an_annotator_with_more_noise_is_inexact_and_not_random():
+    tuples = make_tuples([f"i{n:02}" for n in range(40)], 4, factor=3, seed=1)
+    truth = np.linspace(-1, 1, 40)
+    judgments, noisy = (simulate(tuples, truth, 6, noise=noise, seed=1) for noise in (0.2, 1.0))
+    rows = judgments.annotator_of == 5
+    best, worst = (
+        np.where(rows, noisy.best, judgments.best),
+        np.where(rows, noisy.worst, judgments.worst),
+    )
+    report = annotator_report(replace(judgments, best=best, worst=worst, shown=None))
+    assert [annotator.flags for annotator in report.annotators] == [()] * 5 + [("inexact",)]
+    assert report.annotators[5].scale_low > 0

@@ -13,10 +13,13 @@ from click.testing import CliRunner
 import bws
 from bws import cli
 from bws.adaptive import join_rounds
+from bws.copies import certain_copies
 from bws.design import make_tuples
+from bws.files import as_judgments, read_judgments
 from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
+from bws.split_half import reliability
 
 HEADER = ["tuple_id", "group", "item1", "item2", "item3", "item4", "best", "worst", "annotator"]
 
@@ -311,3 +314,48 @@ def test_the_lines_of_a_file_that_was_appended_are_named(is_permuted, tmp_path):
     lines = f"(lines {len(frame) + 2} to {len(twice) + 1} and 2 to {len(frame) + 1})"
     assert (lines in problem.message) == (not is_permuted)
     assert problem.line == (None if is_permuted else len(frame) + 2)
+
+
+def refused_and_reported(judgments):
+    judgments = as_judgments(judgments)
+    return bool(certain_copies(judgments)), bool(judgments.copies)
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(1.0, (False, True)), (0.25, (False, True))])
+def test_answers_to_items_that_the_design_repeats_are_reported_only(noise, expected):
+    tuples = make_tuples([f"i{n}" for n in range(5)], 4, factor=4, allow_repeats=True)
+    judgments = simulate(tuples, np.linspace(-1, 1, 5), 5, noise=noise)
+    assert refused_and_reported(judgments) == expected
+    reliability(judgments, trials=2)
+
+
+def rows_of(judgments, *without):
+    return judgments.to_frame("polars").drop("shown", *without)
+
+
+@pytest.mark.parametrize("n_dropped", [0, 1, 5])
+@pytest.mark.parametrize("without", [("annotator", "tuple_id"), ()], ids=["anonymous", "renamed"])
+def test_a_copy_without_some_rows_is_refused(without, n_dropped):
+    tuples = make_tuples([f"i{n:02}" for n in range(30)], 4, seed=2)
+    frame = rows_of(simulate(tuples, np.linspace(-1, 1, 30), 5, noise=0.6, seed=2), *without)
+    copy = frame if without else frame.with_columns(annotator="new " + pl.col("annotator"))
+    twice = pl.concat([frame, copy[: len(copy) - n_dropped]])
+    assert refused_and_reported(frame) == (False, False)
+    assert refused_and_reported(twice) == (True, True)
+
+
+@pytest.mark.parametrize("annotators", [2, 3, 5])
+def test_simulated_annotators_without_noise_are_no_copies(annotators):
+    tuples = make_tuples([f"i{n:02}" for n in range(40)], 4, seed=2)
+    judgments = simulate(tuples, np.linspace(-1, 1, 40), annotators, noise=0.0)
+    assert refused_and_reported(rows_of(judgments)) == (False, False)
+
+
+def test_answers_about_control_items_are_no_copies():
+    rows = [
+        {"tuple_id": f"t{n}", "item1": "gold", "item2": f"i{n % 3}", "best": "gold", "worst": f"i{n % 3}",
+         "annotator": annotator}
+        for n in range(12) for annotator in ("w1", "w2")
+    ]  # fmt: skip
+    assert read_judgments(rows).copies
+    assert not read_judgments(rows, control=["gold"]).copies

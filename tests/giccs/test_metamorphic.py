@@ -199,3 +199,20 @@ def test_the_order_of_queries_and_background_does_not_matter(tmp_path):
     expected = values("evalrank-sentence", folder("plain", list))
     found = values("evalrank-sentence", folder("other", permuted))
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("task", ["pairwise-sts", "multiple-choice-sts"])
+def test_another_language_of_some_dialogues_is_another_result(task, tmp_path):
+    """With several languages, prompts and groups depend on the language of each dialogue."""
+    dialogues = list(dict.fromkeys(row["dialogue_id"] for row in ROWS))
+    paths = [tmp_path / "even.jsonl", tmp_path / "odd.jsonl"]
+    for remainder, path in enumerate(paths):
+        german = {name for n, name in enumerate(dialogues) if n % 2 == remainder}
+        rows = [row | {"language": "de" if row["dialogue_id"] in german else "en"} for row in ROWS]
+        path.write_text(lines(rows), "utf-8")
+    model = word_overlap if task == "pairwise-sts" else likelihoods
+    signatures = [giccs.evaluate(model, path, task)[0].signature for path in paths]
+    assert signatures[0]["data"] == signatures[1]["data"]
+    assert signatures[0]["languages"] == ["de", "en"]
+    assert signatures[0]["languages_sha256"] != signatures[1]["languages_sha256"]
+    assert giccs.evaluate(model, paths[0], task)[0].signature == signatures[0]

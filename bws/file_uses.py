@@ -63,8 +63,8 @@ _running: ContextVar[_Running | None] = ContextVar("running", default=None)
 def protected_inputs(uses: Sequence[FileUse]) -> Iterator[None]:
     """Protect the inputs of a command while it runs.
 
-    Raises InputError with one problem for each output that is also an input, another output or an updated
-    file, also through links.
+    Raises InputError with one problem for each output (file or folder) that is also an input, another output
+    or an updated file or folder, also through links.
     """
     identities = [(_identity(use), use) for use in uses]
     if problems := _conflicts(identities):
@@ -168,7 +168,8 @@ def _conflicts(identities: Sequence[tuple[Identity | None, FileUse]]) -> list[Pr
 def _conflict(one: FileUse, other: FileUse) -> Problem:
     written, other = sorted((one, other), key=lambda use: WRITES.index(use.role))
     name = f" ({other.path})" if other.path != written.path else ""
-    kind = "folder" if os.path.isdir(written.path) else "file"
+    is_folder = written.role == "folder" or os.path.isdir(written.path)
+    kind = "folder" if is_folder else "file"
     message = (
         f"{written.option} and {other.option}{name} are the same {kind}; expected another {kind}"
     )
@@ -178,8 +179,5 @@ def _conflict(one: FileUse, other: FileUse) -> Problem:
 def _excludes(one: FileUse, other: FileUse) -> bool:
     """Return whether two uses of the same file or folder exclude each other."""
     roles = {one.role, other.role}
-    if "output" in roles:
-        return True
-    if os.path.isdir(one.path):
-        return roles == {"input", "folder"}
-    return len(roles) > 1
+    is_written = not roles.isdisjoint({"output", "folder"})
+    return is_written or (len(roles) > 1 and not os.path.isdir(one.path))

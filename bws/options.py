@@ -145,9 +145,11 @@ RESUMED = FilePath("update", companion=".jsonl")
 
 
 def file_uses(ctx: click.Context) -> list[FileUse]:
-    """Return the files that were given to a command, including those of default values."""
+    """Return the files of a command: those given or of default values, and standard output."""
     uses: list[FileUse] = ctx.meta.get(FILE_USES, [])
-    return uses
+    if any(use.path == "-" and use.role == "output" for use in uses):
+        return uses
+    return [*uses, FileUse("standard output", "-", "output")]
 
 
 class RenamedOption(click.Option):

@@ -88,7 +88,9 @@ def pairs():
         for written, other in product(files, repeat=2):
             roles = written.type.role, other.type.role
             if written is not other and (
-                roles[0] == "output" or roles in (("folder", "input"), ("update", "input"))
+                roles[0] == "output"
+                or roles == ("update", "input")
+                or (roles[0] == "folder" and roles[1] != "output")
             ):
                 yield pytest.param(
                     command,
@@ -181,6 +183,36 @@ def test_standard_input_and_output_are_files_too(study):
         done = subprocess.run([sys.executable, "-c", program], stdout=file, check=False)
     assert done.returncode == 2
     assert Path("people.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["agreement", "people.csv"], ["reliability", "-"], ["agreement", "-", "--json"]]
+)
+def test_standard_output_is_an_output_of_every_command(study, arguments):
+    before = Path("people.csv").read_bytes()
+    with open("people.csv") as stdin, open("people.csv", "a") as stdout:
+        program = "import sys; from giccs_app.cli import main; main(sys.argv[1:])"
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2, done.stderr
+    assert "standard output and JUDGMENTS" in done.stderr
+    assert Path("people.csv").read_bytes() == before
+
+
+def test_an_output_folder_is_of_one_output_alone(study):
+    Path("results").mkdir()
+    for folder in ("--lm-eval", "--mteb", "--every-eval-ever", "--eval-results"):
+        said = run("report", "results", folder, "./results", code=2)
+        assert f"./results: {folder} and RESULTS_FOLDER (results) are the same folder" in said
+    said = run("report", "results", "--lm-eval", "new", "--mteb", "./new", code=2)
+    assert "are the same folder; expected another folder for" in said
+    assert not Path("new").exists()
 
 
 def test_every_conflict_has_a_line(study):
@@ -276,7 +308,11 @@ def test_simulated_judgments_do_not_replace_those_of_people(study):
     run(*arguments, "simulated.csv")
     assert len(read_judgments("simulated.csv")) == 16
     run("score", "people.csv", "-o", "scores.csv")
-    run(*arguments, "scores.csv")  # no judgments
+    said = run(*arguments, "scores.csv", code=2)
+    assert said.startswith("scores.csv: cannot be read as simulated judgments")
+    for empty in ("", Path("simulated.csv").read_text().splitlines()[0] + "\n"):
+        Path("new.csv").write_text(empty)
+        run(*arguments, "new.csv")
 
 
 @pytest.mark.parametrize("change", ["anonymous", "km", "one of them", "a wrong row"])
@@ -301,6 +337,37 @@ def test_judgments_that_do_not_show_that_they_are_simulated_are_people_s(study, 
     with pytest.raises(InputError, match=r"old\.csv: contains [0-9]+ answers of people"):
         write_judgments(read_judgments("simulated.csv"), "old.csv")
     assert Path("old.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("change", ["utf-16", "latin-1", "comment line", "headers", "a wrong row"])
+def test_simulated_judgments_do_not_replace_what_may_be_people_s(study, change):
+    text = Path("people.csv").read_text()
+    if change == "headers":
+        header, rows = "a,b,c,d,most,least\n", text.splitlines(keepends=True)[1:]
+        text = header + "".join(row.split(",", 2)[2].rsplit(",", 2)[0] + "\n" for row in rows)
+    elif change == "comment line":
+        text = f"# exported\n{text}"
+    elif change == "a wrong row":
+        text = Path("simulated.csv").read_text() + "t1,,a,b,c,d,x,y,worker9,\n"
+    encoding = change if change in ("utf-16", "latin-1") else "utf-8"
+    Path("old.csv").write_bytes(text.replace("worker1", "wörker1").encode(encoding))
+    before = Path("old.csv").read_bytes()
+    with pytest.raises(
+        InputError, match=r"old\.csv: (cannot be read|contains 1 answers of people)"
+    ):
+        write_judgments(read_judgments("simulated.csv"), "old.csv")
+    assert Path("old.csv").read_bytes() == before
+
+
+def test_batch_results_of_simulated_workers_are_replaced(tmp_path):
+    from bws.answers_of_people import check_replaceable
+
+    path = tmp_path / "batch.csv"
+    path.write_text("HITId,WorkerId,Answer.label,Answer.comment\n1,w-1,2,simulated\n")
+    check_replaceable(path)
+    path.write_text(path.read_text() + "1,w-2,2,\n")
+    with pytest.raises(InputError, match="contains 1 answers of people"):
+        check_replaceable(path)
 
 
 def test_a_comment_shows_that_pseudonymous_judgments_are_simulated(study):

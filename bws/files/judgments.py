@@ -525,7 +525,7 @@ def write_judgments(
     ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with letters,
     for items that are pairs (other items are in the first half).
 
-    Raises InputError if none of the judgments is people's, but some in an existing file are.
+    Raises InputError if none of the judgments is people's, but those of an existing file are or may be.
     """
     from bws.answers_of_people import keep_answers_of_people, sources_of
 

@@ -119,7 +119,7 @@ def write_rows(
 ) -> None:
     """Write the columns of a kind and those of `answer_context`, atomically.
 
-    Raises InputError if none of the answers is people's, but some in an existing file are.
+    Raises InputError if none of the answers is people's, but those of an existing file are or may be.
     """
     rows = list(rows)
     keep_answers_of_people(path, [(row[-len(CONTEXT)], row[-1]) for row in rows])

@@ -18,6 +18,7 @@ import click
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT_FOLDER, UPDATED
 from bws.problems import InputError, Problem
+from bws.records import normal_id
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import SKY
 
@@ -49,7 +50,7 @@ SETTINGS = {
     giccs-explore
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
-    giccs-explore --ledger ledger.db --port 8600 --no-browser
+    giccs-explore --data benchmark.jsonl --ledger ledger.db --port 8600 --no-browser
     giccs-explore --data benchmark.jsonl --notes notes.csv
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
     """,
@@ -130,7 +131,7 @@ def explore(
     ]
     arguments += [("model-judgments", path) for path in model_judgments]
     warm_up()
-    check_sources(console, data, model_judgments=model_judgments, **files)
+    check_sources(data, model_judgments=model_judgments, **files)
     console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
     sources = {"data": data, **files, "model_judgments": model_judgments}
     Thread(target=prepare_pages, kwargs=sources, daemon=True).start()
@@ -177,25 +178,24 @@ def warm_up() -> None:
 
 
 def check_sources(
-    console: Console, data: str, judgments: str | None, results: str | None, ledger: str | None,
+    data: str, judgments: str | None, results: str | None, ledger: str | None,
     notes: str | None, model_judgments: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Read all files, which the pages then find in the cache; raise InputError with all problems.
 
-    Skipped rows, damaged results and results on other data are reported on the pages.
+    Files of none of the items of the data are a problem. Skipped rows, damaged results and single results on
+    other data are reported on the pages.
     """
-    from giccs_app.explorer.annotation.data import from_ledger
     from giccs_app.explorer.caching import study_of
-    from giccs_app.explorer.dialogues.notes import read_notes
     from giccs_app.explorer.study import check_files
 
     study = study_of(data, judgments, results, ledger, notes, model_judgments)
     checks: list[Callable[[], object]] = [
         lambda: check_files(study, judgments, model_judgments),
-        lambda: _check_results(console, study),
+        lambda: _check_results(study),
     ]
-    checks += [partial(from_ledger, ledger)] if ledger else []
-    checks += [partial(read_notes, notes)] if notes else []
+    checks += [partial(_check_ledger, study, ledger)] if ledger else []
+    checks += [partial(_check_notes, study, notes)] if notes else []
     problems: list[Problem] = []
     for check in checks:
         try:
@@ -207,8 +207,8 @@ def check_sources(
     _ = study.benchmark.fingerprint
 
 
-def _check_results(console: Console, study: Study) -> None:
-    """Raise InputError for a folder of other files; warn of a folder with results on other data only."""
+def _check_results(study: Study) -> None:
+    """Raise InputError for a folder of other files, or of results on other data only."""
     from giccs_app.explorer.results import results_of
 
     found = results_of(study)
@@ -217,12 +217,41 @@ def _check_results(console: Console, study: Study) -> None:
     folder = study.store.folder
     if found.hidden:
         message = f"none of its {len(found.hidden)} results is on {study.benchmark.name}"
-        console.warn([Problem(str(folder), None, message)])
-    elif found.problems:
+        expected = f"{message}; expected results on these data"
+        raise InputError([Problem(str(folder), None, expected), *found.problems])
+    if found.problems:
         raise InputError(found.problems)
-    elif any(path.is_file() and not path.name.startswith(".") for path in folder.iterdir()):
+    if any(path.is_file() and not path.name.startswith(".") for path in folder.iterdir()):
         message = "contains other files, but no results; expected a folder of results of giccs-eval"
         raise InputError(Problem(str(folder), None, message))
+
+
+def _check_ledger(study: Study, path: str) -> None:
+    """Raise InputError for an unreadable ledger, and for one of none of the items of a benchmark."""
+    from giccs_app.explorer.annotation.data import from_ledger
+
+    groups_by_item: dict[str, set[str]] = {}
+    for group, item in from_ledger(path).items:
+        groups_by_item.setdefault(normal_id(item), set()).add(normal_id(group))
+    known = (
+        not {"", normal_id(item.dialogue_id)}.isdisjoint(
+            groups_by_item.get(normal_id(item.utterance_id), ())
+        )
+        for item in study.benchmark.items
+    )
+    if groups_by_item and study.task_data is None and not any(known):
+        message = f"a study of none of the items of {study.benchmark.name}; expected its ledger"
+        raise InputError(Problem(path, None, f"{message}, or other --data"))
+
+
+def _check_notes(study: Study, path: str) -> None:
+    """Raise InputError for unreadable notes, and for those on none of the dialogues."""
+    from giccs_app.explorer.dialogues.notes import read_notes
+
+    notes = {normal_id(dialogue_id) for dialogue_id in read_notes(path)}
+    if notes and notes.isdisjoint(normal_id(dialogue_id) for dialogue_id in study.turns):
+        message = f"notes on none of the dialogues of {study.benchmark.name}"
+        raise InputError(Problem(path, None, f"{message}; expected notes on them, or other --data"))
 
 
 def prepare_pages(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.answers_of_people import check_no_answers_of_people
+from bws.answers_of_people import check_replaceable
 from bws.command import Console, command
 from bws.options import INPUT, MAX_COUNT, MODEL, RESUMED, click_option, click_options, declarations
 from bws.problems import InputError, Problem
@@ -127,7 +127,7 @@ def judge(
     if output == "-":
         raise click.UsageError("-o must name a file; the answers are stored beside it")
     _check_inputs(data, items, config, templates)
-    check_no_answers_of_people(output)
+    check_replaceable(output)
     from bws.files import read_tuples, write_judgments
     from giccs.journal import open_journal
     from giccs.judging.answers import AnswerPair

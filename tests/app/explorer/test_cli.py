@@ -21,7 +21,9 @@ from bws.files import read_judgments, write_judgments
 from bws.simulation import simulate
 from giccs.benchmark import sample_file
 from giccs_app.explorer import cli
+from mturk.kinds.sentence_pairs import SentencePart
 from mturk.study.client import LOCAL
+from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
 
 
@@ -41,7 +43,7 @@ def served(monkeypatch):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Go to a folder with the sample, judgments of people and of models, a ledger, and an empty folder."""
+    """Go to a folder with the sample, judgments of people and of models, ledgers, notes, and an empty folder."""
     from mturk.study.ledger import Ledger
 
     monkeypatch.chdir(tmp_path)
@@ -64,8 +66,15 @@ def files(tmp_path, monkeypatch):
     tuples = make_tuples(list("abcdef"), 3, count=6)
     write_judgments(simulate(tuples, np.arange(6) / 6, 3), "other.csv")
     Path("r").mkdir()
-    with Ledger.open("l.db", create=True) as ledger:
-        ledger.start_study(LOCAL, Settings(), [], 0.0)
+    dialogue, candidate = people.tuples.item_keys[0]
+    of_others = SentencePart("t1", "", ("a", "b"))
+    of_sample = SentencePart("t2", dialogue, (candidate, "a control item"))
+    for name, parts in (("l.db", (of_others, of_sample)), ("of-others.db", (of_others,))):
+        with Ledger.open(name, create=True) as ledger:
+            plan = HitPlan(1, parts, "<HTMLQuestion/>", "annotation", "token")
+            ledger.start_study(LOCAL, Settings(), [plan], 0.0)
+    Path("n.csv").write_text(f"dialogue_id,note,time\n{dialogue},a,2026-01-31T12:00:00+00:00\n")
+    Path("of-others.csv").write_text("dialogue_id,note,time\nx,a,2026-01-31T12:00:00+00:00\n")
     return tmp_path
 
 
@@ -104,6 +113,8 @@ def test_what_is_named_is_passed_on_and_nothing_else(served, files):
         ("--ledger", "missing.db", "missing.db: no such ledger"),
         ("--ledger", "j.csv", "j.csv: cannot read the ledger"),
         ("--ledger", "other.db", "other.db: not a ledger"),
+        ("--ledger", "of-others.db", "of-others.db: a study of none of the items of giccs-sample"),
+        ("--notes", "of-others.csv", "of-others.csv: notes on none of the dialogues of giccs-"),
         ("--notes", "j.csv", "j.csv:1: unknown column tuple_id"),
         ("--notes", "r", "r: is a directory"),
     ],
@@ -142,7 +153,7 @@ def test_all_wrong_files_are_named_at_once(served, files):
     assert names == ["other.csv", ".", "j.csv", "m.csv"]
 
 
-def test_results_on_other_data_are_a_warning(served, files):
+def test_results_on_other_data_only_end_the_command(served, files):
     from giccs.cli.evaluation import evaluate
 
     arguments = [
@@ -156,8 +167,22 @@ def test_results_on_other_data_are_a_warning(served, files):
     ]
     assert CliRunner().invoke(evaluate, arguments).exit_code == 0
     result = CliRunner().invoke(cli.explore, ["--results", "r", "--port", str(free_port())])
+    assert (result.exit_code, served) == (2, [])
+    assert "r: none of its 1 results is on giccs-sample; expected results on" in result.stderr
+    arguments[arguments.index("giccs-sample-en")] = "giccs-sample"
+    assert CliRunner().invoke(evaluate, arguments).exit_code == 0
+    result = CliRunner().invoke(cli.explore, ["--results", "r", "--port", str(free_port())])
     assert (result.exit_code, len(served)) == (0, 1)
-    assert "warning: r: none of its 1 results is on giccs-sample" in result.stderr
+
+
+def test_results_of_tasks_with_their_own_data_are_shown(served, files):
+    from giccs.cli.evaluation import evaluate
+
+    arguments = ["baseline:chance", "--task", "csts", "-o", "r"]
+    done = CliRunner().invoke(evaluate, arguments)
+    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(cli.explore, ["--results", "r", "--port", str(free_port())])
+    assert (result.exit_code, len(served)) == (0, 1), result.output
 
 
 def test_judgments_of_other_items_are_not_published(served, files):

@@ -413,6 +413,8 @@ class AnnotationProgress:
     and ``rows`` of a file; and ``order``: judgments whose order on the screen is unknown."""
     tuples: Tuples | None = None
     """Tuples of all rounds of a study in rounds, also those without judgments; None if unknown."""
+    items: frozenset[tuple[str, str]] = frozenset()
+    """Group and item of all tuples of a ledger, control items included; empty without a ledger."""
     key: str = ""
     """Cache key; changes with the annotation."""
 
@@ -471,6 +473,7 @@ def from_ledger(path: str) -> AnnotationProgress:
         assignments = ledger.assignments()
         hits = ledger.hits()
         tuples = study_tuples(ledger) if ledger.rounds() else None
+        items = {(part.group, item) for part in ledger.parts() for item in part.items}
         simulated = not _simulated_workers(ledger).isdisjoint(
             assignment.worker for assignment in assignments
         )
@@ -491,6 +494,7 @@ def from_ledger(path: str) -> AnnotationProgress:
         collected=max((assignment.collected_at for assignment in assignments), default=None),
         left_out={**dict(collected.counts.items()), "order": collected.n_without_order},
         tuples=tuples,
+        items=frozenset(items),
     )
 
 

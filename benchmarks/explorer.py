@@ -25,7 +25,6 @@ from typing import Any, cast
 import numpy as np
 
 import giccs_app
-from bws.command import Console
 from bws.files import write_judgments
 from bws.records import Judgments, Tuples
 from bws.scoring import score
@@ -192,7 +191,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.argv = [script, *prepared]
         start = time.perf_counter()
         warm_up()
-        check_sources(Console(False, True), prepared[1], prepared[3], prepared[5], None, None, ())
+        check_sources(prepared[1], prepared[3], prepared[5], None, None, ())
         print(f"before the server is up    {time.perf_counter() - start:7.3f} s", flush=True)
         start = time.perf_counter()
         prepare_pages(prepared[1], prepared[3], prepared[5], None)

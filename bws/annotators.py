@@ -406,9 +406,9 @@ def _counts_of_others(judgments: Judgments, counted: NDArray[np.bool_] | None = 
     _, pair = np.unique(annotator_item, return_inverse=True)
     pair = pair.reshape(items.shape)
 
-    def of_others(values: NDArray[Any]) -> Floats:
+    def of_others(values: NDArray[Any]) -> NDArray[Any]:
         sums, own = (np.bincount(index.ravel(), values.ravel()) for index in (items, pair))
-        return sums[items] - own[pair]
+        return np.asarray(sums[items] - own[pair])
 
     return of_others(balance * weight), of_others(weight).astype(np.int64)
 

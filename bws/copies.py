@@ -74,12 +74,13 @@ def _kinds_of_copies(judgments: Judgments) -> Iterator[tuple[Problem, bool]]:
     content = _content(judgments)
     first = _first_rows(_by_annotator(judgments, content))
     first_of_items = _first_rows(_by_annotator(judgments, content // judgments.tuples.k**2))
-    counts = ~(judgments.tuples.members >= judgments.tuples.n_scored).any(axis=1)
+    has_control = np.any(judgments.tuples.members >= judgments.tuples.n_scored, axis=1)
+    counts: NDArray[np.bool_] = ~has_control
     is_named = counts[judgments.tuple_of] & (judgments.annotator_of >= 0)
     is_copy = is_named & (first < np.arange(len(first)))
     copies = np.flatnonzero(is_copy)
     if len(copies):
-        n_repeated = np.count_nonzero(is_named & (first_of_items < np.arange(len(first))))
+        n_repeated = int(np.count_nonzero(is_named & (first_of_items < np.arange(len(first)))))
         is_certain = n_repeated == len(copies) or _exceeds(len(copies), n_repeated, EQUAL_SHARE)
         what = "repeat annotator, items, best and worst under another tuple id"
         pairs = _line_pairs(judgments, copies, first)
@@ -159,7 +160,7 @@ def _copies_of_people(judgments: Judgments, rows: Longs, content: Longs) -> Iter
         has_twins, is_certain = False, np.zeros_like(is_certain)
     is_disputed = n_answers > 1
     n_odd = np.bincount(set_of_answer, n_equal % max(divisor, 2))
-    n_disputed, n_even = np.count_nonzero(is_disputed), np.count_nonzero(is_disputed & (n_odd == 0))
+    n_disputed, n_even = int(is_disputed.sum()), int((is_disputed & (n_odd == 0)).sum())
     is_unlikely = _exceeds(n_even, n_disputed, 0.5)
     if divisor == 1 and is_unlikely:
         what = (
@@ -175,11 +176,11 @@ def _copies_of_people(judgments: Judgments, rows: Longs, content: Longs) -> Iter
         )
         parts = np.sort(content.reshape(divisor, size), axis=1)
         is_appended = bool((parts == parts[0]).all())
-        copies, pairs = rows[:0], []
+        copies, lines = rows[:0], list[tuple[str, str]]()
         if is_appended:
             copies = rows[size:]
-            pairs = [(f"lines {_lines(judgments, copies)}", _lines(judgments, rows[:size]))]
-        yield _problem(judgments, copies, len(rows) - size, what, iter(pairs))
+            lines = [(f"lines {_lines(judgments, copies)}", _lines(judgments, rows[:size]))]
+        yield _problem(judgments, copies, len(rows) - size, what, iter(lines))
     elif is_certain.any():
         copies = rows[named][is_certain[annotator_of[named]]]
         names = judgments.annotators

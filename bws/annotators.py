@@ -22,6 +22,7 @@ from bws.annotator_logit import (
 from bws.clusters import Z_95, Estimate
 from bws.control_quality import control_answers
 from bws.files import as_judgments
+from bws.files.columns import quoted
 from bws.frames import Source, Tabular, frames_like_source
 from bws.problems import InputError, Problem
 from bws.records import Judgments
@@ -581,6 +582,18 @@ def _notes(judgments: Judgments, scales: ScaleEstimates) -> Iterator[str]:
             "no scales: too few judgments, or the answers of annotators are unrelated to those of the others "
             "or contradict them; see compliance"
         )
-    n_untimed = np.count_nonzero(np.isnan(_seconds(judgments)))
-    if n_untimed:
+    yield from _notes_on_seconds(judgments)
+
+
+def _notes_on_seconds(judgments: Judgments) -> Iterator[str]:
+    """Yield the numbers of judgments without time, and of those whose time cannot be read."""
+    is_unknown = np.isnan(_seconds(judgments))
+    column = judgments.columns.get("seconds", np.full(len(judgments), "", dtype=object))
+    unreadable = [text for text in column[is_unknown] if text.strip()]
+    if n_untimed := np.count_nonzero(is_unknown) - len(unreadable):
         yield f"{n_untimed} judgments have no time (column seconds)"
+    if unreadable:
+        yield (
+            f"{len(unreadable)} judgments have a time (column seconds) that is no number from 0, such as "
+            f"{quoted(unreadable[0])}; they count as without time"
+        )

@@ -14,6 +14,7 @@ import hashlib
 import json
 import shlex
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -346,16 +347,18 @@ class Judgments(HasFrame):
         scored = appearances[: tuples.n_scored]
         notes = list(self.reading_notes)
         if n := int(np.count_nonzero(tuples.has_control[self.tuple_of])):
-            names = _listed(tuples.items[tuples.n_scored :].tolist())
+            names = _listed(list(dict.fromkeys(tuples.items[tuples.n_scored :].tolist())))
             notes.append(
                 f"control items ({names}), in {n} of {len(self)} judgments, have no scores and are in no "
                 "other result on items"
             )
         median = float(np.median(scored[scored > 0])) if scored.any() else 0.0
-        for item in np.flatnonzero(scored > HUB_FACTOR * median):
-            name = tuples.items[item]
+        hubs: Counter[str] = Counter()
+        for item in np.flatnonzero(scored > HUB_FACTOR * median).tolist():
+            hubs[tuples.items[item]] += int(scored[item])
+        for name, count in hubs.items():
             notes.append(
-                f"item {name!r} is in {scored[item]} judgments, the median item in {median:g}; if it is a "
+                f"item {name!r} is in {count} judgments, the median item in {median:g}; if it is a "
                 f"control item, use --control {shlex.quote(name)} (Python: control=[{name!r}])"
             )
         return notes

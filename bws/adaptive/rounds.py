@@ -23,6 +23,7 @@ from bws.adaptive.model import Fit, fit
 from bws.design.balance import level_positions
 from bws.design.extend import extend_tuples, new_tuple_names
 from bws.files import Items, as_judgments, as_tuples
+from bws.files.controls import name_list
 from bws.frames import Source
 from bws.records import Judgments, Tuples, normal_id
 
@@ -61,7 +62,10 @@ def next_round(
     too few possible tuples for a choice, if no new tuples are left, or for judgments of other items or of
     other tuples, such as those of a round that is not among `tuples`.
     """
-    judgments, tuples = without_controls(as_judgments(judgments, control), as_tuples(tuples))
+    control = name_list(control)
+    judgments, tuples = without_controls(
+        as_judgments(judgments, control), as_tuples(tuples, control)
+    )
     tuples = in_canonical_order(tuples)
     if count < 1:
         raise ValueError(f"count is {count}; expected 1 or more")
@@ -142,7 +146,9 @@ def join_rounds(rounds: Sequence[Tuples]) -> Tuples:
     ids = np.concatenate([design.ids for design in rounds])
     names, times = np.unique(ids.astype(str), return_counts=True)
     if (times > 1).any():
-        raise ValueError(f"tuple id {names[times > 1][0]!r} is in two rounds; expected each once")
+        raise ValueError(
+            f"tuple id {str(names[times > 1][0])!r} is in two rounds; expected each once"
+        )
     keys = [design.item_keys for design in rounds]
     grouped = {item for part in keys for group, item in part if group}
     if ungrouped := [

@@ -39,6 +39,7 @@ from bws.adaptive.rounds import (
 )
 from bws.clusters import Z_95, t_quantile
 from bws.files import as_judgments, as_tuples
+from bws.files.controls import name_list
 from bws.files.tuples import ROUND_CELLS
 from bws.frames import Source, Tabular
 from bws.problems import InputError, Problem
@@ -182,8 +183,9 @@ def stopping(
     """
     if not 0 < target < 1:
         raise ValueError(f"target is {target}; expected a correlation between 0 and 1")
+    control = name_list(control)
     judgments = as_judgments(judgments, control)
-    tuples = _judged_tuples(judgments) if tuples is None else as_tuples(tuples)
+    tuples = _judged_tuples(judgments) if tuples is None else as_tuples(tuples, control)
     judgments, tuples = without_controls(judgments, tuples)
     tuples = in_canonical_order(tuples)
     rng = np.random.Generator(np.random.PCG64(seed))

@@ -308,6 +308,8 @@ def judgments_from(
     merge_variants: bool,
     control: Sequence[str] = (),
     allow_copies: bool = True,
+    *,
+    control_optional: bool = False,
 ) -> Judgments:
     """Read judgments and report their size, skipped rows, spelling variants of items, and copies.
 
@@ -323,6 +325,7 @@ def judgments_from(
             parts=parts,
             merge_variants=merge_variants,
             control=control,
+            control_optional=control_optional,
             allow_copies=allow_copies,
         )
     annotators = "annotators"

@@ -89,7 +89,7 @@ def next_round(
         raise click.UsageError("--new-items cannot be combined with --keep-apart")
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():
-        tuples = _rounds(designs)
+        tuples = _rounds(designs, control)
         if count is None:
             check_all_rounds(data, tuples)
             design = round_of_new_items(tuples, read_items(str(new_items)), seed=seed)
@@ -146,15 +146,15 @@ def stop(
 
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():
-        tuples = _rounds(designs) if designs else None
+        tuples = _rounds(designs, control) if designs else None
         evidence = stopping(data, tuples, **options)
         if watched is not None:
             write_atomic(watched, watched_items(data).csv())
     answer_tables(console, [evidence.result_table()], style, evidence.document())
 
 
-def _rounds(paths: Sequence[str]) -> Tuples:
+def _rounds(paths: Sequence[str], control: Sequence[str]) -> Tuples:
     from bws.adaptive import join_rounds
     from bws.files import read_tuples
 
-    return join_rounds([read_tuples(path) for path in paths])
+    return join_rounds([read_tuples(path, control=control) for path in paths])

@@ -188,10 +188,9 @@ def score(
     if options["ranks"]:
         _check_ranks(has_intervals=bool(intervals or options["bootstrap"] or models), pool=pool)
     options["interval"] = "model" if intervals else "bootstrap"
-    batches = [
-        judgments_from(console, path, form, on_invalid, parts, merge_variants, control)
-        for path in (*anchors, judgments)
-    ]
+    reading = form, on_invalid, parts, merge_variants, control
+    batches = [judgments_from(console, path, *reading, control_optional=True) for path in anchors]
+    batches.append(judgments_from(console, judgments, *reading))
     if anchors:
         _check_distinct(batches, (*anchors, judgments))
         _warn_of_unlinked_items(console, batches, judgments)

@@ -68,10 +68,13 @@ def assemble_tuples(
     tuple_id: pl.Series | None,
     control: Iterable[str] = (),
     control_column: pl.Series | None = None,
+    *,
+    control_optional: bool = False,
 ) -> Assembled:
     """Assign R rows with K columns of item ids to tuples.
 
     control: control items, which may be repeated in a row, as well as those of `control_column`.
+    control_optional: whether items of `control` may be in no row.
 
     Rows belong to the same tuple if they have the same tuple id or, without tuple ids, the same group and set
     of items. Faults are empty, too long or repeated items in a row, empty tuple ids, and tuple ids with a
@@ -87,7 +90,9 @@ def assemble_tuples(
     n_ids = len(ids)
     group_of_row, groups = _encoded(inner, "group", group, new)
     declared = None if control_column is None else _at(control_column, new)
-    controls, is_control = declared_controls(inner, codes, ids, group_of_row, control, declared)
+    controls, is_control = declared_controls(
+        inner, codes, ids, group_of_row, control, declared, optional=control_optional
+    )
     codes = number_occurrences(codes, n_ids, is_control)
     ids = np.tile(ids, 1 + int(codes.max(initial=0)) // max(n_ids, 1))
     _check_items(inner, codes, ids)

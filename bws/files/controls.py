@@ -15,39 +15,84 @@ from numpy.typing import NDArray
 
 from bws.files.columns import Faults, quoted
 from bws.problems import InputError, Problem
-from bws.records import Ints, Judgments, normal_id
+from bws.records import Ints, Judgments, Tuples, normal_id
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
     "COLUMN", "cell_controls", "control_texts", "controls_of_judgments", "declared_controls",
-    "named_controls", "number_occurrences",
+    "name_list", "named_controls", "number_occurrences", "with_named_controls",
 ]  # fmt: skip
 
 COLUMN = "control"
 EXPECTED_ANSWERS = ("best", "worst")
 
 
-def named_controls(names: Iterable[str], items: Collection[str], file: str) -> dict[str, str]:
-    """Return the expected answer, or an empty string, by id; InputError for names that are no item.
+def name_list(names: Iterable[str]) -> list[str]:
+    """Return the names of control items, of which one may be given as a text."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def named_controls(
+    names: Iterable[str], items: Collection[str], file: str, *, optional: bool = False
+) -> dict[str, str]:
+    """Return the expected answer, or an empty string, by id.
+
+    optional: whether names that are no item are ignored. Raises InputError for them otherwise, and for an
+    item with both answers.
 
     >>> named_controls(["gold=best", "a=b"], ["gold", "a=b"], "judgments.csv")
     {'gold': 'best', 'a=b': ''}
     """
-    names = [names] if isinstance(names, str) else list(names)
+    names = name_list(names)
     found = {name: _declaration(name, items) for name in names}
-    if unknown := [name for name, control in found.items() if control is None]:
+    unknown = [name for name, control in found.items() if control is None]
+    if unknown and not optional:
         message = (
             f"control item {quoted(unknown[0])} is no item of the judgments; expected the id of an item, "
             "optionally with =best or =worst"
         )
         raise InputError(Problem(file, None, message))
-    return dict(control for control in found.values() if control)
+    return _joined((control for control in found.values() if control), file)
+
+
+def with_named_controls(
+    tuples: Tuples, names: Iterable[str], file: str, *, optional: bool = False
+) -> Tuples:
+    """Return the tuples with further control items, with names and errors of `named_controls`."""
+    named = named_controls(names, set(tuples.items), file, optional=optional)
+    if not named:
+        return tuples
+    earlier = [(item, answer) for (_, item), answer in tuples.controls.items()]
+    answers = _joined([*earlier, *named.items()], file)
+    keys = [key for key in tuples.item_keys if key in tuples.controls or key[1] in named]
+    return tuples.with_controls({key: answers[key[1]] for key in keys})
+
+
+def _joined(controls: Iterable[tuple[str, str]], file: str) -> dict[str, str]:
+    """Return the expected answer of each control item, if any declaration has one; InputError for two.
+
+    >>> _joined([("gold", "best"), ("gold", "")], "judgments.csv")
+    {'gold': 'best'}
+    """
+    answers: dict[str, str] = {}
+    for item, answer in controls:
+        earlier = answers.get(item, "")
+        if earlier and answer and earlier != answer:
+            message = (
+                f"control item {quoted(item)} is declared with ={earlier} and ={answer}; "
+                "expected one answer"
+            )
+            raise InputError(Problem(file, None, message))
+        answers[item] = earlier or answer
+    return answers
 
 
 def cell_controls(cell: str, items: Collection[str]) -> dict[str, str] | None:
-    """Return the declarations of a cell, as `named_controls`; None if a part is no item of the row.
+    """Return the declarations of a cell, as `named_controls`.
+
+    None if a part is no item of the row, or an item has both answers.
 
     >>> cell_controls("a; b=worst", ["a", "b", "c"]), cell_controls("x", ["a", "b"])
     ({'a': '', 'b': 'worst'}, None)
@@ -55,7 +100,11 @@ def cell_controls(cell: str, items: Collection[str]) -> dict[str, str] | None:
     text = normal_id(cell)
     parts = [text] if text in items else [part for part in text.split(";") if part.strip()]
     found = [_declaration(part, items) for part in parts]
-    return None if None in found else dict(control for control in found if control)
+    declared = [control for control in found if control]
+    answers = {(item, answer) for item, answer in declared if answer}
+    if None in found or len(dict(answers)) < len(answers):
+        return None
+    return dict(declared) | dict(answers)
 
 
 def _declaration(text: str, items: Collection[str]) -> tuple[str, str] | None:
@@ -74,18 +123,21 @@ def declared_controls(
     group_of_row: Ints,
     names: Iterable[str],
     column: pl.Series | None,
+    *,
+    optional: bool = False,
 ) -> tuple[dict[tuple[int, int], str], NDArray[np.bool_]]:
     """Return the control items of R rows as (group, code) with their expected answer, and where they are.
 
     The answer expected by the column is that of its own row, see `bws.control_quality`. The mask is (K, R).
+    optional: as in `named_controls`.
     """
-    names = [names] if isinstance(names, str) else list(names)
+    names = name_list(names)
     if not names and column is None:
         return {}, np.zeros(codes.shape, bool)
     code_of = {identity: code for code, identity in enumerate(ids.tolist())}
     controls = {
         (group, code_of[item]): answer
-        for item, answer in named_controls(names, code_of, faults.file).items()
+        for item, answer in named_controls(names, code_of, faults.file, optional=optional).items()
         for group in np.unique(group_of_row[(codes == code_of[item]).any(axis=0)]).tolist()
     }
     wrong = np.zeros(codes.shape[1], bool)
@@ -100,7 +152,7 @@ def declared_controls(
         wrong,
         lambda row: (
             f"control is {quoted(str(column[row]))}; expected items of the row, separated by ;, each "  # type: ignore[index]
-            "optionally with =best or =worst"
+            "optionally with =best or =worst, but not with both"
         ),
     )
     keys = np.array([group * len(ids) + code for group, code in controls], np.int64)

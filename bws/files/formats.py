@@ -19,7 +19,7 @@ import numpy as np
 from bws.file_kinds import BEST, WORST, first_of, numbered, remark
 from bws.files import label_studio, mturk, potato, qualtrics
 from bws.files.columns import quoted, series
-from bws.files.controls import named_controls
+from bws.files.controls import name_list, with_named_controls
 from bws.files.judgments import (
     OnInvalid,
     judgments_from_records,
@@ -67,12 +67,10 @@ def as_judgments(
 
 def with_controls(judgments: Judgments, names: Iterable[str]) -> Judgments:
     """Return the judgments with further control items, by id or as ``ID=best`` or ``ID=worst``."""
-    tuples, names = judgments.tuples, [names] if isinstance(names, str) else list(names)
+    names = name_list(names)
     if not names:
         return judgments
-    named = named_controls(names, set(tuples.items), judgments.source or "judgments")
-    controls = {(group, item): named[item] for group, item in tuples.item_keys if item in named}
-    tuples = tuples.with_controls({**tuples.controls, **controls})
+    tuples = with_named_controls(judgments.tuples, names, judgments.source or "judgments")
     if not tuples.n_scored:
         raise ValueError("all items are control items; expected others")
     return replace(judgments, tuples=tuples)
@@ -86,6 +84,7 @@ def read_judgments(
     parts: Mapping[str, str] | None = None,
     merge_variants: bool = False,
     control: Iterable[str] = (),
+    control_optional: bool = False,
     allow_copies: bool = False,
 ) -> Judgments:
     """Read and validate judgments in any format.
@@ -103,6 +102,8 @@ def read_judgments(
     control: ids of control items, in addition to those of a column ``control``, optionally with the answer
         expected: ``ID=best`` or ``ID=worst``. Control items may occur several times in a row. They are in no
         result on items; the other items of their tuples are scored from all rows.
+    control_optional: whether control items may be in no row, as in an earlier batch of a study
+        (`bws.anchor`); otherwise an error.
     allow_copies: whether reliability, agreement and noise ceilings accept judgments that occur again under
         other ids (`Judgments.copies`), which they otherwise refuse; see `bws.copies`.
 
@@ -116,7 +117,9 @@ def read_judgments(
             f"parts are not supported for form {form!r}, only for {mturk.FORMAT.name!r}"
         )
     rows = _rows(path, form, parts)
-    judgments = judgments_of(rows, on_invalid, merge_variants=merge_variants, control=control)
+    judgments = judgments_of(
+        rows, on_invalid, merge_variants=merge_variants, control=control, control_optional=control_optional
+    )  # fmt: skip
     return replace(judgments, allow_copies=allow_copies)
 
 

@@ -51,6 +51,7 @@ def judgments_of(
     *,
     merge_variants: bool = False,
     control: Iterable[str] = (),
+    control_optional: bool = False,
 ) -> Judgments:
     """Validate rows and return the valid judgments.
 
@@ -59,6 +60,7 @@ def judgments_of(
     Raises InputError if no row is valid.
     merge_variants: merge items that differ only in white space, case and punctuation, see `bws.variants`.
     control: control items, in addition to those of the column ``control``, see `bws.files.controls`.
+    control_optional: whether these may be in no row.
     """
     if on_invalid not in ("error", "skip"):
         raise ValueError(f"on_invalid is {on_invalid!r}; expected 'error' or 'skip'")
@@ -71,8 +73,9 @@ def judgments_of(
     faults = Faults(rows.file, rows.lines, rows.problems)
     rows, notes = with_known_start(rows, on_invalid)
     assembled = assemble_tuples(
-        faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN)
-    )
+        faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN),
+        control_optional=control_optional,
+    )  # fmt: skip
     best = chosen_places(faults, rows, "best", rows.best, assembled)
     worst = chosen_places(faults, rows, "worst", rows.worst, assembled)
     best, worst = _first_occurrences(assembled, best, worst)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bws.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
 from bws.files.assemble import assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, quoted, series, tabbed, texts
-from bws.files.controls import COLUMN
+from bws.files.controls import COLUMN, with_named_controls
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
 from bws.frames import Source, check_source
@@ -37,21 +37,25 @@ ROUND_CELLS: Mapping[str, tuple[str, str]] = {
 """Column of a study in rounds -> pattern of its cells, and the expectation in messages."""
 
 
-def as_tuples(tuples: Tuples | Source) -> Tuples:
-    """Return tuples as they are, or read them from a path, a data frame or records."""
+def as_tuples(tuples: Tuples | Source, control: Iterable[str] = ()) -> Tuples:
+    """Return tuples as they are, or read them from a path, a data frame or records.
+
+    control: as in `read_tuples`; for tuples that were read, in addition to theirs.
+    """
     if isinstance(tuples, Tuples):
-        return tuples
+        return with_named_controls(tuples, control, "tuples", optional=True)
     check_source(tuples, "bws.Tuples")
-    return read_tuples(tuples)
+    return read_tuples(tuples, control=control)
 
 
-def read_tuples(path: Source) -> Tuples:
+def read_tuples(path: Source, *, control: Iterable[str] = ()) -> Tuples:
     """Read tuples: ``tuple_id,group,item1..itemK``, or K&M's format (tab-separated items, no header).
 
     Without tuple ids, tuples are named t1, t2, ... The column ``control`` has the control items of a tuple
     (`bws.files.controls`), which may be repeated. Raises InputError with every fault: rows of another width,
     empty or repeated items of a tuple, empty or repeated tuple ids, and tab-separated tables with a header of
     other columns.
+    control: further control items, as in `read_judgments`, which may be in no tuple.
     """
     name = display_name(path)
     data = text_bytes(read_bytes(path), name)
@@ -60,11 +64,11 @@ def read_tuples(path: Source) -> Tuples:
         table = table_of(data, name, separator="\t", header=False)
         other_fields = (field for row in table.frame[1:].iter_rows() for field in row)
         if not is_header(first, other_fields):
-            return _tuples(table)
-    return _tuples(table_of(data, name))
+            return _tuples(table, control)
+    return _tuples(table_of(data, name), control)
 
 
-def _tuples(table: Table) -> Tuples:
+def _tuples(table: Table, names: Iterable[str]) -> Tuples:
     columns = numbered(table.frame.columns, "item")
     kind = kind_of(table.frame.columns)
     if not columns or (kind and kind.name == "judgments"):
@@ -77,7 +81,9 @@ def _tuples(table: Table) -> Tuples:
     faults.add_repeats(ids, lambda row: f"the tuple_id {quoted(ids[row])}", present)
     items = [table.frame[column] for column in columns]
     control = table.frame[COLUMN] if COLUMN in table.frame.columns else None
-    assembled = assemble_tuples(faults, items, column_of(table, GROUP), ids, control_column=control)
+    assembled = assemble_tuples(
+        faults, items, column_of(table, GROUP), ids, names, control, control_optional=True
+    )
     round_columns = _round_columns(table, faults)
     faults.stop("tuples", always=True)
     return replace(

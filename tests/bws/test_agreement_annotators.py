@@ -143,7 +143,11 @@ def test_seconds_are_medians_of_the_numbers():
     report = annotator_report(judgments)
     assert [result.seconds for result in report.annotators[:2]] == [3.5, 2.0]  # (3 + 4) / 2; 2
     assert math.isnan(report.annotators[2].seconds)
-    assert "7 judgments have no time (column seconds)" in report.notes
+    assert "2 judgments have no time (column seconds)" in report.notes
+    assert (
+        "5 judgments have a time (column seconds) that is no number from 0, such as 'x'; they count as "
+        "without time"
+    ) in report.notes
 
 
 def test_positions_are_those_on_the_screen():

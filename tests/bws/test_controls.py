@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import bws
-from bws.cli import consistency, scores
+from bws.cli import consistency, rounds, scores
 from bws.components import generalisability
 from bws.design import audit
 from bws.files import read_judgments, read_tuples, write_judgments
@@ -186,6 +186,7 @@ def test_the_column_declares_items_of_its_group_only(tmp_path: Path) -> None:
     [
         ("x", [], r"judgments.csv:2: control is 'x'; expected items of the row"),
         ("a=middle", [], "control is 'a=middle'"),
+        ("a=best;a=worst", [], "control is 'a=best;a=worst'"),
         ("", ["x"], "control item 'x' is no item of the judgments"),
         ("", ["a=middle"], "control item 'a=middle' is no item"),
         ("", ["a", "b", "c"], "all items are control items"),
@@ -435,3 +436,114 @@ def test_ruddit(tmp_path: Path) -> None:
         }
     scores_by_item = dict(zip(result.items, result.score, strict=True))
     assert scores_by_item == pytest.approx(published, abs=0.0005 + 1e-9)
+
+
+def test_a_control_item_can_be_absent_from_an_earlier_batch(tmp_path: Path) -> None:
+    header = "item1,item2,item3,best,worst,annotator"
+    earlier = [f"a,b,{other},a,b,w{n}" for n, other in enumerate("cdcd")]
+    (tmp_path / "earlier.csv").write_text("\n".join([header, *earlier]) + "\n")
+    later = [f"a,GOLD,{other},a,{other},w{n}" for n, other in enumerate("cdcd")]
+    (tmp_path / "later.csv").write_text("\n".join([header, *later, "GOLD,b,GOLD,GOLD,b,w5"]) + "\n")
+
+    def scored(path: str, anchor: str) -> tuple[int, str]:
+        arguments = [str(tmp_path / path), "--control", "GOLD=best"]
+        result = CliRunner().invoke(
+            scores.score, [*arguments, "--anchor", str(tmp_path / anchor), "--format", "csv"]
+        )
+        return result.exit_code, result.output
+
+    code, output = scored("later.csv", "earlier.csv")
+    assert (code, "\nGOLD," in output) == (0, False)
+    code, output = scored("earlier.csv", "later.csv")
+    assert code == 2
+    assert "earlier.csv: control item 'GOLD=best' is no item" in output
+    batch = read_judgments(tmp_path / "earlier.csv", control=["GOLD"], control_optional=True)
+    assert not batch.tuples.controls
+
+
+@pytest.mark.parametrize("command", ["bws-next", "bws-stop"])
+def test_control_items_can_be_repeated_in_the_tuples_of_rounds(
+    command: str, tmp_path: Path
+) -> None:
+    tuples = bws.make_tuples(ITEMS, 4, factor=2)
+    judged = bws.simulate(tuples, np.linspace(-1, 1, 24), annotators=3)
+    write_judgments(judged, tmp_path / "judgments.csv")
+    bws.write_tuples(tuples, tmp_path / "tuples.csv")
+    for name in ("judgments.csv", "tuples.csv"):  # The last tuple has i05 twice.
+        lines = (tmp_path / name).read_text().splitlines()
+        extra = {"tuple_id": "t99", "best": "i05", "worst": "i01", "annotator": "w9"}
+        extra |= {
+            "shown": "i05;i01;i05;i02",
+            "item1": "i05",
+            "item2": "i01",
+            "item3": "i05",
+            "item4": "i02",
+        }
+        row = ",".join(extra.get(column, "") for column in lines[0].split(","))
+        (tmp_path / name).write_text("\n".join([*lines, row]) + "\n")
+    paths = [str(tmp_path / "judgments.csv"), "--tuples", str(tmp_path / "tuples.csv")]
+    options = ["-n", "10"] if command == "bws-next" else []
+    run = rounds.next_round if command == "bws-next" else rounds.stop
+    result = CliRunner().invoke(run, [*paths, "--control", "i05", *options])
+    assert result.exit_code == 0, result.output
+    files = tmp_path / "judgments.csv", tmp_path / "tuples.csv"
+    if command == "bws-next":
+        chosen = bws.next_round(*files, 10, control=["i05"])
+        assert "i05" not in chosen.items[np.unique(chosen.members)]
+    else:
+        evidence = bws.stopping(*files, control=["i05"])
+        assert evidence.judgments == sum("i05" not in record.items for record in judged.records())
+    twice = CliRunner().invoke(run, [*paths, *paths[1:], "--control", "i05", *options])
+    assert twice.exit_code == 2
+    first = tuples.ids[0]
+    assert f"tuple id {first!r} is in two rounds" in twice.output
+
+
+def test_control_items_of_unjudged_groups_are_not_chosen(tmp_path: Path) -> None:
+    groups = ["g"] * 12 + ["h"] * 12
+    names = [f"i{n:02}" for n in range(12)] * 2
+    tuples = bws.make_tuples(names, 4, groups=groups, factor=2)
+    judged = bws.simulate(tuples, np.linspace(-1, 1, 24), annotators=3)
+    judged = judged.select(tuples.groups[tuples.group_of_tuple[judged.tuple_of]] == "g")
+    write_judgments(judged, tmp_path / "judgments.csv")
+    chosen = bws.next_round(tmp_path / "judgments.csv", tuples, 20, control=iter(["i05"]))
+    assert "i05" not in chosen.items[np.unique(chosen.members)]
+
+
+def test_notes_name_an_item_of_several_groups_once(tmp_path: Path) -> None:
+    rows = [f"{g},hub,a{g}{n},b{g}{n},hub,a{g}{n},w{n % 3}" for g in "xy" for n in range(25)]
+    path = tmp_path / "judgments.csv"
+    path.write_text("\n".join(["group,item1,item2,item3,best,worst,annotator", *rows]) + "\n")
+    (note,) = read_judgments(path).notes
+    assert note.startswith("item 'hub' is in 50 judgments, the median item in 1;")
+    (note,) = read_judgments(path, control=["hub"]).notes
+    assert note.startswith("control items (hub), in 50 of 50 judgments")
+
+
+def test_contradictory_expectations_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "judgments.csv"
+    path.write_text("item1,item2,item3,best,worst,annotator\na,b,c,a,b,w\na,b,d,b,d,w\n")
+    message = "judgments.csv: control item 'a' is declared with =best and =worst; expected one"
+    result = CliRunner().invoke(
+        scores.score, [str(path), "--control", "a=best", "--control", "a=worst"]
+    )
+    assert result.exit_code == 2
+    assert message in result.output
+    with pytest.raises(InputError, match="declared with =best and =worst"):
+        bws.score(read_judgments(path, control=["a=best"]), control=["a=worst"])
+    # A declaration without answer contradicts none, in either order.
+    for names in (["a", "a=best"], ["a=best", "a"]):
+        assert read_judgments(path, control=names).tuples.controls == {("", "a"): "best"}
+    judged = bws.score(read_judgments(path, control=["a=best"]), control=["a"])
+    assert judged.items.tolist() == ["b", "c", "d"]
+
+
+def test_faulty_cells_of_the_column_are_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "judgments.csv"
+    rows = [f"a,b,c{n},a,b,{'zz' if n % 2 else 'yes'}" for n in range(20)]
+    path.write_text("\n".join(["item1,item2,item3,best,worst,control", *rows]) + "\n")
+    with pytest.raises(InputError) as caught:
+        read_judgments(path)
+    (line,) = str(caught.value).splitlines()
+    assert "control is 'yes'" in line
+    assert line.endswith("(20 lines like this: 2, 3, 4, 5, 6, ...)")

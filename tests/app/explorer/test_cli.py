@@ -43,7 +43,7 @@ def served(monkeypatch):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Go to a folder with the sample, judgments of people and models, ledgers, notes and an empty folder."""
+    """Go to a folder with the sample, judgments of people and of models, ledgers, and notes."""
     from mturk.study.ledger import Ledger
 
     monkeypatch.chdir(tmp_path)

@@ -399,8 +399,11 @@ def test_judgments_of_others_are_not_replaced(longest, tmp_path):
     arguments = (TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 1, "-o", output)
     done = call(*arguments)
     assert (done.exit_code, "exists without its journal" in done.stderr) == (2, True)
+    forced = call(*arguments, "--force")
+    assert (forced.exit_code, "would be lost" in forced.stderr) == (2, True)
     assert output.read_text("utf-8") == "of people"
-    assert call(*arguments, "--force").exit_code == 0
+    output.unlink()
+    assert call(*arguments).exit_code == 0
     changed = call(*arguments, "--answer", "sentence")
     assert (changed.exit_code, "answer was 'letter', is 'sentence'" in changed.stderr) == (2, True)
 

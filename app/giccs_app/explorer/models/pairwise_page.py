@@ -281,7 +281,7 @@ def _show_points(
 ) -> None:
     """Show one point per item; many points are binned or sampled."""
     columns = [*TEXT_COLUMNS, x, y, *([categories[0]] if categories else [])]
-    drawn = items.filter(pl.col(x, y).is_finite())
+    drawn = items.filter(pl.all_horizontal(pl.col(x, y).is_finite()))
     if len(drawn) < len(items):
         st.caption(say("models.infinite", n=len(items) - len(drawn)))
     items, points = drawn, drawn.select(columns)

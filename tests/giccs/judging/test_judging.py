@@ -397,10 +397,9 @@ def test_judgments_of_others_are_not_replaced(longest, tmp_path):
     output = tmp_path / "judgments.csv"
     output.write_text("of people", "utf-8")
     arguments = (TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 1, "-o", output)
-    done = call(*arguments)
-    assert (done.exit_code, "exists without its journal" in done.stderr) == (2, True)
-    forced = call(*arguments, "--force")
-    assert (forced.exit_code, "would be lost" in forced.stderr) == (2, True)
+    for options in ((), ("--force",)):
+        done = call(*arguments, *options)
+        assert (done.exit_code, "would be lost" in done.stderr) == (2, True)
     assert output.read_text("utf-8") == "of people"
     output.unlink()
     assert call(*arguments).exit_code == 0

@@ -83,7 +83,11 @@ def predictions(**values):
 
 def test_predictions_are_joined_by_id_and_what_is_no_number_is_left_out():
     result = frames.join_predictions(ITEMS, predictions(e=5, c=math.nan, a=1, z=2, b=math.inf))
-    assert result.select("item_id", "prediction").rows() == [("a", 1.0), ("b", math.inf), ("e", 5.0)]
+    assert result.select("item_id", "prediction").rows() == [
+        ("a", 1.0),
+        ("b", math.inf),
+        ("e", 5.0),
+    ]
 
 
 def test_two_models_are_compared_by_ranks():

@@ -278,13 +278,17 @@ def training(report: Report, shape: Shape, device: str, precision: str) -> None:
     """Measure the steps of giccs-csts train in float32 and in mixed precision."""
     from giccs.csts.encoders.settings import Machine, Settings
     from giccs.csts.encoders.splits import read_splits
-    from giccs.csts.encoders.training import fit
+    from giccs.csts.encoders.training import cpu_has_bf16, fit
 
+    precisions = ["no", precision]
+    if device == "cpu" and not cpu_has_bf16():
+        precisions = ["no"]
+        print(f"mixed precision {precision}: not measured, this CPU does not support it")
     seconds: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         make_encoder(folder, shape)
         splits = read_splits("csts-sample")
-        for name in ("no", precision):
+        for name in precisions:
             settings = Settings(
                 folder,
                 pooling="mean",
@@ -312,7 +316,8 @@ def training(report: Report, shape: Shape, device: str, precision: str) -> None:
             )
             label = "float32" if name == "no" else f"mixed precision {name}"
             report.line(f"giccs-csts train, {label}", steps.seconds, tokens, flops)
-    print(f"float32 over {precision}: {seconds['no'] / seconds[precision]:.2f}")
+    if precision in seconds:
+        print(f"float32 over {precision}: {seconds['no'] / seconds[precision]:.2f}")
 
 
 class StepTimes:

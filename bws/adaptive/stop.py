@@ -231,7 +231,9 @@ def _judged_tuples(judgments: Judgments) -> Tuples:
 
 def _first_lines(judgments: Judgments, name: str) -> dict[str, int | None]:
     """Return the distinct texts of a column with the line of the first judgment that has each."""
-    texts = judgments.columns.get(name, np.empty(0, dtype=object))
+    if name not in judgments.columns:
+        return {}
+    texts = judgments.columns[name]
     lines = [None] * len(texts) if judgments.lines is None else judgments.lines.tolist()
     return dict(reversed([*zip(texts, (line or None for line in lines), strict=True)]))
 

@@ -42,7 +42,9 @@ from giccs.csts.encoders.splits import Splits, sample_rows
 from giccs.measures.metrics import correlations
 from giccs.progress import Progress, silent
 
-__all__ = ["Fitted", "discard_broken", "fit", "last_whole", "mse", "objective", "quad", "rescaled"]
+__all__ = [
+    "Fitted", "cpu_has_bf16", "discard_broken", "fit", "last_whole", "mse", "objective", "quad", "rescaled",
+]  # fmt: skip
 
 STATE = "trainer_state.json"
 """The file that transformers writes last into a checkpoint."""
@@ -205,7 +207,7 @@ def _check_precision(settings: Settings, machine: Machine) -> None:
     reason = ""
     if on_cpu and name == "fp16":
         reason = "requires a GPU; on a CPU, use bf16 or no"
-    elif name == "bf16" and not (_cpu_has_bf16() if on_cpu else _gpu_has_bf16()):
+    elif name == "bf16" and not (cpu_has_bf16() if on_cpu else _gpu_has_bf16()):
         reason = (
             "is not supported by this CPU; use no"
             if on_cpu
@@ -215,7 +217,8 @@ def _check_precision(settings: Settings, machine: Machine) -> None:
         raise InputError(Problem(settings.model, None, f"mixed precision {name} {reason}"))
 
 
-def _cpu_has_bf16() -> bool:
+def cpu_has_bf16() -> bool:
+    """Return whether mixed precision bf16 runs on this CPU."""
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 

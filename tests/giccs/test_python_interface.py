@@ -283,7 +283,9 @@ def test_a_comparison_is_that_of_the_command(tmp_path):
         pair["p"] for board in expected["comparisons"] for pair in board["pairs"]
     ]
     assert "differ" in repr(comparison)
-    with pytest.raises(ValueError, match="no other result of this task on the same items"):
+    with pytest.raises(
+        ValueError, match="no other result of this task and history on the same items"
+    ):
         giccs.compare(results[0])
 
 

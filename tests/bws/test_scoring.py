@@ -38,7 +38,7 @@ def by_item(scores):
 
 
 @st.composite
-def judgment_lists(draw, smallest=1, groups=("", "g", "h"), k=None):
+def judgment_lists(draw, smallest=1, groups=("g", "h", "i"), k=None):
     """Judgments of a few items, all with the same K; the groups hold items of the same names."""
     k, rng = k or draw(st.integers(2, 4)), np.random.default_rng(draw(st.integers(0, 10**6)))
     records = {}

@@ -96,11 +96,11 @@ def test_what_is_odd_is_said_with_its_place(tmp_path):
         "2: dialogue two: candidate u1 repeats candidate u0",
         "2: dialogue two: ends with a turn by system instead of user",
         "2: dialogue two: has scores with a range of only 0.25; candidates should differ more",
-        "2: dialogue 'two' has the turns of dialogue 'd' in line 1, and 1 of its candidates; analyses count both "
-        "as independent",
+        "2: dialogue 'two' has the turns of dialogue 'd' in line 1, and 1 of its candidates; analyses count "
+        "both as independent",
         "3: dialogue levels: has no candidate of level 4, 3, 2, 1",
         "3: dialogue levels: ends with a turn by system instead of user",
-        "3: dialogue 'levels' has the turns of dialogue 'd' in line 1, and 5 of its candidates; analyses count "
-        "both as independent",
+        "3: dialogue 'levels' has the turns of dialogue 'd' in line 1, and 5 of its candidates; analyses "
+        "count both as independent",
     ]
     assert [name for _, name in dialogue_warnings(placed[:1], items, "system", 5)] == []

@@ -254,7 +254,7 @@ def test_equal_scores_and_the_target_as_candidate_are_warnings(tmp_path):
     assert json.loads(result.stdout)["warnings"] == [
         f"{path}: all 4 scores are 0.5; correlations are undefined",
         f"{path}:1: utterance u0 is the target utterance itself",
-        f"{path}:3: dialogue 'd1' has the turns of dialogue 'd0' in line 1, and 0 of its candidates; analyses "
-        "count both as independent",
+        f"{path}:3: dialogue 'd1' has the turns of dialogue 'd0' in line 1, and 0 of its candidates; "
+        "analyses count both as independent",
     ]
     assert read_benchmark("giccs-sample").warnings == ()

@@ -307,7 +307,7 @@ def task_option_names(name: str) -> Sequence[str]:
     """Return the fields of `TaskOptions` used by a task, besides the seed.
 
     >>> task_option_names("pairwise-sts")
-    ('history', 'history_encoding', 'similarity')
+    ('history', 'history_encoding', 'similarity', 'language')
     """
     return _load_kind(name).option_names
 

@@ -37,11 +37,14 @@ class Adapter:
         return {"adapter": self.type, **elsewhere}
 
 
-def find_adapter(name: str, folder: Path, *, offline: bool) -> Adapter | None:
+def find_adapter(
+    name: str, folder: Path, *, offline: bool, needs_base: bool = False
+) -> Adapter | None:
     """Return the adapter in a folder, or None if there is none.
 
     Its base is the model beside it, or ``base_model_name_or_path``: a folder, or a hub id, which is
-    downloaded if necessary. Raises InputError if the base is not available, if PEFT is not installed, or if
+    downloaded if necessary. needs_base: also beside a model, because sentence-transformers reads the
+    configuration of the base. Raises InputError if the base is not available, if PEFT is not installed, or if
     transformers does not apply such an adapter.
     """
 
@@ -58,7 +61,8 @@ def find_adapter(name: str, folder: Path, *, offline: bool) -> Adapter | None:
     if method in PROMPT_TYPES:
         message = f"its adapter is a learned prompt ({method}), which transformers does not apply"
         raise refused(f"{message}; expected an adapter that changes weights, such as LoRA")
-    if (folder / "config.json").is_file():
+    is_beside = (folder / "config.json").is_file()
+    if is_beside and not needs_base:
         return Adapter(folder, method, folder)
     if not base:
         message = f"has an adapter without a model: {ADAPTER} states no base_model_name_or_path"
@@ -67,7 +71,8 @@ def find_adapter(name: str, folder: Path, *, offline: bool) -> Adapter | None:
         message = f"its adapter changes revision {settings['revision']} of {base}, which transformers ignores"
         raise refused(f"{message}; download it, and state its folder as base_model_name_or_path")
     try:
-        return Adapter(folder, method, located(str(base), None, offline=offline))
+        base_folder = located(str(base), None, offline=offline)
     except InputError as error:
         message = f"its adapter changes {base}, which is not available"
         raise refused(f"{message}: {error.problems[0].message}") from None
+    return Adapter(folder, method, folder if is_beside else base_folder)

@@ -46,6 +46,10 @@ def open_cross_encoder(name: str, location: str, options: ModelOptions) -> Cross
     path = located(location, options.revision, offline=options.offline)
     saved = saved_model(name, path, options, ("CrossEncoder",))
     folder = saved.folder
+    if saved.modules is None and any(adapter.base != folder for adapter in saved.adapters):
+        message = "is an adapter alone, which sentence-transformers does not read as a CrossEncoder"
+        remedy = "merge it into its base (merge_and_unload of PEFT) and save that"
+        raise InputError(Problem(name, None, f"{message}; {remedy}"))
     config = read_json(saved.transformer_folder / "config.json") or {}
     names = config.get("architectures") or []
     if any(architecture.endswith("ForSequenceClassification") for architecture in names):

@@ -7,6 +7,7 @@ transformer with mean pooling. Such folders are refused here.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -40,6 +41,8 @@ LIBRARY = ("sentence_transformers.",)
 
 DEFAULT_SIMILARITIES = {"SentenceTransformer": "cosine", "SparseEncoder": "dot"}
 """Class -> similarity of vectors, if the folder states none."""
+STATIC_TENSORS = ("embedding.weight", "embeddings")
+"""Names of the vectors of a StaticEmbedding, the second in files of model2vec."""
 WEIGHTLESS = frozenset(
     {"BoW", "Dropout", "MultiVectorMask", "Normalize", "Pooling", "SpladePooling"}
 )
@@ -115,7 +118,7 @@ class SavedModel:
     @property
     def class_name(self) -> str:
         """Class of sentence-transformers; earlier versions do not state it, and have only one."""
-        return str(self.settings.get("model_type") or "SentenceTransformer")
+        return str(self.settings.get("model_type", "SentenceTransformer"))
 
     @property
     def similarity(self) -> str:
@@ -184,7 +187,8 @@ def saved_model(
     if not folder.is_dir():
         raise refused("is a file; expected a folder or a hub id")
     folders = SavedModel(folder).folders
-    adapters = (find_adapter(name, path, offline=options.offline) for path in folders)
+    offline = options.offline
+    adapters = (find_adapter(name, path, offline=offline, needs_base=True) for path in folders)
     saved = SavedModel(folder, [adapter for adapter in adapters if adapter])
     is_model = saved.modules is not None or (folder / "config.json").is_file() or saved.adapters
     if not is_model:
@@ -198,6 +202,15 @@ def saved_model(
     for path in dict.fromkeys([*saved.folders, *bases]):
         check_shards(name, path)
         check_quantised(name, read_json(path / "config.json"), options)
+    for adapter in saved.adapters:
+        if adapter.base != adapter.folder and not any(adapter.folder.glob("tokenizer*")):
+            message = (
+                f"has an adapter without tokenizer; copy that of {adapter.base} into its folder"
+            )
+            raise refused(message)
+    for module in saved.modules or ():
+        if module.name == "StaticEmbedding":
+            _check_static(name, module.folder / "model.safetensors")
     device_map(name, options)
     check_pooling(name, read_json(folder / "modules.json"), options)
     return saved
@@ -213,7 +226,7 @@ def _check_class(name: str, saved: SavedModel, classes: tuple[str, ...]) -> None
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
-    if saved.modules is None and not saved.settings.get("model_type"):
+    if saved.modules is None and "model_type" not in saved.settings:
         return
     kind = CLASS_KINDS.get(saved.class_name)
     if kind is None:
@@ -239,6 +252,21 @@ def _has_own_code(saved: SavedModel, known_modules: tuple[str, ...]) -> bool:
     folders = [*saved.folders, *(adapter.base for adapter in saved.adapters)]
     files = (path / file for path in folders for file in ("config.json", "tokenizer_config.json"))
     return any("auto_map" in (read_json(file) or {}) for file in files)
+
+
+def _check_static(name: str, file: Path) -> None:
+    """Raise InputError for static embeddings of whole numbers, which sentence-transformers cannot average."""
+    if not file.is_file():
+        return
+    with file.open("rb") as stream:  # The header of safetensors: its length, and JSON.
+        length = int.from_bytes(stream.read(8), "little")
+        header = stream.read(length) if length < file.stat().st_size else b"{}"
+    tensors = json.loads(header)
+    dtype = next((tensors[key]["dtype"] for key in STATIC_TENSORS if key in tensors), "F32")
+    if dtype not in ("F64", "F32", "F16", "BF16"):
+        message = f"its static embeddings are whole numbers ({dtype}), which sentence-transformers rejects"
+        remedy = "expected float32 or float16 (quantize_to of model2vec)"
+        raise InputError(Problem(name, None, f"{message}; {remedy}"))
 
 
 def _with_inner(modules: Iterator[Module]) -> Iterator[Module]:

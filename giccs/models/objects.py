@@ -204,7 +204,9 @@ def _check_encode(value: Any) -> None:
     if parameters is not None and len(parameters) != 1:
         call = ", ".join(f"{parameter}=..." for parameter in parameters[1:])
         remedy = f"pass a function, such as lambda texts: model.encode(texts, {call})"
-        message = f"the method encode of {_type_name(value)} requires ({', '.join(parameters)})"
+        message = (
+            f"the method encode of an object {_type_name(value)} requires ({', '.join(parameters)})"
+        )
         raise TypeError(f"{message}; expected (texts); {remedy}")
 
 
@@ -357,6 +359,8 @@ class SentenceTransformerObject(_LimitedEncoderObject, TextPairModel):
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
         self._similarity = str(model.similarity_fn_name)
         super().__init__(name, model.encode, model, options)
+        if any(type(module).__name__ == "CNN" for module in model):
+            self._batch = BatchSize(1)  # Convolutions read the padding of a batch.
 
     def with_prompt(self, prompt: str) -> EncoderObject:
         """Return this model with another prompt."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cache, cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,7 +87,9 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
         self.name = name
         self._saved = saved
         self._options = options
-        self._batch = BatchSize(options.batch_size)
+        # Convolutions read the padding of a batch, so that texts of other lengths would change a vector.
+        has_convolutions = any(module.name == "CNN" for module in saved.modules or ())
+        self._batch = BatchSize(1 if has_convolutions else options.batch_size)
         self._load = cache(self._load_weights)
         self._prompt = self._resolve("default")
 
@@ -258,6 +261,8 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
             # A single module computes vectors itself, with its pooler if it has one.
             lambda model: POOLER if len(model) > 1 else (),
         )
+        if model.transformers_model is None:
+            model.to(getattr(import_module("torch"), self._dtype))
         for module in input_modules(model):
             pad_right(module)
         if self._options.pooling in MODES:

@@ -125,7 +125,10 @@ def _vocabulary(module: Any, tokenizer: Any) -> int:
     transformer = getattr(module, "auto_model", None)
     if transformer is None or not hasattr(tokenizer, "get_vocab"):
         return 0
-    rows = int(transformer.get_input_embeddings().weight.shape[0])
+    try:
+        rows = int(transformer.get_input_embeddings().weight.shape[0])
+    except NotImplementedError:  # Models of several modalities, such as CLIP.
+        return 0
     return rows if max(tokenizer.get_vocab().values(), default=0) >= rows else 0
 
 
@@ -135,10 +138,11 @@ def library_environment(
     """Return versions, device, batch size and ignored heads, for the environment of a result."""
     packages = ("torch", "transformers", "sentence-transformers")
     transformer = model.transformers_model
+    is_spread = bool(getattr(transformer, "hf_device_map", None))
     return {
         **{package: version(package) for package in packages},
         **quantised_with(options),
-        "device": str(model.device) if transformer is None else devices(transformer),
+        "device": devices(transformer) if is_spread else str(model.device),
         "batch_size": batch_size,
         **unused_weights(note),
     }

@@ -30,7 +30,7 @@ from giccs.evaluation.interop import lm_eval, mteb
 from giccs.evaluation.recipe import read_recipe
 from giccs.measures.results import Result, Store
 from giccs.models import ModelOptions
-from giccs.models.sentence import encoder_folder
+from giccs.models.modules import saved_model
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("bws", "giccs", "mturk", "app")
@@ -296,10 +296,10 @@ def test_classes_of_strangers_in_a_sentence_model_need_the_flag(tmp_path):
     with pytest.raises(
         InputError, match="its own code; review it, then allow it with --trust-remote"
     ):
-        encoder_folder("a", folder, ModelOptions())
-    assert encoder_folder("a", folder, ModelOptions(trust_remote_code=True)) == folder
+        saved_model("a", folder, ModelOptions())
+    assert saved_model("a", folder, ModelOptions(trust_remote_code=True)).folder == folder
     plain = model_folder(tmp_path / "b", modules=ours)
-    assert encoder_folder("b", plain, ModelOptions()) == plain
+    assert saved_model("b", plain, ModelOptions()).folder == plain
 
 
 def test_a_tokenizer_with_code_is_refused_and_nobody_is_asked(tmp_path, monkeypatch):
@@ -467,7 +467,7 @@ def nested_model(path):
     folder = path.parent / "model"
     folder.mkdir()
     deep(folder / "config.json")
-    encoder_folder("m", folder, ModelOptions())
+    saved_model("m", folder, ModelOptions())
 
 
 def nested_results(path):

@@ -359,14 +359,16 @@ def _read_sentences(data: str) -> SimilarityData:
 
 
 def _word_similarity(options: TaskOptions) -> list[Agreement]:
-    return [Agreement("word-similarity", options.similarity, min_known_pairs=MIN_KNOWN_PAIRS)]
+    return [
+        Agreement("word-similarity", options.similarity or "cos", min_known_pairs=MIN_KNOWN_PAIRS)
+    ]
 
 
 def _sentence_similarity(options: TaskOptions) -> list[Agreement]:
     return [
         Agreement(
             "sentence-similarity",
-            options.similarity,
+            options.similarity or "cos",
             levels=True,
             pooled=True,
             read=_read_sentences,

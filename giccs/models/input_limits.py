@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from giccs.models.encoder_prompts import after_prompt
 from giccs.models.encoding import EncoderInput, input_length
+from giccs.models.sentence_loading import input_modules
 from giccs.models.vocabulary import count_tokens
 
 __all__ = ["count_cut", "default_prompt", "reads_completely"]
@@ -32,10 +33,12 @@ def reads_completely(
 ) -> Bools:
     """Return (N,) whether a model of sentence-transformers reads each input completely.
 
-    prompt: text before each input. task: ``document`` for the limit and the marks of documents. True for
-    models without a tokenizer of transformers, such as static embeddings, which have no limit.
+    prompt: text before each input. task: ``document`` for the limit and the marks of documents, or another
+    one that chooses a route. True for models without a tokenizer of transformers, such as static embeddings,
+    which have no limit.
     """
-    if not hasattr(getattr(model, "tokenizer", None), "model_max_length"):
+    tokenizers = [getattr(module, "tokenizer", None) for module in input_modules(model)]
+    if not any(hasattr(tokenizer, "model_max_length") for tokenizer in tokenizers):
         return np.ones(len(inputs), dtype=np.bool_)
     distinct = sorted(dict.fromkeys(inputs), key=input_length)
     is_complete: dict[EncoderInput, bool] = {}

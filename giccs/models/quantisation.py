@@ -62,6 +62,10 @@ def check_quantised(name: str, config: Any, options: ModelOptions, *, gguf: bool
             f"its weights are quantised by {method}, which requires {package}; install it with: pip "
             f"install {package}"
         )
+    if method and not reader and not _is_known(str(method)):
+        # transformers would load the quantised numbers as if they were weights.
+        message = f"its weights are quantised by {method}, which transformers does not know"
+        raise refused(f"{message}; expected unquantised weights, or another method")
     if options.quantise is None:
         return
     if gguf or method:
@@ -100,6 +104,15 @@ def _is_installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # Of optimum.quanto and optimum.
         return False
+
+
+def _is_known(method: str) -> bool:
+    """Return whether transformers can read weights of a quantisation method; True if it is missing."""
+    if not _is_installed("transformers"):
+        return True
+    from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
+
+    return method in AUTO_QUANTIZATION_CONFIG_MAPPING
 
 
 def quantised_as(options: ModelOptions) -> dict[str, str]:

@@ -15,7 +15,7 @@ from giccs.models.abilities import GeneratingModel
 from giccs.models.checkpoint import located, stated_kind
 from giccs.models.devices import devices
 from giccs.models.generation import Greedy, must_fit, responses
-from giccs.models.loading import LIMITS, Loaded, Source, checked_config, load
+from giccs.models.loading import LIMITS, Loaded, Source, checked_source, load
 from giccs.models.quantisation import precision, quantised_as, quantised_with
 from giccs.models.weights import unused_weights
 from giccs.progress import Progress, silent
@@ -38,15 +38,15 @@ def open_seq2seq(name: str, location: str, options: ModelOptions) -> Seq2SeqMode
     path = located(location, options.revision, offline=options.offline)
     if not path.is_dir():
         raise refused("is a file; expected a folder or a hub id of an encoder-decoder")
-    config = checked_config(name, path, options)
+    source, config = checked_source(name, path, options)
     if not config.get("is_encoder_decoder"):
         raise refused(
             "not an encoder-decoder (T5, Flan-T5, ...); use causal: for GPT, Llama and similar models"
         )
-    if stated_kind(path) != "seq2seq":
+    if stated_kind(source.base) != "seq2seq":
         kinds = ", ".join(config.get("architectures") or ["not stated"])
         raise refused(f"has no text generation head (architecture: {kinds})")
-    return Seq2SeqModel(name, Source(path), options)
+    return Seq2SeqModel(name, source, options)
 
 
 class Seq2SeqModel(GeneratingModel):
@@ -64,7 +64,7 @@ class Seq2SeqModel(GeneratingModel):
         """Return the settings that determine the answers."""
         return {
             "kind": "seq2seq",
-            "revision": self._source.revision,
+            **self._source.identity,
             "dtype": self._source.dtype(self._options.dtype),
             **quantised_as(self._options),
         }

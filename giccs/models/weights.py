@@ -35,6 +35,8 @@ OTHER_MODALITIES = frozenset({
 })  # fmt: skip
 """Modules for images and sound."""
 MAX_TENSORS_LISTED = 3
+NO_ADAPTER = "without-adapter"
+"""A folder that does not exist, in which transformers finds no adapter."""
 
 _patching = Lock()
 
@@ -166,8 +168,15 @@ def _recorder(original: Any, reports: list[LoadingReport]) -> Callable[..., Any]
         cls: Any, *args: Any, output_loading_info: bool = False, **kwargs: Any
     ) -> Any:
         kwargs["ignore_mismatched_sizes"] = True  # They are reported together with the others.
+        # With an adapter, transformers returns the report of the adapter only.
+        adapter = (kwargs.get("adapter_kwargs") or {}).get("_adapter_model_path")
+        if adapter is not None:
+            kwargs["adapter_kwargs"] = {"subfolder": NO_ADAPTER}
         model, info = original.__get__(None, cls)(*args, output_loading_info=True, **kwargs)
         reports.append(loading_report(model, info))
+        if adapter is not None:
+            info = model.load_adapter(str(adapter)).to_dict()
+            reports.append(loading_report(model, info))
         return (model, info) if output_loading_info else model
 
     return from_pretrained

@@ -136,10 +136,10 @@ class TaskOptions:
         metavar="FILE",
         is_file=True,
     )
-    similarity: str = option(
-        "cos",
+    similarity: str | None = option(
+        None,
         "Similarity of vectors: cosine, dot product or Euclidean distance; dot is for pairwise-sts, "
-        "cos-centred for evalrank-*.",
+        "cos-centred for evalrank-*.  [default: cos; in pairwise-sts the one saved with the model, if any]",
         choices=("cos", "cos-centred", "dot", "l2"),
     )
     reference: bool = option(

@@ -71,7 +71,7 @@ class CausalModel(
         """Return the settings that determine the likelihoods."""
         return {
             "kind": "causal",
-            "revision": self._source.revision,
+            **self._source.identity,
             "dtype": self._source.dtype(self._options.dtype),
             **quantised_as(self._options),
         }

@@ -56,9 +56,15 @@ from giccs.models.encoding import (
     encoded_sides,
     row_cosines,
 )
-from giccs.models.input_limits import count_cut, reads_completely
+from giccs.models.input_limits import (
+    NO_LIMIT,
+    count_cut,
+    limit_to_positions,
+    position_limit,
+    reads_completely,
+)
 from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_order_scores
-from giccs.models.loading import LIMITS, Loaded, Source
+from giccs.models.loading import Loaded, Source
 from giccs.models.seq2seq import Seq2SeqModel
 from giccs.models.vocabulary import TokenCounter, counted_inputs, separates_pairs
 from giccs.progress import Progress
@@ -313,9 +319,8 @@ class TransformerObject(_LimitedEncoderObject):
     """An encoder of transformers that is already loaded; its vectors are means of those of tokens."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, options: ModelOptions) -> None:
-        stated = (getattr(model.base_model.config, limit, None) for limit in LIMITS)
-        limits = (tokenizer.model_max_length, *stated)
-        self._limit = min(limit for limit in limits if isinstance(limit, int))
+        limits = (tokenizer.model_max_length, position_limit(model.base_model), NO_LIMIT)
+        self._limit = int(min(limit for limit in limits if limit is not None))
         self._tokenizer = tokenizer
         encode = _mean_of_tokens(model.base_model, tokenizer, self._limit)
         super().__init__(name, encode, model, options)
@@ -326,9 +331,13 @@ class TransformerObject(_LimitedEncoderObject):
 
 
 class SentenceTransformerObject(_LimitedEncoderObject, TextPairModel):
-    """A SentenceTransformer that is already loaded, with its own prompts."""
+    """A SentenceTransformer that is already loaded, with its own prompts.
+
+    A maximum number of tokens that exceeds the positions of the model is reduced, also for the caller.
+    """
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        limit_to_positions(model)
         super().__init__(name, model.encode, model, options)
 
     def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
@@ -356,6 +365,7 @@ class _PairModelObject(OrderedPairModel, LimitedModel):
     _similarity: str
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        limit_to_positions(model)
         self.name = name
         self._model = model
         self._batch = BatchSize(options.batch_size)

@@ -44,7 +44,7 @@ from giccs.models.encoding import (
     encoded_sides,
     row_cosines,
 )
-from giccs.models.input_limits import count_cut, reads_completely
+from giccs.models.input_limits import NO_LIMIT, count_cut, limit_to_positions, reads_completely
 from giccs.models.loading import uninterrupted
 from giccs.models.pooling import MODES, check_pooling, described_pooling, pad_right, pool_with
 from giccs.models.quantisation import (
@@ -279,7 +279,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
             list(texts),
             padding=True,
             truncation=True,
-            max_length=transformer.max_seq_length,
+            max_length=min(transformer.max_seq_length or NO_LIMIT, NO_LIMIT),
             return_tensors="pt",
         ).to(self._model.device)
         self._check_tokens(tokens, self._load())
@@ -351,6 +351,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
             message = f"cannot be loaded: {first_line(error)}"
             raise InputError(Problem(self.name, None, message)) from error
         settle(self.name, model, self._options)
+        limit_to_positions(model)
         pad_right(model)
         if self._options.pooling in MODES:
             pool_with(self.name, model, self._options.pooling)

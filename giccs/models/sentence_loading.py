@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bws.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 from giccs.models.devices import check_device, device_map, devices, must_cover
+from giccs.models.input_limits import limit_to_positions
 from giccs.models.loading import uninterrupted
 from giccs.models.quantisation import quantisation, quantised_with, settle
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
@@ -73,6 +74,7 @@ def load_sentence_transformers(
             raise
         raise InputError(Problem(name, None, f"cannot be loaded: {first_line(error)}")) from error
     settle(name, model, options)
+    limit_to_positions(model)
     _watch_tokens(name, model)
     return model, note
 

@@ -147,11 +147,7 @@ class CausalModel(
         template."""
         if not self._loaded.tokenizer.chat_template:
             raise self._refused("has no chat template; omit --chat-template")
-        message = [{"role": "user", "content": text}]
-        rendered: str = self._loaded.tokenizer.apply_chat_template(
-            message, add_generation_prompt=True, tokenize=False
-        )
-        return rendered
+        return self._boundary.chat(text)
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the type of forward pass."""

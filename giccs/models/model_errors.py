@@ -18,7 +18,9 @@ from typing import Any
 from bws.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 
-__all__ = ["ModelMemoryError", "is_memory_error", "report_errors", "reported_errors"]
+__all__ = [
+    "ModelFaultError", "ModelMemoryError", "is_memory_error", "report_errors", "reported_errors",
+]  # fmt: skip
 
 COMPUTATIONS = frozenset(
     [
@@ -48,6 +50,10 @@ OTHER_REMEDY = "it may require inputs, options or package versions other than th
 log = logging.getLogger(__name__)
 
 
+class ModelFaultError(ValueError):
+    """A fault of a model that giccs detects; the message is a predicate whose subject is the model."""
+
+
 class ModelMemoryError(MemoryError):
     """A model did not fit into memory; the message names it."""
 
@@ -73,14 +79,18 @@ def is_memory_error(error: BaseException) -> bool:
 def reported_errors(name: str) -> Iterator[None]:
     """Within the block, raise InputError for exceptions of frameworks, and ModelMemoryError without memory.
 
-    name: of the model. Exceptions that are reported with a message already are unchanged, and those of
-    missing packages.
+    name: of the model. Errors of the system, such as a full disk, and missing packages are unchanged, because
+    commands report them.
     """
     try:
         yield
-    except (InputError, ModelMemoryError, ModuleNotFoundError, BrokenPipeError):
+    except (InputError, ModelMemoryError, ModuleNotFoundError):
         raise
+    except ModelFaultError as error:
+        raise InputError(Problem(name, None, str(error))) from error
     except Exception as error:  # Frameworks raise many kinds of exceptions.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         log.debug("%s raised an exception", name, exc_info=True)
         cause = _cause(error)
         if is_memory_error(error):
@@ -111,7 +121,7 @@ def _cause(error: Exception) -> str:
     ('IndexError: index out of range in self', "KeyError: 'a'", 'MemoryError')
     """
     name, line = type(error).__name__, first_line(error)
-    return name if line == name else f"{name}: {line}"
+    return name if line == name else f"{name}: {line.rstrip('.')}"
 
 
 def _remedy(cause: str) -> str:

@@ -103,10 +103,7 @@ class Seq2SeqModel(GeneratingModel):
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=0)
         for prompt in ids:
             loaded.counter.ids(prompt)
-        try:
-            answers = responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
-        except ValueError as error:
-            raise InputError(Problem(self.name, None, str(error))) from error
+        answers = responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
         return [answer.text for answer in answers]
 
     def environment(self) -> Mapping[str, Any]:

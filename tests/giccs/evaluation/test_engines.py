@@ -31,9 +31,9 @@ from giccs.evaluation.engines.cluster import (
 from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 from giccs.evaluation.engines.worker import THREAD_VARIABLES
 from giccs.evaluation.task_results import environment
-from giccs.models.model_errors import is_memory_error
 from giccs.measures.results import Store
 from giccs.models import ModelOptions, open_model
+from giccs.models.model_errors import is_memory_error
 from giccs.tasks import TaskKind, pairwise
 from giccs.tasks.pairwise import PairwiseSTS
 

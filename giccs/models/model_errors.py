@@ -19,7 +19,8 @@ from bws.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 
 __all__ = [
-    "ModelFaultError", "ModelMemoryError", "is_memory_error", "report_errors", "reported_errors",
+    "ModelFaultError", "ModelMemoryError", "UnsupportedOptionError", "is_memory_error", "report_errors",
+    "reported_errors",
 ]  # fmt: skip
 
 COMPUTATIONS = frozenset(
@@ -48,6 +49,23 @@ REMEDIES = {
 OTHER_REMEDY = "it may require inputs, options or package versions other than these"
 
 log = logging.getLogger(__name__)
+
+
+class UnsupportedOptionError(InputError):
+    """Options of `giccs.models.ModelOptions` that a model does not support.
+
+    >>> print(UnsupportedOptionError("baseline:chance", "returns no vectors", "dimensions", "embeddings"))
+    baseline:chance: returns no vectors; omit --dimensions and --embeddings
+    """
+
+    def __init__(self, name: str, reason: str, *options: str) -> None:
+        self.name, self.reason, self.options = name, reason, options
+        super().__init__(Problem(name, None, f"{reason}; omit {self.flags}"))
+
+    @property
+    def flags(self) -> str:
+        """Their names on the command line."""
+        return " and ".join(f"--{option.replace('_', '-')}" for option in self.options)
 
 
 class ModelFaultError(ValueError):

@@ -12,7 +12,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -65,6 +65,7 @@ from giccs.models.input_limits import (
 )
 from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_order_scores
 from giccs.models.loading import Loaded, Source
+from giccs.models.model_errors import UnsupportedOptionError
 from giccs.models.seq2seq import Seq2SeqModel
 from giccs.models.vocabulary import TokenCounter, counted_inputs, separates_pairs
 from giccs.progress import Progress
@@ -103,6 +104,8 @@ def open_python(name: str, location: str, options: ModelOptions) -> Model:
         value = value()
     try:
         return model_of_object(value, name, options)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise _refused(name, str(error)) from None
 
@@ -112,8 +115,8 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
 
     name: its name in results, by default that of the function or of the weights. The results of a function
     are only reused if it has an attribute ``revision``, because its content is unknown. Raises TypeError for
-    an object of another type, ValueError for options that only apply to models loaded by giccs, and
-    InputError for those that this model does not support.
+    an object of another type, and UnsupportedOptionError for options that this model does not support, such
+    as those of loading. Options of models on a server are ignored.
 
     >>> model = model_of_object(lambda left, right: [len(text) for text in right], "length")
     >>> model.pair_scores(["a"], ["four"], lambda work, label, total=None: iter(work)).tolist()
@@ -122,15 +125,23 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
     from giccs.models import ModelOptions, configured
 
     options = options or ModelOptions()
-    others = replace(
-        options, batch_size=None, seed=0, prompt=(), dimensions=None, embeddings="float32"
-    )
-    if others != ModelOptions():
-        raise ValueError(
-            "only batch_size and seed apply to a model that is already loaded, and for encoders prompt, "
-            "dimensions and embeddings"
-        )
-    return configured(_model_of_object(value, name, options), options)
+    model = _model_of_object(value, name, options)
+    if unsupported := _loading_options(options):
+        raise UnsupportedOptionError(model.name, "is already loaded", *unsupported)
+    return configured(model, options)
+
+
+def _loading_options(options: ModelOptions) -> list[str]:
+    """Return the names of the options that only apply to models loaded by giccs and are not the default."""
+    from giccs.models import ENCODER_OPTIONS, SERVER_OPTIONS, ModelOptions
+
+    applicable = {*ENCODER_OPTIONS, *SERVER_OPTIONS, "batch_size", "seed", "offline"} - {"pooling"}
+    return [
+        field.name
+        for field in fields(ModelOptions)
+        if field.compare and field.name not in applicable
+        and getattr(options, field.name) != field.default
+    ]  # fmt: skip
 
 
 def _model_of_object(value: Any, name: str, options: ModelOptions) -> Model:

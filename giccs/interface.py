@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast, overload
@@ -25,8 +26,7 @@ from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store, data_of, model_of, setting_of
-from giccs.models import ModelOptions
-from giccs.models.objects import model_of_object
+from giccs.models import ModelOptions, check_server_options
 from giccs.progress import Progress, progress_bar, silent
 from giccs.report import report
 from giccs.report.leaderboards import comparison_rows, comparison_tables
@@ -372,20 +372,13 @@ def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
     paths = [os.fspath(value) for value in models if is_path(value)]
     if name and (len(models) != 1 or paths):
         raise ValueError("name is for a single model that is an object")
-    by_path: dict[str, list[OpenedModel]] = {}
-    for opened in open_each_prompt(paths, options):
-        by_path.setdefault(opened.model.name, []).append(opened)
-    ordered: list[OpenedModel] = []
-    for value in models:
-        ordered += (
-            by_path[os.fspath(value)]
-            if is_path(value)
-            else [
-                OpenedModel(model_of_object(value, name, with_prompt), with_prompt)
-                for with_prompt in options.each_prompt()
-            ]
-        )
-    return ordered
+    opened = open_each_prompt(models, options, name=name, note=_note)
+    check_server_options([each.model for each in opened], options)
+    return opened
+
+
+def _note(message: str) -> None:
+    warnings.warn(message, stacklevel=4)
 
 
 def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data:

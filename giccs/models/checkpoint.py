@@ -28,6 +28,8 @@ __all__ = [
 
 DTYPES = ("float32", "bfloat16", "float16")
 WEIGHTS = ("*.safetensors", "*.bin")
+PACKAGED_EQUALS = {"sentence-transformers/all-minilm-l6-v2": "package:minilm"}
+"""Hub id in lower case -> the packaged model with the same files."""
 CLASS_KINDS = {
     "SentenceTransformer": "encoder",
     "SparseEncoder": "encoder",
@@ -58,7 +60,8 @@ def located(name: str, revision: str | None, *, offline: bool) -> Path:
         return path
     from giccs.benchmark.hub import model_folder
 
-    return model_folder(name, revision, offline=offline)
+    packaged = PACKAGED_EQUALS.get(name.lower(), "")
+    return model_folder(name, revision, offline=offline, packaged=packaged)
 
 
 def stated_kind(path: Path) -> str:

@@ -24,6 +24,7 @@ from giccs.models.checkpoint import (
     weights_dtype,
 )
 from giccs.models.devices import check_device, device_map, must_cover, single_device
+from giccs.models.input_limits import position_limit
 from giccs.models.quantisation import SHARES, check_quantised, quantisation, settle
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
 from giccs.models.weights import check_weights, recorded_loading
@@ -31,10 +32,8 @@ from giccs.models.weights import check_weights, recorded_loading
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["LIMITS", "Loaded", "Source", "checked_source", "find_causal", "load", "uninterrupted"]
+__all__ = ["Loaded", "Source", "checked_source", "find_causal", "load", "uninterrupted"]
 
-LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
-"""Names of the maximum number of tokens in configurations."""
 ENCODER_DECODER = (
     "is an encoder-decoder, whose encoder reads the whole prompt at once; expected a causal language "
     "model (GPT, Llama, Qwen, ...)"
@@ -136,12 +135,10 @@ class Loaded:
         """Counter of tokens in texts."""
         return TokenCounter(self.tokenizer)
 
-    @property
+    @cached_property
     def context(self) -> int | None:
         """Maximum number of tokens; None if unlimited."""
-        config = self.model.config.get_text_config()
-        limits = [getattr(config, name, None) for name in LIMITS]
-        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
+        return position_limit(self.model)
 
     @property
     def vocabulary(self) -> int:

@@ -12,7 +12,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -58,9 +58,16 @@ from giccs.models.encoding import (
     encoded,
     encoded_sides,
 )
-from giccs.models.input_limits import count_cut, reads_completely
+from giccs.models.input_limits import (
+    NO_LIMIT,
+    count_cut,
+    limit_to_positions,
+    position_limit,
+    reads_completely,
+)
 from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_order_scores
-from giccs.models.loading import LIMITS, Loaded, Source
+from giccs.models.loading import Loaded, Source
+from giccs.models.model_errors import UnsupportedOptionError
 from giccs.models.modules import Routes
 from giccs.models.sentence import library_vectors
 from giccs.models.seq2seq import Seq2SeqModel
@@ -101,6 +108,8 @@ def open_python(name: str, location: str, options: ModelOptions) -> Model:
         value = value()
     try:
         return model_of_object(value, name, options)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise _refused(name, str(error)) from None
 
@@ -110,8 +119,8 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
 
     name: its name in results, by default that of the function or of the weights. The results of a function
     are only reused if it has an attribute ``revision``, because its content is unknown. Raises TypeError for
-    an object of another type, ValueError for options that only apply to models loaded by giccs, and
-    InputError for those that this model does not support.
+    an object of another type, and UnsupportedOptionError for options that this model does not support, such
+    as those of loading. Options of models on a server are ignored.
 
     >>> model = model_of_object(lambda left, right: [len(text) for text in right], "length")
     >>> model.pair_scores(["a"], ["four"], lambda work, label, total=None: iter(work)).tolist()
@@ -120,15 +129,23 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
     from giccs.models import ModelOptions, configured
 
     options = options or ModelOptions()
-    others = replace(
-        options, batch_size=None, seed=0, prompt=(), dimensions=None, embeddings="float32"
-    )
-    if others != ModelOptions():
-        raise ValueError(
-            "only batch_size and seed apply to a model that is already loaded, and for encoders prompt, "
-            "dimensions and embeddings"
-        )
-    return configured(_model_of_object(value, name, options), options)
+    model = _model_of_object(value, name, options)
+    if unsupported := _loading_options(options):
+        raise UnsupportedOptionError(model.name, "is already loaded", *unsupported)
+    return configured(model, options)
+
+
+def _loading_options(options: ModelOptions) -> list[str]:
+    """Return the names of the options that only apply to models loaded by giccs and are not the default."""
+    from giccs.models import ENCODER_OPTIONS, SERVER_OPTIONS, ModelOptions
+
+    applicable = {*ENCODER_OPTIONS, *SERVER_OPTIONS, "batch_size", "seed", "offline"} - {"pooling"}
+    return [
+        field.name
+        for field in fields(ModelOptions)
+        if field.compare and field.name not in applicable
+        and getattr(options, field.name) != field.default
+    ]  # fmt: skip
 
 
 def _model_of_object(value: Any, name: str, options: ModelOptions) -> Model:
@@ -340,9 +357,8 @@ class TransformerObject(_LimitedEncoderObject):
     """An encoder of transformers that is already loaded; its vectors are means of those of tokens."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, options: ModelOptions) -> None:
-        stated = (getattr(model.base_model.config, limit, None) for limit in LIMITS)
-        limits = (tokenizer.model_max_length, *stated)
-        self._limit = min(limit for limit in limits if isinstance(limit, int))
+        limits = (tokenizer.model_max_length, position_limit(model.base_model), NO_LIMIT)
+        self._limit = int(min(limit for limit in limits if limit is not None))
         self._tokenizer = tokenizer
         encode = _mean_of_tokens(model.base_model, tokenizer, self._limit)
         super().__init__(name, encode, model, options)
@@ -354,10 +370,14 @@ class TransformerObject(_LimitedEncoderObject):
 
 
 class SentenceTransformerObject(_LimitedEncoderObject, TextPairModel):
-    """A SentenceTransformer or SparseEncoder that is already loaded, with its own prompts and similarity."""
+    """A SentenceTransformer or SparseEncoder that is already loaded, with its own prompts and similarity.
+
+    A maximum number of tokens that exceeds the positions of the model is reduced, also for the caller.
+    """
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
         self._similarity = str(model.similarity_fn_name)
+        limit_to_positions(model)
         super().__init__(name, model.encode, model, options)
         if any(type(module).__name__ == "CNN" for module in model):
             self._batch = BatchSize(1)  # Convolutions read the padding of a batch.
@@ -400,6 +420,7 @@ class _PairModelObject(OrderedPairModel, LimitedModel):
     _similarity: str
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        limit_to_positions(model)
         self.name = name
         self._model = model
         self._batch = BatchSize(options.batch_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from giccs.models.model_errors import UnsupportedOptionError
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -30,8 +31,8 @@ def check_pooling(name: str, parts: Any, options: ModelOptions) -> None:
     if parts is not None and options.pooling in MODES:
         modules = [str(part.get("type")).rpartition(".")[2] for part in parts]
         if "Pooling" not in modules:
-            message = f"consists of {', '.join(modules)}, without pooling of token vectors; omit --pooling"
-            raise InputError(Problem(name, None, message))
+            reason = f"consists of {', '.join(modules)}, without pooling of token vectors"
+            raise UnsupportedOptionError(name, reason, "pooling")
 
 
 def described_pooling(parts: Any, options: ModelOptions) -> str:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from giccs.models.model_errors import UnsupportedOptionError
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -78,9 +79,9 @@ def check_quantised(name: str, config: Any, options: ModelOptions, *, gguf: bool
 
 
 def refuse_quantising(name: str, options: ModelOptions) -> None:
-    """Raise InputError if quantisation is requested for a model without weights."""
+    """Raise UnsupportedOptionError if quantisation is requested for a model without weights."""
     if options.quantise is not None:
-        raise InputError(Problem(name, None, "has no weights to quantise; omit --quantise"))
+        raise UnsupportedOptionError(name, "has no weights to quantise", "quantise")
 
 
 def settle(name: str, model: Any, options: ModelOptions) -> None:

@@ -44,12 +44,11 @@ from giccs.models.encoding import (
     encoded,
     encoded_sides,
 )
-from giccs.models.input_limits import count_cut, reads_completely
+from giccs.models.input_limits import NO_LIMIT, count_cut, input_modules, reads_completely
 from giccs.models.modules import Module, SavedModel, saved_model
 from giccs.models.pooling import MODES, described_pooling, pad_right, pool_with
 from giccs.models.quantisation import quantised_as
 from giccs.models.sentence_loading import (
-    input_modules,
     library_environment,
     load_sentence_transformers,
     token_check,
@@ -218,7 +217,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
             list(texts),
             padding=True,
             truncation=True,
-            max_length=transformer.max_seq_length,
+            max_length=min(transformer.max_seq_length or NO_LIMIT, NO_LIMIT),
             return_tensors="pt",
         ).to(self._model.device)
         token_check(self.name, transformer)(tokens)

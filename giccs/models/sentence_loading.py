@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bws.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 from giccs.models.devices import check_device, device_map, devices, must_cover
+from giccs.models.input_limits import input_modules, limit_to_positions
 from giccs.models.loading import uninterrupted
 from giccs.models.quantisation import quantisation, quantised_with, settle
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
@@ -19,9 +20,7 @@ from giccs.models.weights import LoadingReport, check_weights, recorded_loading,
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = [
-    "input_modules", "library_environment", "load_sentence_transformers", "token_check",
-]  # fmt: skip
+__all__ = ["library_environment", "load_sentence_transformers", "token_check"]
 
 
 def load_sentence_transformers(
@@ -76,16 +75,11 @@ def load_sentence_transformers(
             raise
         raise InputError(Problem(name, None, f"cannot be loaded: {first_line(error)}")) from error
     settle(name, model, options)
+    limit_to_positions(model)
     for module in input_modules(model):
         check = token_check(name, module)
         module.register_forward_pre_hook(lambda _, inputs, check=check: check(inputs[0]))
     return model, note
-
-
-def input_modules(model: Any) -> list[Any]:
-    """Return the modules that read texts: the first one, or the first of each route of a Router."""
-    routes = getattr(model[0], "sub_modules", None)
-    return [model[0]] if routes is None else [modules[0] for modules in routes.values()]
 
 
 def _transformer(model: Any) -> Any:

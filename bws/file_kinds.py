@@ -99,6 +99,12 @@ KINDS = {
             "dialogue-table", "a table of dialogues", "giccs-build import converts it to a dialogues file",
             frozenset({"context", "candidates"}),
         ),
+        *(
+            FileKind(
+                name, "a chat log", "giccs-build import converts it to a dialogues file", frozenset({key})
+            )
+            for name, key in (("chats", "messages"), ("sharegpt", "conversations"))
+        ),
     )
 }  # fmt: skip
 """By name; the first match has priority."""

@@ -189,8 +189,9 @@ def evaluate(
     pipeline with both, an object with a method ``encode(texts)``, or a function, by its required parameters:
     ``f(texts)`` returns (N, D) vectors of N texts, ``f(left, right)`` N similarities, and ``f(prompts,
     options)`` the log-likelihoods of the options of each prompt.
-    data: a benchmark of `giccs.load_benchmark`, or what it reads; for other tasks the name of their data. By
-    default, the sample of the task.
+    data: a benchmark of `giccs.load_benchmark`, or what it reads; for sentence-similarity and word-similarity
+    a file or data frame of two texts and a score; for other tasks the name of their data. By default, the
+    sample of the task.
     task: one or several of `giccs.tasks.task_names`; by default pairwise-sts and multiple-choice-sts, as far
     as the model supports them.
     name: name of a model that is an object, in results.
@@ -209,7 +210,11 @@ def evaluate(
     >>> -0.4 < spearman.low < spearman.value < spearman.high < 0.4
     True
     """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is {limit}; expected at least 1")
     names = [task] if isinstance(task, str) else list(task or ())
+    if task is not None and not names:
+        raise ValueError("no tasks; expected one or more, or None for the default tasks")
     model_options, task_options = _split_options(names, options)
     opened = _opened(model, name, model_options)
     tasks = supported_tasks([each.model for each in opened], names, task_options)
@@ -369,6 +374,8 @@ def _split_options(
 def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
     """Return the models, once per prompt; raise InputError for every name that cannot be opened."""
     models = model if isinstance(model, list) else [model]
+    if not models:
+        raise ValueError("no models; expected one or more")
     paths = [os.fspath(value) for value in models if is_path(value)]
     if name and (len(models) != 1 or paths):
         raise ValueError("name is for a single model that is an object")

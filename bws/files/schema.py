@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from bws.file_kinds import KINDS, check_is_json_lines, remark
+from bws.file_kinds import KINDS, check_is_json_lines, json_keys, remark
 from bws.files.columns import quoted, shortened
 from bws.files.table import Table
 from bws.problems import InputError, Location, Problem
@@ -227,7 +227,7 @@ def json_rows(path: str | os.PathLike[str], kind: str = "") -> Iterator[Row]:
         if not text.strip():
             continue
         values, reason = _json_object(text)
-        if first and kind and (other_kind := remark(values, kind)):
+        if first and kind and (other_kind := remark(values or json_keys(text) or (), kind)):
             raise InputError(Problem(file, line, f"expected {KINDS[kind].title}{other_kind}"))
         first = False
         row = Row(Location(file, line), values)

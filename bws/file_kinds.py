@@ -13,7 +13,7 @@ from bws.problems import InputError, Problem
 __all__ = [
     "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "SCORE", "TUPLE", "WORST", "FileKind",
     "check_is_json_lines", "check_is_no_markup", "first_of", "is_header", "json_keys", "kind_of", "numbered",
-    "pair_columns", "remark", "text_remark", "table_separator",
+    "pair_columns", "remark", "table_separator", "text_remark",
 ]  # fmt: skip
 
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")

@@ -13,7 +13,7 @@ from typing import Any, cast, overload
 
 from bws.files import as_judgments, as_tuples
 from bws.frames import FrameLibrary, Source, Tabular, data_frame, is_path
-from bws.problems import suggestion
+from bws.problems import InputError, Problem, suggestion
 from bws.records import Judgments, Tuples
 from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark, read_benchmark
@@ -33,7 +33,10 @@ from giccs.report.leaderboards import comparison_rows, comparison_tables
 from giccs.report.model_comparison import TARGET_DIFFERENCE, ModelComparison
 from giccs.report.model_comparison import compare as compare_results
 from giccs.report.rows import HEADER, long_rows
-from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, task_names, task_option_names
+from giccs.tasks import DEFAULT_TASKS, TASKS, Data, Task, TaskOptions, task_names, task_option_names
+
+FRAME_TASKS = (*DEFAULT_TASKS, "sentence-similarity", "word-similarity")
+"""Tasks whose data may be a data frame or a list of dicts."""
 
 __all__ = ["Comparison", "Results", "compare", "evaluate", "judge", "noise_ceiling"]
 
@@ -57,9 +60,16 @@ class Results(Sequence[Result], Tabular):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Results:
-        """Read the results in a folder of giccs-eval or `save`; raise InputError for damaged ones."""
+        """Read the results in a folder of giccs-eval or `save`.
+
+        Raises InputError for damaged results, and without any.
+        """
         store = Store(folder)
-        return cls(store.with_predictions(result) for result in store.results())
+        results = cls(store.with_predictions(result) for result in store.results())
+        if not results:
+            message = "contains no results; create them with evaluate or giccs-eval -o"
+            raise InputError(Problem(os.fspath(folder), None, message))
+        return results
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the results to a folder, for giccs-report, giccs-explore and `load`."""
@@ -400,6 +410,11 @@ def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data
     if data is None and not task.default_data:
         raise ValueError(f"{task.name} has no default data; expected data")
     is_read = hasattr(data, "fingerprint")
+    tasks_of_type = DEFAULT_TASKS if isinstance(data, Benchmark) else FRAME_TASKS
+    is_known_type = data is None or is_path(data) or (is_read and not isinstance(data, Benchmark))
+    if task.name in TASKS and not is_known_type and task.name not in tasks_of_type:
+        message = f"{task.name} reads its data from a file or folder; expected its path"
+        raise TypeError(f"{message}, not {type(data).__name__}")
     opened: Any = data if is_read else task.read(task.default_data if data is None else data)
     return cast(Data, opened if limit is None else opened.first(limit))
 

@@ -177,6 +177,8 @@ def _read_records(
     source: Source, name: str, records: Sequence[tuple[int, Mapping[str, Any]]], columns: Columns | None
 ) -> _FileContent:  # fmt: skip
     keys = list(dict.fromkeys(key for _, record in records for key in record))
+    if not keys:
+        raise InputError(Problem(name, None, "no pairs; expected at least one"))
     if "turns" in keys:
         return _read_benchmark_items(source)
     import polars as pl

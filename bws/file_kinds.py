@@ -13,7 +13,7 @@ from bws.problems import InputError, Problem
 __all__ = [
     "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "SCORE", "TUPLE", "WORST", "FileKind",
     "check_is_json_lines", "check_is_no_markup", "first_of", "is_header", "json_keys", "kind_of", "numbered",
-    "remark", "table_separator",
+    "pair_columns", "remark", "table_separator", "text_remark",
 ]  # fmt: skip
 
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
@@ -23,6 +23,14 @@ ANNOTATOR = tuple(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "i
 TUPLE = ("tupleid", "tuple")
 GROUP = ("group", "dialogueid")
 ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
+TEXT_PAIRS = (
+    ("text1", "text2"), ("sentence1", "sentence2"), ("sentencea", "sentenceb"), ("texta", "textb"),
+    ("sent1", "sent2"), ("utterance1", "utterance2"), ("word1", "word2"), ("s1", "s2"),
+)  # fmt: skip
+PAIR_SCORES = (
+    "score", "similarityscore", "similarity", "relatednessscore", "relatedness", "rating", "goldscore",
+    "gold", "label", "labels",
+)  # fmt: skip
 
 
 def _plain(name: str) -> str:
@@ -60,6 +68,23 @@ def numbered(columns: Iterable[str], prefix: str = r".*?") -> list[str]:
     return [name for _, name in numbered_columns] if right else []
 
 
+def pair_columns(columns: Iterable[str]) -> tuple[str, str, str] | None:
+    """Return the columns of two texts and of their similarity, or None.
+
+    A table with conditions (C-STS) has none.
+
+    >>> pair_columns(["idx", "Sentence 1", "Sentence 2", "label"])
+    ('Sentence 1', 'Sentence 2', 'label')
+    >>> pair_columns(["sentence1", "sentence2", "condition", "label"])
+    """
+    names = list(columns)
+    score = first_of(names, PAIR_SCORES)
+    if not score or first_of(names, ("condition",)):
+        return None
+    pairs = ((first_of(names, (a,)), first_of(names, (b,))) for a, b in TEXT_PAIRS)
+    return next(((first, second, score) for first, second in pairs if first and second), None)
+
+
 @dataclass(frozen=True, slots=True)
 class FileKind:
     """A kind of file."""
@@ -78,6 +103,10 @@ KINDS = {
     for kind in (
         FileKind("judgments", "a judgments file", "bws-score computes scores from it"),
         FileKind("tuples", "a tuples file", "bws-simulate and mturk-hits publish read it"),
+        FileKind(
+            "pairs", "a file of rated pairs",
+            'the task sentence-similarity reads it (--task sentence-similarity; task="sentence-similarity")',
+        ),
         FileKind(
             "benchmark", "a benchmark", "giccs-eval --data reads it",
             frozenset({"item_id", "utterance", "score"}),
@@ -98,6 +127,12 @@ KINDS = {
         FileKind(
             "dialogue-table", "a table of dialogues", "giccs-build import converts it to a dialogues file",
             frozenset({"context", "candidates"}),
+        ),
+        *(
+            FileKind(
+                name, "a chat log", "giccs-build import converts it to a dialogues file", frozenset({key})
+            )
+            for name, key in (("chats", "messages"), ("sharegpt", "conversations"))
         ),
     )
 }  # fmt: skip
@@ -125,6 +160,8 @@ def _fits(kind: FileKind, columns: Collection[str]) -> bool:
     if kind.name == "tuples":
         answers = first_of(columns, (*BEST, *WORST))
         return len(numbered(columns, "item")) > 1 and answers is None
+    if kind.name == "pairs":
+        return pair_columns(columns) is not None
     return bool(first_of(columns, ITEM) and first_of(columns, SCORE))
 
 
@@ -172,6 +209,22 @@ def remark(columns: Iterable[str], expected: str = "") -> str:
     return f"; this is {kind.title}; {kind.readers}"
 
 
+def text_remark(text: str) -> str:
+    """Return the `remark` for the text of a file: delimited, JSON Lines or a JSON array.
+
+    >>> text_remark("text1,text2,score\\nKite.,Bus.,0.5")[:32]
+    '; this is a file of rated pairs;'
+    """
+    first = text.lstrip().partition("\n")[0]
+    keys = json_keys(first)
+    if keys is None and first.startswith("["):
+        keys = json_keys(text)
+    if keys is not None:
+        return remark(keys)
+    kind = _kind_of_header(first)
+    return f"; this is {kind.title}; {kind.readers}" if kind else ""
+
+
 MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|table|\?xml)\b", re.I)
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "vertical bars"}
 KNOWN_COLUMNS = frozenset({
@@ -209,16 +262,19 @@ def json_keys(text: str) -> list[str] | None:
 
 
 def check_is_json_lines(text: str, name: str) -> None:
-    """Raise InputError if there are several lines and none begins a JSON object."""
+    """Raise InputError for a JSON array of several lines, or several lines of which none begins an object."""
     lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) < 2 or any(line.lstrip().startswith("{") for line in lines):
+    if len(lines) < 2:
+        return
+    if text.lstrip().startswith("[") and (keys := json_keys(text)) is not None:
+        message = f"is one JSON document; expected JSON Lines, one object per line{remark(keys)}"
+        raise InputError(Problem(name, None, message))
+    if any(line.lstrip().startswith("{") for line in lines):
         return
     check_is_no_markup(text, name)
     message = f"{len(lines)} lines are not JSON; expected JSON Lines, one object per line"
     if kind := _kind_of_header(lines[0]):
         message = f"{len(lines)} lines are not JSON; this is {kind.title} (CSV); {kind.readers}"
-    elif json_keys(text) is not None:
-        message = "is one JSON document; expected JSON Lines, one object per line"
     raise InputError(Problem(name, None, message))
 
 

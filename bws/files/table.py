@@ -86,7 +86,10 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
         body += b"\n"  # Polars ignores an additional empty field at the very end.
     first = body[: body.index(b"\n")].decode("utf-8")
     check_is_no_markup(first, name)
-    if (keys := json_keys(first)) is not None:
+    keys = json_keys(first)
+    if keys is None and first.startswith(("[", "{")):  # A document of several lines.
+        keys = json_keys(body.decode("utf-8"))
+    if keys is not None:
         message = f"is JSON, not a table; names of JSON Lines must end in .jsonl{remark(keys)}"
         raise InputError(Problem(name, line, message))
     separator = separator or max(SEPARATORS, key=first.count)

@@ -326,8 +326,8 @@ def test_a_potato_answer_that_is_missing_or_foreign_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_judgments(potato_folder(tmp_path, states))
     assert {p.message for p in caught.value.problems} == {
-        "best is 'C'; it must be one of the row's items",
-        "worst is empty; it must be one of the row's items",
+        "tuple bws_tuple_0001, annotator ann: best is 'C'; it must be one of the row's items",
+        "tuple bws_tuple_0001, annotator ann: worst is empty; it must be one of the row's items",
         "tuple 't9' has no _bws_items",
     }
 

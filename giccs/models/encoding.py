@@ -225,7 +225,7 @@ SIMILARITIES: Mapping[str, Callable[[Matrix, Matrix], NDArray[np.float64]]] = {
 def vector_similarity(model: VectorModel) -> str:
     """Return the name of the similarity of a model's vectors: that of `SIMILARITIES` that it states, or the
     cosine."""
-    stated = model.identity.get("similarity")
+    stated = str(model.identity.get("similarity"))
     return stated if stated in SIMILARITIES else "cosine"
 
 

@@ -132,7 +132,7 @@ class SavedModel:
     def routes(self) -> Routes | None:
         """Routes of the first Router; None without one."""
         routers = (module for module in self.modules or () if module.name in ("Router", "Asym"))
-        return next((_routes(_router_config(module)) for module in routers), None)
+        return next(map(_routes, routers), None)
 
     @property
     def needs_weights(self) -> bool:
@@ -284,20 +284,25 @@ def _router_config(module: Module) -> Mapping[str, Any]:
     files = (module.folder / name for name in ("router_config.json", "config.json"))
     configs = (read_json(file) for file in files)
     found = next((config for config in configs if isinstance(config, dict)), None)
-    if found is None or not isinstance(found.get("structure"), dict):
+    if found is None or not isinstance(found.get("structure"), dict) or not found["structure"]:
         message = "expected the modules of each route in router_config.json"
         raise InputError(Problem(str(module.folder), None, message))
     return found
 
 
-def _routes(config: Mapping[str, Any]) -> Routes:
+def _routes(module: Module) -> Routes:
+    config = _router_config(module)
     names = tuple(map(str, config["structure"]))
     parameters = config.get("parameters") or {}
     default = parameters.get("default_route")
     if default is None and parameters.get("allow_empty_key", True):
         default = names[0]
-    mappings = {
-        ast.literal_eval(key): str(route)
-        for key, route in (parameters.get("route_mappings") or {}).items()
-    }
+    mappings = {}
+    for key, route in (parameters.get("route_mappings") or {}).items():
+        try:
+            task, modality = ast.literal_eval(key)
+        except (ValueError, SyntaxError, TypeError):  # The library would ignore it.
+            message = f"the route mapping {key!r} is not a pair of task and modality"
+            raise InputError(Problem(str(module.folder), None, message)) from None
+        mappings[task, modality] = str(route)
     return Routes(names, default, mappings)

@@ -168,9 +168,7 @@ class PairwiseSTS:
         """
         if self.similarity is None:
             return False
-        stated = model.identity.get("similarity")
-        own = stated if stated in SIMILARITIES else "cosine"
-        return VECTOR_SIMILARITIES[self.similarity] != own
+        return VECTOR_SIMILARITIES[self.similarity] != vector_similarity(model)
 
     def _needs_vectors(self, model: Any) -> bool:
         return self._has_other_similarity(model) or self._encoding == "mean"

@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from giccs.models.vocabulary import counted_tokens
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
 
-from ..causal_models import edit_json
+from ..causal_models import edit_json, make_model
 from ..saved_models import (
     LEFT,
     RIGHT,
@@ -234,25 +233,22 @@ ROUTED = ["towers", "towers-strict", "towers-first", "towers-mapped", "splade-to
 @pytest.mark.parametrize("given", ["name", "object"])
 def test_prompts_choose_the_routes_of_the_library(folders, name, given):
     cls = "SparseEncoder" if name.startswith("splade") else "SentenceTransformer"
-    own = partial(own_scores, folders(name), cls=cls)
-
-    def model(prompt):
-        if given == "name":
-            return opened(folders(name), prompt=(prompt,))
-        loaded = getattr(library, cls)(str(folders(name)), device="cpu")
-        return model_of_object(loaded, options=ModelOptions(prompt=(prompt,)))
-
-    expected = {
-        "query||document": own("encode_query", "encode_document"),
-        "document||query": own("encode_document", "encode_query"),
-        "query": own("encode_query", "encode_query"),
-        "document": own("encode_document", "encode_document"),
-    }
-    found = {prompt: model(prompt).pair_scores(LEFT, RIGHT, silent) for prompt in expected}
+    own = getattr(library, cls)(str(folders(name)), device="cpu")
+    encode = {"query": own.encode_query, "document": own.encode_document}
+    options = ModelOptions(prompt=("query||document",))
+    sided = opened(folders(name), prompt=options.prompt)
+    if given == "object":
+        sided = model_of_object(own, options=options)
+    prompts = [("query", "document"), ("document", "query"), ("query",), ("document",)]
+    found, expected = {}, {}
+    for names in prompts:
+        prompt, (left, right) = "||".join(names), (names * 2)[:2]
+        found[prompt] = sided.with_prompt(prompt).pair_scores(LEFT, RIGHT, silent)
+        vectors = encode[left](LEFT), encode[right](RIGHT)
+        expected[prompt] = np.asarray(own.similarity_pairwise(*vectors))
     for prompt, similarities in expected.items():
         assert found[prompt] == pytest.approx(similarities, rel=1e-5, abs=1e-6)
     assert np.abs(found["query||document"] - found["document"]).max() > 1e-3
-    sided = model("query||document")
     assert not sided.is_symmetric()
     assert sided.fits(LEFT, RIGHT, silent).all()
     routes = {"target": "query", "candidate": "document"}
@@ -393,6 +389,31 @@ def test_own_modules_run_with_consent(folders, tmp_path):
 # Quantised weights
 
 
+def test_weights_that_are_not_computed_as_saved_are_named(tmp_path):
+    """transformers dequantises FP8 without a suitable GPU, and its warning is not shown."""
+    from safetensors.torch import load_file, save_file
+
+    folder = make_model(tmp_path / "fp8", "llama")
+    tensors = {}
+    for name, tensor in load_file(folder / "model.safetensors").items():
+        is_quantised = name.endswith("proj.weight")
+        tensors[name] = (10 * tensor).to(torch.float8_e4m3fn) if is_quantised else tensor
+        if is_quantised:
+            tensors[f"{name}_scale_inv"] = torch.full((1, 1), 0.1)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    settings = {
+        "quant_method": "fp8",
+        "activation_scheme": "dynamic",
+        "weight_block_size": [128, 128],
+    }
+    edit_json(folder / "config.json", quantization_config=settings)
+    model = open_model(str(folder))
+    model.generate(["Ja"], 1, silent)
+    note = model.environment().get("unused_weights", "")
+    if not torch.cuda.is_available():
+        assert note == "dequantised from fp8"
+
+
 def test_static_embeddings_of_whole_numbers_are_refused(folders):
     message = refusal(folders("static-int8"))
     assert "its static embeddings are whole numbers (I8), which sentence-transformers" in message
@@ -438,7 +459,7 @@ def test_an_adapter_of_a_module_names_its_package(folders, tmp_path, monkeypatch
     adapter(folder / "0_Transformer", folders("plain"))
     assert "which requires peft; install it with: pip install 'giccs[models]'" in refusal(folder)
     folder = folders.copy("towers-first", tmp_path / "route")
-    (inner,) = folder.glob("*/document_0_Transformer")
+    (inner,) = folder.rglob("document_0_Transformer")
     adapter(inner, folders("plain"))
     assert "which requires peft; install it with: pip install 'giccs[models]'" in refusal(folder)
 

@@ -88,7 +88,8 @@ def _address(name: str, source: str, text: str) -> str:
         message = f"{address} must begin with http:// or https:// and a host"
         raise InputError(Problem(name, None, message))
     if parts.username is not None or parts.query or parts.fragment:
-        message = f"{address} must not contain user, password, query or fragment; set the key in OPENAI_API_KEY"
+        message = f"{address} must not contain user, password, query or fragment; set the key in "
+        message += "OPENAI_API_KEY"
         raise InputError(Problem(name, None, message))
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"

@@ -395,7 +395,7 @@ def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
 
 
 def _note(message: str) -> None:
-    warnings.warn(message, stacklevel=4)
+    warnings.warn(message, stacklevel=5)  # The caller of `evaluate`.
 
 
 def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data:

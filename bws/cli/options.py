@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
+from bws.file_kinds import ROLES
 from bws.options import FIGURE, INPUT, OUTPUT, SEED, Choice, Number, RegisteredName, RenamedOption
 from bws.problems import InputError, Problem, suggestion
 from bws.tables import FORMATS, ResultTable, TableStyle, rendered
@@ -30,7 +31,6 @@ __all__ = [
     "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 
-PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 MAX_LISTED_NAMES = 3
 LABEL = re.compile(r"[A-Za-z0-9:./_+-]+")
 Decorator = Callable[[Any], Any]
@@ -237,8 +237,8 @@ def answer_tables(
 def _parts(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     parts = dict(text.partition("=")[::2] for text in values)
     for part, column in parts.items():
-        if part not in PARTS or not column:
-            raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(PARTS)}")
+        if part not in ROLES or not column:
+            raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(ROLES)}")
     return parts
 
 
@@ -255,8 +255,8 @@ def judgments_options(function: Any) -> Any:
         merge_variants_option,
         option(
             "--column parts",
-            "With --from mturk-batch: the column of items (comma-separated if several), best, worst, "
-            "tuple_id, group or annotator. Can be repeated.",
+            "Column of items (comma-separated if several), best, worst, tuple_id, group, annotator or (long "
+            "form) value, if it has another name than in the format. Can be repeated.",
             multiple=True, callback=_parts, metavar="ROLE=COLUMN", former_names="--part",
         ),
         option(

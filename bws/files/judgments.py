@@ -267,7 +267,7 @@ def judgments_from_records(
 
 LETTERS = "ABCDEFGHIJKL"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-POSITION = r"^([0-9]{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
+POSITION = r"^([0-9]{1,2})(?:[.,]0)?$"  # Spreadsheets write 2 as 2.0 or 2,0.
 ALLOWED = {
     "item": "one of the row's items",
     "position": "a position from {first} to {k}",

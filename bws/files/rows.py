@@ -62,6 +62,10 @@ class Format:
     """Whether a header has this format."""
     rows: Callable[[Table], Rows]
     """Returns the rows of a table with such a header."""
+    column_names: Mapping[str, str] = field(default_factory=dict)
+    """Role -> name of its column, if it is not the name of the role."""
+    item_name: Callable[[int], str] = lambda index: f"item{index + 1}"
+    """Returns the name of an item column by its index from 0."""
 
     def check(self, table: Table) -> None:
         """Raise InputError if the header does not have this format."""

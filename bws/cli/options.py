@@ -264,7 +264,7 @@ def judgments_options(function: Any) -> Any:
             choices="error skip", default="error",
         ),
         option("--from form", "Format of JUDGMENTS.", choices=_format_names, default="auto"),
-        click.argument("judgments", type=INPUT, metavar="JUDGMENTS"),
+        click.argument("judgments", type=INPUT, metavar="JUDGMENTS...", nargs=-1, required=True),
     ):  # fmt: skip
         function = add(function)
     return function
@@ -301,7 +301,7 @@ class _WrongArgument(click.ClickException):
 
 def judgments_from(
     console: Console,
-    path: str,
+    paths: str | Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
@@ -311,7 +311,7 @@ def judgments_from(
     *,
     control_optional: bool = False,
 ) -> Judgments:
-    """Read judgments and report their size, skipped rows, spelling variants of items, and copies.
+    """Read judgments of one or more files and report their size, skipped rows, variants of items, and copies.
 
     Raises InputError for copies that are not allowed.
     """
@@ -319,7 +319,7 @@ def judgments_from(
 
     with arguments():
         judgments = read_judgments(
-            path,
+            paths,
             form,
             on_invalid=on_invalid,
             parts=parts,
@@ -335,7 +335,8 @@ def judgments_from(
         f"{judgments.source}: {len(judgments)} judgments of {len(judgments.tuples)} tuples, "
         f"{len(judgments.tuples.items)} items, {len(judgments.annotators)} {annotators}"
     )
-    report_judgments(console, judgments, path)
+    names = [paths] if isinstance(paths, str) else paths
+    report_judgments(console, judgments, names[0] if len(names) == 1 else judgments.file)
     return judgments
 
 

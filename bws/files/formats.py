@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from bws.file_kinds import BEST, WORST, first_of, numbered, plain, remark
 from bws.files import hollis, label_studio, long, mturk, potato, qualtrics
 from bws.files.columns import series
-from bws.files.controls import name_list, with_named_controls
+from bws.files.controls import COLUMN, name_list, with_named_controls
 from bws.files.judgments import (
     OnInvalid,
     judgments_from_records,
@@ -27,8 +27,11 @@ from bws.files.judgments import (
 from bws.files.named_columns import proposal, with_named_columns
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
+from bws.files.several import joined
 from bws.files.table import Table, table_of, text_bytes
-from bws.frames import Source, check_source, is_path
+from bws.files.tuples import ROUND_COLUMNS
+from bws.frames import Source, are_paths, check_source, is_path
+from bws.model_annotators import RUN_COLUMNS
 from bws.problems import InputError, Problem
 from bws.records import Judgment, Judgments
 from bws.textio import display_name, read_bytes
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["as_judgments", "format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
+MAX_LINES = 5
+OWN_COLUMNS = (COLUMN, *ROUND_COLUMNS, *RUN_COLUMNS, "seconds", "comment")
+"""Columns of judgments of giccs that have a meaning besides the roles."""
 PAIR_ANSWERS = ("bestpair", "worstpair")
 SAMPLE = 200
 """Number of rows used to distinguish formats with similar headers."""
@@ -86,7 +92,8 @@ def read_judgments(
     """Read and validate judgments in any format.
 
     path: a file (``-`` is standard input, ``.gz`` is decompressed); for Potato also a folder. A pandas or
-        Polars data frame or a list of dicts is read like the CSV file of its rows (`bws.frames`).
+        Polars data frame or a list of dicts is read like the CSV file of its rows (`bws.frames`). Several
+        files in a list are read as one, see `bws.files.several`.
     form: one of `format_names`; ``auto`` detects the format, which is stored in `Judgments.source`.
     on_invalid: ``error`` raises InputError with every fault. ``skip`` skips rows with faults and lists these
     in
@@ -110,7 +117,11 @@ def read_judgments(
     """
     if form not in format_names():
         raise ValueError(f"unknown form {form!r}; expected one of {', '.join(format_names())}")
-    rows = _rows(path, form, parts)
+    if are_paths(path) and len(path) > 1:
+        _check_distinct(path)
+        rows = joined([_rows(each, form, parts) for each in path], on_invalid)
+    else:
+        rows = _rows(path[0] if are_paths(path) else path, form, parts)
     judgments = judgments_of(
         rows, on_invalid, merge_variants=merge_variants, control=control, control_optional=control_optional
     )  # fmt: skip
@@ -142,7 +153,7 @@ def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
             return label_studio.rows(content, name)
         if form != label_studio.FORMAT.name:
             return potato.rows(documents, name)
-    table = table_of(text_bytes(read_bytes(path), name), name)
+    table = table_of(text_bytes(read_bytes(path), name), name).named(OWN_COLUMNS)
     is_batch = form == mturk.FORMAT.name or (
         form == "auto" and mturk.FORMAT.fits(table.frame.columns)
     )
@@ -150,10 +161,29 @@ def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
         return mturk.rows(table, parts)
     chosen = None if form == "auto" else formats()[form]
     table = with_named_columns(table, parts, chosen) if parts else table
-    if chosen is None:
-        return _detected_rows(table)
-    chosen.check(table)
-    return chosen.rows(table)
+    if chosen is not None:
+        chosen.check(table)
+    rows = _detected_rows(table) if chosen is None else chosen.rows(table)
+    return replace(rows, notes=(*rows.notes, *_notes(table)))
+
+
+def _notes(table: Table) -> list[str]:
+    lines = table.repeated_headers
+    n_lines = "1 line repeats" if len(lines) == 1 else f"{len(lines)} lines repeat"
+    first = ", ".join(map(str, lines[:MAX_LINES])) + (", ..." if len(lines) > MAX_LINES else "")
+    return [f"{n_lines} the header and were skipped ({first})"] if lines else []
+
+
+def _check_distinct(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Raise InputError for a file that is given twice."""
+    first: set[str] = set()
+    for path in paths:
+        name = os.path.realpath(path)
+        if name in first:
+            raise InputError(
+                Problem(display_name(path), None, "is given twice; expected other files")
+            )
+        first.add(name)
 
 
 def _is_json(path: Source) -> bool:

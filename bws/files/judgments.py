@@ -70,7 +70,7 @@ def judgments_of(
     k = len(rows.items)
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
-    faults = Faults(rows.file, rows.lines, rows.problems)
+    faults = Faults(rows.file, rows.lines, rows.problems, rows.files)
     rows, notes = with_known_start(rows, on_invalid)
     assembled = assemble_tuples(
         faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN),
@@ -113,6 +113,7 @@ def judgments_of(
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
         lines=rows.lines,
+        files=rows.files,
     )
     if faults.wrong.any():
         n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
@@ -120,7 +121,7 @@ def judgments_of(
         lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
         notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
-    judgments = replace(judgments, reading_notes=tuple(notes))
+    judgments = replace(judgments, reading_notes=(*rows.notes, *notes))
     if not judgments.tuples.n_scored:
         raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
     if merged is None:
@@ -200,15 +201,15 @@ def _check_once(
     if _distinct(key, (int(tuple_of.max()) + 1) * sizes[0] * sizes[1]):
         return
     again = ~pl.Series(key).is_first_distinct().to_numpy()
-    earlier = dict(zip(key[~again].tolist(), faults.lines[rows[~again]].tolist(), strict=True))
+    earlier = dict(zip(key[~again].tolist(), rows[~again].tolist(), strict=True))
     key_of_row = dict(zip(rows[again].tolist(), key[again].tolist(), strict=True))
     mask = np.zeros(len(tuple_of), bool)
     mask[rows[again]] = True
     faults.add(
         mask,
         lambda row: (
-            f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in line "
-            f"{earlier[key_of_row[row]]}; expected one judgment per annotator and tuple"
+            f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in "
+            f"{faults.place(earlier[key_of_row[row]], row)}; expected one judgment per annotator and tuple"
             f"{', and of a model one per prompt and run' if is_model(annotators[annotator_of[row]]) else ''}"
         ),
     )

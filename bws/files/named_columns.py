@@ -6,6 +6,8 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice, permutations
+from typing import TYPE_CHECKING
 
 from bws.file_kinds import (
     ANNOTATOR,
@@ -22,12 +24,17 @@ from bws.file_kinds import (
 from bws.files.rows import Format
 from bws.files.table import Table
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = ["proposal", "with_named_columns"]
 
 NAMES = {"best": BEST, "worst": WORST, "tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR}
 WORDS = {"best": ("best", "most", "top"), "worst": ("worst", "least", "bottom")}
 VALUES = {"1", "+1", "-1", "0", ""}
+LONG_IDS = ("annotator", "tuple_id", "items")
 SAMPLE = 200
+MAX_TRIED = 100
 
 
 def with_named_columns(table: Table, parts: Mapping[str, str], form: Format | None) -> Table:
@@ -99,7 +106,10 @@ def _wide_roles(table: Table) -> dict[str, str]:
 
 
 def _item_columns(table: Table, answers: Sequence[str]) -> list[str]:
-    """Return the numbered columns, or else those with texts that are answers in the same row."""
+    """Return the numbered columns, or else those of which most texts are also in the columns of the answers.
+
+    Texts of columns that contain an answer of the same row count, too.
+    """
     columns = [name for name in table.frame.columns if name not in answers]
     stems = dict.fromkeys(re.sub(r"[ _.-]?\d+$", "", name) for name in columns)
     sets = [numbered(columns, re.escape(stem)) for stem in stems]
@@ -107,30 +117,49 @@ def _item_columns(table: Table, answers: Sequence[str]) -> list[str]:
     if len(sets) == 1:
         return sets[0]
     head = table.frame.head(SAMPLE)
+    texts = {name: {*head[name]} - {""} for name in table.frame.columns}
     matches = [
-        name
-        for name in columns
-        if any(((head[name] == head[answer]) & (head[name] != "")).any() for answer in answers)
+        name for name in columns if any((head[name] == head[answer]).any() for answer in answers)
     ]
-    return matches if len(matches) > 1 else []
+    known = set().union(*(texts[name] for name in (*answers, *matches)))
+    items = [name for name in columns if 2 * len(texts[name] & known) > len(texts[name])]
+    return items if len(items) > 1 and len(matches) else []
 
 
 def _long_roles(table: Table) -> dict[str, str]:
     """Return the roles of the long form if a column has only the values 1, -1 and 0; empty otherwise."""
-    head, columns = table.frame.head(SAMPLE), table.frame.columns
-    signs = [
-        name
-        for name in columns
-        if {"1", "-1"} <= {*head[name].str.strip_chars().str.replace(r"[.,]0+$", "")}
-        and {*head[name].str.strip_chars().str.replace(r"[.,]0+$", "")} <= VALUES
-    ]
+    head = table.frame.head(SAMPLE)
+    plain_values = {
+        name: head[name].str.strip_chars().str.replace(r"[.,]0+$", "") for name in head.columns
+    }
+    signs = [name for name, values in plain_values.items() if {"1", "-1"} <= {*values} <= VALUES]
     if len(signs) != 1:
         return {}
-    roles, left = {"value": signs[0]}, [name for name in columns if name != signs[0]]
-    for role in ("annotator", "tuple_id", "items"):
-        if column := first_of(left, LONG[role]):
-            roles[role] = column
-            left.remove(column)
-    missing = [role for role in ("annotator", "tuple_id", "items") if role not in roles]
-    guesses = left if len(left) == len(missing) == 1 else ["NAME"] * len(missing)
-    return roles | dict(zip(missing, guesses, strict=True))
+    value, left = signs[0], [name for name in head.columns if name != signs[0]]
+    known: dict[str, str] = {}
+    for role in LONG_IDS:
+        if column := first_of([name for name in left if name not in known.values()], LONG[role]):
+            known[role] = column
+    missing = [role for role in LONG_IDS if role not in known]
+    free = [name for name in left if name not in known.values()]
+    for columns in islice(permutations(free, len(missing)), MAX_TRIED):
+        roles = known | dict(zip(missing, columns, strict=True))
+        if _are_blocks(head, roles, plain_values[value]):
+            return roles | {"value": value}
+    return dict.fromkeys(missing, "NAME") | known | {"value": value}
+
+
+def _are_blocks(head: pl.DataFrame, roles: Mapping[str, str], values: pl.Series) -> bool:
+    """Return whether each block of an annotator has distinct items, one of them best and one worst.
+
+    The last block may be incomplete.
+    """
+    blocks: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for *block, item, value in zip(*(head[roles[role]] for role in LONG_IDS), values, strict=True):
+        blocks.setdefault(tuple(block), []).append((item, value))
+    *complete, _ = blocks.values() if len(blocks) > 1 else (*blocks.values(), [])
+    return all(
+        [value for _, value in block].count(sign) == 1 and len({*block}) == len(complete[0])
+        for block in complete
+        for sign in ("1", "-1")
+    )

@@ -49,6 +49,10 @@ class Rows:
     """Further columns of the file."""
     problems: tuple[Problem, ...] = ()
     """Rows that could not be parsed."""
+    notes: tuple[str, ...] = ()
+    """What was skipped or decided when the file was parsed."""
+    files: NDArray[np.object_] | None = None
+    """(J,) file of each row, if there are several."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Table:
         matches = {
             columns[plain_names.index(plain(name))]: name
             for name in names
-            if name not in columns and plain_names.count(plain(name)) == 1
+            if name and name not in columns and plain_names.count(plain(name)) == 1
         }
         return replace(self, frame=self.frame.rename(matches)) if matches else self
 

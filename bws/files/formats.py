@@ -171,7 +171,8 @@ def _notes(table: Table) -> list[str]:
     lines = table.repeated_headers
     n_lines = "1 line repeats" if len(lines) == 1 else f"{len(lines)} lines repeat"
     first = ", ".join(map(str, lines[:MAX_LINES])) + (", ..." if len(lines) > MAX_LINES else "")
-    return [f"{n_lines} the header and were skipped ({first})"] if lines else []
+    were = "was" if len(lines) == 1 else "were"
+    return [f"{n_lines} the header and {were} skipped ({first})"] if lines else []
 
 
 def _check_distinct(paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -244,6 +245,22 @@ def _with_items(name: str, answers: tuple[str, str], expected: str) -> Format:
     )
 
 
+def _has_numbered_items(columns: Sequence[str]) -> bool:
+    return bool(numbered(columns) and first_of(columns, BEST) and first_of(columns, WORST))
+
+
+def _is_wide(columns: Sequence[str]) -> bool:
+    """Return whether only the format of any names of numbered items fits."""
+    others = (form for form in FORMATS if form.name not in ("wide", "semeval"))
+    return _has_numbered_items(columns) and not any(form.fits(columns) for form in others)
+
+
+def _wide_rows(table: Table) -> Rows:
+    columns = table.frame.columns
+    best, worst = (first_of(columns, names) or "" for names in (BEST, WORST))
+    return rows_of(table, "wide", numbered(columns), best, worst)
+
+
 def _semeval_rows(table: Table) -> Rows:
     """Return the rows; column names vary and contain typos, and items are pairs written as Python lists."""
     columns = table.frame.columns
@@ -303,12 +320,16 @@ FORMATS = (
     hollis.FORMAT,
     _with_items("km", ("bestitem", "worstitem"), "Item1, Item2, ..., BestItem, WorstItem"),
     _with_items("csv", ("best", "worst"), "item1, item2, ..., best, worst"),
+    Format(
+        "wide",
+        "columns numbered 1, 2, ... of any name with items, and Best, Worst, Most or Least with one of them",
+        _is_wide,
+        _wide_rows,
+    ),
     Format(  # Positions from 1.
         "semeval",
         "columns numbered 1, 2, ..., and Best, Worst or Most_Related, Least_Related",
-        lambda columns: bool(
-            numbered(columns) and first_of(columns, BEST) and first_of(columns, WORST)
-        ),
+        _has_numbered_items,
         _semeval_rows,
     ),
 )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
-from bws.files.controls import COLUMN, control_texts
+from bws.files.controls import COLUMN, control_texts, name_list, placeholders
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows
 from bws.files.tuples import item_columns
@@ -72,6 +72,12 @@ def judgments_of(
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
     faults = Faults(rows.file, rows.lines, rows.problems, rows.files)
     rows, notes = with_known_start(rows, on_invalid)
+    declared = {name.rpartition("=")[0] or name for name in name_list(control)}
+    if COLUMN not in rows.columns and (repeated := {*placeholders(rows.items)} - declared):
+        control = [*name_list(control), *repeated]
+        notes.append(
+            f"{', '.join(sorted(repeated))} occurs several times in a row and is read as a control item"
+        )
     assembled = assemble_tuples(
         faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN),
         control_optional=control_optional,

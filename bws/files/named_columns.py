@@ -23,6 +23,7 @@ from bws.file_kinds import (
 )
 from bws.files.rows import Format
 from bws.files.table import Table
+from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,7 +48,10 @@ def with_named_columns(table: Table, parts: Mapping[str, str], form: Format | No
     """
     new_names = dict(_new_names(parts, form))
     table = table.named(new_names)
-    table.need(new_names)
+    if missing := [name for name in new_names if name not in table.frame.columns]:
+        columns = ", ".join(table.frame.columns)
+        message = f"no column {', '.join(missing)}; existing columns are {columns}"
+        raise InputError(Problem(table.file, 1, message))
     unused = {
         name: f"{name} (unused)"
         for name in table.frame.columns

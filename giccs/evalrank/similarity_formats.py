@@ -224,7 +224,7 @@ def _parse_fields(
 
 
 def _known_columns(table: Table) -> tuple[Table, Columns, Scale | None]:
-    """Return the table with the known names of its columns, and these; names may differ in case and spaces."""
+    """Return the table with the known names for its columns, and these names."""
     for columns, scale in KNOWN_HEADERS:
         named = table.named(filter(None, columns))
         if {*named.frame.columns} >= {name for name in columns if name}:

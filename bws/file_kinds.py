@@ -18,39 +18,21 @@ __all__ = [
 
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
 WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
-PEOPLE = ("annotator", "worker", "participant", "user")
-ANNOTATOR = tuple(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id"))
+PEOPLE = ("annotator", "worker", "participant", "user", "respondent", "rater")
+ANNOTATOR = (*(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id")), "pid")
 TUPLE = ("tupleid", "tuple")
 GROUP = ("group", "dialogueid")
 ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
 ROLES = ("items", "best", "worst", "value", "tuple_id", "group", "annotator")
 """Roles of columns of judgments that ``--column`` names; ``value`` is of the long form."""
 LONG = {
-    "annotator": (
-        "id",
-        *ANNOTATOR,
-        "pid",
-        "uid",
-        "person",
-        "respondent",
-        "respondentid",
-        "rater",
-        "raterid",
-    ),
+    "annotator": ("id", *ANNOTATOR, "uid", "person", "responseid"),
     "tuple_id": ("block", *TUPLE, "trial", "trialid", "question", "questionid", "task", "set"),
     "items": (
-        "item",
-        "itemid",
-        "label",
-        "issue",
-        "character",
-        "alternative",
-        "option",
-        "attribute",
-        "object",
+        "item", "itemid", "label", "issue", "character", "alternative", "option", "attribute", "object",
     ),
     "value": ("value", "decision", "choice", "response", "answer"),
-}
+}  # fmt: skip
 """Plain names of the columns of the long form by role; the first, bwsTools' own, have priority."""
 
 

@@ -325,6 +325,7 @@ FORMATS = (
         "columns numbered 1, 2, ... of any name with items, and Best, Worst, Most or Least with one of them",
         _is_wide,
         _wide_rows,
+        item_name=lambda index: f"text{index + 1}",
     ),
     Format(  # Positions from 1.
         "semeval",

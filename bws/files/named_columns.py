@@ -110,9 +110,9 @@ def _wide_roles(table: Table) -> dict[str, str]:
 
 
 def _item_columns(table: Table, answers: Sequence[str]) -> list[str]:
-    """Return the numbered columns, or else those of which most texts are also in the columns of the answers.
+    """Return the numbered columns, or else those from the first to the last with texts of the answers.
 
-    Texts of columns that contain an answer of the same row count, too.
+    Most texts of these two are answers, or are also in a column that contains an answer of the same row.
     """
     columns = [name for name in table.frame.columns if name not in answers]
     stems = dict.fromkeys(re.sub(r"[ _.-]?\d+$", "", name) for name in columns)
@@ -126,8 +126,11 @@ def _item_columns(table: Table, answers: Sequence[str]) -> list[str]:
         name for name in columns if any((head[name] == head[answer]).any() for answer in answers)
     ]
     known = set().union(*(texts[name] for name in (*answers, *matches)))
-    items = [name for name in columns if 2 * len(texts[name] & known) > len(texts[name])]
-    return items if len(items) > 1 and len(matches) else []
+    places = [
+        n for n, name in enumerate(columns) if 2 * len(texts[name] & known) > len(texts[name])
+    ]
+    # An item between two others may never be chosen.
+    return columns[places[0] : places[-1] + 1] if len(places) > 1 and matches else []
 
 
 def _long_roles(table: Table) -> dict[str, str]:

@@ -229,8 +229,10 @@ def test_every_reader_of_tables_takes_semicolons(tmp_path):
     }
     for name, text in tables.items():
         assert READERS[name](file(tmp_path, name, text))
+    decimal = read_scores(file(tmp_path, "s.csv", "item;group;score\na;;0,5\n"))
+    assert decimal.score.tolist() == [0.5]
     with pytest.raises(InputError, match="score is '0,5'; it must be a number"):
-        read_scores(file(tmp_path, "s.csv", "item;group;score\na;;0,5\n"))
+        read_scores(file(tmp_path, "s.csv", 'item,group,score\na,,"0,5"\n'))
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from bws.problems import InputError, Problem
 
 __all__ = [
-    "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "SCORE", "TUPLE", "WORST", "FileKind",
-    "check_is_json_lines", "check_is_no_markup", "first_of", "is_header", "json_keys", "kind_of", "numbered",
-    "pair_columns", "remark", "table_separator", "text_remark",
+    "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "LONG", "ROLES", "SCORE", "TUPLE", "WORST", "FileKind",
+    "check_is_json_lines", "check_is_no_markup", "column_roles", "first_of", "is_header", "json_keys",
+    "kind_of", "numbered", "pair_columns", "plain", "remark", "table_separator", "text_remark",
 ]  # fmt: skip
 
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
 WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
-PEOPLE = ("annotator", "worker", "participant", "user")
-ANNOTATOR = tuple(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id"))
+PEOPLE = ("annotator", "worker", "participant", "user", "respondent", "rater")
+ANNOTATOR = (*(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id")), "pid")
 TUPLE = ("tupleid", "tuple")
 GROUP = ("group", "dialogueid")
 ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
@@ -31,12 +31,23 @@ PAIR_SCORES = (
     "score", "similarityscore", "similarity", "relatednessscore", "relatedness", "rating", "goldscore",
     "gold", "label", "labels",
 )  # fmt: skip
+ROLES = ("items", "best", "worst", "value", "tuple_id", "group", "annotator")
+"""Roles of columns of judgments that ``--column`` names; ``value`` is of the long form."""
+LONG = {
+    "annotator": ("id", *ANNOTATOR, "uid", "person", "responseid"),
+    "tuple_id": ("block", *TUPLE, "trial", "trialid", "question", "questionid", "task", "set"),
+    "items": (
+        "item", "itemid", "label", "issue", "character", "alternative", "option", "attribute", "object",
+    ),
+    "value": ("value", "decision", "choice", "response", "answer"),
+}  # fmt: skip
+"""Plain names of the columns of the long form by role; the first, bwsTools' own, have priority."""
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """Return a column name without case, spaces and punctuation.
 
-    >>> _plain("Most_Related"), _plain("best-pair")
+    >>> plain("Most_Related"), plain("best-pair")
     ('mostrelated', 'bestpair')
     """
     return re.sub(r"[\W_]+", "", name).lower()
@@ -48,7 +59,7 @@ def first_of(columns: Iterable[str], names: Sequence[str]) -> str | None:
     >>> first_of(["Worst", "BestItem"], BEST)
     'BestItem'
     """
-    column_by_name = {_plain(column): column for column in columns}
+    column_by_name = {plain(column): column for column in columns}
     return next((column_by_name[name] for name in names if name in column_by_name), None)
 
 
@@ -83,6 +94,26 @@ def pair_columns(columns: Iterable[str]) -> tuple[str, str, str] | None:
         return None
     pairs = ((first_of(names, (a,)), first_of(names, (b,))) for a, b in TEXT_PAIRS)
     return next(((first, second, score) for first, second in pairs if first and second), None)
+
+
+def column_roles(columns: Sequence[str]) -> list[str]:
+    """Return the role of each column in a header of judgments; an empty list for any other header.
+
+    Roles are best, worst and the numbers of items; other columns have their plain name.
+
+    >>> column_roles(["SentPair1", "SemPair2", "Best", "Worst"])
+    ['1', '2', 'best', 'worst']
+    >>> column_roles(["Item1", "Item2", "Most related", "Least related"])
+    ['1', '2', 'best', 'worst']
+    >>> column_roles(["a", "b"])
+    []
+    """
+    items, best, worst = numbered(columns), first_of(columns, BEST), first_of(columns, WORST)
+    if not items or best is None or worst is None:
+        return []
+    roles = {name: str(number) for number, name in enumerate(items, start=1)}
+    roles |= {best: "best", worst: "worst"}
+    return [roles.get(name, plain(name)) for name in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +336,7 @@ def is_header(fields: Collection[str], optional_columns: Iterable[str]) -> bool:
     optional_columns: the fields of the other rows. Without other rows, a frequent name alone does not make a
     header.
     """
-    if KNOWN_COLUMNS.isdisjoint(map(_plain, fields)):
+    if KNOWN_COLUMNS.isdisjoint(map(plain, fields)):
         return False
     optional = set(optional_columns)
     return bool(optional) and optional.isdisjoint(fields)
@@ -326,7 +357,7 @@ def _may_be_header(fields: Collection[str]) -> bool:
 
 
 def _is_table(header: Collection[str], lines: list[str], separator: str) -> bool:
-    if kind_of(header) or not KNOWN_COLUMNS.isdisjoint(map(_plain, header)):
+    if kind_of(header) or not KNOWN_COLUMNS.isdisjoint(map(plain, header)):
         return True
     rows = _fields(lines, separator)
     return len(rows) > 1 and all(len(row) == len(header) for row in rows)

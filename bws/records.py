@@ -253,6 +253,8 @@ class Judgments(HasFrame):
     """Items that differ only in white space, case and punctuation; None if there are none."""
     lines: Longs | None = None
     """(J,) line of the source; None if unknown."""
+    files: NDArray[np.object_] | None = None
+    """(J,) file of each judgment, if they were read from several."""
     allow_copies: bool = False
     """Whether `check_no_copies` permits copies: they are known to be judgments of their own."""
 
@@ -442,6 +444,7 @@ class Judgments(HasFrame):
             shown=None if self.shown is None else self.shown[rows],
             columns={name: column[rows] for name, column in self.columns.items()},
             lines=None if self.lines is None else self.lines[rows],
+            files=None if self.files is None else self.files[rows],
         )
 
     @classmethod

@@ -99,10 +99,14 @@ class Faults:
         lines: NDArray[np.int64],
         other_problems: Iterable[Problem] = (),
         *,
+        files: NDArray[np.object_] | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        """Store the lines of the rows; `names` has the name of each row in a file without lines."""
-        self.file, self.lines, self.names = file, lines, names
+        """Store the lines of the rows.
+
+        files: the file of each row if there are several. names: the name of each row in a file without lines.
+        """
+        self.file, self.lines, self.files, self.names = file, lines, files, names
         self.wrong = np.zeros(len(lines), bool)
         """(R,) mask of rows with faults."""
         self._others = tuple(other_problems)
@@ -110,7 +114,11 @@ class Faults:
 
     def place(self, row: int, seen_from: int) -> str:
         """Return the location of a row for a message on another row."""
-        return self.names[row] if len(self.names) else f"line {self.lines[row]}"
+        if len(self.names):
+            return self.names[row]
+        if self.files is None or self.files[row] == self.files[seen_from]:
+            return f"line {self.lines[row]}"
+        return f"{self.files[row]}:{self.lines[row]}"
 
     def add(self, rows: NDArray[np.bool_], message: Callable[[int], str]) -> None:
         """Add a fault for every row in the mask; `message` returns its text for a row."""
@@ -184,16 +192,19 @@ class Faults:
     def problems(self) -> tuple[Problem, ...]:
         """Return all faults and other problems, by line."""
         lines = self.lines.tolist()
+        files = [self.file] * len(lines) if self.files is None else self.files.tolist()
+        order = {name: number for number, name in enumerate(dict.fromkeys(files))}
         row_problems = [
             Problem(
-                self.file,
+                files[row],
                 lines[row] or None,
                 f"{self.names[row]}: {message}" if len(self.names) else message,
                 None if lines[row] else row,
             )
             for row, message in self._messages
         ]
-        return tuple(sorted([*self._others, *row_problems], key=lambda problem: problem.line or 0))
+        problems = [*self._others, *row_problems]
+        return tuple(sorted(problems, key=lambda each: (order.get(each.file, 0), each.line or 0)))
 
     def stop(self, description: str, *, always: bool) -> None:
         """Raise InputError if no row is valid or, with `always`, if there is any problem."""

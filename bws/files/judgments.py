@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
-from bws.files.controls import COLUMN, control_texts
+from bws.files.controls import COLUMN, control_texts, name_list, placeholders
 from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows, with_single_annotators
 from bws.files.tuples import item_columns
@@ -70,10 +70,16 @@ def judgments_of(
     k = len(rows.items)
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
-    faults = Faults(rows.file, rows.lines, rows.problems, names=rows.names)
+    faults = Faults(rows.file, rows.lines, rows.problems, files=rows.files, names=rows.names)
     rows, notes = with_known_start(rows, on_invalid)
     rows, annotator_notes = with_single_annotators(rows)
     notes += annotator_notes
+    declared = {name.rpartition("=")[0] or name for name in name_list(control)}
+    if COLUMN not in rows.columns and (repeated := {*placeholders(rows.items)} - declared):
+        control = [*name_list(control), *repeated]
+        notes.append(
+            f"{', '.join(sorted(repeated))} occurs several times in a row and is read as a control item"
+        )
     assembled = assemble_tuples(
         faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN),
         control_optional=control_optional,
@@ -115,6 +121,7 @@ def judgments_of(
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
         lines=rows.lines,
+        files=rows.files,
     )
     if faults.wrong.any():
         n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
@@ -122,7 +129,7 @@ def judgments_of(
         lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
         notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
-    judgments = replace(judgments, reading_notes=tuple(notes))
+    judgments = replace(judgments, reading_notes=(*rows.notes, *notes))
     if not judgments.tuples.n_scored:
         raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
     if merged is None:
@@ -277,7 +284,7 @@ def _ids(values: Iterable[object]) -> pl.Series:
 
 LETTERS = "ABCDEFGHIJKL"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-POSITION = r"^([0-9]{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
+POSITION = r"^([0-9]{1,2})(?:[.,]0)?$"  # Spreadsheets write 2 as 2.0 or 2,0.
 ALLOWED = {
     "item": "one of the row's items",
     "position": "a position from {first} to {k}",

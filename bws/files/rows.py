@@ -56,6 +56,10 @@ class Rows:
     """Rows that could not be parsed."""
     names: Sequence[str] = ()
     """The name of each row in a file without lines, such as ``task 7, annotation 12``."""
+    notes: tuple[str, ...] = ()
+    """What was skipped or decided when the file was parsed."""
+    files: NDArray[np.object_] | None = None
+    """(J,) file of each row, if there are several."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,10 @@ class Format:
     """Whether a header has this format."""
     rows: Callable[[Table], Rows]
     """Returns the rows of a table with such a header."""
+    column_names: Mapping[str, str] = field(default_factory=dict)
+    """Role -> name of its column, if it is not the name of the role."""
+    item_name: Callable[[int], str] = lambda index: f"item{index + 1}"
+    """Returns the name of an item column by its index from 0."""
 
     def check(self, table: Table) -> None:
         """Raise InputError if the header does not have this format."""

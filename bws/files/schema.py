@@ -191,6 +191,7 @@ class Schema(Generic[R]):
 
     def read(self, table: Table) -> Records[R]:
         """Read a table; raise InputError if a required column is missing."""
+        table = table.named(self.fields)
         table.need(name for name, field in self.fields.items() if field.required)
         rows = table_rows(table, self.fields)
         return records(table.file, rows, self._record, self.unique, table.problems)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ from giccs.evalrank.semeval_sts import gold_path, read_gold_rows
 __all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]
 
 Scale = tuple[float, float]
+QUOTED_TEXTS = re.compile(r'(?<=")\s*\n\s*(?=")')
+"""The line break between two texts in quotes."""
 STS_SCALE: Scale = (0.0, 5.0)
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 STS_MIN_FIELDS, STS_SCORE_INDEX = 7, 4
@@ -219,8 +222,10 @@ def _parse_content(data: bytes, name: str, columns: Columns | None) -> _FileCont
 
 
 def _table_content(table: Table, columns: Columns | None) -> _FileContent:
-    columns, scale = (columns, None) if columns else _known_columns(table)
-    return _table_rows(table, columns, scale)
+    table, columns, scale = (
+        (table.named(columns), columns, None) if columns else _known_columns(table)
+    )
+    return _table_rows(table.with_decimal_points([columns.score]), columns, scale)
 
 
 def _is_sts_benchmark(fields: Sequence[str]) -> bool:
@@ -266,13 +271,14 @@ def _parse_fields(
     return _FileContent(rows, problems, scale)
 
 
-def _known_columns(table: Table) -> tuple[Columns, Scale | None]:
-    column_names = set(table.frame.columns)
+def _known_columns(table: Table) -> tuple[Table, Columns, Scale | None]:
+    """Return the table with the known names for its columns, and these names."""
     for columns, scale in KNOWN_HEADERS:
-        if column_names >= {name for name in columns if name}:
-            return columns, scale
+        named = table.named(filter(None, columns))
+        if {*named.frame.columns} >= {name for name in columns if name}:
+            return named, columns, scale
     if pair := pair_columns(table.frame.columns):
-        return Columns(*pair), None
+        return table, Columns(*pair), None
     first_columns = ", ".join(table.frame.columns[:8])
     first_line = f"first line: {first_columns[:80]}"
     other_kind = remark(table.frame.columns)
@@ -301,7 +307,7 @@ def _two_line_rows(
     scale: Scale | None,
 ) -> _FileContent:  # fmt: skip
     """Return rows whose two texts are the lines of a cell; quotes are removed if all texts are quoted."""
-    cell_lines = [cell.strip().split("\n") for cell in cells]
+    cell_lines = [_two_lines(cell) for cell in cells]
     problems = [
         Problem(table.file, line, f"{len(texts)} lines of text; expected two texts, one per line")
         for line, texts in zip(lines, cell_lines, strict=True)
@@ -314,6 +320,18 @@ def _two_line_rows(
         if len(texts) == 2
     ]
     return _FileContent(rows, [*table.problems, *problems], scale)
+
+
+def _two_lines(cell: str) -> list[str]:
+    """Return the lines of a cell that are not empty, or its two quoted texts, which may have several lines.
+
+    >>> _two_lines("A kite.\\n\\n A bus."), _two_lines('"A\\nkite."\\n"A bus."')
+    (['A kite.', 'A bus.'], ['"A\\nkite."', '"A bus."'])
+    """
+    lines = [line.strip() for line in cell.split("\n") if line.strip()]
+    if len(lines) > 2 and len(texts := QUOTED_TEXTS.split(cell.strip())) == 2:
+        return texts
+    return lines
 
 
 def _unquote(text: str, quoted: bool) -> str:

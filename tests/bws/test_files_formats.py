@@ -27,6 +27,10 @@ PAIRS = {
 {A},{D},{A},{B},{C},{D}
 {B},{D},{A},{B},{C},{D}
 """,
+    "wide": f"""Word 1,Word 2,Word 3,Word 4,MOST,LEAST
+{A},{B},{C},{D},{A},{D}
+{A},{B},{C},{D},{B},{D}
+""",
     "semrel": """pair1a,pair1b,pair2a,pair2b,pair3a,pair3b,pair4a,pair4b,best-pair,worst-pair
 a1,a2,b1,b2,c1,c2,d1,d2,A,D
 a1,a2,b1,b2,c1,c2,d1,d2,b, D

@@ -49,7 +49,9 @@ def test_ids_have_an_order(items, kind):
 
 
 def test_groups_and_constraints_may_be_integers():
-    design = bws.make_tuples(range(1, 13), 3, groups=[7] * 6 + [8] * 6, count=4, keep_apart=[[1, 2]])
+    design = bws.make_tuples(
+        range(1, 13), 3, groups=[7] * 6 + [8] * 6, count=4, keep_apart=[[1, 2]]
+    )
     assert set(design.groups.tolist()) == {"7", "8"}
     apart = [{"1", "2"} <= {*design.items[members]} for members in design.members]
     assert not any(apart)

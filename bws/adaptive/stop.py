@@ -234,8 +234,9 @@ def _first_lines(judgments: Judgments, name: str) -> dict[str, int | None]:
     if name not in judgments.columns:
         return {}
     texts = judgments.columns[name]
-    is_located = judgments.lines is not None and judgments.files is None
-    lines = judgments.lines.tolist() if is_located else [None] * len(texts)
+    lines: list[int | None] = [None] * len(texts)
+    if judgments.lines is not None and judgments.files is None:
+        lines = judgments.lines.tolist()
     return dict(reversed([*zip(texts, (line or None for line in lines), strict=True)]))
 
 

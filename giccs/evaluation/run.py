@@ -71,11 +71,11 @@ def open_each_prompt(
                 opened.setdefault((key, each.options), each)
             except InputError as error:
                 problems += error.problems
-    for error in unsupported:
-        if all(_is_default(each.options, error.options) for each in opened.values()):
-            problems += error.problems
+    for refusal in unsupported:
+        if all(_is_default(each.options, refusal.options) for each in opened.values()):
+            problems += refusal.problems
         else:
-            note(f"{error.name}: {error.reason}; evaluated without {error.flags}")
+            note(f"{refusal.name}: {refusal.reason}; evaluated without {refusal.flags}")
     if problems:
         raise InputError(dict.fromkeys(problems))
     return list(opened.values())

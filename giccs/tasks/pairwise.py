@@ -228,12 +228,13 @@ class PairwiseSTS:
         vectors = side_vectors(
             model, [*chain.from_iterable(targets)], [*chain.from_iterable(candidates)], progress
         )
-        means = [
+        left, right = (
             mean_of_turns(of_side, [*map(len, side)])
             for of_side, side in zip(vectors, (targets, candidates), strict=True)
-        ]
+        )
         stated = vector_similarity(model)
-        return SIMILARITIES[VECTOR_SIMILARITIES.get(str(self.similarity), stated)](*means)
+        similarity = SIMILARITIES[VECTOR_SIMILARITIES.get(str(self.similarity), stated)]
+        return similarity(left, right)
 
     def _metrics(
         self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int], fits: np.ndarray

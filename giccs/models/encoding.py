@@ -213,7 +213,7 @@ def row_manhattan_distances(a: Matrix, b: Matrix) -> NDArray[np.float64]:
     return -distances
 
 
-SIMILARITIES: Mapping[str, Callable[[Matrix, Matrix], NDArray[np.float64]]] = {
+SIMILARITIES: Mapping[str, Callable[[Any, Any], NDArray[np.float64]]] = {
     "cosine": row_cosines,
     "dot": row_dots,
     "euclidean": row_distances,

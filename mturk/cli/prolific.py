@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -228,7 +228,7 @@ def status(console: Console, ledger: str) -> None:
 
     with _open_study(console, ledger) as study:
         poll = study.poll()
-        _, unknown = settle_bonuses(study.api, study.ledger)
+        unknown = settle_bonuses(study.api, study.ledger)
         counts = ", ".join(f"{n} {status.lower()}" for status, n in sorted(poll.counts.items()))
         lines = [
             f"the study is {poll.status}: {poll.places} places, {poll.free} free",
@@ -459,31 +459,50 @@ def _carry_out(study: Study, actions: Sequence[Action]) -> None:
     "mturk-hits prolific bonus",
     example="""
     mturk-hits prolific bonus bonuses.csv
+    mturk-hits prolific bonus bonuses.csv --paid 60d9aadeb86739de712faee0
     mturk-hits prolific bonus bonuses.csv --unpaid 60d9aadeb86739de712faee0
     """,
 )
 @click.argument("bonuses", type=INPUT, metavar="BONUSES")
 @ledger_option
 @option(
+    "--paid", "Submission whose bonus was paid, as you have seen at Prolific; can be repeated.",
+    multiple=True, metavar="ID",
+)  # fmt: skip
+@option(
     "--unpaid", "Submission whose bonus was not paid, as you have seen at Prolific; can be repeated.",
     multiple=True, metavar="ID",
 )  # fmt: skip
 @yes_option
-def bonus(console: Console, bonuses: str, ledger: str, unpaid: tuple[str, ...], yes: bool) -> None:
+def bonus(
+    console: Console, bonuses: str, ledger: str, paid: tuple[str, ...], unpaid: tuple[str, ...],
+    yes: bool,
+) -> None:  # fmt: skip
     """Pay bonuses, each exactly once.
 
     BONUSES is a CSV file with the columns submission_id, amount (in the study's currency) and reason (for
     your records; it distinguishes bonuses of a submission). The total must be typed to confirm. If the
     connection breaks while Prolific pays, the result is unknown: nothing is paid again, each later run looks
-    for the payment, and --unpaid decides.
+    for the payment, and --paid or --unpaid decides. They also decide if Prolific lists payments that the
+    ledger does not know, since it is an old copy or they were made elsewhere; nothing is paid before.
     """
     from mturk.study.bonus import read_bonuses
-    from mturk.study.prolific import due_bonuses, pay_batch, set_up_bonuses, settle_bonuses
+    from mturk.study.prolific import (
+        due_bonuses,
+        pay_batch,
+        record_payments,
+        set_up_bonuses,
+        settle_bonuses,
+    )
 
     with _open_study(console, ledger) as study:
         study.poll()
         read = read_bonuses(bonuses, study.ledger, id_column="submission_id")
-        _, unknown = settle_bonuses(study.api, study.ledger, unpaid)
+        _check_paid(study.ledger, paid, unpaid)
+        unknown = settle_bonuses(study.api, study.ledger, paid, unpaid)
+        unrecorded = record_payments(study.api, study.ledger, read, paid, unpaid)
+        if unrecorded:
+            raise click.ClickException(_unrecorded_text(study.ledger, unrecorded))
         due = due_bonuses(study.ledger, read, unknown)
         with _refusals():
             batches = set_up_bonuses(study.api, study.ledger, due)
@@ -505,12 +524,34 @@ def bonus(console: Console, bonuses: str, ledger: str, unpaid: tuple[str, ...], 
             raise click.ClickException(_unknown_text(unknown))
 
 
+def _check_paid(ledger: Ledger, paid: Sequence[str], unpaid: Sequence[str]) -> None:
+    """Raise UsageError for an unknown submission, and for one that is declared both paid and unpaid."""
+    if both := {*paid} & {*unpaid}:
+        raise click.UsageError(f"{', '.join(sorted(both))}: --paid or --unpaid, not both")
+    if unknown := {*paid, *unpaid} - {one.assignment_id for one in ledger.assignments()}:
+        raise click.UsageError(
+            f"{', '.join(sorted(unknown))}: not handed in; expected submissions in {ledger.path}"
+        )
+
+
+def _unrecorded_text(ledger: Ledger, unrecorded: Mapping[str, Sequence[str]]) -> str:
+    rows = [f"{submission}: {', '.join(amounts)}" for submission, amounts in unrecorded.items()]
+    return "\n".join(
+        [
+            f"Prolific lists bonuses that {ledger.path} does not know; nothing was paid. Use the latest "
+            "ledger if there is one. Otherwise run the command again with --paid ID for each submission "
+            "where these are bonuses of your file, and --unpaid ID where they are others:",
+            *rows,
+        ]
+    )
+
+
 def _unknown_text(unknown: Sequence[Action]) -> str:
     rows = [f"{action.target}: {action.amount} ({action.text})" for action in unknown]
     return "\n".join(
         [
-            "bonuses that were sent, but that Prolific does not list (yet); run the command again later, or, "
-            "if they do not appear at Prolific, once more with --unpaid ID:",
+            "bonuses that were sent, but that Prolific does not list (yet); run the command again later, or "
+            "once more with --paid ID or --unpaid ID, as you see at Prolific:",
             *rows,
         ]
     )

@@ -26,6 +26,7 @@ from mturk.study.settings import Settings
 __all__ = [
     "Action",
     "ActionKind",
+    "ActionState",
     "Assignment",
     "Hit",
     "Ledger",

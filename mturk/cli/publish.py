@@ -14,7 +14,12 @@ from bws.command import Console, command
 from bws.options import INPUT, MAX_COUNT, OUTPUT
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
-from mturk.cli.published_study import ledger_option, type_amount
+from mturk.cli.published_study import (
+    ledger_option,
+    record_address,
+    service_address,
+    type_amount,
+)
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
 
 if TYPE_CHECKING:
@@ -191,7 +196,11 @@ def preview(
     interrupt_message="published HITs are recorded in {ledger}; run the same command to publish the rest",
 )
 @study_options
-@endpoint_option
+@option(
+    "--endpoint",
+    "Service: local, sandbox, production or a URL; for a published study, its new address, if it has "
+    "changed.  [default: that of the ledger, or local]", metavar="WHERE",
+)  # fmt: skip
 @option(
     "--confirm-production insist_on_production", "Allow calls to Mechanical Turk itself, which has closed.",
     is_flag=True,
@@ -202,7 +211,7 @@ def preview(
 @yes_option
 def publish(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
-    endpoint: str, insist_on_production: bool, ledger: str, yes: bool,
+    endpoint: str | None, insist_on_production: bool, ledger: str, yes: bool,
 ) -> None:  # fmt: skip
     """Create the HITs of a study, each exactly once.
 
@@ -215,7 +224,9 @@ def publish(
     from mturk.study.ledger import Ledger
 
     with arguments():
-        service = resolve(endpoint, insist_on_production=insist_on_production)
+        service = resolve(
+            endpoint or _published_at(ledger) or "local", insist_on_production=insist_on_production
+        )
     study = _plan_study(console, tuples, dialogues, language, config)
     price = _estimate_cost(study)
     _check_limit(price, study.settings, config)
@@ -225,6 +236,16 @@ def publish(
         _publish(console, client, opened_ledger, study, service, yes)
 
 
+def _published_at(path: str) -> str:
+    """Return the address of the service at which the study of a ledger was published; else an empty text."""
+    from mturk.study.ledger import Ledger
+
+    if not os.path.exists(path):
+        return ""
+    with Ledger.open(path) as ledger:
+        return service_address(ledger) if ledger.is_published() else ""
+
+
 def _publish(
     console: Console, client: Any, ledger: Ledger, study: PlannedStudy, service: Endpoint, yes: bool
 ) -> None:
@@ -232,6 +253,8 @@ def _publish(
 
     from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
+    if ledger.is_published():
+        record_address(console, client, ledger, service)
     ledger.start_study(
         service.url, study.settings, study.hits, time.time(), study.rounds, study.controls
     )

@@ -10,6 +10,7 @@ import click
 from bws.cli.options import option, target_option
 from bws.command import Console, command
 from bws.options import OUTPUT, RESAMPLES, Number
+from bws.terminal import echo
 from mturk.cli.published_study import (
     PublishedStudy,
     endpoint_option,
@@ -74,7 +75,7 @@ def status(
         progress = _compute_status(study, trials, target)
         while watch is not None and not progress.complete:
             click.clear()  # no effect unless standard output is a terminal
-            click.echo(f"{progress.table()}\n")
+            echo(f"{progress.table()}\n")
             time.sleep(watch)
             progress = _compute_status(study, trials, target)
     console.answer(progress.table(), progress.document())

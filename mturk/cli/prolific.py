@@ -15,6 +15,7 @@ import click
 from bws.cli.options import option
 from bws.command import Console, command, group
 from bws.options import INPUT, UPDATED
+from bws.terminal import echo
 from mturk.cli.published_study import type_amount, yes_option
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Study:
         if yes or self.endpoint.loopback or not cost:
             self.console.note(message)
             return
-        click.echo(message, err=True)
+        echo(message, err=True)
         type_amount(cost, "Type the amount to spend it at Prolific", "nothing was done")
 
 

@@ -13,6 +13,7 @@ from bws.cli.options import arguments, option
 from bws.command import Console, command
 from bws.options import INPUT, MAX_COUNT, OUTPUT
 from bws.problems import InputError, Problem
+from bws.terminal import echo
 from giccs.cli.options import language_option
 from mturk.cli.published_study import (
     ledger_option,
@@ -37,7 +38,7 @@ def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | 
     if kind:
         from mturk.study.settings_file import default_toml
 
-        click.echo(default_toml(kind, ctx.params.get("language")), nl=False)
+        echo(default_toml(kind, ctx.params.get("language")), nl=False)
         ctx.exit()
 
 
@@ -46,7 +47,7 @@ def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | Non
         from mturk.kinds import get_kind
         from mturk.kinds.texts import read_built_in_file
 
-        click.echo(read_built_in_file(get_kind(kind).package, "en"), nl=False)
+        echo(read_built_in_file(get_kind(kind).package, "en"), nl=False)
         ctx.exit()
 
 
@@ -364,7 +365,7 @@ def _check_balance(client: Any, cost: Decimal) -> None:
 
 def _confirm(hits: int, cost: Decimal, service: Endpoint) -> None:
     """Ask the user to type the amount to confirm."""
-    click.echo(f"{hits} HITs at {service.url} cost ${cost} including fees.", err=True)
+    echo(f"{hits} HITs at {service.url} cost ${cost} including fees.", err=True)
     type_amount(cost, "Type the amount to publish", "nothing was published")
 
 

@@ -13,6 +13,7 @@ import click
 from bws.cli.options import arguments, option
 from bws.command import Console
 from bws.options import UPDATED
+from bws.terminal import echo
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint
@@ -126,7 +127,7 @@ def confirm_cost(study: PublishedStudy, description: str, cost: Decimal, *, yes:
     if yes or study.endpoint.loopback or not cost:
         study.console.note(message)
         return
-    click.echo(message, err=True)
+    echo(message, err=True)
     type_amount(cost, f"Type the amount to spend it at {study.endpoint.url}", "nothing was done")
 
 

@@ -38,6 +38,7 @@ __all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
 SECONDS_PER_HOUR = 3600
 MAX_LISTED = 50
 """Maximum number of listed assignments; the decisions file contains all."""
+MAX_COMMENT_CHARACTERS = 40
 hit_argument = click.argument("hit_ids", metavar="[HIT_ID]...", nargs=-1)
 assignment_count = click.IntRange(1, 1_000_000_000)
 
@@ -221,7 +222,8 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
         [
             row.assignment.assignment_id, row.assignment.worker,
             local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
-            "; ".join([*row.faults, *row.review_reasons]), _one_line(row.comment),
+            "; ".join([*row.faults, *row.review_reasons]),
+            " ".join(row.comment.split())[:MAX_COMMENT_CHARACTERS],
         ]
         for row in rows[:MAX_LISTED]
     ]  # fmt: skip
@@ -231,11 +233,6 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
         else ""
     )
     return f"{message}\n{tabulated(table, header)}{more}"
-
-
-def _one_line(text: str) -> str:
-    """Return the first 40 characters of an untrusted text, without control characters."""
-    return "".join(c if c.isprintable() else " " for c in text[:40])
 
 
 def _waiting_row(row: PendingReview) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import click
 from bws.cli.options import option
 from bws.command import Console, command, group
 from bws.options import INPUT, UPDATED
+from bws.problems import Problem
 from bws.terminal import echo
 from mturk.cli.published_study import type_amount, yes_option
 
@@ -91,10 +92,22 @@ class Study:
 
         return poll(self.api, self.ledger, worker_namer(self.ledger))
 
-    def confirm(self, description: str, cost: Decimal, *, yes: bool) -> None:
-        """Show a cost; unless confirmed by option, ask the user to type it."""
+    @property
+    def pay_doubt(self) -> str:
+        """Why the pay per hour is doubtful; empty if it is not."""
+        from mturk.money import unusual_pay
+
+        return unusual_pay(self.reward, self.ledger.study().settings.expected_seconds)
+
+    def confirm(self, description: str, cost: Decimal, *, yes: bool, doubt: str = "") -> None:
+        """Show a cost; unless confirmed by option, ask the user to type it.
+
+        doubt: why the amount may be a mistake, for which the option does not suffice.
+        """
         message = f"{description}: {cost} in the study's currency, including fees and VAT"
-        if yes or self.endpoint.loopback or not cost:
+        if doubt:
+            self.console.warn([Problem(self.ledger.path, None, doubt)])
+        if (yes and not doubt) or self.endpoint.loopback or not cost:
             self.console.note(message)
             return
         echo(message, err=True)
@@ -146,6 +159,8 @@ def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
         hit = opened.ledger.hits()[0]
         cost = places_cost(opened.api, opened.reward, hit.max_assignments)
         wage = opened.ledger.study().settings.reward * 60 / fields["estimated_completion_time"]
+        if opened.pay_doubt:
+            console.warn([Problem(study, None, opened.pay_doubt)])
         if further:
             console.note(f"{further} further studies at Prolific have this name; delete them there")
         console.answer(
@@ -162,14 +177,17 @@ def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
 @ledger_option
 @yes_option
 def publish(console: Console, ledger: str, yes: bool) -> None:
-    """Publish the draft. Prolific reserves the cost, which must be typed to confirm."""
+    """Publish the draft. Prolific reserves the cost, which must be typed to confirm.
+
+    A pay per hour below 5 or above 100 must be confirmed also with --yes: the reward may be in pence.
+    """
     from mturk.study.prolific import places_cost
 
     with _open_study(console, ledger) as study:
         poll = study.poll()
         if poll.status == "UNPUBLISHED":
             cost = places_cost(study.api, study.reward, poll.places)
-            study.confirm(f"{poll.places} places", cost, yes=yes)
+            study.confirm(f"{poll.places} places", cost, yes=yes, doubt=study.pay_doubt)
         _change_status(study, "PUBLISH")
 
 
@@ -269,7 +287,7 @@ def places(console: Console, ledger: str, total: int, yes: bool) -> None:
             raise click.UsageError(f"the study has {now} places; expected {now} or more")
         if total > now:
             cost = places_cost(study.api, study.reward, total - now)
-            study.confirm(f"{total - now} further places", cost, yes=yes)
+            study.confirm(f"{total - now} further places", cost, yes=yes, doubt=study.pay_doubt)
         with _refusals():
             raise_places(study.api, study.ledger, total)
         console.answer(f"{total} places ({now} before)", {"places": total, "before": now})
@@ -482,11 +500,13 @@ def bonus(
     """Pay bonuses, each exactly once.
 
     BONUSES is a CSV file with the columns submission_id, amount (in the study's currency) and reason (for
-    your records; it distinguishes bonuses of a submission). The total must be typed to confirm. If the
+    your records; it distinguishes bonuses of a submission). The total must be typed to confirm; with --yes
+    only if a bonus is above 10 times the reward. If the
     connection breaks while Prolific pays, the result is unknown: nothing is paid again, each later run looks
     for the payment, and --paid or --unpaid decides. They also decide if Prolific lists payments that the
     ledger does not know, since it is an old copy or they were made elsewhere; nothing is paid before.
     """
+    from mturk.money import unusual_bonus
     from mturk.study.bonus import read_bonuses
     from mturk.study.prolific import (
         due_bonuses,
@@ -509,7 +529,8 @@ def bonus(
             batches = set_up_bonuses(study.api, study.ledger, due)
         cost = sum((batch.cost for batch in batches), Decimal("0.00"))
         if due:
-            study.confirm(f"{len(due)} bonuses", cost, yes=yes)
+            doubt = unusual_bonus(max(Decimal(one.amount) for one in due), study.reward)
+            study.confirm(f"{len(due)} bonuses", cost, yes=yes, doubt=doubt)
         with _refusals():
             for batch in batches:
                 pay_batch(study.api, study.ledger, batch)

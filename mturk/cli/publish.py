@@ -219,7 +219,8 @@ def publish(
     TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
     sentence pairs or of pairs with conditions. All HITs are rendered, checked and priced before the first
     call. After an interruption, run the same command to continue; existing HITs are detected. For remote
-    services, the cost must be typed to confirm.
+    services, the cost must be typed to confirm; with --yes only if the pay per hour is below 5 or above 100
+    dollars, since the reward may be in cents.
     """
     from mturk.study.client import connect, resolve
     from mturk.study.ledger import Ledger
@@ -252,6 +253,7 @@ def _publish(
 ) -> None:
     import time
 
+    from mturk.money import unusual_pay
     from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
     if ledger.is_published():
@@ -264,8 +266,10 @@ def _publish(
     _warn_about_duplicates(console, adoption)
     cost = unpublished_cost(ledger)
     _check_balance(client, cost)
-    is_unpaid = ledger.study().settings.volunteers and not service.amazon
-    if not service.loopback and cost and not yes and not is_unpaid:
+    settings = ledger.study().settings
+    is_unpaid = settings.volunteers and not service.amazon
+    doubt = unusual_pay(settings.reward, settings.expected_seconds)
+    if not service.loopback and cost and (doubt or not yes) and not is_unpaid:
         _confirm(len(unpublished_hits(ledger)), cost, service)
     try:
         n_created = create_hits(
@@ -335,8 +339,10 @@ def _document(price: CostEstimate, service: Endpoint) -> dict[str, Any]:
 
 
 def _warn_about_wage(console: Console, price: CostEstimate, config: str | None) -> None:
-    from mturk.money import round_to_cents
+    from mturk.money import round_to_cents, unusual_pay
 
+    if doubt := unusual_pay(price.reward, price.expected_seconds):
+        console.warn([Problem(config or "settings", None, doubt)])
     if price.below_minimum:
         unit = price.currency
         message = (

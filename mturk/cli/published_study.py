@@ -13,6 +13,7 @@ import click
 from bws.cli.options import arguments, option
 from bws.command import Console
 from bws.options import UPDATED
+from bws.problems import Problem
 from bws.terminal import echo
 
 if TYPE_CHECKING:
@@ -120,11 +121,18 @@ def record_address(console: Console, client: Any, ledger: Ledger, service: Endpo
         console.note(f"{ledger.path}: the service is at {service.url} now, not at {before}")
 
 
-def confirm_cost(study: PublishedStudy, description: str, cost: Decimal, *, yes: bool) -> None:
-    """Ask the user to type the amount to confirm a cost at a remote service."""
+def confirm_cost(
+    study: PublishedStudy, description: str, cost: Decimal, *, yes: bool, doubt: str = ""
+) -> None:
+    """Ask the user to type the amount to confirm a cost at a remote service.
+
+    doubt: why the amount may be a mistake, for which --yes does not suffice.
+    """
+    if doubt:
+        study.console.warn([Problem(study.ledger.path, None, doubt)])
     imaginary = "" if study.endpoint.amazon else " (simulated: no real money)"
     message = f"{description}: ${cost} including fees{imaginary}"
-    if yes or study.endpoint.loopback or not cost:
+    if (yes and not doubt) or study.endpoint.loopback or not cost:
         study.console.note(message)
         return
     echo(message, err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -266,8 +267,9 @@ def bonus(console: Console, bonuses: str, ledger: str, endpoint: str | None, yes
 
     BONUSES is a CSV file with the columns assignment_id, amount (US dollars) and reason (shown to the
     worker). No bonus is paid twice, even if the command is repeated after a crash. For remote services, the
-    total must be typed to confirm.
+    total must be typed to confirm; with --yes only if a bonus is above 10 times the reward.
     """
+    from mturk.money import unusual_bonus
     from mturk.study.actions import unfinished_actions
     from mturk.study.bonus import bonus_price, pay_bonus, read_bonuses
 
@@ -282,7 +284,9 @@ def bonus(console: Console, bonuses: str, ledger: str, endpoint: str | None, yes
         cost = bonus_price(due)
         _check_balance(study, cost.total)
         if due:
-            confirm_cost(study, f"{len(due)} bonuses", cost.total, yes=yes)
+            reward = study.ledger.study().settings.reward
+            doubt = unusual_bonus(max(Decimal(one.amount) for one in due), reward)
+            confirm_cost(study, f"{len(due)} bonuses", cost.total, yes=yes, doubt=doubt)
         with study.ledger.exclusive_lock():
             outcome = _carry_out_with_progress(study, due, pay_bonus)
         paid = bonus_price(outcome.done)

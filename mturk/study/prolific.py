@@ -97,6 +97,12 @@ def read_draft(path: str) -> dict[str, Any]:
             messages.append(
                 f'{name} is {table[name]!r}; expected an amount as a text, such as "1.50"'
             )
+    screen_outs = [action.get(SCREEN_OUT_REWARD, 0) for action in actions]
+    if not messages and max(screen_outs, default=0) > draft["reward"]:
+        messages.append(
+            f"{SCREEN_OUT_REWARD} is {_amount(max(screen_outs))}; expected at most the reward, "
+            f"{_amount(draft['reward'])}"
+        )
     if messages:
         raise InputError(Problem(path, None, message) for message in messages)
     return {"prolific_id_option": "url_parameters", "filters": [], **draft}

@@ -186,6 +186,7 @@ def test_drafts_are_created_once_even_without_the_ledger(session):
     [
         ('reward = "1.50"', "reward = 150", "reward is 150; expected an amount as a text"),
         ('"0.20"', "20", "fixed_screen_out_reward is 20; expected an amount"),
+        ('"0.20"', '"20"', "fixed_screen_out_reward is 20.00; expected at most the reward, 1.50"),
         ('reward = "1.50"', "", "reward is missing"),
         ("{{%PROLIFIC_PID%}}", "", "external_study_url does not contain {{%PROLIFIC_PID%}}"),
         ("places = 8", 'places = "8"', "total_available_places is '8'; expected a number"),
@@ -230,6 +231,31 @@ def test_costs_are_typed_to_confirm_at_a_remote_service(session, monkeypatch):
     assert session.service.paid() == []
     session.run("bonus", bonuses, "--yes")
     assert session.service.paid() == [("bonus", one, 300)]
+
+
+def test_amounts_in_pence_are_confirmed_even_with_yes(session, monkeypatch):
+    (session.folder / "study.toml").write_text(DRAFT.replace('"1.50"', '"150"'), "utf-8")
+    doubt = "the pay is 1000.00 per hour; expected 5 to 100"
+    assert doubt in session.run("draft", session.folder / "study.toml")
+    monkeypatch.setattr("mturk.study.prolific_api.resolve_prolific", remote)
+    assert doubt in session.run("publish", "--yes", code=2, typed="\n")
+    assert session.service.only_study()["status"] == "UNPUBLISHED"
+    session.run("publish", "--yes", typed="1600.00\n")
+    assert doubt in session.run("places", "--total", "9", "--yes", code=2, typed="\n")
+    assert session.service.only_study()["total_available_places"] == 8
+
+
+def test_a_bonus_in_pence_is_confirmed_even_with_yes(session, monkeypatch):
+    study_id = session.publish()
+    one = session.service.submit(study_id)
+    session.run("status")
+    monkeypatch.setattr("mturk.study.prolific_api.resolve_prolific", remote)
+    bonuses = session.bonuses(f"{one},50,careful")
+    assert "a bonus is 50.00; expected at most 15.00" in session.run(
+        "bonus", bonuses, "--yes", code=2, typed="\n"
+    )
+    assert session.service.paid() == []
+    session.run("bonus", session.bonuses(f"{one},15.00,careful"), "--yes")
 
 
 def remote(address):

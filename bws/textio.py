@@ -23,6 +23,7 @@ from typing import Any, Literal
 from bws.file_uses import check_not_read, note_read, replacing
 from bws.frames import Source, frame_bytes, is_path
 from bws.problems import InputError, Problem, closest
+from bws.terminal import printable
 
 __all__ = [
     "csv_text",
@@ -251,6 +252,10 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
     name = os.fspath(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     if name == "-":
+        if sys.stdout.isatty():
+            data = printable(data.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return

@@ -25,6 +25,7 @@ from bws.command import Console, command
 from bws.options import INPUT, MAX_RESAMPLES, OUTPUT, Number
 from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered, tabulated
+from bws.terminal import echo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -215,7 +216,7 @@ def score(
     if console.as_json:
         console.answer("", _document(last, batches[-1]))
     elif output != "-":
-        click.echo(_ends(last))
+        echo(_ends(last))
 
 
 def _check_ranks(*, has_intervals: bool, pool: bool) -> None:

@@ -33,6 +33,7 @@ from bws.options import (
     declarations,
 )
 from bws.problems import InputError, Problem
+from bws.terminal import echo
 from giccs.cli.options import DATA_HELP, set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
@@ -239,7 +240,7 @@ def evaluate(
     finally:  # Finished results are stored and shown even if others failed.
         finished = [results[index] for index in sorted(results)]
         if finished and not console.as_json:
-            click.echo(tables(with_needed_predictions(finished, store), "table", ceiling))
+            echo(tables(with_needed_predictions(finished, store), "table", ceiling))
     if console.as_json:
         document: dict[str, Any] = {"results": [result.document() for result in finished]}
         if submissions:

@@ -301,7 +301,7 @@ def test_the_mean_of_the_first_layer_and_the_last(plain_encoder):
             states = bert(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
         direct = (states.hidden_states[1] + states.hidden_states[-1])[0].mean(dim=0) / 2
         assert vector == pytest.approx(direct.numpy(), abs=1e-5)
-    assert model.name == "bert+first-last"
+    assert model.name == f"{plain_encoder}+first-last"
     assert model.identity["pooling"] == "first and last layer"
     scores = model.pair_scores(texts[:2], texts[1:], silent)
     assert scores[0] == pytest.approx(

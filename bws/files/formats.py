@@ -206,10 +206,11 @@ def _detected_rows(table: Table) -> Rows:
         header = ", ".join(table.frame.columns[:20])
         known_formats = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
         message = f"the columns {header} match no format of judgments; "
-        if command := proposal(table):
+        other_kind = remark(table.frame.columns)
+        if not other_kind and (command := proposal(table)):
             message += f"if these are judgments, read them with: {command}"
         else:
-            message += f"known formats are {known_formats}{remark(table.frame.columns)}"
+            message += f"known formats are {known_formats}{other_kind}"
         raise InputError(Problem(table.file, None, message))
     if len(fitting) > 1:
         # An answer 1.0 can be the item 1 as well as the first position.

@@ -71,7 +71,6 @@ WorkCode = Literal[
     "Bound",
     "Excluded",
     "StudyFull",
-    "Withdrawn",
     "Spelling",
     "Taken",
 ]

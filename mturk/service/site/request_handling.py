@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
-from mturk.service.site.links import LinkError
+from mturk.service.site.links import ClosedLinkError, LinkError
 from mturk.service.site.sessions import (
     Session,
     csrf_matches,
@@ -103,7 +103,7 @@ async def _multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
 log = logging.getLogger("mturk.site")
 STATUS_BY_CODE = {
     "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410, "Bound": 403,
-    "Excluded": 403, "Withdrawn": 410, "Spelling": 403, "Taken": 403,
+    "Excluded": 403, "Spelling": 403, "Taken": 403,
 }  # fmt: skip
 """HTTP status per code of WorkError; 409 for all others."""
 Fields = Sequence[tuple[str, str]]
@@ -180,6 +180,8 @@ def _run_handler(visit: Visit, body_error: BodyError | None, handler: Handler) -
         if visit.request.method == "POST":
             _check_csrf(visit)
         return handler(visit)
+    except ClosedLinkError as error:
+        return _refuse(visit, RefusedError(403, "error.closed", str(error)))
     except LinkError as error:
         return _refuse(visit, RefusedError(403, "error.link", str(error)))
     except WorkError as error:

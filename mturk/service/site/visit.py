@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from mturk.money import hourly_wage
 from mturk.service.monitoring.requests import request_id
 from mturk.service.rules.inquiries import Inquiries
-from mturk.service.rules.participation import Participants
+from mturk.service.rules.participation import Participants, StudyProgress
 from mturk.service.rules.work import WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import page_headers
@@ -90,6 +90,16 @@ class Visit:
         """Study that the worker joined by link; None if it is no longer available."""
         return self.site.studies.get(self.session.study or "")
 
+    def progress(self) -> StudyProgress:
+        """Return what the participant has done in the study of the session."""
+        study, number = self.study, self.session.participation
+        if number is None:
+            raise RefusedError(401, "enter.closed", "the session has no participation")
+        return self.site.participants.progress(
+            self.worker, self.session.study or "", number,
+            max_tasks=study.hits if study else None, max_seconds=study.max_seconds if study else None,
+        )  # fmt: skip
+
     @property
     def volunteers(self) -> bool:
         """Whether the visitor takes part, or is about to take part, in a study of volunteers."""
@@ -110,10 +120,14 @@ class Visit:
         """Return a path parameter."""
         return _storable(self.request.path_params[name])
 
-    def t(self, key: str, **values: object) -> str:
-        """Return a text in the visitor's language; volunteers get their own wording if there is one."""
+    def t(self, key: str, *, of_volunteers: bool | None = None, **values: object) -> str:
+        """Return a text in the visitor's language; volunteers get their own wording if there is one.
+
+        `of_volunteers` is used instead of `volunteers` for a study that the visitor has left.
+        """
         own_key = f"{key}.volunteers"
-        is_own = self.volunteers and own_key in texts.TEXTS
+        is_own = self.volunteers if of_volunteers is None else of_volunteers
+        is_own = is_own and own_key in texts.TEXTS
         return texts.text(self.language, own_key if is_own else key, **values)
 
     def sign_out(self) -> None:

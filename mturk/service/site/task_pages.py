@@ -45,7 +45,6 @@ def home(visit: Visit) -> Response:
         open_assignments=work.open_assignments(visit.worker, visit.session.study),
         offers=offers,
         seconds=_expected_seconds(visit, [offer.sample_hit_id for offer in offers]),
-        now=visit.site.now(),
     )
 
 
@@ -89,7 +88,7 @@ def next_task(visit: Visit) -> Response:
     ended = progress.outcome if progress.outcome in (*WITHOUT_TASKS, NO_CONSENT) else None
     if ended in (None, TIMED_OUT):  # a task that was begun in time can be finished
         for assignment in work.open_assignments(visit.worker, visit.session.study):
-            return visit.redirect(f"/work/assignment/{assignment.assignment_id}")
+            return _task(visit, assignment)
     if ended is None and visit.study is None:
         ended = CLOSED
     if ended is not None:
@@ -103,7 +102,7 @@ def next_task(visit: Visit) -> Response:
             if error.code not in UNAVAILABLE_CODES:
                 raise
         else:
-            return visit.redirect(f"/work/assignment/{accepted.assignment_id}")
+            return _task(visit, accepted)
     if progress.submitted_now and visit.session.participation is not None:
         visit.site.participants.complete(visit.session.participation)
     return visit.page("finished.html", done=submitted)
@@ -114,6 +113,13 @@ def _offers_of_study(visit: Visit) -> list[Offer]:
     study_group = visit.study.group_id if visit.study else None
     offers = visit.site.work.offers(visit.worker, limit=1000)
     return [offer for offer in offers if offer.eligible and study_group in (None, offer.group_id)]
+
+
+def _task(visit: Visit, assignment: OpenAssignment) -> Response:
+    """Redirect to a task of a study; after an expired one, its page says so."""
+    expired = visit.request.query_params.get("notice") == "working.expired"
+    notice = "working.expired" if expired else ""
+    return visit.redirect(f"/work/assignment/{assignment.assignment_id}", notice)
 
 
 def _has_done_enough(visit: Visit, progress: StudyProgress) -> bool:
@@ -136,7 +142,8 @@ def show_assignment(visit: Visit) -> Response:
     position, total = _position(visit)
     return visit.page(
         "assignment.html", assignment=assignment, frame=frame, frames=frame.sources, due=due,
-        now=visit.site.now(), seconds=expected_seconds(assignment.question), position=position, total=total,
+        grace=round(assignment.closes - assignment.deadline), seconds=expected_seconds(assignment.question),
+        position=position, total=total,
     )  # fmt: skip
 
 
@@ -166,7 +173,12 @@ def returned(visit: Visit) -> Response:
 
 
 def continue_work(visit: Visit) -> Response:
-    """Continue after the submission; before it, stay on the assignment."""
+    """Continue after the submission; before it, stay on the assignment.
+
+    Without the session of the form (a lost cookie, another tab), say whether the answer was received.
+    """
+    if visit.session.worker is None or not visit.has_form_token:
+        return _continue_without_session(visit)
     assignment = _own_assignment(visit, visit.field("assignment"))
     if visit.study is None:
         visit.change_session(automatic=visit.field("automatic") == "yes")
@@ -181,11 +193,26 @@ def continue_work(visit: Visit) -> Response:
     return visit.redirect(f"/work/assignment/{next_assignment.assignment_id}", "working.received")
 
 
+def _continue_without_session(visit: Visit) -> Response:
+    """Say whether the answer was received, and where to continue; nothing is changed.
+
+    The form contains the id of the assignment, which only its worker knows.
+    """
+    assignment = visit.site.work.assignment(visit.field("assignment"))
+    is_own = visit.session.worker == assignment.worker_id
+    path = f"/work/assignment/{assignment.assignment_id}"
+    if is_own and visit.session.study in (None, assignment.study):
+        return visit.redirect(path)
+    return visit.page(
+        "received.html", received=assignment.status in SUBMITTED_STATUSES, of_study=assignment.study
+    )
+
+
 def _leave_assignment(visit: Visit, assignment: OpenAssignment) -> Response:
-    """Redirect from an assignment that is no longer open."""
-    if assignment.status not in SUBMITTED_STATUSES:
-        raise RefusedError(410, "error.Expired", f"the assignment is {assignment.status}")
-    return visit.redirect("/work/next" if visit.study else "/work/", "working.received")
+    """Redirect from an assignment that is no longer open, and say whether it was submitted."""
+    is_submitted = assignment.status in SUBMITTED_STATUSES
+    notice = "working.received" if is_submitted else "working.expired"
+    return visit.redirect("/work/next" if visit.session.study else "/work/", notice)
 
 
 def _own_assignment(visit: Visit, assignment_id: str) -> OpenAssignment:

@@ -210,9 +210,20 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "working.continue": ("Abgesendet? Weiter", "Submitted? Continue"),
     "working.minutes": ("Noch 5 Minuten.", "5 minutes left."),
     "working.minute": ("Noch 1 Minute.", "1 minute left."),
+    "working.grace": (
+        "Die Zeit ist abgelaufen. Bitte senden Sie jetzt ab; das ist noch {time} lang möglich.",
+        "Time is up. Please submit now; this is still possible for {time}.",
+    ),
     "working.over": (
-        "Die Zeit ist abgelaufen. Diese Aufgabe kann nicht mehr abgesendet werden.",
-        "Time is up. This task can no longer be submitted.",
+        "Die Zeit ist abgelaufen. Diese Aufgabe kann nicht mehr abgesendet werden. Ihre Eingaben bleiben in "
+        "diesem Browser und erscheinen wieder, wenn Sie dieselbe Aufgabe noch einmal erhalten.",
+        "Time is up. This task can no longer be submitted. What you entered stays in this browser and is "
+        "restored if you get the same task again.",
+    ),
+    "working.expired": (
+        "Die Zeit für die vorige Aufgabe ist abgelaufen, oder sie wurde zurückgegeben; sie wurde nicht "
+        "abgesendet.",
+        "The time for the previous task has expired, or it was returned; it was not submitted.",
     ),
     "working.not_yet": (
         "Diese Aufgabe wurde noch nicht abgesendet. Bitte verwenden Sie die Schaltfläche zum "
@@ -267,6 +278,26 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "submit.details": ("Fehler in der Antwort", "Problems of the answer"),
     "submit.back": ("Zurück zur Aufgabe", "Back to the task"),
     "submit.refused": ("Antwort nicht angenommen", "Answer not accepted"),
+    # after a submission, where the session has ended
+    "received.stored": (
+        "Ihre Antwort ist gespeichert und zählt; senden Sie sie nicht noch einmal.",
+        "Your answer is stored and counts; do not send it again.",
+    ),
+    "received.open": (
+        "Ihre Angaben bleiben in diesem Browser, bis Sie die Aufgabe absenden.",
+        "Your answers stay in this browser until you submit the task.",
+    ),
+    "received.link": (
+        "Sie sind in diesem Browser nicht mehr angemeldet. Um weiterzumachen oder Ihren Code zu erhalten, "
+        "öffnen Sie den Link der Studie noch einmal.",
+        "You are no longer signed in in this browser. To continue or to get your code, open the link of the "
+        "study again.",
+    ),
+    "received.link.personal": (
+        "Sie sind in diesem Browser nicht mehr angemeldet. Um weiterzumachen, öffnen Sie Ihren persönlichen"
+        " Link noch einmal.",
+        "You are no longer signed in in this browser. To continue, open your personal link again.",
+    ),
     # record
     "history.title": ("Mein Fortschritt", "My progress"),
     "history.submitted": ("Abgesendet", "Submitted"),
@@ -578,6 +609,13 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Dieser Dienst nimmt keine Dateien an. Bitte gehen Sie zurück und senden Sie die Antwort "
         "ohne Datei ab.",
         "This service does not accept files. Please go back and submit the answer without a file.",
+    ),
+    "error.get": (
+        "Diese Adresse nimmt Antworten entgegen. Es wurde nichts abgesendet, weil assignmentId fehlt. Bitte"
+        " kehren Sie zur Aufgabe zurück, und wenden Sie sich an die Studienleitung, wenn es nicht "
+        "weitergeht.",
+        "This address receives answers. Nothing was submitted, because assignmentId is missing. Please go "
+        "back to the task, and contact the researchers if it does not continue.",
     ),
     "error.preview": (
         "In der Vorschau kann nichts abgesendet werden. Bitte nehmen Sie die Aufgabe zuerst an.",

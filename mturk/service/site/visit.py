@@ -21,7 +21,7 @@ from mturk.service.site.headers import page_headers
 from mturk.service.site.links import own_id
 from mturk.service.site.rate_limits import RateLimits, TokenBuckets
 from mturk.service.site.requirements import describe_requirement
-from mturk.service.site.sessions import Session, csrf_token
+from mturk.service.site.sessions import Session, csrf_matches, csrf_token
 from mturk.service.site.studies import PanelStudy
 
 __all__ = ["RefusedError", "Site", "Visit", "environment"]
@@ -112,6 +112,11 @@ class Visit:
         """Address of the client."""
         return self.request.client.host if self.request.client else "unknown"
 
+    @property
+    def has_form_token(self) -> bool:
+        """Whether the form belongs to the session."""
+        return csrf_matches(self.session, self.site.secret, self.field("csrf"))
+
     def field(self, name: str) -> str:
         """Return a form field; empty if absent."""
         return _storable(dict(self.fields).get(name, ""))
@@ -156,6 +161,7 @@ class Visit:
             "duration": functools.partial(texts.duration, self.language),
             "describe_requirement": functools.partial(describe_requirement, language=self.language),
             "language": self.language,
+            "now": self.site.now(),
             "session": self.session,
             "study": self.study,
             "volunteers": self.volunteers,
@@ -180,7 +186,7 @@ class Visit:
 
 NOTICES = frozenset(
     {
-        "working.not_yet", "working.returned", "working.received", "working.received.none",
+        "working.expired", "working.not_yet", "working.returned", "working.received", "working.received.none",
         "qualifications.granted", "qualifications.pending", "messages.sent",
     }
 )  # fmt: skip

@@ -225,6 +225,15 @@ form.elements.origin.value = self.origin;
 </script></body></html>"""
 
 
+SURVEY = """<!DOCTYPE html><html lang="en"><title>Survey</title><body><button>End</button><script>
+const query = new URLSearchParams(location.search);
+document.querySelector("button").addEventListener("click", () => {
+  const answer = new URLSearchParams({ assignmentId: query.get("assignmentId"), code: "R_1" });
+  location.href = `${query.get("turkSubmitTo")}/mturk/externalSubmit?${answer}`;
+});
+</script></body></html>"""
+
+
 def _responder(html):
     return lambda request: HTMLResponse(html)
 
@@ -234,7 +243,9 @@ def elsewhere():
     """Serve a requester's own page from another host name; return its origin."""
     with ExitStack() as stack:
         one = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        pages = {"/task": LABORATORY, "/survey": "<!DOCTYPE html><title>Survey</title>"}
+        pages = {
+            "/task": LABORATORY, "/survey": "<!DOCTYPE html><title>Survey</title>", "/redirect": SURVEY,
+        }  # fmt: skip
         routes = [Route(path, _responder(html)) for path, html in pages.items()]
         serve(stack, one, Starlette(routes=routes))
         yield f"http://localhost:{one.getsockname()[1]}"

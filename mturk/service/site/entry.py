@@ -167,7 +167,7 @@ def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
     """End the participation of those who do not consent; nothing about new participants is stored."""
     participants = visit.site.participants
     known = _find(visit, entry)
-    submitted = known is not None and participants.n_submitted(entry.worker, study.name) > 0
+    submitted = participants.n_submitted(entry.worker, study.name) > 0
     if known is not None:
         participants.decline(known.number)
     response = ended_page(visit, study, NO_CONSENT, submitted=submitted)

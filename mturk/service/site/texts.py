@@ -401,8 +401,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "ended.no_code.volunteers": ("Sie können dieses Fenster schließen.", "You can close this window."),
     "ended.no_consent.title": ("Sie nehmen nicht teil", "You are not taking part"),
     "ended.no_consent": (
-        "Ohne Ihr Einverständnis wurde nichts über Sie gespeichert.",
-        "You have not given your consent; nothing about you was stored.",
+        "Ohne Ihr Einverständnis wird nichts weiter über Sie gespeichert.",
+        "You have not given your consent; nothing further about you is stored.",
     ),
     "ended.no_consent.submitted": (
         "Sie erhalten keine weiteren Aufgaben. Was Sie vorher abgesendet haben, bleibt gespeichert und wird"

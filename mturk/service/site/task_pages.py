@@ -198,7 +198,10 @@ def _continue_without_session(visit: Visit) -> Response:
 
     The form contains the id of the assignment, which only its worker knows.
     """
-    assignment = visit.site.work.assignment(visit.field("assignment"))
+    try:
+        assignment = visit.site.work.assignment(visit.field("assignment"))
+    except WorkError:
+        raise RefusedError(403, "error.csrf", "form token missing or wrong") from None
     is_own = visit.session.worker == assignment.worker_id
     path = f"/work/assignment/{assignment.assignment_id}"
     if is_own and visit.session.study in (None, assignment.study):

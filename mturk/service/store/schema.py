@@ -156,7 +156,7 @@ assignment = Table(
     Column("rejected", Float),
     Column("answer", Text),
     Column("feedback", Text),
-    Column("due", Float, comment="deadline and grace period, then automatic approval, then null"),
+    Column("due", Float, comment="deadline, then the time of automatic approval, then null"),
     Column("participation", BigInteger, comment="participation.number; null outside studies"),
 )
 _is_counted = assignment.c.status.in_(COUNTED_STATUSES)

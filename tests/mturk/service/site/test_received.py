@@ -104,7 +104,7 @@ def test_somebody_else_in_this_browser_learns_and_changes_nothing(service, visit
     assert ANNA not in result.text
     assert "Judge utterances" not in result.text
     assert rows(service, assignment) == before
-    assert ben.post("/work/continue", data={"assignment": "3NONE"}).status_code == 404
+    assert ben.post("/work/continue", data={"assignment": "3NONE"}).status_code == 403
 
 
 def test_outside_studies_the_personal_link_is_named(service, visit):  # noqa: F811

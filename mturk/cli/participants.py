@@ -94,17 +94,30 @@ def _row(row: Any) -> dict[str, Any]:
 def release(console: Console, worker: str, study: str, db: str) -> None:
     """Let a participant enter a study again from another session and browser.
 
-    WORKER is the worker id or the id at Prolific. Running sessions of the participant in the study end.
-    Submitted work remains and continues to count.
+    WORKER is the worker id or the id at Prolific. Running sessions of the participant in the study end, and
+    tasks in progress are returned. Submitted tasks remain and continue to count; without any, the place in
+    the study is free for others.
     """
     from mturk.service.site.links import worker_id_of
 
     with _open_participants(db) as people:
-        n_released = people.release(worker_id_of(worker), study, actor=command_user())
-    if not n_released:
+        released = people.release(worker_id_of(worker), study, actor=command_user())
+    if not released.bindings:
         message = f"{worker} is not bound in study {study!r}; see mturk-hits participants"
         raise InputError(Problem("WORKER", None, message))
-    console.answer(f"{worker} can enter {study} again", {"released": n_released})
+    place = (
+        f"the place stays taken: {released.submitted} submitted"
+        if released.submitted
+        else "the place is free: nothing was submitted"
+    )
+    tasks = f"; {released.returned} in progress returned" if released.returned else ""
+    console.answer(
+        f"{worker} can enter {study} again; {place}{tasks}",
+        {
+            "released": released.bindings, "place_freed": not released.submitted,
+            "submitted": released.submitted, "returned": released.returned,
+        },
+    )  # fmt: skip
 
 
 @command(

@@ -72,6 +72,8 @@ def _origins(urls: Sequence[str]) -> list[str]:
     "--trust-proxy", "Proxies with trusted X-Forwarded headers.", metavar="ADDRESSES", default=""
 )
 @option("--studies", "TOML file of studies with recruiting links.", type=INPUT, metavar="FILE")
+@option("--grace-seconds", "Seconds after the deadline in which a task can still be submitted.",
+        type=click.IntRange(0, 3600), default=60, metavar="N")  # fmt: skip
 @option("--retention-days", "Erase workers outside studies after these days without activity.",
         type=click.IntRange(1, 36_500), metavar="N")  # fmt: skip
 @option(
@@ -89,8 +91,8 @@ def _origins(urls: Sequence[str]) -> list[str]:
 def serve(
     console: Console, host: str, port: int, frame_port: int | None, db: str, keys: str | None,
     site_url: str | None, frame_url: str | None, trust_proxy: str, studies: str | None,
-    retention_days: int | None, balance: str, allow_external: bool, image_origins: tuple[str, ...],
-    log: str, metrics: str | None,
+    grace_seconds: int, retention_days: int | None, balance: str, allow_external: bool,
+    image_origins: tuple[str, ...], log: str, metrics: str | None,
 ) -> None:  # fmt: skip
     """Run the annotation service: a requester API like Mechanical Turk's, and a site for workers.
 
@@ -110,7 +112,8 @@ def serve(
     options = ServerOptions(
         host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
         keys=access_keys.secrets, analysts=access_keys.analysts, studies=panel_studies,
-        retention_days=retention_days, allow_external=allow_external, image_origins=_origins(image_origins),
+        grace_seconds=grace_seconds, retention_days=retention_days, allow_external=allow_external,
+        image_origins=_origins(image_origins),
         trust_proxy=trust_proxy, metrics=None if metrics is None else _parse_address(metrics),
     )  # fmt: skip
     database = Database(db, balance=_parse_cents(balance))

@@ -105,6 +105,8 @@ class ServerOptions:
     studies: Sequence[PanelStudy] = ()
     retention_days: int | None = None
     """Days after the last activity until workers outside studies are erased; None: never."""
+    grace_seconds: int = 60
+    """Seconds after the deadline of a task in which it can still be submitted."""
     allow_external: bool = False
     image_origins: Sequence[str] = ()
     """Other origins from which questions may load images."""
@@ -132,7 +134,7 @@ def build_apps(
     metrics: Metrics | None = None,
 ) -> tuple[ASGIApp, ASGIApp]:  # fmt: skip
     """Return two ASGI applications: API with worker site, and question frames."""
-    work = WorkerService(database, clock)
+    work = WorkerService(database, clock, grace_seconds=options.grace_seconds)
     secret = database.secret()
     site = build_site(
         work, secret, frame_url=addresses.frames, site_url=addresses.site, now=clock.now,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, Connection, select, update
 
 from mturk.service.rules import lifecycle
+from mturk.service.rules.ends import WITHDRAWN
 from mturk.service.store.schema import assignment, consent, hit, participation, session
 
-__all__ = ["WITHDRAWN", "delete_answers", "withdraw"]
-
-WITHDRAWN = "withdrawn"
-"""Outcome of a participation whose participant has withdrawn."""
+__all__ = ["delete_answers", "return_open", "withdraw"]
 
 
 def withdraw(connection: Connection, worker_id: str, study: str, now: float) -> int:
@@ -25,10 +23,7 @@ def withdraw(connection: Connection, worker_id: str, study: str, now: float) -> 
         )
     ).all()
     in_study = assignment.c.participation.in_(numbers)
-    for row in connection.execute(
-        select(assignment).where(in_study, assignment.c.status == "Accepted")
-    ).all():
-        lifecycle.release(connection, row, "Returned", now)
+    return_open(connection, in_study, now)
     count = delete_answers(connection, in_study)
     is_current = consent.c.participation.in_(numbers) & consent.c.withdrawn.is_(None)
     connection.execute(update(consent).where(is_current).values(withdrawn=now))
@@ -40,6 +35,15 @@ def withdraw(connection: Connection, worker_id: str, study: str, now: float) -> 
     is_open = session.c.participation.in_(numbers) & session.c.ended.is_(None)
     connection.execute(update(session).where(is_open).values(ended=now))
     return count
+
+
+def return_open(connection: Connection, condition: ColumnElement[bool], now: float) -> int:
+    """Return the accepted assignments that fulfil a condition, for other workers; return their number."""
+    is_open = assignment.c.status == "Accepted"
+    rows = connection.execute(select(assignment).where(condition, is_open)).all()
+    for row in rows:
+        lifecycle.release(connection, row, "Returned", now)
+    return len(rows)
 
 
 def delete_answers(connection: Connection, condition: ColumnElement[bool]) -> int:

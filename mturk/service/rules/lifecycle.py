@@ -99,16 +99,20 @@ def change_hit(connection: Connection, hit_id: str, now: float, **values: Any) -
 
 def accept(
     connection: Connection, row: Row[Any], kind: Row[Any], worker: str, now: float,
-    participation: int | None = None,
+    participation: int | None = None, grace_seconds: float = 0.0,
 ) -> str:  # fmt: skip
-    """Create an assignment of an Assignable HIT for a worker; return the assignment's id."""
+    """Create an assignment of an Assignable HIT for a worker; return the assignment's id.
+
+    It can be submitted until `grace_seconds` after the deadline.
+    """
     assignment_id = new_id()
     connection.execute(
         insert(assignment),
         {
             "assignment_id": assignment_id, "hit_id": row.hit_id, "worker_id": worker, "status": "Accepted",
             "reward": kind.reward, "unit": row.unit, "auto_approval_delay": kind.auto_approval_delay,
-            "accepted": now, "deadline": now + kind.duration, "due": now + kind.duration,
+            "accepted": now, "deadline": now + kind.duration,
+            "due": now + kind.duration + grace_seconds,
             "participation": participation,
         },
     )  # fmt: skip

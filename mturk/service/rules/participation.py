@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from mturk.service.clock import Clock
 from mturk.service.rules import audit
-from mturk.service.rules.erasure import WITHDRAWN, withdraw
+from mturk.service.rules.admission import (
+    Entry,
+    StudyRules,
+    check_spelling,
+    digest,
+    find_participation,
+    is_participation,
+)
+from mturk.service.rules.ends import FINISHED, NO_CONSENT, TIMED_OUT
+from mturk.service.rules.erasure import return_open, withdraw
 from mturk.service.rules.work import WorkError, register_worker
 from mturk.service.store.database import Database
 from mturk.service.store.schema import (
@@ -21,40 +29,13 @@ from mturk.service.store.schema import (
     participation,
     revoked_link,
     session,
-    worker,
 )
 
-__all__ = ["FINISHED", "SCREENED_OUT", "Consent", "Entry", "Participants", "StudyRules"]
+__all__ = ["Consent", "Participants", "Released", "StudyProgress"]
 
-FINISHED, SCREENED_OUT = "finished", "screened_out"
-"""Outcomes of participations; others are `timed_out` and `WITHDRAWN`."""
 OPEN_SESSION = select(session.c.started).where(
     session.c.session_id == bindparam("session_id"), session.c.ended.is_(None)
 )  # built once, because each request executes it
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A worker from a valid link who has yet to confirm the entry."""
-
-    worker: str
-    study: str | None = None
-    """Name of the study of a recruiting link; None for a personal link."""
-    panel_study: str = ""
-    """STUDY_ID of the panel."""
-    panel_session: str = ""
-    """SESSION_ID of the panel."""
-    is_chosen: bool = field(default=False, kw_only=True)
-    """Whether the participant has chosen the id, which therefore proves nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class StudyRules:
-    """Limits on the participants of a study."""
-
-    max_participants: int | None = None
-    excluded_studies: Collection[str] = ()
-    """Studies whose participants cannot take part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +50,53 @@ class Consent:
     @property
     def digest(self) -> str:
         """SHA-256 of the wording."""
-        return _digest(self.text)
+        return digest(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyProgress:
+    """What a participant has done in a study."""
+
+    outcome: str | None
+    """Outcome of the current session; None while it continues."""
+    is_completed: bool
+    """Whether the completion code was shown in the current session."""
+    submitted: int
+    """Submitted tasks in all sessions."""
+    submitted_now: int
+    """Submitted tasks in this session and in earlier ones that were not completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What the release of a participant has ended."""
+
+    bindings: int
+    """Sessions of the panel that were bound."""
+    returned: int
+    """Tasks in progress that were returned."""
+    submitted: int
+    """Submitted tasks, which remain and hold the place."""
 
 
 class Participants:
     """Participations in studies and sessions of workers; each method is one transaction.
 
-    An id that has entered a study can enter again only with the same session id of the panel or from the same
-    browser, until the requester releases it.
+    An id that has entered a study can enter again only with the panel's signature, the same session id of the
+    panel, or from the same browser, until the requester releases it.
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database, self.clock = database, clock
 
-    def is_known(self, entry: Entry, browser: str, rules: StudyRules) -> bool:
-        """Return whether the participant has entered this study before.
+    def find(self, entry: Entry, browser: str, rules: StudyRules) -> Row[Any] | None:
+        """Return the participation that an entry continues, or None.
 
-        Raises WorkError: Bound if the proof of the first entry is missing, Taken if a chosen id is that of
-        somebody else, Spelling, Excluded or StudyFull.
+        Raises WorkError as `find_participation`, or Spelling.
         """
         with self.database.read() as connection:
-            _check_spelling(connection, entry.worker)
-            return _find_participation(connection, entry, browser, rules) is not None
+            check_spelling(connection, entry.worker)
+            return find_participation(connection, entry, browser, rules, self.clock.now())
 
     def is_known_everywhere(self, worker_id: str, study: str, browser: str) -> bool:
         """Return whether this browser has also entered all other studies of the worker."""
@@ -99,15 +105,14 @@ class Participants:
         )
         with self.database.read() as connection:
             rows = connection.execute(others).all()
-        own = {row.study for row in rows if row.browser == _digest(browser)}
+        own = {row.study for row in rows if row.browser == digest(browser)}
         return own == {row.study for row in rows}
 
-    def has_consented(self, entry: Entry, wordings: Collection[Consent]) -> bool:
-        """Return whether the worker's last consent in the study is to one of the wordings."""
+    def has_consented(self, number: int, wordings: Collection[Consent]) -> bool:
+        """Return whether the last consent in a participation is to one of the wordings."""
         query = (
             select(consent.c.version, consent.c.digest)
-            .join(participation, participation.c.number == consent.c.participation)
-            .where(_is_participation(entry.worker, entry.study), consent.c.withdrawn.is_(None))
+            .where(consent.c.participation == number, consent.c.withdrawn.is_(None))
             .order_by(consent.c.number.desc())
         )
         with self.database.read() as connection:
@@ -123,81 +128,81 @@ class Participants:
 
         `browser` is the key of the browser; only digests of it and of `nonce` are stored. `agreed` is the
         wording to which the worker has consented now; `answers` are those to the questions before the study,
-        and `outcome` is ``screened_out`` if they were not accepted. Raises WorkError as `is_known`.
+        and `outcome` is ``screened_out`` if they were not accepted. A task in progress moves to this session.
+        Raises WorkError as `find`.
         """
         now = self.clock.now()
         with self.database.write() as connection:
-            number = _find_participation(connection, entry, browser, rules) if entry.study else None
-            _check_spelling(connection, entry.worker)
+            known = (
+                find_participation(connection, entry, browser, rules, now) if entry.study else None
+            )
+            number = known.number if known else None
+            check_spelling(connection, entry.worker)
             register_worker(connection, entry.worker, now, country=country)
             if entry.study and number is None:
                 values = {
                     "study": entry.study, "worker_id": entry.worker, "panel_study": entry.panel_study,
-                    "panel_session": entry.panel_session, "browser": _digest(browser), "joined": now,
+                    "panel_session": entry.panel_session, "browser": digest(browser), "joined": now,
                     "answers": dict(answers) if answers and not outcome else None, "outcome": outcome,
                 }  # fmt: skip
                 query = insert(participation).values(**values).returning(participation.c.number)
                 number = connection.execute(query).scalar_one()
             if agreed is not None and entry.study and number is not None:
                 _record_consent(connection, number, entry.study, agreed, now)
-            connection.execute(
-                insert(session).values(
-                    session_id=_digest(nonce), worker_id=entry.worker, participation=number, started=now
-                )
-            )  # fmt: skip
+            if known is not None and known.outcome == NO_CONSENT:
+                _set_outcome(connection, known.number, None)
+            if number is not None and outcome is None:
+                _move_open(connection, entry, number)
+            _begin_session(connection, nonce, entry.worker, number, now)
             return number
+
+    def resume(self, nonce: str, worker_id: str, number: int) -> None:
+        """Begin another session of a participation, after its sessions have ended."""
+        with self.database.write() as connection:
+            _begin_session(connection, nonce, worker_id, number, self.clock.now())
 
     def is_open(self, nonce: str) -> bool:
         """Return whether the session with this nonce has begun and not ended."""
-        return self.database.first(OPEN_SESSION, {"session_id": _digest(nonce)}) is not None
+        return self.database.first(OPEN_SESSION, {"session_id": digest(nonce)}) is not None
 
     def leave(self, nonce: str) -> None:
         """End a session."""
         with self.database.write() as connection:
-            _end_sessions(connection, session.c.session_id == _digest(nonce), self.clock.now())
+            _end_sessions(connection, session.c.session_id == digest(nonce), self.clock.now())
 
     def n_submitted(self, worker_id: str, study: str) -> int:
-        """Return the number of assignments that a worker has submitted in a study."""
-        query = (
-            select(func.count())
-            .select_from(assignment)
-            .join(participation, participation.c.number == assignment.c.participation)
-            .where(
-                assignment.c.worker_id == worker_id,
-                assignment.c.submitted.is_not(None),
-                participation.c.study == study,
-            )
-        )
+        """Return the number of tasks that a worker has submitted in a study."""
         with self.database.read() as connection:
-            return int(connection.scalar(query) or 0)
+            return sum(_submitted_tasks(connection, worker_id, study).values())
 
-    def has_completed(self, worker_id: str, study: str) -> bool:
-        """Return whether a worker has received the completion code of a study."""
-        query = select(participation.c.number).where(
-            _is_participation(worker_id, study), participation.c.completed.is_not(None)
-        )
-        with self.database.read() as connection:
-            return connection.scalar(query.limit(1)) is not None
+    def progress(
+        self, worker_id: str, study: str, number: int, *, max_tasks: int | None, max_seconds: float | None
+    ) -> StudyProgress:  # fmt: skip
+        """Return what a participant has done in a study; `number` is the current participation.
 
-    def outcome(self, worker_id: str, study: str, max_seconds: float | None) -> str | None:
-        """Return the outcome of a worker's participation; None while it continues.
-
-        After `max_seconds` since the first entry, a participation that continues ends as ``timed_out``.
+        A session that was completed is a batch of its own; a later session continues the ones that were not.
+        A session that continues after `max_seconds` without `max_tasks` submitted tasks ends as
+        ``timed_out``.
         """
-        query = (
-            select(participation.c.number, participation.c.joined, participation.c.outcome)
-            .where(_is_participation(worker_id, study), participation.c.released.is_(None))
-            .order_by(participation.c.number)
-        )
+        query = select(participation).where(is_participation(worker_id, study))
         with self.database.read() as connection:
-            rows = connection.execute(query).all()
-        known = next((row.outcome for row in reversed(rows) if row.outcome), None)
-        if known or max_seconds is None or not rows:
-            return known
-        if self.clock.now() < rows[0].joined + max_seconds:
-            return None
-        self._end(rows[-1].number, "timed_out")
-        return "timed_out"
+            rows = connection.execute(query.order_by(participation.c.number)).all()
+            counts = _submitted_tasks(connection, worker_id, study)
+        row = next((row for row in rows if row.number == number), None)
+        if row is None:
+            raise WorkError("Unknown", "There is no such participation.")
+        completed = [one for one in rows if one.completed is not None]
+        is_completed = any(one.panel_session == row.panel_session for one in completed)
+        other_batches = [
+            counts.get(one.number, 0) for one in completed if one.panel_session != row.panel_session
+        ]
+        submitted_now = sum(counts.values()) - sum(other_batches)
+        is_done = is_completed or (max_tasks is not None and submitted_now >= max_tasks)
+        outcome = row.outcome
+        if outcome is None and not is_done and _is_over(row.joined, max_seconds, self.clock.now()):
+            self._end(number, TIMED_OUT)
+            outcome = TIMED_OUT
+        return StudyProgress(outcome, is_completed, sum(counts.values()), submitted_now)
 
     def complete(self, number: int) -> None:
         """Record that a participant has received the completion code."""
@@ -216,10 +221,21 @@ class Participants:
                 .values(outcome=outcome)
             )
 
+    def decline(self, number: int) -> None:
+        """End a participation whose participant does not consent to a changed wording.
+
+        Submitted tasks remain; a task in progress is returned. A later consent continues the participation.
+        """
+        now = self.clock.now()
+        self._end(number, NO_CONSENT)
+        with self.database.write() as connection:
+            return_open(connection, assignment.c.participation == number, now)
+            _end_sessions(connection, session.c.participation == number, now)
+
     def withdraw(self, worker_id: str, study: str, *, actor: str = audit.PARTICIPANT) -> int | None:
         """Delete a worker's answers in a study; return their number, None if the worker never took part."""
         with self.database.write() as connection:
-            query = select(participation.c.number).where(_is_participation(worker_id, study))
+            query = select(participation.c.number).where(is_participation(worker_id, study))
             if connection.scalar(query.limit(1)) is None:
                 return None
             now = self.clock.now()
@@ -227,26 +243,29 @@ class Participants:
             audit.record(connection, now, actor, "withdraw", study, answers=n_answers)
             return n_answers
 
-    def release(self, worker_id: str, study: str, *, actor: str) -> int:
-        """End the sessions and bindings of a worker in a study; return the number of bindings.
+    def release(self, worker_id: str, study: str, *, actor: str) -> Released:
+        """End the sessions and bindings of a worker in a study, and return tasks in progress.
 
-        The next entry under this id is bound to its own session and browser.
+        The next entry under this id is bound to its own session and browser. The place is freed unless a task
+        was submitted.
         """
         now = self.clock.now()
-        is_bound = _is_participation(worker_id, study) & participation.c.released.is_(None)
+        is_bound = is_participation(worker_id, study) & participation.c.released.is_(None)
         with self.database.write() as connection:
             numbers = connection.scalars(select(participation.c.number).where(is_bound)).all()
             _end_sessions(connection, session.c.participation.in_(numbers), now)
+            n_returned = return_open(connection, assignment.c.participation.in_(numbers), now)
             connection.execute(update(participation).where(is_bound).values(released=now))
             if numbers:
                 audit.record(connection, now, actor, "release", study)
-        return len(numbers)
+            n_submitted = sum(_submitted_tasks(connection, worker_id, study).values())
+        return Released(len(numbers), n_returned, n_submitted)
 
     def revoke(self, token: str) -> None:
         """Revoke a link by its token; no effect if it is revoked already."""
         with self.database.write() as connection:
             if not _is_revoked(connection, token):
-                values = {"digest": _digest(token), "at": self.clock.now()}
+                values = {"digest": digest(token), "at": self.clock.now()}
                 connection.execute(insert(revoked_link).values(**values))
 
     def is_revoked(self, token: str) -> bool:
@@ -302,66 +321,6 @@ class Participants:
         return rows
 
 
-def _find_participation(
-    connection: Connection, entry: Entry, browser: str, rules: StudyRules
-) -> int | None:
-    """Return the participation that the entry continues; None for a new one."""
-    rows = connection.execute(
-        select(participation)
-        .where(_is_participation(entry.worker, entry.study))
-        .order_by(participation.c.number)
-    ).all()
-    if entry.is_chosen and not rows and _is_of_another(connection, entry.worker, browser):
-        raise WorkError("Taken", "The id is that of a known worker.")
-    bound_rows = [row for row in rows if row.released is None]
-    same_session = [row for row in bound_rows if row.panel_session == entry.panel_session]
-    has_proof = bool(entry.panel_session and same_session)
-    if not has_proof and bound_rows and _digest(browser) not in {row.browser for row in bound_rows}:
-        raise WorkError("Bound", "The id has entered this study from another session.")
-    if any(row.outcome == WITHDRAWN for row in bound_rows):
-        raise WorkError("Withdrawn", "The participant has withdrawn from this study.")
-    screened_out = [row for row in bound_rows if row.outcome == SCREENED_OUT]
-    continued = screened_out or same_session
-    if not continued and all(row.outcome == SCREENED_OUT for row in rows):  # holds no place
-        _check_admission(connection, entry, rules)
-    return int(continued[0].number) if continued else None
-
-
-def _is_of_another(connection: Connection, worker_id: str, browser: str) -> bool:
-    """Return whether a worker is known, but not from this browser."""
-    is_known = select(worker.c.worker_id).where(worker.c.worker_id == worker_id)
-    same_browser = select(participation.c.number).where(
-        participation.c.worker_id == worker_id, participation.c.browser == _digest(browser)
-    )
-    return (
-        connection.scalar(is_known) is not None and connection.scalar(same_browser.limit(1)) is None
-    )
-
-
-def _check_admission(connection: Connection, entry: Entry, rules: StudyRules) -> None:
-    """Raise WorkError if a new participant is excluded or the study is full."""
-    earlier_studies = connection.scalars(
-        select(participation.c.study).where(participation.c.worker_id == entry.worker)
-    )
-    if not set(rules.excluded_studies).isdisjoint(earlier_studies):
-        raise WorkError("Excluded", "The id took part in an excluded study.")
-    count = select(func.count(participation.c.worker_id.distinct())).where(
-        participation.c.study == entry.study,
-        func.coalesce(participation.c.outcome, "") != SCREENED_OUT,
-    )
-    limit = rules.max_participants
-    if limit is not None and (connection.scalar(count) or 0) >= limit:
-        raise WorkError("StudyFull", "The study has all its participants.")
-
-
-def _check_spelling(connection: Connection, worker_id: str) -> None:
-    """Raise WorkError if another worker's id differs only in case: both would be taken for one person."""
-    is_alike = func.lower(worker.c.worker_id) == worker_id.lower()
-    spellings = set(connection.scalars(select(worker.c.worker_id).where(is_alike)))
-    if spellings and worker_id not in spellings:
-        raise WorkError("Spelling", "The id exists in another spelling.")
-
-
 def _record_consent(
     connection: Connection, number: int, study: str, agreed: Consent, now: float
 ) -> None:
@@ -377,8 +336,49 @@ def _record_consent(
     )  # fmt: skip
 
 
-def _is_participation(worker_id: str, study: str | None) -> Any:
-    return (participation.c.worker_id == worker_id) & (participation.c.study == study)
+def _submitted_tasks(connection: Connection, worker_id: str, study: str) -> dict[int, int]:
+    """Return number of a participation -> submitted tasks of a worker in a study."""
+    query = (
+        select(assignment.c.participation, func.count())
+        .join(participation, participation.c.number == assignment.c.participation)
+        .where(
+            assignment.c.worker_id == worker_id,
+            assignment.c.submitted.is_not(None),
+            participation.c.study == study,
+        )
+        .group_by(assignment.c.participation)
+    )
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def _set_outcome(connection: Connection, number: int, outcome: str | None) -> None:
+    is_it = participation.c.number == number
+    connection.execute(update(participation).where(is_it).values(outcome=outcome))
+
+
+def _is_over(joined: float, max_seconds: float | None, now: float) -> bool:
+    return max_seconds is not None and now >= joined + max_seconds
+
+
+def _move_open(connection: Connection, entry: Entry, number: int) -> None:
+    """Move the tasks in progress of a worker in a study to the session that continues them."""
+    of_study = select(participation.c.number).where(is_participation(entry.worker, entry.study))
+    connection.execute(
+        update(assignment)
+        .where(
+            assignment.c.worker_id == entry.worker,
+            assignment.c.status == "Accepted",
+            assignment.c.participation.in_(of_study),
+        )
+        .values(participation=number)
+    )
+
+
+def _begin_session(
+    connection: Connection, nonce: str, worker_id: str, number: int | None, now: float
+) -> None:
+    values = {"session_id": digest(nonce), "worker_id": worker_id, "participation": number}
+    connection.execute(insert(session).values(**values, started=now))
 
 
 def _end_sessions(connection: Connection, condition: Any, now: float) -> None:
@@ -388,9 +388,5 @@ def _end_sessions(connection: Connection, condition: Any, now: float) -> None:
 
 
 def _is_revoked(connection: Connection, token: str) -> bool:
-    query = select(revoked_link.c.at).where(revoked_link.c.digest == _digest(token))
+    query = select(revoked_link.c.at).where(revoked_link.c.digest == digest(token))
     return connection.scalar(query) is not None
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()

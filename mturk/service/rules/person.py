@@ -14,7 +14,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select, update
 
 from mturk.service.rules import audit, lifecycle
-from mturk.service.rules.erasure import delete_answers
+from mturk.service.rules.ends import ERASED
+from mturk.service.rules.erasure import delete_answers, return_open
 from mturk.service.store.schema import (
     assignment,
     bonus,
@@ -85,10 +86,13 @@ def erase(
     lifecycle.apply_due_changes(connection, now)
     mine = assignment.c.worker_id == worker_id
     _decide_pending(connection, mine, now, actor, approve=approve)
-    for row in connection.execute(
-        select(assignment).where(mine, assignment.c.status == "Accepted")
-    ).all():
-        lifecycle.release(connection, row, "Returned", now)
+    return_open(connection, mine, now)
+    has_no_outcome = participation.c.outcome.is_(None)
+    connection.execute(
+        update(participation)
+        .where(participation.c.worker_id == worker_id, has_no_outcome)
+        .values(outcome=ERASED)
+    )
     if not keep_answers:
         delete_answers(connection, mine)
     new_id = ERASED_PREFIX + base64.b32encode(secrets.token_bytes(10)).decode()

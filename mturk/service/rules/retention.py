@@ -10,10 +10,18 @@ from sqlalchemy import Column, ColumnElement, Connection, delete, exists, func, 
 from mturk import limits
 from mturk.service.clock import Clock
 from mturk.service.rules import audit
-from mturk.service.rules.erasure import WITHDRAWN
+from mturk.service.rules.ends import WITHDRAWN
 from mturk.service.rules.person import ERASED_PREFIX, PendingPaymentError, erase
 from mturk.service.store.database import Database
-from mturk.service.store.schema import assignment, participation, session, token, worker
+from mturk.service.store.schema import (
+    assignment,
+    consent,
+    inquiry,
+    participation,
+    session,
+    token,
+    worker,
+)
 
 __all__ = ["SESSION_SECONDS", "Retention", "delete_expired_tokens"]
 
@@ -22,6 +30,8 @@ SESSION_SECONDS = 30 * DAY_SECONDS
 """Lifetime of a session cookie since the last visit."""
 MAX_ERASED = 200
 """Maximum number of workers that are erased per run."""
+WITHDRAWN_SECONDS = 7 * DAY_SECONDS
+"""Time after a withdrawal with submitted work, or the last message, in which code and messages stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,8 @@ class _Activity:
     is_open: bool = False
     """Whether an assignment is accepted, or submitted and not reviewed."""
     withdrawn: bool = False
+    kept_until: float = 0.0
+    """Time before which the worker is not erased."""
 
 
 class Retention:
@@ -42,8 +54,8 @@ class Retention:
 
     study_days: study -> days. other_days: days for work outside studies; None: never. A worker is erased when
     the time is over in all studies of the worker and outside, and nothing is accepted or waits for a review.
-    Withdrawn participations do not delay it. Answers stay under a random id, except those of withdrawn
-    participants, which are deleted.
+    Withdrawn participations delay it by `WITHDRAWN_SECONDS`, or not at all without submitted work and
+    messages. Answers stay under a random id, except those of withdrawn participants, which are deleted.
     """
 
     def __init__(
@@ -94,8 +106,10 @@ class Retention:
         }
 
     def _is_over(self, activity: _Activity, now: float) -> bool:
-        if activity.is_open or activity.withdrawn:
-            return not activity.is_open
+        if activity.is_open or now < activity.kept_until:
+            return False
+        if activity.withdrawn:
+            return True
         days = self.other_days if activity.study is None else self.study_days.get(activity.study)
         return days is not None and activity.last + days * DAY_SECONDS <= now
 
@@ -127,12 +141,39 @@ def _activities(connection: Connection, worker_id: str | None) -> Iterator[_Acti
     )
     for who, where, end, last, count in connection.execute(work):
         yield _Activity(who, where, last, is_open=count > 0, withdrawn=end == WITHDRAWN)
+    yield from _withdrawals(connection, worker_id)
     is_participant = exists().where(participation.c.worker_id == worker.c.worker_id)
     others = select(worker.c.worker_id, worker.c.registered).where(
         _is_wanted(worker.c.worker_id, worker_id), ~is_participant
     )
     for who, registered in connection.execute(others):
         yield _Activity(who, None, registered)
+
+
+def _withdrawals(connection: Connection, worker_id: str | None) -> Iterator[_Activity]:
+    """Yield withdrawals with submitted work, and the last messages of withdrawn participants."""
+    name = participation.c.worker_id
+    is_withdrawn = (participation.c.outcome == WITHDRAWN) & _is_wanted(name, worker_id)
+    has_submitted = exists().where(
+        assignment.c.worker_id == name,
+        assignment.c.participation == participation.c.number,
+        assignment.c.submitted.is_not(None),
+    )
+    withdrawals = (
+        select(name, func.max(consent.c.withdrawn))
+        .join(consent, consent.c.participation == participation.c.number)
+        .where(is_withdrawn, has_submitted, consent.c.withdrawn.is_not(None))
+        .group_by(name)
+    )
+    messages = (
+        select(name, func.max(func.coalesce(inquiry.c.answered, inquiry.c.at)))
+        .join(inquiry, inquiry.c.worker_id == name)
+        .where(is_withdrawn)
+        .group_by(name)
+    )
+    for query in (withdrawals, messages):
+        for who, last in connection.execute(query):
+            yield _Activity(who, None, last, withdrawn=True, kept_until=last + WITHDRAWN_SECONDS)
 
 
 def _is_wanted(column: Column[str], worker_id: str | None) -> ColumnElement[bool]:

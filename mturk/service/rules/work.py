@@ -71,7 +71,6 @@ WorkCode = Literal[
     "Bound",
     "Excluded",
     "StudyFull",
-    "Withdrawn",
     "Spelling",
     "Taken",
 ]
@@ -221,6 +220,8 @@ class OpenAssignment:
     worker_id: str
     accepted: float
     deadline: float
+    closes: float
+    """Time until which an open assignment can be submitted: the deadline and the grace period."""
     title: str
     question: str
     reward: Decimal
@@ -264,10 +265,13 @@ class Message:
 
 
 class WorkerService:
-    """Operations of workers on the service; each method is one transaction."""
+    """Operations of workers on the service; each method is one transaction.
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self.database = database
+    Assignments can be submitted until `grace_seconds` after their deadline.
+    """
+
+    def __init__(self, database: Database, clock: Clock, *, grace_seconds: float = 0.0) -> None:
+        self.database, self.grace_seconds = database, grace_seconds
         self.clock = clock
         self._last_due_check = float("-inf")
         self.question = functools.lru_cache(CACHED_QUESTIONS)(self._question)
@@ -361,7 +365,7 @@ class WorkerService:
                 if hit_id is not None:
                     _check_available(connection, worker_id, offered, now)
                 assignment_id = lifecycle.accept(
-                    connection, offered, offered, worker_id, now, participation
+                    connection, offered, offered, worker_id, now, participation, self.grace_seconds
                 )
                 values = {"assignment_id": assignment_id}
                 row = connection.execute(ASSIGNMENT_BY_ID, values).one()
@@ -378,7 +382,8 @@ class WorkerService:
     def _build_assignment(self, row: Row[Any]) -> OpenAssignment:
         return OpenAssignment(
             row.assignment_id, row.hit_id, row.hit_type_id, row.worker_id, row.accepted, row.deadline,
-            row.title, self.question(row.hit_id), _dollars(row.reward), row.status, row.study,
+            row.due if row.status == "Accepted" else row.deadline, row.title,
+            self.question(row.hit_id), _dollars(row.reward), row.status, row.study,
         )  # fmt: skip
 
     def open_assignments(self, worker_id: str, study: str | None = None) -> list[OpenAssignment]:

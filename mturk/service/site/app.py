@@ -23,6 +23,9 @@ from mturk.service.site.visit import Site
 
 __all__ = ["build_site"]
 
+BOTH = ["GET", "POST"]
+"""Methods of submissions: forms use POST, survey platforms redirect to the address with GET."""
+
 
 def build_site(
     work: WorkerService, secret: bytes, *, frame_url: str, site_url: str, open_entry: bool,
@@ -67,8 +70,8 @@ def _routes(site: Site) -> list[Route | Mount]:
     def get(path: str, handler: Handler) -> Route:
         return Route(path, create_endpoint(site, handler), methods=["GET"])
 
-    def post(path: str, handler: Handler) -> Route:
-        return Route(path, create_endpoint(site, handler), methods=["POST"])
+    def post(path: str, handler: Handler, **options: bool) -> Route:
+        return Route(path, create_endpoint(site, handler, **options), methods=["POST"])
 
     submissions = Submissions(site)
     return [
@@ -90,16 +93,16 @@ def _routes(site: Site) -> list[Route | Mount]:
         get("/work/assignment/{assignment_id}", task_pages.show_assignment),
         post("/work/return", task_pages.return_assignment),
         get("/work/returned", task_pages.returned),
-        post("/work/continue", task_pages.continue_work),
+        post("/work/continue", task_pages.continue_work, needs_form_token=False),
         get("/work/history", worker_pages.history),
         get("/work/messages", worker_pages.messages),
         post("/work/messages", worker_pages.send_message),
         get("/work/qualifications", worker_pages.qualifications),
         get("/work/qualification/{type_id}", worker_pages.test),
         post("/work/qualification/{type_id}", worker_pages.request_qualification),
-        Route("/submit/preview/mturk/externalSubmit", submissions.reject_preview, methods=["POST"]),
-        Route("/submit/{token}/mturk/externalSubmit", submissions.submit, methods=["POST"]),
-        Route("/mturk/externalSubmit", submissions.reject_without_token, methods=["POST"]),
+        Route("/submit/preview/mturk/externalSubmit", submissions.reject_preview, methods=BOTH),
+        Route("/submit/{token}/mturk/externalSubmit", submissions.submit, methods=BOTH),
+        Route("/mturk/externalSubmit", submissions.reject_without_token, methods=BOTH),
         Mount("/work/static", static_files()),
     ]
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from sqlalchemy import Row
 from starlette.responses import Response
 
 from mturk.limits import WORKER_ID
-from mturk.service.rules.participation import SCREENED_OUT, Entry, StudyRules
+from mturk.service.rules.admission import Entry, StudyRules
+from mturk.service.rules.ends import LEFT, NO_CONSENT, SCREENED_OUT, WITHDRAWN, WITHOUT_TASKS
 from mturk.service.rules.work import WorkError
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
     RECRUITED_PREFIX,
+    ClosedLinkError,
     LinkError,
     panel_id,
     read_study_token,
     read_worker_token,
     recruited_worker,
 )
-from mturk.service.site.sessions import Session
+from mturk.service.site.sessions import Session, new_nonce
 from mturk.service.site.studies import PanelStudy
 from mturk.service.site.texts import LANGUAGES
 from mturk.service.site.visit import RefusedError, Visit
@@ -47,7 +51,7 @@ def enter_openly(visit: Visit) -> Response:
     if not WORKER_ID.fullmatch(worker):
         return visit.page("enter.html", status=422, bad=True, entered=worker)
     entry = Entry(worker)
-    if _is_known(visit, entry):  # the form has confirmed the entry
+    if not _requested_fields(visit, entry):  # the form has confirmed the entry
         return _complete_entry(visit, entry, ())
     return _start_entry(visit, entry)
 
@@ -56,24 +60,37 @@ def enter(visit: Visit) -> Response:
     """Sign in by a personal link."""
     token = visit.request.query_params.get("token", "")
     worker = read_worker_token(visit.site.secret, token, visit.site.now())
-    _check_not_revoked(visit, token)
+    if visit.site.participants.is_revoked(token):
+        raise LinkError("the link was revoked")
     return _start_entry(visit, Entry(worker))
 
 
 def join(visit: Visit) -> Response:
     """Sign in by a study's recruiting link; the panel passes the participant in the query."""
-    token = visit.path_parameter("token")
-    name = read_study_token(visit.site.secret, token, visit.site.now())
-    _check_not_revoked(visit, token)
-    if name not in visit.site.studies:
-        raise LinkError("the study is not available")
-    study = visit.site.studies[name]
+    try:
+        study = _study_of_link(visit, visit.path_parameter("token"))
+    except ClosedLinkError as error:
+        if visit.session.worker is not None and visit.session.study == error.study:
+            return visit.redirect("/work/next")
+        raise
     if study.volunteers and "PROLIFIC_PID" not in visit.request.query_params:
         return _join_as_volunteer(visit, study)
     parameters = study.panel_parameters(visit.request.query_params, visit.site.site_url)
     worker = recruited_worker(parameters.get("PROLIFIC_PID", ""))
     panel_ids = [panel_id(parameters, key) for key in ("STUDY_ID", "SESSION_ID")]
-    return _start_entry(visit, Entry(worker, name, *panel_ids))
+    return _start_entry(
+        visit, Entry(worker, study.name, *panel_ids, is_signed=bool(study.prolific_keys))
+    )
+
+
+def _study_of_link(visit: Visit, token: str) -> PanelStudy:
+    """Return the study of a recruiting link; raise LinkError."""
+    name = read_study_token(visit.site.secret, token, visit.site.now())
+    if visit.site.participants.is_revoked(token):
+        raise ClosedLinkError(name, "the link was revoked")
+    if name not in visit.site.studies:
+        raise ClosedLinkError(name, "the study is not available")
+    return visit.site.studies[name]
 
 
 def _join_as_volunteer(visit: Visit, study: PanelStudy) -> Response:
@@ -96,18 +113,18 @@ def _join_as_volunteer(visit: Visit, study: PanelStudy) -> Response:
     return visit.page("join.html", status=422, joined_study=study, entered=worker, problem=problem)
 
 
-def _check_not_revoked(visit: Visit, token: str) -> None:
-    if visit.site.participants.is_revoked(token):
-        raise LinkError("the link was revoked")
-
-
 def _start_entry(visit: Visit, entry: Entry) -> Response:
     """Go to the start page, which confirms the entry, unless this worker is signed in."""
-    if visit.session.worker == entry.worker and visit.session.study == entry.study:
-        return visit.redirect("/work/next" if entry.study else "/work/")
+    is_same = visit.session.worker == entry.worker and visit.session.study == entry.study
+    if is_same and entry.study is None:
+        return visit.redirect("/work/")
     # A worker who is signed in remains so until the entry is confirmed: links can come from anybody.
+    signed_in = visit.session
     visit.change_session(pending=entry)
-    _is_known(visit, entry)
+    known = _find(visit, entry)
+    if is_same and known is not None and known.number == signed_in.participation:
+        visit.session = signed_in
+        return visit.redirect("/work/next")
     return visit.redirect("/work/start")
 
 
@@ -126,37 +143,56 @@ def complete_start(visit: Visit) -> Response:
         return visit.redirect("/work/")
     requested = _requested_fields(visit, entry)
     if "consent" in requested and visit.field("decline") == "yes":
-        response = ended_page(visit, visit.site.studies[entry.study or ""], "no_consent")
-        visit.change_session(pending=None)
-        return response
+        return _decline(visit, entry, visit.site.studies[entry.study or ""])
     missing = [name for name in requested if not _is_answered(visit, entry, name)]
     if missing:
         return _start_page(visit, entry, requested, missing)
     return _complete_entry(visit, entry, requested)
 
 
-def ended_page(visit: Visit, study: PanelStudy, outcome: str) -> Response:
-    """Show how a participation ended, with the code of the outcome if there is one."""
-    code = study.code(outcome)
-    address = study.completion_url(outcome) if code else ""
-    return visit.page("ended.html", outcome=outcome, code=code, address=address, ended_study=study)
+def ended_page(visit: Visit, study: PanelStudy | None, end: str, *, submitted: bool) -> Response:
+    """Show how a participation ended, with the code of the end if there is one.
+
+    `study` is None if it is no longer available, and with it its codes.
+    """
+    code = study.code(end, submitted=submitted) if study else ""
+    address = study.completion_url(end, submitted=submitted) if study and code else ""
+    return visit.page(
+        "ended.html", end=end, submitted=submitted, code=code, address=address,
+        of_volunteers=study is not None and study.volunteers,
+    )  # fmt: skip
+
+
+def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
+    """End the participation of those who do not consent; nothing about new participants is stored."""
+    participants = visit.site.participants
+    known = _find(visit, entry)
+    submitted = participants.n_submitted(entry.worker, study.name) > 0
+    if known is not None:
+        participants.decline(known.number)
+    response = ended_page(visit, study, NO_CONSENT, submitted=submitted)
+    visit.change_session(pending=None)
+    return response
 
 
 def withdraw(visit: Visit) -> Response:
     """Show what a withdrawal from the study deletes and what it keeps."""
     if visit.worker and visit.study is None:
         return visit.redirect("/work/")
+    if visit.progress().outcome == WITHDRAWN:
+        return visit.redirect("/work/next")
     return visit.page("withdraw.html")
 
 
 def confirm_withdrawal(visit: Visit) -> Response:
-    """Withdraw the participant from the study, and end the session."""
-    worker, study = visit.worker, visit.study
-    if study is None:
+    """Withdraw the participant from the study; a new session shows the end and messages only."""
+    worker, study, number = visit.worker, visit.study, visit.session.participation
+    if study is None or number is None:
         return visit.redirect("/work/")
     visit.site.participants.withdraw(worker, study.name)
-    visit.sign_out()
-    return ended_page(visit, study, "withdrawn")
+    visit.change_session(nonce=new_nonce())
+    visit.site.participants.resume(visit.session.nonce, worker, number)
+    return visit.redirect("/work/next")
 
 
 def _complete_entry(visit: Visit, entry: Entry, requested: Sequence[str]) -> Response:
@@ -181,34 +217,35 @@ def _complete_entry(visit: Visit, entry: Entry, requested: Sequence[str]) -> Res
     return visit.redirect("/work/next" if entry.study else "/work/")
 
 
-def _is_known(visit: Visit, entry: Entry) -> bool:
-    """Return whether the worker has completed the start page before, in a study that of the study."""
+def _find(visit: Visit, entry: Entry) -> Row[Any] | None:
+    """Return the participation that an entry continues, or None; raise WorkError if it is refused."""
     if entry.study is None:
-        return visit.site.work.country(entry.worker) is not None
+        return None
     rules = _study_rules(visit, entry)
-    return visit.site.participants.is_known(entry, visit.session.browser, rules)
+    return visit.site.participants.find(entry, visit.session.browser, rules)
 
 
 def _study_rules(visit: Visit, entry: Entry) -> StudyRules:
     if entry.study is None:
         return StudyRules()
     if entry.study not in visit.site.studies:
-        raise LinkError("the study is not available")
+        raise ClosedLinkError(entry.study, "the study is not available")
     return visit.site.studies[entry.study].rules
 
 
 def _requested_fields(visit: Visit, entry: Entry) -> list[str]:
     """Return what the start page asks for: consent, country, and names of fields of questions."""
-    is_known = _is_known(visit, entry)
     if entry.study is None:
-        return [] if is_known else ["country"]
+        return [] if visit.site.work.country(entry.worker) is not None else ["country"]
+    known = _find(visit, entry)
     study = visit.site.studies[entry.study]
+    if known is None:
+        fields = [question.field_name for question in study.questions]
+        return ["consent", *(["country"] if study.country else []), *fields]
     wordings = [study.consent(language) for language in LANGUAGES]
-    requested = [] if visit.site.participants.has_consented(entry, wordings) else ["consent"]
-    if not is_known:
-        requested += ["country"] if study.country else []
-        requested += [question.field_name for question in study.questions]
-    return requested
+    is_over = known.outcome in WITHOUT_TASKS
+    has_consented = visit.site.participants.has_consented(known.number, wordings)
+    return [] if is_over or has_consented else ["consent"]
 
 
 def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
@@ -270,7 +307,13 @@ def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> i
 
 def sign_out(visit: Visit) -> Response:
     """End the session on the server, but keep the language and the browser's key."""
-    if visit.session.worker is not None:
-        visit.site.participants.leave(visit.session.nonce)
+    session, study = visit.session, visit.study
     visit.sign_out()
-    return visit.redirect("/work/")
+    if session.worker is None:
+        return visit.redirect("/work/")
+    participants = visit.site.participants
+    participants.leave(session.nonce)
+    if study is None:
+        return visit.redirect("/work/")
+    submitted = participants.n_submitted(session.worker, study.name) > 0
+    return ended_page(visit, study, LEFT, submitted=submitted)

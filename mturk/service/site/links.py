@@ -16,6 +16,7 @@ from mturk.limits import RECRUITED_PREFIX
 __all__ = [
     "NOT_AVAILABLE",
     "RECRUITED_PREFIX",
+    "ClosedLinkError",
     "LinkError",
     "QuestionView",
     "check_link",
@@ -42,6 +43,14 @@ PANEL_ID = re.compile("[A-Za-z0-9_-]{0,64}")
 
 class LinkError(ValueError):
     """An invalid, modified or expired token."""
+
+
+class ClosedLinkError(LinkError):
+    """A recruiting link that was valid: expired, revoked, or of a study that is no longer available."""
+
+    def __init__(self, study: str, text: str) -> None:
+        super().__init__(text)
+        self.study = study
 
 
 def worker_link(
@@ -77,10 +86,10 @@ def study_link(site_url: str, secret: bytes, name: str, *, expires: float | None
 
 
 def read_study_token(secret: bytes, token: str, now: float) -> str:
-    """Return the study's name; raise LinkError if the token is invalid or expired."""
+    """Return the study's name; raise LinkError if the token is invalid, ClosedLinkError if it has expired."""
     name, expires = _verify(secret, "join", token, 2)
     if expires is not None and now >= expires:
-        raise LinkError("the recruiting link has expired")
+        raise ClosedLinkError(str(name), "the recruiting link has expired")
     return str(name)
 
 

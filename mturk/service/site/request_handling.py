@@ -14,10 +14,9 @@ from starlette.responses import Response
 
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
-from mturk.service.site.links import LinkError
+from mturk.service.site.links import ClosedLinkError, LinkError
 from mturk.service.site.sessions import (
     Session,
-    csrf_matches,
     has_cookie,
     read_session,
     write_session,
@@ -103,15 +102,20 @@ async def _multipart(request: Request, body: bytes) -> list[tuple[str, str]]:
 log = logging.getLogger("mturk.site")
 STATUS_BY_CODE = {
     "NotYours": 404, "Unknown": 404, "NotEligible": 403, "Blocked": 403, "Expired": 410, "Bound": 403,
-    "Excluded": 403, "Withdrawn": 410, "Spelling": 403, "Taken": 403,
+    "Excluded": 403, "Spelling": 403, "Taken": 403,
 }  # fmt: skip
 """HTTP status per code of WorkError; 409 for all others."""
 Fields = Sequence[tuple[str, str]]
 Handler = Callable[[Visit], Response]
 
 
-def create_endpoint(site: Site, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """Wrap a handler as an endpoint: session, rate limits, CSRF token, error pages, cookie."""
+def create_endpoint(
+    site: Site, handler: Handler, *, needs_form_token: bool = True
+) -> Callable[[Request], Awaitable[Response]]:
+    """Wrap a handler as an endpoint: session, rate limits, CSRF token, error pages, cookie.
+
+    Without `needs_form_token`, the handler checks the CSRF token itself.
+    """
 
     async def endpoint(request: Request) -> Response:
         fields: list[tuple[str, str]] = []
@@ -121,19 +125,22 @@ def create_endpoint(site: Site, handler: Handler) -> Callable[[Request], Awaitab
                 fields = await read_fields(request)
             except BodyError as error:
                 body_error = error
-        return await run_in_threadpool(_respond, site, request, fields, body_error, handler)
+        return await run_in_threadpool(
+            _respond, site, request, fields, body_error, handler, needs_form_token
+        )
 
     return endpoint
 
 
 def _respond(
-    site: Site, request: Request, fields: Fields, body_error: BodyError | None, handler: Handler
+    site: Site, request: Request, fields: Fields, body_error: BodyError | None, handler: Handler,
+    needs_form_token: bool,
 ) -> Response:  # fmt: skip
     old_session = read_session(request.cookies, site.secret, secure=site.secure)
     visit = _create_visit(site, request, old_session, fields)
     if old_session is None and has_cookie(request.cookies, secure=site.secure):
         log.warning("session cookie refused")
-    response = _check_rate(visit) or _run_handler(visit, body_error, handler)
+    response = _check_rate(visit) or _run_handler(visit, body_error, handler, needs_form_token)
     if visit.session != old_session:
         write_session(response, visit.session, site.secret, secure=site.secure)
     return response
@@ -172,14 +179,18 @@ def _too_many_requests(visit: Visit, seconds: int) -> Response:
     return response
 
 
-def _run_handler(visit: Visit, body_error: BodyError | None, handler: Handler) -> Response:
+def _run_handler(
+    visit: Visit, body_error: BodyError | None, handler: Handler, needs_form_token: bool
+) -> Response:
     try:
         if body_error:
             raise RefusedError(body_error.status, body_error.key)
         _drop_ended_session(visit)
-        if visit.request.method == "POST":
-            _check_csrf(visit)
+        if visit.request.method == "POST" and needs_form_token and not visit.has_form_token:
+            raise RefusedError(403, "error.csrf", "form token missing or wrong")
         return handler(visit)
+    except ClosedLinkError as error:
+        return _refuse(visit, RefusedError(403, "error.closed", str(error)))
     except LinkError as error:
         return _refuse(visit, RefusedError(403, "error.link", str(error)))
     except WorkError as error:
@@ -195,11 +206,6 @@ def _drop_ended_session(visit: Visit) -> None:
     if session.worker is not None and not visit.site.participants.is_open(session.nonce):
         visit.sign_out()
         visit.change_session(pending=session.pending)
-
-
-def _check_csrf(visit: Visit) -> None:
-    if not csrf_matches(visit.session, visit.site.secret, visit.field("csrf")):
-        raise RefusedError(403, "error.csrf", "form token missing or wrong")
 
 
 def _refuse(visit: Visit, refusal: RefusedError) -> Response:

@@ -12,21 +12,29 @@ from dataclasses import asdict, dataclass, field
 from itsdangerous import BadData, URLSafeTimedSerializer
 from starlette.responses import Response
 
-from mturk.service.rules.participation import Entry
+from mturk.service.rules.admission import Entry
 from mturk.service.rules.retention import SESSION_SECONDS
 
-__all__ = ["Session", "csrf_matches", "csrf_token", "has_cookie", "read_session", "write_session"]
+__all__ = [
+    "Session", "csrf_matches", "csrf_token", "has_cookie", "new_nonce", "read_session",
+    "write_session",
+]  # fmt: skip
 
 MAX_CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clock of the process that signed a cookie may be ahead."""
 SALT = "mturk.session"
 
 
+def new_nonce() -> str:
+    """Return a random value of a session or browser."""
+    return secrets.token_urlsafe(16)
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """Content of the session cookie. It is signed, not encrypted."""
 
-    nonce: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    nonce: str = field(default_factory=new_nonce)
     """Random input of the CSRF token; new at each sign-in."""
     worker: str | None = None
     """Id of the signed-in worker."""
@@ -36,7 +44,7 @@ class Session:
     """Name of the study whose recruiting link the worker used."""
     participation: int | None = None
     """Number of the participation in the study."""
-    browser: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    browser: str = field(default_factory=new_nonce)
     """Key of the browser, to which participations are bound; kept after signing out."""
     language: str | None = None
     """Language chosen on the page; None: language of the browser."""

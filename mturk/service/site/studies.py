@@ -10,7 +10,9 @@ from urllib.parse import quote, urlsplit
 
 from bws.problems import InputError, Problem
 from bws.textio import read_toml
-from mturk.service.rules.participation import Consent, StudyRules
+from mturk.service.rules.admission import StudyRules
+from mturk.service.rules.ends import ENDS, FINISHED, TIMED_OUT
+from mturk.service.rules.participation import Consent
 from mturk.service.site.panel_signature import read_key_set, signed_parameters
 from mturk.service.site.study_questions import StudyQuestion, read_questions
 from mturk.service.site.texts import text
@@ -34,6 +36,7 @@ SETTING_TYPES: Mapping[str, type] = {
     "screened_out_code": str,
     "no_consent_code": str,
     "timed_out_code": str,
+    "withdrawn_code": str,
     "minutes": int,
     "retention_days": int,
     "country": bool,
@@ -58,7 +61,7 @@ class PanelStudy:
     hits: int | None = None
     """Number of HITs after which the study ends for a participant; None: when no HITs are available.
 
-    Counted over all sessions of the participant in the study.
+    Counted over all sessions of the participant in the study. A session after a completed one begins anew.
     """
     return_url: str = PROLIFIC_URL
     """Return address at the end; ``{code}`` is replaced by the completion code; empty: none."""
@@ -80,9 +83,11 @@ class PanelStudy:
     no_consent_code: str = ""
     """Code for those who do not consent."""
     timed_out_code: str = ""
-    """Code for those who have not finished in `minutes`."""
+    """Code for those who have not finished in `minutes`; required with it."""
+    withdrawn_code: str = ""
+    """Code for those who withdraw; empty: the completion code, if they have submitted a task."""
     minutes: int | None = None
-    """Time for the whole study from the first entry; None: unlimited."""
+    """Time for the whole study from the entry in a session; None: unlimited."""
     retention_days: int | None = None
     """Days after a participant's last activity until the identity is erased; None: never."""
     country: bool = True
@@ -109,6 +114,15 @@ class PanelStudy:
             count = getattr(self, name)
             if count is not None and count < 1:
                 raise ValueError(f"study {self.name!r}: {name} is {count}; expected 1 or more")
+        if (
+            self.minutes is not None
+            and not self.volunteers
+            and not self.code(TIMED_OUT, submitted=True)
+        ):
+            raise ValueError(
+                f"study {self.name!r}: minutes without timed_out_code; expected a code for those who have "
+                "submitted tasks when the time is over, which can be the completion_code"
+            )
         if self.prolific_keys:
             read_key_set(self.prolific_keys)
         for other in self.exclude:
@@ -130,23 +144,31 @@ class PanelStudy:
     @property
     def rules(self) -> StudyRules:
         """Limits on the participants."""
-        return StudyRules(self.participants, self.exclude)
+        return StudyRules(self.participants, self.exclude, self.max_seconds)
 
-    def code(self, outcome: str) -> str:
-        """Return the code of an outcome: finished, screened_out, no_consent or timed_out; empty if none."""
-        codes = {
-            "finished": self.completion_code, "screened_out": self.screened_out_code,
-            "no_consent": self.no_consent_code, "timed_out": self.timed_out_code,
-        }  # fmt: skip
-        return codes.get(outcome, "")
+    @property
+    def max_seconds(self) -> int | None:
+        """`minutes` in seconds."""
+        return None if self.minutes is None else 60 * self.minutes
 
-    def completion_url(self, outcome: str = "finished") -> str:
-        """Return the panel's address for participants with this outcome; empty if not set.
+    def code(self, end: str, *, submitted: bool) -> str:
+        """Return the code of an end in `ENDS`, with or without a submitted task; empty if none.
+
+        >>> PanelStudy("pilot", "C1").code("withdrawn", submitted=True)
+        'C1'
+        """
+        codes = [getattr(self, name).strip() for name in ENDS[end, submitted].codes]
+        return next(filter(None, codes), "")
+
+    def completion_url(self, end: str = FINISHED, *, submitted: bool = True) -> str:
+        """Return the panel's address for participants at an end; empty if not set.
 
         >>> PanelStudy("pilot", "C1 X").completion_url()
         'https://app.prolific.com/submissions/complete?cc=C1%20X'
         """
-        return self.return_url.replace("{code}", quote(self.code(outcome), safe=""))
+        return self.return_url.replace(
+            "{code}", quote(self.code(end, submitted=submitted), safe="")
+        )
 
     @property
     def information_key(self) -> str:

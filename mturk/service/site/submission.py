@@ -24,7 +24,7 @@ from mturk.service.site import texts
 from mturk.service.site.headers import answer_headers
 from mturk.service.site.links import LinkError, read_submit_token
 from mturk.service.site.question_form import find_problems, read_form
-from mturk.service.site.request_handling import BodyError, read_fields
+from mturk.service.site.request_handling import MAX_FIELDS, BodyError, read_fields
 from mturk.service.site.visit import Site, environment
 
 __all__ = ["Submissions"]
@@ -40,7 +40,11 @@ class Submissions:
         self.site = site
 
     async def submit(self, request: Request) -> Response:
-        """Submit the answer of the token's assignment."""
+        """Submit the answer of the token's assignment.
+
+        A form is sent by POST. Survey platforms end with a redirect, that is by GET: it must contain
+        assignmentId, and no browser that only prefetches the address, and no HEAD, submits anything.
+        """
         language = texts.choose_language(request.headers.get("accept-language", ""))
         try:
             token = request.path_params["token"]
@@ -51,7 +55,7 @@ class Submissions:
         if seconds:
             return self._too_many_requests(language, seconds)
         try:
-            fields = await read_fields(request)
+            fields = await _read_answer(request)
         except BodyError as error:
             return self._refuse(language, error.status, error.key)
         return await run_in_threadpool(self._submit, language, assignment_id, worker_id, fields)
@@ -123,6 +127,21 @@ class Submissions:
             site_url=self.site.site_url, **values,
         )  # fmt: skip
         return HTMLResponse(page, status, headers=answer_headers(self.site.site_url))
+
+
+async def _read_answer(request: Request) -> list[tuple[str, str]]:
+    """Return the fields of a form, or of a redirect; raise BodyError."""
+    if request.method == "POST":
+        return await read_fields(request)
+    fields = request.query_params.multi_items()
+    is_prefetch = "prefetch" in request.headers.get(
+        "sec-purpose", request.headers.get("purpose", "")
+    )
+    if request.method != "GET" or is_prefetch or "assignmentId" not in dict(fields):
+        raise BodyError(405, "error.get")
+    if len(fields) > MAX_FIELDS:
+        raise BodyError(413, "error.too_large")
+    return fields
 
 
 def _answer_problems(question: Question, fields: Fields, language: str) -> tuple[list[str], str]:

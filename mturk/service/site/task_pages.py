@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from starlette.responses import Response
 
 from mturk.question_xml import expected_seconds
-from mturk.service.rules.participation import SCREENED_OUT
+from mturk.service.rules.ends import CLOSED, NO_CONSENT, TIMED_OUT, WITHOUT_TASKS
+from mturk.service.rules.participation import StudyProgress
 from mturk.service.rules.work import Offer, OpenAssignment, WorkError
 from mturk.service.site.entry import ended_page, enter_page
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
-from mturk.service.site.studies import PanelStudy
 from mturk.service.site.visit import RefusedError, Visit
 
 __all__ = [
@@ -37,7 +37,7 @@ def home(visit: Visit) -> Response:
     if visit.session.worker is None:
         return visit.redirect("/work/start") if visit.session.pending else enter_page(visit)
     work = visit.site.work
-    if visit.study:
+    if visit.session.study:
         return next_task(visit)
     offers = sorted(work.offers(visit.worker), key=lambda offer: not offer.eligible)
     return visit.page(
@@ -45,7 +45,6 @@ def home(visit: Visit) -> Response:
         open_assignments=work.open_assignments(visit.worker, visit.session.study),
         offers=offers,
         seconds=_expected_seconds(visit, [offer.sample_hit_id for offer in offers]),
-        now=visit.site.now(),
     )
 
 
@@ -69,7 +68,7 @@ def _expected_seconds(visit: Visit, hit_ids: Sequence[str]) -> defaultdict[str, 
 
 def accept(visit: Visit) -> Response:
     """Accept a HIT, or the next HIT of a group."""
-    if visit.study:  # its tasks are chosen by `next_task`, under the rules of the study
+    if visit.session.study:  # its tasks are chosen by `next_task`, under the rules of the study
         return visit.redirect("/work/next")
     hit_id, group_id = visit.field("hit"), visit.field("group")
     assignment = visit.site.work.accept(visit.worker, hit_id or None, group_id or None)
@@ -82,17 +81,19 @@ def next_task(visit: Visit) -> Response:
 
     Accepting on a GET request is harmless here: it only affects the participant's own next HIT.
     """
-    if visit.study is None:
+    if visit.session.study is None:
         return visit.redirect("/work/")
-    work = visit.site.work
-    outcome = _outcome(visit, visit.study)
-    if outcome == SCREENED_OUT:
-        return ended_page(visit, visit.study, outcome)
-    for assignment in work.open_assignments(visit.worker, visit.session.study):
-        return visit.redirect(f"/work/assignment/{assignment.assignment_id}")
-    if outcome == "timed_out":
-        return ended_page(visit, visit.study, outcome)
-    for offer in [] if _has_done_enough(visit) else _offers_of_study(visit):
+    work, progress = visit.site.work, visit.progress()
+    submitted = progress.submitted > 0
+    ended = progress.outcome if progress.outcome in (*WITHOUT_TASKS, NO_CONSENT) else None
+    if ended in (None, TIMED_OUT):  # a task that was begun in time can be finished
+        for assignment in work.open_assignments(visit.worker, visit.session.study):
+            return _task(visit, assignment)
+    if ended is None and visit.study is None:
+        ended = CLOSED
+    if ended is not None:
+        return ended_page(visit, visit.study, ended, submitted=submitted)
+    for offer in [] if _has_done_enough(visit, progress) else _offers_of_study(visit):
         try:
             accepted = work.accept(
                 visit.worker, None, offer.group_id, participation=visit.session.participation
@@ -101,18 +102,10 @@ def next_task(visit: Visit) -> Response:
             if error.code not in UNAVAILABLE_CODES:
                 raise
         else:
-            return visit.redirect(f"/work/assignment/{accepted.assignment_id}")
-    n_submitted = _submitted_in_study(visit)
-    if n_submitted and visit.session.participation is not None:
+            return _task(visit, accepted)
+    if progress.submitted_now and visit.session.participation is not None:
         visit.site.participants.complete(visit.session.participation)
-    return visit.page("finished.html", done=n_submitted)
-
-
-def _outcome(visit: Visit, study: PanelStudy) -> str | None:
-    """Return the outcome of the visitor's participation; None while it continues."""
-    limited = study.minutes is not None and not _has_done_enough(visit)
-    seconds = 60 * study.minutes if study.minutes is not None and limited else None
-    return visit.site.participants.outcome(visit.worker, study.name, seconds)
+    return visit.page("finished.html", done=submitted)
 
 
 def _offers_of_study(visit: Visit) -> list[Offer]:
@@ -122,19 +115,17 @@ def _offers_of_study(visit: Visit) -> list[Offer]:
     return [offer for offer in offers if offer.eligible and study_group in (None, offer.group_id)]
 
 
-def _has_done_enough(visit: Visit) -> bool:
+def _task(visit: Visit, assignment: OpenAssignment) -> Response:
+    """Redirect to a task of a study; after an expired one, its page says so."""
+    expired = visit.request.query_params.get("notice") == "working.expired"
+    notice = "working.expired" if expired else ""
+    return visit.redirect(f"/work/assignment/{assignment.assignment_id}", notice)
+
+
+def _has_done_enough(visit: Visit, progress: StudyProgress) -> bool:
     """Return whether the visitor has submitted all HITs of the study or received its code."""
-    if visit.study is None:
-        return False
-    limit = visit.study.hits
-    return (limit is not None and _submitted_in_study(visit) >= limit) or (
-        visit.site.participants.has_completed(visit.worker, visit.study.name)
-    )
-
-
-def _submitted_in_study(visit: Visit) -> int:
-    """Return the number of assignments that the visitor has submitted in the study."""
-    return visit.site.participants.n_submitted(visit.worker, visit.session.study or "")
+    limit = visit.study.hits if visit.study else None
+    return progress.is_completed or (limit is not None and progress.submitted_now >= limit)
 
 
 OPEN_STATUS = "Accepted"
@@ -154,7 +145,8 @@ def show_assignment(visit: Visit) -> Response:
     position, total = _position(visit)
     return visit.page(
         "assignment.html", assignment=assignment, frame=frame, frames=frame.sources, due=due,
-        now=visit.site.now(), seconds=expected_seconds(assignment.question), position=position, total=total,
+        grace=round(assignment.closes - assignment.deadline), seconds=expected_seconds(assignment.question),
+        position=position, total=total,
     )  # fmt: skip
 
 
@@ -162,7 +154,7 @@ def _position(visit: Visit) -> tuple[int | None, int | None]:
     """Return the number of the participant's task and that of all tasks of the study; None if unknown."""
     if visit.study is None:
         return None, None
-    position = _submitted_in_study(visit) + 1
+    position = visit.progress().submitted_now + 1
     if visit.study.hits is not None:
         return position, max(position, visit.study.hits)
     offers = _offers_of_study(visit)
@@ -184,7 +176,12 @@ def returned(visit: Visit) -> Response:
 
 
 def continue_work(visit: Visit) -> Response:
-    """Continue after the submission; before it, stay on the assignment."""
+    """Continue after the submission; before it, stay on the assignment.
+
+    Without the session of the form (a lost cookie, another tab), say whether the answer was received.
+    """
+    if visit.session.worker is None or not visit.has_form_token:
+        return _continue_without_session(visit)
     assignment = _own_assignment(visit, visit.field("assignment"))
     if visit.study is None:
         visit.change_session(automatic=visit.field("automatic") == "yes")
@@ -199,11 +196,29 @@ def continue_work(visit: Visit) -> Response:
     return visit.redirect(f"/work/assignment/{next_assignment.assignment_id}", "working.received")
 
 
+def _continue_without_session(visit: Visit) -> Response:
+    """Say whether the answer was received, and where to continue; nothing is changed.
+
+    The form contains the id of the assignment, which only its worker knows.
+    """
+    try:
+        assignment = visit.site.work.assignment(visit.field("assignment"))
+    except WorkError:
+        raise RefusedError(403, "error.csrf", "form token missing or wrong") from None
+    is_own = visit.session.worker == assignment.worker_id
+    path = f"/work/assignment/{assignment.assignment_id}"
+    if is_own and visit.session.study in (None, assignment.study):
+        return visit.redirect(path)
+    return visit.page(
+        "received.html", received=assignment.status in SUBMITTED_STATUSES, of_study=assignment.study
+    )
+
+
 def _leave_assignment(visit: Visit, assignment: OpenAssignment) -> Response:
-    """Redirect from an assignment that is no longer open."""
-    if assignment.status not in SUBMITTED_STATUSES:
-        raise RefusedError(410, "error.Expired", f"the assignment is {assignment.status}")
-    return visit.redirect("/work/next" if visit.study else "/work/", "working.received")
+    """Redirect from an assignment that is no longer open, and say whether it was submitted."""
+    is_submitted = assignment.status in SUBMITTED_STATUSES
+    notice = "working.received" if is_submitted else "working.expired"
+    return visit.redirect("/work/next" if visit.session.study else "/work/", notice)
 
 
 def _own_assignment(visit: Visit, assignment_id: str) -> OpenAssignment:

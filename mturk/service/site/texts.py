@@ -215,9 +215,20 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "working.continue": ("Abgesendet? Weiter", "Submitted? Continue"),
     "working.minutes": ("Noch 5 Minuten.", "5 minutes left."),
     "working.minute": ("Noch 1 Minute.", "1 minute left."),
+    "working.grace": (
+        "Die Zeit ist abgelaufen. Bitte senden Sie jetzt ab; das ist noch {time} lang möglich.",
+        "Time is up. Please submit now; this is still possible for {time}.",
+    ),
     "working.over": (
-        "Die Zeit ist abgelaufen. Diese Aufgabe kann nicht mehr abgesendet werden.",
-        "Time is up. This task can no longer be submitted.",
+        "Die Zeit ist abgelaufen. Diese Aufgabe kann nicht mehr abgesendet werden. Ihre Eingaben bleiben in "
+        "diesem Browser und erscheinen wieder, wenn Sie dieselbe Aufgabe noch einmal erhalten.",
+        "Time is up. This task can no longer be submitted. What you entered stays in this browser and is "
+        "restored if you get the same task again.",
+    ),
+    "working.expired": (
+        "Die Zeit für die vorige Aufgabe ist abgelaufen, oder sie wurde zurückgegeben; sie wurde nicht "
+        "abgesendet.",
+        "The time for the previous task has expired, or it was returned; it was not submitted.",
     ),
     "working.not_yet": (
         "Diese Aufgabe wurde noch nicht abgesendet. Bitte verwenden Sie die Schaltfläche zum "
@@ -272,6 +283,26 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "submit.details": ("Fehler in der Antwort", "Problems of the answer"),
     "submit.back": ("Zurück zur Aufgabe", "Back to the task"),
     "submit.refused": ("Antwort nicht angenommen", "Answer not accepted"),
+    # after a submission, where the session has ended
+    "received.stored": (
+        "Ihre Antwort ist gespeichert und zählt; senden Sie sie nicht noch einmal.",
+        "Your answer is stored and counts; do not send it again.",
+    ),
+    "received.open": (
+        "Ihre Angaben bleiben in diesem Browser, bis Sie die Aufgabe absenden.",
+        "Your answers stay in this browser until you submit the task.",
+    ),
+    "received.link": (
+        "Sie sind in diesem Browser nicht mehr angemeldet. Um weiterzumachen oder Ihren Code zu erhalten, "
+        "öffnen Sie den Link der Studie noch einmal.",
+        "You are no longer signed in in this browser. To continue or to get your code, open the link of the "
+        "study again.",
+    ),
+    "received.link.personal": (
+        "Sie sind in diesem Browser nicht mehr angemeldet. Um weiterzumachen, öffnen Sie Ihren persönlichen"
+        " Link noch einmal.",
+        "You are no longer signed in in this browser. To continue, open your personal link again.",
+    ),
     # record
     "history.title": ("Mein Fortschritt", "My progress"),
     "history.submitted": ("Abgesendet", "Submitted"),
@@ -375,8 +406,17 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "ended.no_code.volunteers": ("Sie können dieses Fenster schließen.", "You can close this window."),
     "ended.no_consent.title": ("Sie nehmen nicht teil", "You are not taking part"),
     "ended.no_consent": (
-        "Ohne Ihr Einverständnis wurde nichts über Sie gespeichert.",
-        "You have not given your consent; nothing about you was stored.",
+        "Ohne Ihr Einverständnis wird nichts weiter über Sie gespeichert.",
+        "You have not given your consent; nothing further about you is stored.",
+    ),
+    "ended.no_consent.submitted": (
+        "Sie erhalten keine weiteren Aufgaben. Was Sie vorher abgesendet haben, bleibt gespeichert und wird"
+        " wie angekündigt bezahlt.",
+        "You get no further tasks. What you submitted before remains stored and is paid as announced.",
+    ),
+    "ended.no_consent.submitted.volunteers": (
+        "Sie erhalten keine weiteren Aufgaben. Was Sie vorher abgesendet haben, bleibt gespeichert.",
+        "You get no further tasks. What you submitted before remains stored.",
     ),
     "ended.screened_out.title": ("Vielen Dank für Ihr Interesse", "Thank you for your interest"),
     "ended.screened_out": (
@@ -385,21 +425,82 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "This study looks for people with other characteristics. Your answers to the questions were not "
         "stored.",
     ),
+    "ended.screened_out.submitted": (
+        "Für weitere Aufgaben suchen wir Personen mit anderen Voraussetzungen. Was Sie vorher abgesendet "
+        "haben, bleibt gespeichert und wird wie angekündigt bezahlt. Ihre Antworten auf die Fragen wurden "
+        "nicht gespeichert.",
+        "For further tasks we look for people with other characteristics. What you submitted before remains "
+        "stored and is paid as announced. Your answers to the questions were not stored.",
+    ),
+    "ended.screened_out.submitted.volunteers": (
+        "Für weitere Aufgaben suchen wir Personen mit anderen Voraussetzungen. Was Sie vorher abgesendet "
+        "haben, bleibt gespeichert. Ihre Antworten auf die Fragen wurden nicht gespeichert.",
+        "For further tasks we look for people with other characteristics. What you submitted before remains "
+        "stored. Your answers to the questions were not stored.",
+    ),
     "ended.timed_out.title": ("Die Zeit ist abgelaufen", "The time is over"),
     "ended.timed_out": (
+        "Die Zeit für diese Studie ist abgelaufen. Sie haben nichts abgesendet.",
+        "The time for this study is over. You have not submitted anything.",
+    ),
+    "ended.timed_out.submitted": (
+        "Die Zeit für diese Studie ist abgelaufen. Was Sie bis dahin abgesendet haben, zählt und wird wie "
+        "angekündigt bezahlt.",
+        "The time for this study is over. What you submitted before counts and is paid as announced.",
+    ),
+    "ended.timed_out.submitted.volunteers": (
         "Die Zeit für diese Studie ist abgelaufen. Was Sie bis dahin abgesendet haben, zählt.",
         "The time for this study is over. What you submitted before counts.",
     ),
     "ended.withdrawn.title": ("Sie haben Ihre Teilnahme widerrufen", "You have withdrawn"),
     "ended.withdrawn": (
-        "Ihre Antworten in dieser Studie wurden gelöscht, und Sie sind abgemeldet. Für abgesendete Aufgaben "
-        "werden Sie wie angekündigt bezahlt; danach wird auch Ihre Kennung nicht mehr gebraucht.",
-        "Your answers in this study were deleted, and you are signed out. Tasks that you submitted are paid "
-        "as announced; after that, your ID is no longer needed either.",
+        "Ihre Antworten in dieser Studie wurden gelöscht. Sie haben keine Aufgabe abgesendet.",
+        "Your answers in this study were deleted. You have not submitted any task.",
     ),
-    "ended.withdrawn.volunteers": (
-        "Ihre Antworten in dieser Studie wurden gelöscht, und Sie sind abgemeldet.",
-        "Your answers in this study were deleted, and you are signed out.",
+    "ended.withdrawn.submitted": (
+        "Ihre Antworten in dieser Studie wurden gelöscht. Abgesendete Aufgaben werden wie angekündigt "
+        "bezahlt; danach wird auch Ihre Kennung gelöscht. Bei Fragen schreiben Sie vorher an die "
+        "Studienleitung.",
+        "Your answers in this study were deleted. Tasks that you submitted are paid as announced; after "
+        "that, your ID is deleted as well. If you have questions, write to the researchers before.",
+    ),
+    "ended.withdrawn.submitted.volunteers": (
+        "Ihre Antworten in dieser Studie wurden gelöscht; Ihre Kennung wird ebenfalls gelöscht. Bei Fragen "
+        "schreiben Sie vorher an die Studienleitung.",
+        "Your answers in this study were deleted; your ID is deleted as well. If you have questions, write "
+        "to the researchers before.",
+    ),
+    "ended.left.title": ("Sie sind abgemeldet", "You are signed out"),
+    "ended.left": (
+        "Sie haben nichts abgesendet. Um weiterzumachen, öffnen Sie den Link der Studie noch einmal.",
+        "You have not submitted anything. To continue, open the link of the study again.",
+    ),
+    "ended.left.submitted": (
+        "Was Sie abgesendet haben, ist gespeichert und wird wie angekündigt bezahlt. Um weiterzumachen, "
+        "Ihren Code zu erhalten oder an die Studienleitung zu schreiben, öffnen Sie den Link der Studie "
+        "noch einmal.",
+        "What you submitted is stored and is paid as announced. To continue, to get your code or to write to "
+        "the researchers, open the link of the study again.",
+    ),
+    "ended.left.submitted.volunteers": (
+        "Was Sie abgesendet haben, ist gespeichert. Um weiterzumachen oder an die Studienleitung zu "
+        "schreiben, öffnen Sie den Link der Studie noch einmal in diesem Browser.",
+        "What you submitted is stored. To continue or to write to the researchers, open the link of the "
+        "study again in this browser.",
+    ),
+    "ended.closed.title": ("Diese Studie ist beendet", "This study has ended"),
+    "ended.closed": (
+        "Diese Studie nimmt keine Antworten mehr an. Sie haben nichts abgesendet und müssen nichts weiter "
+        "tun.",
+        "This study no longer accepts answers. You have not submitted anything and need not do anything "
+        "else.",
+    ),
+    "ended.closed.submitted": (
+        "Diese Studie nimmt keine Antworten mehr an. Was Sie abgesendet haben, ist gespeichert und wird wie "
+        "angekündigt bezahlt. Wenn Sie noch keinen Code erhalten haben, schreiben Sie bitte an die "
+        "Studienleitung.",
+        "This study no longer accepts answers. What you submitted is stored and is paid as announced. If you "
+        "have not received a code, please write to the researchers.",
     ),
     "withdraw.title": ("Teilnahme widerrufen", "Withdraw from the study"),
     "withdraw.deleted": (
@@ -514,6 +615,13 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "ohne Datei ab.",
         "This service does not accept files. Please go back and submit the answer without a file.",
     ),
+    "error.get": (
+        "Diese Adresse nimmt Antworten entgegen. Es wurde nichts abgesendet, weil assignmentId fehlt. Bitte"
+        " kehren Sie zur Aufgabe zurück, und wenden Sie sich an die Studienleitung, wenn es nicht "
+        "weitergeht.",
+        "This address receives answers. Nothing was submitted, because assignmentId is missing. Please go "
+        "back to the task, and contact the researchers if it does not continue.",
+    ),
     "error.preview": (
         "In der Vorschau kann nichts abgesendet werden. Bitte nehmen Sie die Aufgabe zuerst an.",
         "Nothing can be submitted in the preview. Please accept the task first.",
@@ -545,10 +653,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "error.Bound": (
         "Mit dieser Kennung wurde die Studie bereits in einer anderen Sitzung begonnen. Bitte öffnen Sie sie "
-        "im selben Browser und über denselben Link wie beim ersten Mal, oder wenden Sie sich an die "
-        "Studienleitung.",
-        "This ID has already entered the study in another session. Please open it in the same browser and "
-        "by the same link as the first time, or contact the researchers.",
+        "im selben Browser oder über denselben Link wie beim ersten Mal, oder schreiben Sie über die "
+        "Plattform, von der Sie gekommen sind, an die Studienleitung. Abgesendete Aufgaben sind gespeichert.",
+        "This ID has already entered the study in another session. Please open it in the same browser or "
+        "by the same link as the first time, or write to the researchers on the platform you came from. "
+        "Tasks that were submitted are stored.",
     ),
     "error.Excluded": (
         "Sie haben bereits an einer verwandten Studie teilgenommen und können an dieser nicht teilnehmen. "
@@ -572,9 +681,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Studienleitung.",
         "This ID exists already with other upper and lower case. Please contact the researchers.",
     ),
-    "error.Withdrawn": (
-        "Sie haben Ihre Teilnahme an dieser Studie widerrufen; Ihre Antworten sind gelöscht.",
-        "You have withdrawn from this study; your answers are deleted.",
+    "error.closed": (
+        "Über diesen Link kann man zurzeit nicht mehr teilnehmen. Wenn Sie schon Aufgaben abgesendet haben,"
+        " sind diese gespeichert und werden wie angekündigt bezahlt: Schreiben Sie bitte über die "
+        "Plattform, von der Sie gekommen sind, an die Studienleitung, und behalten Sie Ihren Platz dort. "
+        "Wenn Sie noch nichts abgesendet haben, müssen Sie nichts weiter tun.",
+        "This link no longer leads to a study. If you have submitted tasks, they are stored and are paid as"
+        " announced: please write to the researchers on the platform you came from, and keep your place "
+        "there. If you have not submitted anything, you need not do anything else.",
     ),
     "error.StudyFull": (
         "Diese Studie hat bereits alle Teilnehmenden. Bitte geben Sie Ihren Platz auf der Plattform frei, "

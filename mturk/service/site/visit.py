@@ -14,14 +14,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from mturk.money import hourly_wage
 from mturk.service.monitoring.requests import request_id
 from mturk.service.rules.inquiries import Inquiries
-from mturk.service.rules.participation import Participants
+from mturk.service.rules.participation import Participants, StudyProgress
 from mturk.service.rules.work import WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import page_headers
 from mturk.service.site.links import own_id
 from mturk.service.site.rate_limits import RateLimits, TokenBuckets
 from mturk.service.site.requirements import describe_requirement
-from mturk.service.site.sessions import Session, csrf_token
+from mturk.service.site.sessions import Session, csrf_matches, csrf_token
 from mturk.service.site.studies import PanelStudy
 
 __all__ = ["RefusedError", "Site", "Visit", "environment"]
@@ -90,6 +90,16 @@ class Visit:
         """Study that the worker joined by link; None if it is no longer available."""
         return self.site.studies.get(self.session.study or "")
 
+    def progress(self) -> StudyProgress:
+        """Return what the participant has done in the study of the session."""
+        study, number = self.study, self.session.participation
+        if number is None:
+            raise RefusedError(401, "enter.closed", "the session has no participation")
+        return self.site.participants.progress(
+            self.worker, self.session.study or "", number,
+            max_tasks=study.hits if study else None, max_seconds=study.max_seconds if study else None,
+        )  # fmt: skip
+
     @property
     def volunteers(self) -> bool:
         """Whether the visitor takes part, or is about to take part, in a study of volunteers."""
@@ -102,6 +112,11 @@ class Visit:
         """Address of the client."""
         return self.request.client.host if self.request.client else "unknown"
 
+    @property
+    def has_form_token(self) -> bool:
+        """Whether the form belongs to the session."""
+        return csrf_matches(self.session, self.site.secret, self.field("csrf"))
+
     def field(self, name: str) -> str:
         """Return a form field; empty if absent."""
         return _storable(dict(self.fields).get(name, ""))
@@ -110,10 +125,14 @@ class Visit:
         """Return a path parameter."""
         return _storable(self.request.path_params[name])
 
-    def t(self, key: str, **values: object) -> str:
-        """Return a text in the visitor's language; volunteers get their own wording if there is one."""
+    def t(self, key: str, *, of_volunteers: bool | None = None, **values: object) -> str:
+        """Return a text in the visitor's language; volunteers get their own wording if there is one.
+
+        `of_volunteers` is used instead of `volunteers` for a study that the visitor has left.
+        """
         own_key = f"{key}.volunteers"
-        is_own = self.volunteers and own_key in texts.TEXTS
+        is_own = self.volunteers if of_volunteers is None else of_volunteers
+        is_own = is_own and own_key in texts.TEXTS
         return texts.text(self.language, own_key if is_own else key, **values)
 
     def sign_out(self) -> None:
@@ -142,6 +161,7 @@ class Visit:
             "duration": functools.partial(texts.duration, self.language),
             "describe_requirement": functools.partial(describe_requirement, language=self.language),
             "language": self.language,
+            "now": self.site.now(),
             "session": self.session,
             "study": self.study,
             "volunteers": self.volunteers,
@@ -166,7 +186,7 @@ class Visit:
 
 NOTICES = frozenset(
     {
-        "working.not_yet", "working.returned", "working.received", "working.received.none",
+        "working.expired", "working.not_yet", "working.returned", "working.received", "working.received.none",
         "qualifications.granted", "qualifications.pending", "messages.sent",
     }
 )  # fmt: skip

@@ -5,7 +5,8 @@ from botocore.exceptions import ClientError
 from click.testing import CliRunner
 
 from mturk.cli import main
-from mturk.service.rules.participation import Entry, Participants, StudyRules
+from mturk.service.rules.admission import Entry, StudyRules
+from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkError
 
 

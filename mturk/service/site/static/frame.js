@@ -128,12 +128,13 @@
     tell({ mturk: "draft", fields });
   }
 
-  function restore(fields) {
+  function restore(fields, hidden) {
     const form = answerForm();
     if (changed || !form) return;
     const values = new Map();
     for (const [name, value] of fields) values.set(name, [...(values.get(name) || []), value]);
-    const restored = Array.from(form.elements).filter((field) => isStored(field) && setField(field, values));
+    const restored = Array.from(form.elements).filter((field) => isStored(field)
+      && (hidden || field.type !== "hidden") && setField(field, values));
     for (const field of restored) {
       for (const type of ["input", "change"]) field.dispatchEvent(new Event(type, { bubbles: true }));
     }
@@ -169,8 +170,8 @@
     window.addEventListener("load", () => tell({ mturk: "ready" }));
     window.addEventListener("message", ({ source, origin, data }) => {
       if (source !== window.parent || origin !== site) return;
-      const { mturk, fields } = data || {};
-      if (mturk === "draft") restore(fields);
+      const { mturk, fields, hidden } = data || {};
+      if (mturk === "draft") restore(fields, hidden);
       if (mturk === "sending") clearTimeout(acknowledgement);
       if (mturk === "refused") submitInFrame();
     });

@@ -3,12 +3,18 @@
 (() => {
   const frame = document.getElementById("question");
   const form = document.getElementById("continue");
-  const worker = document.body.dataset.worker;
+  const { worker, now } = document.body.dataset;
+  const offset = Number(now) * 1000 - Date.now(); // the clock of the device can be wrong
+  const serverNow = () => (Date.now() + offset) / 1000;
 
-  // Drafts are in the browser's storage until the submission, the deadline, or signing out.
+  // Drafts are in the browser's storage until the submission, a day after the deadline, or signing out. They
+  // belong to the HIT, so that a worker who accepts it again finds them.
   const DRAFT = "mturk-draft:";
   const MAX_DRAFT_CHARACTERS = 500000;
+  const DRAFT_SECONDS = 86400;
   const assignment = form && form.elements.assignment.value;
+  const hit = form && form.dataset.hit;
+  let isLeaving = false;
 
   function forgetDrafts(isForgotten) {
     try {
@@ -19,24 +25,27 @@
   }
 
   function saveDraft(fields) {
+    if (isLeaving) return; // forgotten, and the frame reports its last change only now
     try {
-      const draft = JSON.stringify({ worker, deadline: Number(left.dataset.deadline), fields });
-      if (draft.length <= MAX_DRAFT_CHARACTERS) localStorage.setItem(DRAFT + assignment, draft);
+      const draft = JSON.stringify({ worker, assignment, deadline: Number(left.dataset.deadline), fields });
+      if (draft.length <= MAX_DRAFT_CHARACTERS) localStorage.setItem(DRAFT + hit, draft);
     } catch (error) { /* no storage in this browser, or it is full */ }
   }
 
   function loadDraft() {
     try {
-      return JSON.parse(localStorage.getItem(DRAFT + assignment));
+      return JSON.parse(localStorage.getItem(DRAFT + hit));
     } catch (error) {
       return null;
     }
   }
 
-  forgetDrafts((_, draft) => draft.deadline * 1000 < Date.now() || (worker && draft.worker !== worker));
+  const isOld = (draft) => draft.deadline + DRAFT_SECONDS < serverNow();
+  forgetDrafts((_, draft) => isOld(draft) || (worker && draft.worker !== worker));
   document.addEventListener("submit", ({ target }) => {
-    if (target.dataset.forget === "all") forgetDrafts(() => true);
-    if (target.dataset.forget === "this") forgetDrafts((id) => id === assignment);
+    if (!target.dataset.forget) return;
+    isLeaving = true;
+    forgetDrafts((id) => target.dataset.forget === "all" || id === hit);
   });
 
   // Only messages of the question frame are accepted. Its sandboxed origin is "null"; the response to an
@@ -54,7 +63,8 @@
       return; // a preview
     } else if (mturk === "ready") {
       const draft = loadDraft();
-      if (draft) reply({ mturk: "draft", fields: draft.fields });
+      // another assignment of the HIT has its own hidden fields, for example the order of the options
+      if (draft) reply({ mturk: "draft", fields: draft.fields, hidden: draft.assignment === assignment });
     } else if (mturk === "draft") {
       saveDraft(fields);
     } else if (mturk === "submit") {
@@ -76,7 +86,8 @@
   }
 
   function proceed() {
-    forgetDrafts((id) => id === assignment);
+    isLeaving = true;
+    forgetDrafts((id) => id === hit);
     form.requestSubmit();
   }
 
@@ -139,8 +150,7 @@
   if (left) countdown(left, document.getElementById("time-notice"));
 
   function countdown(element, notice) {
-    const { deadline, now, minutes, minute, over } = element.dataset;
-    const offset = Number(now) * 1000 - Date.now(); // relative to the server's clock
+    const { deadline, grace, graceNotice, minutes, minute, over } = element.dataset;
     let lastNotice = "";
     const announce = (text) => {
       if (text === lastNotice) return;
@@ -150,13 +160,16 @@
     };
     const pad = (number) => String(number).padStart(2, "0");
     const show = () => {
-      const seconds = Math.max(0, Math.ceil((Number(deadline) * 1000 - Date.now() - offset) / 1000));
+      const remaining = Number(deadline) - serverNow();
+      const seconds = Math.max(0, Math.ceil(remaining));
+      const isOver = remaining + Number(grace) <= 0;
       const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
       element.textContent = h ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`;
-      if (seconds === 0) announce(over);
+      if (isOver) announce(over);
+      else if (seconds === 0) announce(graceNotice);
       else if (seconds <= 60) announce(minute);
       else if (seconds <= 300 && seconds > 240) announce(minutes);
-      if (seconds > 0) setTimeout(show, 1000);
+      if (!isOver) setTimeout(show, 1000);
     };
     show();
   }

@@ -9,8 +9,9 @@ from click.testing import CliRunner
 from sqlalchemy import insert, select
 
 from mturk.cli import main
+from mturk.service.rules.admission import Entry, StudyRules
 from mturk.service.rules.audit import entries
-from mturk.service.rules.participation import Consent, Entry, Participants, StudyRules
+from mturk.service.rules.participation import Consent, Participants
 from mturk.service.rules.person import KEPT_TABLES, export, personal_tables
 from mturk.service.store.schema import (
     account,

@@ -7,8 +7,10 @@ from sqlalchemy import func, insert, select
 
 from mturk.service import server as server_module
 from mturk.service.rules import retention as module
+from mturk.service.rules.admission import Entry, StudyRules
 from mturk.service.rules.audit import entries
-from mturk.service.rules.participation import Entry, Participants, StudyRules
+from mturk.service.rules.inquiries import Inquiries
+from mturk.service.rules.participation import Participants
 from mturk.service.rules.person import export
 from mturk.service.rules.retention import SESSION_SECONDS, Retention
 from mturk.service.server import ServerOptions
@@ -106,10 +108,36 @@ def test_who_has_withdrawn_is_erased_after_the_review(anna):  # noqa: F811
     Participants(service.database, service.clock).withdraw(ANNA, "pilot")
     assert erased(service) == 0
     approve(service, taken)
+    service.clock.advance(7 * DAY - 1)
+    assert erased(service) == 0  # the code and the messages are open
+    service.clock.advance(1)
     assert erased(service) == 1
     assert not is_stored(service)
     with service.database.read() as connection:
         assert connection.scalar(select(assignment.c.answer)) is None
+
+
+def test_messages_of_who_has_withdrawn_stay_for_a_reply(service):  # noqa: F811
+    people = Participants(service.database, service.clock)
+    inquiries = Inquiries(service.database, service.clock)
+    people.enter(Entry(ANNA, "pilot", "s", "x"), "nonce", "browser", StudyRules())
+    people.withdraw(ANNA, "pilot")
+    inquiries.send(ANNA, "pilot", "Pay", "Was my answer counted?")
+    service.clock.advance(6 * DAY)
+    assert erased(service) == 0
+    inquiries.reply(1, "Yes.", actor="test")
+    service.clock.advance(6 * DAY)
+    assert erased(service) == 0
+    service.clock.advance(DAY)
+    assert erased(service) == 1
+    assert not is_stored(service)
+
+
+def test_who_has_withdrawn_without_work_and_messages_is_erased_at_once(service):  # noqa: F811
+    people = Participants(service.database, service.clock)
+    people.enter(Entry(ANNA, "pilot", "s", "x"), "nonce", "browser", StudyRules())
+    people.withdraw(ANNA, "pilot")
+    assert erased(service) == 1
 
 
 def test_workers_outside_studies_are_erased_if_configured(service):  # noqa: F811

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -139,7 +140,7 @@ def pages():
 
 @dataclass
 class Live:
-    """The service behind real sockets with the system clock."""
+    """The service behind real sockets."""
 
     service: Service
     site: str
@@ -148,9 +149,9 @@ class Live:
     def personal_link(self, worker_id):
         return worker_link(self.site, self.service.database.secret(), worker_id)
 
-    def study_link(self, name, participant):
+    def study_link(self, name, participant, session="x"):
         link = study_link(self.site, self.service.database.secret(), name)
-        return f"{link}?PROLIFIC_PID={participant}&STUDY_ID=s&SESSION_ID=x"
+        return f"{link}?PROLIFIC_PID={participant}&STUDY_ID=s&SESSION_ID={session}"
 
 
 def serve(stack, socket, application):
@@ -165,18 +166,26 @@ def serve(stack, socket, application):
     stack.callback(setattr, server, "should_exit", True)
 
 
+def start_site(stack, service, studies, *, open_entry=True):
+    """Start the site and the frame origin until the stack is unwound."""
+    sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+    site, frame = (
+        f"http://127.0.0.1:{listening_socket.getsockname()[1]}" for listening_socket in sockets
+    )
+    secret, work = service.database.secret(), service.work
+    serve(stack, sockets[0], build_site(
+        work, secret, frame_url=frame, site_url=site, open_entry=open_entry, studies=studies,
+        now=service.clock.now))  # fmt: skip
+    serve(stack, sockets[1], build_frame(work, secret, site_url=site, frame_url=frame))
+    return Live(service, site, frame)
+
+
 @pytest.fixture
 def live(tmp_path):
     """Start the site and the frame origin, and wait until they listen."""
     database = Database(tmp_path / "hits.db")
-    service = Service(database, SystemClock())
     with ExitStack() as stack:
         stack.callback(database.close)
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        site, frame = (
-            f"http://127.0.0.1:{listening_socket.getsockname()[1]}" for listening_socket in sockets
-        )
-        secret, work = database.secret(), service.work
         dialect = {"id": "dialect", "type": "choice", "text": {"de": "Dialekt?", "en": "Dialect?"},
                    "choices": [{"value": "yes", "en": "Yes"}, {"value": "no", "en": "No"}]}  # fmt: skip
         studies = (
@@ -189,10 +198,20 @@ def live(tmp_path):
             ),
             PanelStudy("open", "", title="Listening", volunteers=True, country=False, return_url=""),
         )  # fmt: skip
-        serve(stack, sockets[0], build_site(
-            work, secret, frame_url=frame, site_url=site, open_entry=True, studies=studies))  # fmt: skip
-        serve(stack, sockets[1], build_frame(work, secret, site_url=site, frame_url=frame))
-        yield Live(service, site, frame)
+        yield start_site(stack, Service(database, SystemClock()), studies)
+
+
+@pytest.fixture
+def timed_site(tmp_path):
+    """Return a function from studies to a site on the same database, whose clock can be advanced.
+
+    Sites of one test share the cookies of a browser.
+    """
+    database = Database(tmp_path / "hits.db")
+    service = Service(database, ManualClock(time.time()))
+    with ExitStack() as stack:
+        stack.callback(database.close)
+        yield lambda *studies: start_site(stack, service, studies, open_entry=False)
 
 
 LABORATORY = """<!DOCTYPE html><html lang="en"><title>Laboratory</title><body><form method="post">
@@ -206,6 +225,15 @@ form.elements.origin.value = self.origin;
 </script></body></html>"""
 
 
+SURVEY = """<!DOCTYPE html><html lang="en"><title>Survey</title><body><button>End</button><script>
+const query = new URLSearchParams(location.search);
+document.querySelector("button").addEventListener("click", () => {
+  const answer = new URLSearchParams({ assignmentId: query.get("assignmentId"), code: "R_1" });
+  location.href = `${query.get("turkSubmitTo")}/mturk/externalSubmit?${answer}`;
+});
+</script></body></html>"""
+
+
 def _responder(html):
     return lambda request: HTMLResponse(html)
 
@@ -215,7 +243,9 @@ def elsewhere():
     """Serve a requester's own page from another host name; return its origin."""
     with ExitStack() as stack:
         one = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        pages = {"/task": LABORATORY, "/survey": "<!DOCTYPE html><title>Survey</title>"}
+        pages = {
+            "/task": LABORATORY, "/survey": "<!DOCTYPE html><title>Survey</title>", "/redirect": SURVEY,
+        }  # fmt: skip
         routes = [Route(path, _responder(html)) for path, html in pages.items()]
         serve(stack, one, Starlette(routes=routes))
         yield f"http://localhost:{one.getsockname()[1]}"

@@ -1,10 +1,13 @@
 """Drafts, submissions without a connection, phones, and what a participant is told about time and pay."""
 
 import json
+import time
 
 import pytest
 
 from mturk.answers import from_xml
+from mturk.service.site import texts as site_texts
+from mturk.service.site.studies import PanelStudy
 from tests.mturk.service.site.test_browser import (
     accept,
     choose,
@@ -98,8 +101,11 @@ def test_a_draft_ends_with_the_session_and_with_the_task(live, open_page, end):
     enter(live, page)
     choose(accept(page))
     wait_for_draft(page, "worst")
+    here = page.url
     page.get_by_role("button", name=end).click()
-    page.wait_for_url("**/work/*")
+    page.wait_for_url(lambda url: url != here)
+    page.wait_for_function("Object.keys(localStorage).length === 0")
+    page.goto(live.site + "/work/history")  # nothing was written later
     assert drafts(page) == []
 
 
@@ -111,12 +117,73 @@ def test_a_draft_is_nobody_elses_and_ends_with_its_deadline(live, open_page):
     wait_for_draft(page, "worst")
     [[key, draft]] = drafts(page)
     assert draft["worker"] == "AALICE1"
-    for change in ({"worker": "ABOB1"}, {"deadline": 1}):
+    page.goto(live.site + "/work/history")  # the question no longer writes
+    day = 86_400
+    for change in ({"worker": "ABOB1"}, {"deadline": time.time() - day - 60}):
         page.evaluate(
             "([key, draft]) => localStorage.setItem(key, draft)", [key, json.dumps(draft | change)]
         )
-        page.goto(live.site + "/work/history")
-        assert drafts(page) == []
+        page.reload()
+        page.wait_for_function("Object.keys(localStorage).length === 0")
+
+
+CLOCKS = {"ahead": 7 * 86_400, "behind": -7 * 86_400}
+
+
+@pytest.mark.parametrize("device", CLOCKS)
+def test_a_draft_does_not_depend_on_the_clock_of_the_device(live, open_page, device):
+    live.service.publish(our_question())
+    page = open_page()
+    page.clock.install(time=time.time() + CLOCKS[device])
+    enter(live, page)
+    frame = accept(page)
+    choose(frame)
+    frame.locator("textarea").fill("My comment")
+    page.clock.run_for(1000)
+    wait_for_draft(page, "My comment")
+    page.reload()
+    frame.locator("#answers input:checked").nth(3).wait_for()
+    assert frame.locator("textarea").input_value() == "My comment"
+    assert page.locator("#left").inner_text().startswith(("29:", "30:"))
+
+
+@pytest.mark.parametrize("locale", sorted(WAITING))
+def test_the_deadline_keeps_what_was_typed_and_a_grace_period_takes_it(
+    timed_site, open_page, locale
+):
+    live = timed_site(PanelStudy("pilot", "C0DE", country=False))
+    service = live.service
+    service.work.grace_seconds = 60
+    service.publish(our_question(), duration=600)
+    page = open_page(locale=locale)
+    page.goto(live.study_link("pilot", "a" * 24))
+    page.get_by_role("checkbox").check()
+    page.locator("button.main").click()
+    page.wait_for_url("**/work/assignment/*")
+    first = page.url
+    frame = page.frame_locator("#question")
+    choose(frame)
+    frame.locator("textarea").fill("My comment")
+    wait_for_draft(page, "My comment")
+    language = locale[:2]
+    service.clock.advance(630)
+    page.reload()
+    grace = site_texts.text(language, "working.grace", time=site_texts.duration(language, 60))
+    page.get_by_text(grace).wait_for()
+    service.clock.advance(40)  # the grace period is over
+    page.reload()
+    page.get_by_text(site_texts.text(language, "working.expired")).wait_for()
+    assert page.url != first
+    frame.locator("#answers input:checked").nth(3).wait_for()
+    assert frame.locator("textarea").input_value() == "My comment"
+    orders = frame.locator("[data-role=shown]").evaluate_all("all => all.map(one => one.value)")
+    radios = "all => all.map(one => [...one.querySelectorAll('input')].map(input => input.value).join(';'))"
+    assert frame.locator("fieldset.best").evaluate_all(radios)[-2:] == orders  # after the example
+    service.clock.advance(630)
+    submit(frame)
+    page.wait_for_url("**/work/next*")
+    assert page.locator("code").inner_text() == "C0DE"
+    assert [status for _, status, _ in stored(live)] == ["Abandoned", "Submitted"]
 
 
 @pytest.mark.parametrize("locale", sorted(WAITING))

@@ -336,7 +336,13 @@ def test_after_the_deadline_nothing_is_taken(alice, service):
     late = answer(alice, page)
     assert late.status_code == 410
     assert "The time for this task has expired." in late.text
-    assert alice.get(page.url.path).status_code == 410
+    for again in (
+        alice.get(page.url.path),
+        alice.submit("/work/continue", assignment=page.url.path.rpartition("/")[2]),
+    ):
+        assert again.status_code == 200
+        assert again.url.path == "/work/"
+        assert "it was not submitted" in again.text
     assert stored(service) == [("AALICE1", "Abandoned", None)]
 
 

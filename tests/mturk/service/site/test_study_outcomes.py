@@ -142,7 +142,9 @@ def test_who_withdraws_leaves_no_answers_but_is_paid(service, visit):  # noqa: F
     anna = visit(STUDY)
     page = withdrawn(service, anna)
     assert "answers in this study were deleted" in page.text
-    assert "Signed in" not in page.text
+    assert "C0DE" in page.text
+    assert "cc=C0DE" in page.text
+    assert "Return submission" not in page.text
     done, begun = rows(service, assignment)
     assert (done.status, done.answer) == ("Submitted", None)
     assert begun.status == "Returned"
@@ -153,10 +155,40 @@ def test_who_withdraws_leaves_no_answers_but_is_paid(service, visit):  # noqa: F
     service.clock.advance(86_401)
     service.work.offers("AX")  # automatic approval
     assert rows(service, assignment)[0].status == "Approved"
-    for visitor in (anna, visit(STUDY)):
-        again = visitor.join(service)
-        assert again.status_code == 410
-        assert "You have withdrawn" in again.text
+
+
+@pytest.mark.parametrize("code", ["", "OUT"])
+def test_who_has_withdrawn_gets_the_code_again_and_can_write(service, visit, code):  # noqa: F811
+    study = PanelStudy("pilot", "C0DE", withdrawn_code=code)
+    anna = visit(study)
+    withdrawn(service, anna)
+    for visitor in (anna, visit(study)):
+        start = visitor.join(service)
+        assert 'name="consent"' not in start.text
+        if visitor is not anna:
+            start = visitor.submit("/work/start", text="/work/start")
+        assert (code or "C0DE") in start.text
+        assert 'href="/work/messages"' in start.text
+        for path in ("/work/next", "/work/withdraw", "/work/"):
+            assert "You have withdrawn" in visitor.get(path).text
+        fields = {
+            "csrf": visitor.token("/work/messages"),
+            "subject": "Pay",
+            "text": "Is it counted?",
+        }
+        sent = visitor.post("/work/messages", data=fields)
+        assert "has been sent" in sent.text
+    assert len(rows(service, assignment)) == 2  # no further task
+
+
+def test_who_withdraws_before_submitting_is_not_told_of_pay(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(STUDY)
+    anna.begin(service)
+    page = anna.submit("/work/withdraw", text="/work/history").text
+    assert "not submitted any task" in page
+    assert "Return submission" in page
+    assert "C0DE" not in page
 
 
 def test_withdrawn_answers_are_not_in_the_files_of_the_database(service, visit):  # noqa: F811

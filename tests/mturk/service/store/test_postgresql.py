@@ -9,8 +9,10 @@ from sqlalchemy.exc import DBAPIError
 from bws.problems import InputError
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
+from mturk.service.rules.admission import Entry, StudyRules
+from mturk.service.rules.ends import SCREENED_OUT
 from mturk.service.rules.inquiries import MAX_PER_HOUR, Inquiries
-from mturk.service.rules.participation import SCREENED_OUT, Entry, Participants, StudyRules
+from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.store import database as module
 from mturk.service.store.database import Database
@@ -83,7 +85,10 @@ def test_a_participant_who_is_screened_out_leaves_no_answers(api, database):
         (SCREENED_OUT, None),
         (None, {"age": "17"}),
     ]
-    assert participants.outcome("AOUT", "asking", None) == SCREENED_OUT
+    progress = participants.progress(
+        "AOUT", "asking", rows[0].number, max_tasks=None, max_seconds=None
+    )
+    assert (progress.outcome, progress.submitted) == (SCREENED_OUT, 0)
 
 
 def test_opening_it_again_keeps_the_secret_and_the_balance(database, server):

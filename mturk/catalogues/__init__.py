@@ -79,13 +79,7 @@ def read_catalogue(path: str | os.PathLike[str]) -> Catalogue:
     from babel.messages.plurals import get_plural
     from babel.messages.pofile import PoFileError, read_po
 
-    name, stem = display_name(path), Path(path).stem
-    try:
-        language = language_tag(stem)
-        tag = locale(language)
-    except ValueError as error:
-        message = f"{error}; expected a file name such as es.po or pt-BR.po"
-        raise InputError(Problem(name, None, message)) from None
+    name, language = display_name(path), _language_of(Path(path))
     try:
         catalog = read_po(io.BytesIO(read_bytes(path)), abort_invalid=True)
     except (PoFileError, ValueError) as error:
@@ -95,7 +89,7 @@ def read_catalogue(path: str | os.PathLike[str]) -> Catalogue:
     if str(catalog.locale_identifier).replace("_", "-") != language:
         message = f"the header states Language: {catalog.locale_identifier}; expected {language}"
         raise InputError(Problem(name, None, message))
-    n_plurals = get_plural(tag).num_plurals
+    n_plurals = get_plural(locale(language)).num_plurals
     if catalog.num_plurals != n_plurals:
         message = f"Plural-Forms has {catalog.num_plurals} forms; {language} has {n_plurals}"
         raise InputError(Problem(name, None, message))
@@ -103,6 +97,17 @@ def read_catalogue(path: str | os.PathLike[str]) -> Catalogue:
 
 
 _read_once = cache(read_catalogue)
+
+
+def _language_of(path: Path) -> str:
+    """Return the language of a file by its name; InputError if it is not a language."""
+    try:
+        language = language_tag(path.stem)
+        locale(language)
+    except ValueError as error:
+        message = f"{error}; expected a file name such as es.po or pt-BR.po"
+        raise InputError(Problem(display_name(path), None, message)) from None
+    return language
 
 
 @cache
@@ -141,7 +146,7 @@ def available_languages(folders: Sequence[Path] = ()) -> tuple[str, ...]:
     True
     """
     files = [file for folder in (*folders, PACKAGE_FOLDER) for file in folder.glob("*.po")]
-    return tuple(sorted({SOURCE_LANGUAGE, *(_read_once(file).language for file in files)}))
+    return tuple(sorted({SOURCE_LANGUAGE, *map(_language_of, files)}))
 
 
 def catalogues(language: str, folders: Sequence[Path] = ()) -> list[Catalogue]:

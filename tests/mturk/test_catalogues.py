@@ -74,7 +74,7 @@ def test_german_is_reviewed_and_a_new_catalogue_is_not(tmp_path):
     [
         ("nav__you", "Wedi mewngofnodi", "has the placeholders none; expected {worker}"),
         ("work__about", "tua {amser}", "has the placeholders {amser}; expected {time}"),
-        ("work__tasks", ("un dasg", "{n} dasg", "", "{tasg}"), "has the placeholders {tasg}"),
+        ("work__tasks", ("{n} tasg", "un dasg", "", "", "{tasg}"), "has the placeholders {tasg}"),
         ("tuples__hit__title", "x" * 129, "hit.title: Title has 129 characters"),
         ("tuples__hit__title", " ", "hit.title is empty"),
     ],
@@ -87,7 +87,7 @@ def test_faults_of_a_catalogue_are_named(tmp_path, key, translation, message):
 
 
 def test_a_plural_form_may_leave_out_the_number_only(tmp_path):
-    forms = ("un dasg", "dwy dasg", "{n} tasg", "{n} tasg")
+    forms = ("{n} tasg", "un dasg", "dwy dasg", "{n} tasg", "{n} tasg")
     assert "missing work.tasks:" not in run(catalogue(tmp_path, "cy", work__tasks=forms)).stdout
 
 

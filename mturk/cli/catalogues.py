@@ -85,6 +85,6 @@ def _paragraph(row: dict[str, Any]) -> str:
     n_translated = row["texts"] - len(row["missing"])
     head = (
         f"{row['language']}: {n_translated} of {row['texts']} texts, reviewed by "
-        f"{row['reviewed_by'] or 'nobody'}; {row['file']}"
+        f"{row['reviewed_by'] or 'nobody'}"
     )
     return "\n".join([head, *(f"  missing {key}: {text}" for key, text in row["missing"].items())])

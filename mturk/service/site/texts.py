@@ -75,16 +75,21 @@ def text(language: str, key: str, **values: object) -> str:
     >>> text("en", "work.tasks", n=1), text("de", "work.tasks", n=1000)
     ('1 task', '1.000 Aufgaben')
     """
-    found = translations(language, folders())
+    n = values.get("n", 0)
+    message = _message(language, folders(), key, n if isinstance(n, int) else 0)
     formatted = {
         name: number(language, value) if isinstance(value, (int, float)) else value
         for name, value in values.items()
     }
-    n = values.get("n", 0)
-    count = n if isinstance(n, int) else 0
-    return translate(found, key, TEXTS[key], count).format(**formatted)
+    return message.format(**formatted)
 
 
+@functools.lru_cache(maxsize=8192)
+def _message(language: str, folders: tuple[Path, ...], key: str, n: int) -> str:
+    return translate(translations(language, folders), key, TEXTS[key], n)
+
+
+@functools.lru_cache(maxsize=1024)
 def number(language: str, value: float) -> str:
     """Format a number with the separators of the language.
 
@@ -162,6 +167,7 @@ UNITS: Sequence[tuple[int, str]] = (
 )
 
 
+@functools.lru_cache(maxsize=1024)
 def duration(language: str, seconds: int) -> str:
     """Format a duration in its two largest units.
 

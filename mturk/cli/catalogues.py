@@ -26,7 +26,7 @@ __all__ = ["check_texts"]
 )
 @click.argument("files", nargs=-1, type=UPDATED, metavar="[CATALOGUE]...")
 @option("--new", "Write a catalogue to translate into a language, a BCP 47 tag, and exit.",
-        metavar="LANGUAGE")  # fmt: skip
+        metavar="TAG")  # fmt: skip
 @option("--update", "Add new texts to the files; translations of changed texts become fuzzy.",
         is_flag=True, show_default=False)  # fmt: skip
 @output_option

@@ -35,7 +35,7 @@ PRESETS = ("similarity", "relatedness", "sentiment", "plausibility")
     type=RegisteredName(available_languages),
     default=SOURCE_LANGUAGE,
     show_default=True,
-    metavar="LANGUAGE",
+    metavar="TAG",
     help="Language of the worker page and, in en, de and es, of the example data.",
 )
 @click.option(

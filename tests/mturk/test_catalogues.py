@@ -60,13 +60,13 @@ def test_make_catalogues_changes_nothing(language):
 
 def test_german_is_reviewed_and_a_new_catalogue_is_not(tmp_path):
     assert read_catalogue(PACKAGE_FOLDER / "de.po").reviewer
-    new = run("--new", "pl", "-o", tmp_path / "pl.po")
+    new = run("--new", "cs", "-o", tmp_path / "cs.po")
     assert new.stdout == ""
-    polish = read_catalogue(tmp_path / "pl.po")
-    assert polish.reviewer == ""
-    assert "Polish" in polish.catalog.header_comment
-    assert polish.catalog.num_plurals == 3
-    assert len(source.missing_texts("pl", (tmp_path,))) == len(source.source_texts())
+    czech = read_catalogue(tmp_path / "cs.po")
+    assert czech.reviewer == ""
+    assert "Czech" in czech.catalog.header_comment
+    assert czech.catalog.num_plurals == 3
+    assert len(source.missing_texts("cs", (tmp_path,))) == len(source.source_texts())
 
 
 @pytest.mark.parametrize(

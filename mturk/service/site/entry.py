@@ -270,7 +270,7 @@ def _start_page(
         consented=visit.field("consent") == "yes" and "consent" not in missing, entered_study=study,
         minutes=_expected_minutes(visit, entry, study) if requested else None,
         paragraphs=study.paragraphs(visit.language) if study else [],
-        information=visit.t(study.information_key if study else "start.information"),
+        information=texts.text(visit.language, study.information_key if study else "start.information"),
         questions=[question for question in questions if question.field_name in requested],
         given={question.field_name: visit.field(question.field_name) for question in questions},
     )  # fmt: skip

@@ -130,8 +130,12 @@ class PanelStudy:
 
     def _check_languages(self) -> None:
         """Raise ValueError for information in a language in which the consent cannot be shown."""
-        for language in self.information:
-            read_language(language, f"study {self.name!r}: information")
+        for language, words in self.information.items():
+            tag = read_language(language, f"study {self.name!r}: information")
+            if tag != language or not isinstance(words, str) or not words.strip():
+                raise ValueError(
+                    f"study {self.name!r}: information is {language} = {words!r}; expected {tag} = a text"
+                )
             if missing := [key for key in self.consent_keys if not has_text(language, key)]:
                 raise ValueError(
                     f"study {self.name!r}: the information is in {language}, but the consent is not "

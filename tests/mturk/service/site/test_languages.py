@@ -113,9 +113,24 @@ def test_information_without_a_consent_in_its_language_is_refused_at_the_start(f
     catalogue(folder, "cy", **half)
     with pytest.raises(InputError, match=r"\(start.information\)"):
         read_studies(str(path))
-    path.write_text(path.read_text("utf-8").replace("cy =", "welsh ="), "utf-8")
-    with pytest.raises(InputError, match="'welsh' is not a BCP 47 language tag"):
-        read_studies(str(path))
+    for information, message in (
+        ('welsh = "Helo"', "'welsh' is not a BCP 47 language tag"),
+        ('DE = "Hallo"', "information is DE = 'Hallo'; expected de = a text"),
+        ('de = "Hallo"\nen = " "', "information is en = ' '; expected en = a text"),
+        ('de = ["Hallo"]', "information is de = .*; expected de = a text"),
+    ):
+        path.write_text(f'[a]\ncompletion_code = "C"\n[a.information]\n{information}\n', "utf-8")
+        with pytest.raises(InputError, match=message):
+            read_studies(str(path))
+
+
+@pytest.mark.parametrize("country", [True, False])
+@pytest.mark.parametrize("volunteers", [True, False])
+def test_the_recorded_wording_is_the_one_that_is_shown(service, visit, country, volunteers):  # noqa: F811
+    study = PanelStudy("pilot", "C", country=country, volunteers=volunteers, return_url="")
+    page = visit(study).join(service)
+    for paragraph in study.consent("en").text.split("\n\n"):
+        assert f">{paragraph}<" in page.text
 
 
 def test_a_catalogue_beside_the_studies_is_a_language_of_the_site(folder, service, visit, caplog):  # noqa: F811

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli sample sample-files clean
+.PHONY: help system demo test test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -132,6 +132,9 @@ pictures: $(VENV)/dev  ## take the pictures of the documentation: docs/pictures
 
 cli: $(VENV)/dev  ## generate docs/reference/cli.md from the commands
 	$(BIN)/python docs/generate_cli.py
+
+catalogues: $(VENV)/dev  ## add new and changed texts to the catalogues of all languages: mturk/catalogues
+	$(BIN)/mturk-hits check-texts --update mturk/catalogues/*.po
 
 sample: $(VENV)/dev  ## generate the tuples, judgments, scores and benchmark of giccs-sample and giccs-sample-en
 	@$(MAKE) --no-print-directory sample-files SAMPLE=giccs/data

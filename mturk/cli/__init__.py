@@ -25,6 +25,7 @@ COMMANDS = {
     "estimate": "mturk.cli.publish:estimate",
     "preview": "mturk.cli.publish:preview",
     "export": "mturk.cli.export:export",
+    "check-texts": "mturk.cli.catalogues:check_texts",
     "publish": "mturk.cli.publish:publish",
     "status": "mturk.cli.collect:status",
     "collect": "mturk.cli.collect:collect",

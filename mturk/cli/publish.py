@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -294,8 +295,11 @@ def _plan_study(
     language: str | None,
     config: str | None,
 ) -> PlannedStudy:
+    from mturk.catalogues.source import page_notes
+
     study = plan_of(tuples, dialogues, language, config)
-    for text in study.notes:
+    folders = () if config in (None, "-") else (Path(str(config)).absolute().parent,)
+    for text in (*study.notes, *page_notes(study.settings, folders)):
         console.note(f"note: {text}")
     return study
 

@@ -108,6 +108,7 @@ def serve(
     _configure_logging(console, log)
     limit_malloc_arenas()
     panel_studies = _read_studies(studies)
+    _check_catalogues()
     access_keys = read_keys(keys, os.environ)
     options = ServerOptions(
         host=host, port=port, frame_port=frame_port, site_url=site_url, frame_url=frame_url,
@@ -187,6 +188,19 @@ def _read_studies(path: str | None) -> list[PanelStudy]:
     from mturk.service.site.studies import read_studies
 
     return read_studies(path)
+
+
+def _check_catalogues() -> None:
+    """Log what is missing in the languages of the site; InputError for faults in those of a study."""
+    from mturk.catalogues import read_catalogue
+    from mturk.catalogues.source import catalogue_problems, site_notes
+    from mturk.service.site.texts import folders, languages
+
+    own = [read_catalogue(path) for folder in folders() for path in sorted(folder.glob("*.po"))]
+    if problems := [one for catalogue in own for one in catalogue_problems(catalogue)]:
+        raise InputError(problems)
+    for note in site_notes([*languages()], folders()):
+        logging.getLogger("mturk.server").warning("%s", note)
 
 
 @command(

@@ -153,6 +153,8 @@ class HitKind(Protocol):
     """Setting -> comment in the default settings file, if different."""
     unused_settings: Sequence[str] = ()
     """Settings that are not supported by this kind."""
+    has_question: bool = True
+    """Whether the built-in texts have a question; otherwise each study has a file of texts."""
     no_judgments_note: str = "not available; requires judgments of tuples"
     """Reason for a missing reliability if there are no judgments."""
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-__all__ = ["DEFAULT_KIND", "kind_locations", "kind_names"]
+__all__ = ["DEFAULT_KIND", "GROUP", "kind_locations", "kind_names"]
 
 DEFAULT_KIND = "tuples"
 GROUP = "mturk.kinds"

@@ -1,26 +1,33 @@
-"""Texts of worker pages: built-in texts, and texts in other languages from a TOML file."""
+"""Texts of worker pages: English ones in TOML, translated by catalogues, or a TOML file in any language."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from bws.problems import InputError, Problem
 from bws.textio import display_name, parse_toml, read_text, read_toml
 from giccs.benchmark.languages import language_tag
-from mturk import limits
+from mturk import catalogues, limits
 
 __all__ = [
     "built_in_languages",
     "built_in_texts",
+    "check_texts",
+    "page_messages",
     "page_texts",
     "parse_texts",
     "read_built_in_file",
     "read_texts",
+    "translated_files",
 ]
 
 OPTIONAL = frozenset(["cloze", "criteria"])
@@ -28,9 +35,22 @@ OPTIONAL = frozenset(["cloze", "criteria"])
 HIT = {"title": limits.TITLE, "description": limits.DESCRIPTION, "keywords": limits.KEYWORDS}
 
 
+UNTRANSLATED_FILES = ("test", "words")
+"""Files of a language of their own: tests of writers, and words that cause remarks."""
+SHARED_FILE = "page"
+"""Name of a file whose texts several files of a kind share."""
+CODE = re.compile(r"language|example\.turns\.[0-9]+\.1")
+"""Keys of strings that are no texts: the language, and the role of a speaker."""
+TABLE = re.compile(r"(?m)^(?=\[)")
+LITERAL = re.compile(r"#[^\n]*|(\"(?:[^\"\\\n]|\\.)*\")")
+"""A comment, or a string, which is the first group."""
+OWN_TABLE = "[[cloze]]"
+"""A table that is left out unless it is translated: English words do not test another language."""
+
+
 @cache
 def built_in_texts(package: str, language: str, name: str = "texts") -> dict[str, Any]:
-    """Return the content of ``NAME.LANGUAGE.toml`` of a kind of HIT.
+    """Return the texts ``NAME`` of a kind of HIT in a language.
 
     >>> built_in_texts("mturk.kinds.tuples", "en")["language"]
     'en'
@@ -38,25 +58,133 @@ def built_in_texts(package: str, language: str, name: str = "texts") -> dict[str
     return parse_toml(read_built_in_file(package, language, name), f"{name}.{language}.toml")
 
 
-def read_built_in_file(package: str, language: str, name: str = "texts") -> str:
-    """Return ``NAME.LANGUAGE.toml`` of a package as text; FileNotFoundError if it is missing.
+@cache
+def read_built_in_file(
+    package: str, language: str, name: str = "texts", folders: tuple[Path, ...] = ()
+) -> str:
+    """Return the texts ``NAME`` of a kind in a language as TOML; FileNotFoundError if there are none.
 
-    If the package has ``page.LANGUAGE.toml``, texts shared by several such files, they come first.
+    They are the file ``NAME.LANGUAGE.toml`` of the package, or else the English file, translated by the
+    catalogues of mturk and of the folders; single missing texts stay English. If the package has
+    ``page.LANGUAGE.toml``, texts shared by several such files, they come first.
     """
-    shared = _folder(package) / f"page.{language}.toml"
-    text = (_folder(package) / f"{name}.{language}.toml").read_text(encoding="utf-8")
-    return (shared.read_text(encoding="utf-8") if shared.is_file() else "") + text
+    tag = language if _file(package, name, language).is_file() else "en"
+    if tag != language and language not in built_in_languages(package, name, folders):
+        raise FileNotFoundError(f"{package}: {name}.{language}.toml")
+    shared = _file(package, SHARED_FILE, tag)
+    files = {SHARED_FILE: shared} if shared.is_file() else {}
+    texts = {
+        key: file.read_text(encoding="utf-8")
+        for key, file in (files | {name: _file(package, name, tag)}).items()
+    }
+    if tag == "en" and catalogues.catalogues(language, folders):
+        texts = {
+            key: _translate(text, _prefix(package, key), language, folders)
+            for key, text in texts.items()
+        }
+    return "".join(texts.values())
 
 
 @cache
-def built_in_languages(package: str, name: str = "texts") -> tuple[str, ...]:
+def built_in_languages(
+    package: str, name: str = "texts", folders: tuple[Path, ...] = ()
+) -> tuple[str, ...]:
     """Return the languages of a kind's built-in texts, sorted.
 
-    >>> built_in_languages("mturk.kinds.tuples"), built_in_languages("mturk.kinds.conditions", "test")
-    (('de', 'en'), ('en',))
+    >>> {"de", "en"} <= {*built_in_languages("mturk.kinds.tuples")}
+    True
+    >>> built_in_languages("mturk.kinds.conditions", "test")
+    ('en',)
     """
     files = (file.name.split(".") for file in _folder(package).iterdir())
-    return tuple(sorted(parts[1] for parts in files if parts[0] == name and parts[2:] == ["toml"]))
+    languages = {parts[1] for parts in files if parts[0] == name and parts[2:] == ["toml"]}
+    if name in translated_files(package):
+        messages = page_messages(package, name)
+        languages |= {
+            language
+            for language in catalogues.available_languages(folders)
+            if any(
+                catalogues.is_translated(language, key, text, folders)
+                for key, text in messages.items()
+            )
+        }
+    return tuple(sorted(languages))
+
+
+@cache
+def translated_files(package: str) -> tuple[str, ...]:
+    """Return the names of the English files of a kind that catalogues translate, sorted.
+
+    >>> translated_files("mturk.kinds.items")
+    ('page', 'plausibility', 'relatedness', 'sentiment', 'texts')
+    """
+    names = (file.name.removesuffix(".en.toml") for file in _folder(package).iterdir()
+             if file.name.endswith(".en.toml"))  # fmt: skip
+    return tuple(sorted({*names} - {*UNTRANSLATED_FILES}))
+
+
+@cache
+def page_messages(package: str, name: str = "texts") -> Mapping[str, str]:
+    """Return key -> English text of a kind's file ``NAME.en.toml``, without the shared texts.
+
+    >>> page_messages("mturk.kinds.tuples")["tuples.speakers.user"]
+    'Person'
+    """
+    table = tomllib.loads(_file(package, name, "en").read_text(encoding="utf-8"))
+    prefix = _prefix(package, name)
+    return {f"{prefix}.{key}": text for key, text in _strings(table) if not CODE.fullmatch(key)}
+
+
+def _prefix(package: str, name: str) -> str:
+    kind = package.rpartition(".")[2]
+    return kind if name == "texts" else f"{kind}.{name}"
+
+
+def _strings(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the key and the text of each string in a table, in the order of its file.
+
+    >>> list(_strings({"a": "x", "b": [{"c": "y"}, {"c": "z"}], "n": 1}))
+    [('a', 'x'), ('b.1.c', 'y'), ('b.2.c', 'z')]
+    """
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict | list):
+        keys = value if isinstance(value, dict) else range(1, len(value) + 1)
+        children = value.values() if isinstance(value, dict) else value
+        for key, child in zip(keys, children, strict=True):
+            yield from _strings(child, f"{path}.{key}" if path else str(key))
+
+
+def _translate(toml: str, prefix: str, language: str, folders: tuple[Path, ...]) -> str:
+    """Return English texts with each string replaced by its translation; comments are kept."""
+    strings = _strings(tomllib.loads(toml))
+    tables = TABLE.split(toml)
+    return "".join(_translate_table(one, strings, prefix, language, folders) for one in tables)
+
+
+def _translate_table(
+    table: str, strings: Iterator[tuple[str, str]], prefix: str, language: str,
+    folders: tuple[Path, ...],
+) -> str:  # fmt: skip
+    found, missing = catalogues.translations(language, folders), []
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        key, text = next(strings)
+        if CODE.fullmatch(key):
+            return json.dumps(language) if key == "language" else match[0]
+        key = f"{prefix}.{key}"
+        if not catalogues.is_translated(language, key, text, folders):
+            missing.append(key)
+        return json.dumps(catalogues.translate(found, key, text), ensure_ascii=False)
+
+    translated = LITERAL.sub(replace, table)
+    return "" if missing and table.startswith(OWN_TABLE) else translated
+
+
+def _file(package: str, name: str, language: str) -> Traversable:
+    return _folder(package) / f"{name}.{language}.toml"
 
 
 def _folder(package: str) -> Traversable:
@@ -83,13 +211,17 @@ def read_texts(path: str | os.PathLike[str], package: str) -> str:
     it), and ``language``, a BCP 47 tag. ``[[cloze]]``, the language check, is optional; without it, pages
     have none. Raises InputError with all problems.
     """
-    table = read_toml(path)
-    problems = list(_structure_problems(table, built_in_texts(package, "en"), ""))
+    check_texts(read_toml(path), built_in_texts(package, "en"), display_name(path))
+    return read_text(path)
+
+
+def check_texts(table: Mapping[str, Any], model: Mapping[str, Any], name: str) -> None:
+    """Raise InputError with all problems of the texts of a page; `model` has their keys and types."""
+    problems = list(_structure_problems(table, model, ""))
     if not problems:
         problems = list(_value_problems(table))
     if problems:
-        raise InputError(Problem(display_name(path), None, fault) for fault in problems)
-    return read_text(path)
+        raise InputError(Problem(name, None, fault) for fault in problems)
 
 
 def _structure_problems(

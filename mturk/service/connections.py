@@ -73,7 +73,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
         _waiting.setdefault(self._network, {})[self] = None
         if sum(map(len, _waiting.values())) > MAX_WAITING:
-            oldest = next(iter(max(_waiting.values(), key=len)))
+            largest_network = max(_waiting, key=lambda network: len(_waiting[network]))
+            oldest = next(iter(_waiting[largest_network]))
             oldest._stop_waiting()
             oldest.transport.close()
 

@@ -18,9 +18,19 @@ from bws.problems import InputError, Problem, suggestion
 from bws.textio import display_name, parse_toml, read_text
 from giccs.benchmark.languages import base_language, matches
 from mturk import limits
+from mturk.catalogues import SOURCE_LANGUAGE
 from mturk.kinds import get_kind
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
-from mturk.kinds.texts import HIT, built_in_languages, page_texts, parse_texts, read_texts
+from mturk.kinds.texts import (
+    HIT,
+    built_in_languages,
+    built_in_texts,
+    check_texts,
+    page_texts,
+    parse_texts,
+    read_built_in_file,
+    read_texts,
+)
 from mturk.study.settings import Settings
 
 __all__ = [
@@ -73,8 +83,9 @@ def default_settings(
     package, languages = definition.package, built_in_languages(definition.package)
     if not texts and page not in languages:
         raise ValueError(
-            f"no built-in page texts in {page} (available: {', '.join(languages)}); expected a "
-            'settings file with texts = "FILE.toml", or with the language of the page'
+            f"no built-in page texts in {page} (available: {', '.join(languages)}); expected "
+            f"{page}.po beside the settings file (`mturk-hits check-texts --new {page}`), "
+            'texts = "FILE.toml", or the language of the page'
         )
     # titles may name the language of the dialogues, so those of another page language would be wrong
     hit = page_texts(package, page if texts or page == base else "en", texts)["hit"]
@@ -99,6 +110,8 @@ class SettingsFile:
     values: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, int | None] = field(default_factory=dict)
     """Setting -> line number."""
+    folder: Path | None = None
+    """Folder of the study, with catalogues of its own."""
 
     def settings(self, language: str | None) -> Settings:
         """Return all settings of a study; missing ones get the defaults of the kind and language.
@@ -117,7 +130,8 @@ class SettingsFile:
             raise InputError(
                 Problem(self.name, None, f"{message}, such as --language de, or {key}")
             )
-        texts, page = self.values.get("texts", ""), self.values.get("language", "")
+        page = self.values.get("language", "")
+        texts = self.values.get("texts", "") or self._folder_texts(page or base_language(tag))
         if texts and page and page != parse_texts(texts)["language"]:
             texts_language = parse_texts(texts)["language"]
             message = (
@@ -129,12 +143,28 @@ class SettingsFile:
         except ValueError as error:
             raise self._error("language" if page else "dialogue_language", str(error)) from None
         preset = VOLUNTEER_SETTINGS if self.values.get("volunteers") else {}
-        settings = replace(defaults, **{**preset, **self.values})
+        settings = replace(defaults, **{**preset, **self.values, "texts": texts})
         if messages := _combination_problems(settings):
             raise InputError(
                 Problem(self.name, self.lines.get(k), text) for k, text in messages.items()
             )
         return settings
+
+    def _folder_texts(self, language: str) -> str:
+        """Return the page texts in a language if the study's own catalogues change them; else empty."""
+        package = get_kind(self.kind).package
+        if self.folder is None or not get_kind(self.kind).has_question:
+            return ""
+        if language not in built_in_languages(package, folders=(self.folder,)):
+            return ""
+        texts = read_built_in_file(package, language, folders=(self.folder,))
+        if language in built_in_languages(package) and texts == read_built_in_file(
+            package, language
+        ):
+            return ""
+        name = display_name(self.folder / f"{language}.po")
+        check_texts(parse_texts(texts), built_in_texts(package, SOURCE_LANGUAGE), name)
+        return texts
 
     def _error(self, setting: str, message: str) -> InputError:
         return InputError(Problem(self.name, self.lines.get(setting), message))
@@ -176,7 +206,8 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
     if file := values.pop("texts", ""):
         values["texts"] = read_texts(Path(path).parent / file, get_kind(kind).package)
     lines = {field_of.get(key, key): _line_of(text, key) for key in table}
-    return SettingsFile(name, kind, values, lines)
+    folder = None if name == "<stdin>" else Path(path).absolute().parent
+    return SettingsFile(name, kind, values, lines, folder)
 
 
 def _line_of(text: str, key: str) -> int | None:

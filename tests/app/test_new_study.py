@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 
 from giccs.benchmark import read_benchmark
 from giccs_app.cli import main
+from giccs_app.studies import cli
 from giccs_app.studies.folders import write_new_folder
 from mturk.study.settings_file import read_settings
 
@@ -37,7 +39,7 @@ def run_readme(study, n_commands):
     assert "warning" not in done.stderr
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", ["en", "de", "es"])
 def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, language):
     study = tmp_path / "my study"
     assert init(study, "--language", language).exit_code == 0
@@ -58,7 +60,7 @@ def test_the_steps_of_a_study_of_conditions_run(tmp_path):
     assert "Ein brauner Hund schläft auf einem Sofa." in page
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("language", ["en", "de", "es"])
 @pytest.mark.parametrize("preset", ["relatedness", "sentiment", "plausibility"])
 def test_the_steps_of_a_study_of_plain_items_run(tmp_path, preset, language):
     study = tmp_path / "study"
@@ -85,16 +87,17 @@ def test_a_preset_of_items_is_no_study_of_conditions(tmp_path):
     assert not (tmp_path / "s").exists()
 
 
-def test_the_levels_fit_the_candidates_of_both_languages():
-    """truth.csv has a level per candidate of both languages, from unrelated to a paraphrase."""
+def test_the_levels_fit_the_candidates_of_all_languages():
+    """truth.csv has a level per candidate of all languages, from unrelated to a paraphrase."""
     templates = ROOT / "app" / "giccs_app" / "studies" / "templates" / "tuples"
     rows = {
         language: (templates / language / "dialogues.csv").read_text("utf-8").splitlines()[1:]
-        for language in ("en", "de")
+        for language in ("en", "de", "es")
     }
     truth = (templates / "truth.csv").read_text().splitlines()[1:]
     ids = [row.split(",")[0] for row in rows["en"]]
-    assert ids == [row.split(",")[0] for row in rows["de"]]
+    for language in ("de", "es"):
+        assert ids == [row.split(",")[0] for row in rows[language]]
     assert [row.split(",")[:2] for row in truth] == [[f"{i}-{x}", i] for i in ids for x in "abcde"]
     for i in ids:
         assert {row[-1] for row in truth if row.startswith(f"{i}-")} == set("12345")
@@ -105,6 +108,16 @@ def test_the_folder_has_these_files_and_the_answer_names_them(tmp_path):
     assert sorted(path.name for path in (tmp_path / "new" / "study").iterdir()) == FILES
     assert '"language": "en"' in result.stdout
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["study"]
+
+
+def test_a_language_without_example_data_gets_the_english_ones_and_a_note(tmp_path, monkeypatch):
+    ignored = shutil.ignore_patterns("es")
+    templates = shutil.copytree(cli.TEMPLATES, tmp_path / "templates", ignore=ignored)
+    monkeypatch.setattr(cli, "TEMPLATES", templates)
+    result = init(tmp_path / "study", "--language", "es")
+    assert "the example data are in English; replace them by your own in es" in result.stderr
+    assert "museum" in (tmp_path / "study" / "dialogues.csv").read_text("utf-8")
+    assert read_settings(tmp_path / "study" / "hits.toml").language == "es"
 
 
 def test_existing_content_is_not_overwritten(tmp_path):
@@ -126,4 +139,6 @@ def test_a_folder_is_complete_or_absent(tmp_path):
 
 
 def test_an_unknown_language_gets_a_suggestion(tmp_path):
-    assert "'en', 'de'; did you mean 'de'?" in init(tmp_path / "s", "--language", "dee").stderr
+    message = init(tmp_path / "s", "--language", "dee").stderr
+    assert "'de', 'en', 'es'" in message
+    assert "did you mean 'de'?" in message

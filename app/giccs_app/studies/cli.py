@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from bws.command import Console, command
-from bws.options import OUTPUT_FOLDER, Choice
+from bws.options import OUTPUT_FOLDER, Choice, RegisteredName
+from mturk.catalogues import SOURCE_LANGUAGE, available_languages
 
 __all__ = ["init"]
 
@@ -16,7 +17,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 KINDS = ("tuples", "conditions")
 PRESETS = ("similarity", "relatedness", "sentiment", "plausibility")
 """Questions of best-worst studies: similarity in dialogues, and of plain items (`mturk.kinds.items`)."""
-LANGUAGES = ("en", "de")
 
 
 @command(
@@ -32,10 +32,11 @@ LANGUAGES = ("en", "de")
 @click.argument("folder", type=OUTPUT_FOLDER, metavar="STUDY")
 @click.option(
     "--language",
-    type=Choice(LANGUAGES),
-    default="en",
+    type=RegisteredName(available_languages),
+    default=SOURCE_LANGUAGE,
     show_default=True,
-    help="Language of the example data and of the worker page.",
+    metavar="TAG",
+    help="Language of the worker page and, in en, de and es, of the example data.",
 )
 @click.option(
     "--kind",
@@ -65,10 +66,20 @@ def init(console: Console, folder: str, language: str, kind: str, preset: str) -
     files = study_files(kind, language) if preset == "similarity" else item_files(preset, language)
     write_new_folder(Path(folder), files)
     names = sorted(files)
+    if _example_folder(kind, language).name != language:
+        console.note(
+            f"note: the example data are in English; replace them by your own in {language}"
+        )
     console.answer(
         f"{folder}: {', '.join(names)}\nNext: cd {folder}, then follow README.md",
         {"folder": folder, "language": language, "kind": kind, "preset": preset, "files": names},
     )
+
+
+def _example_folder(kind: str, language: str) -> Path:
+    """Return the folder of the example data in a language, or else in English."""
+    folder = TEMPLATES / kind / language
+    return folder if folder.is_dir() else TEMPLATES / kind / SOURCE_LANGUAGE
 
 
 def study_files(kind: str, language: str) -> dict[str, bytes]:
@@ -77,7 +88,7 @@ def study_files(kind: str, language: str) -> dict[str, bytes]:
 
     files = {
         path.name: path.read_bytes()
-        for source in (TEMPLATES / kind, TEMPLATES / kind / language)
+        for source in (TEMPLATES / kind, _example_folder(kind, language))
         for path in source.iterdir()
         if path.is_file()
     }
@@ -94,7 +105,7 @@ def item_files(preset: str, language: str) -> dict[str, bytes]:
     settings = default_toml("items", language).replace('# texts = ""', 'texts = "texts.toml"')
     return {
         "README.md": (TEMPLATES / "items" / "README.md").read_bytes(),
-        "items.csv": (TEMPLATES / "items" / language / f"{preset}.csv").read_bytes(),
+        "items.csv": (_example_folder("items", language) / f"{preset}.csv").read_bytes(),
         "texts.toml": texts.encode(),
         "hits.toml": settings.encode(),
     }

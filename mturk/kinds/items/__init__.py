@@ -39,6 +39,7 @@ class Items(Tuples):
         '[] for all. Default: ["DE"] for German items, [] for others.',
     }
     unused_settings: Sequence[str] = ("language_check",)
+    has_question = False
 
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None

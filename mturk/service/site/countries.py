@@ -7,7 +7,8 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from babel import Locale
+from giccs.benchmark.languages import base_language
+from mturk.catalogues import locale
 
 __all__ = ["countries", "country_names", "sort_key"]
 
@@ -26,18 +27,21 @@ SHORT_NAMES: Mapping[str, dict[str, str]] = {
     },
 }  # fmt: skip
 """Names for menus, which CLDR has as alternatives and Babel leaves out."""
+BASE_LETTERS = str.maketrans("łŁøØđĐı", "lLoOdDi")
+"""Letters whose accent is not a combining character."""
 
 
 @functools.cache
 def country_names(language: str) -> Mapping[str, str]:
-    """Return code -> name of every country, in German (``de``) or English (``en``).
+    """Return code -> name of every country in a language, or its English name.
 
-    >>> country_names("de")["EG"]
-    'Ägypten'
+    >>> country_names("de")["EG"], country_names("es")["EG"]
+    ('Ägypten', 'Egipto')
     """
-    territories = {str(code): str(name) for code, name in Locale(language).territories.items()}
-    codes = set(filter(CODE.fullmatch, territories)) - NOT_COUNTRIES
-    return {code: territories[code] for code in codes} | SHORT_NAMES[language]
+    english, names = locale("en").territories, locale(language).territories
+    codes = set(filter(CODE.fullmatch, english)) - NOT_COUNTRIES
+    short_names = SHORT_NAMES.get(base_language(language), {})
+    return {code: str(names.get(code, english[code])) for code in codes} | short_names
 
 
 @functools.cache
@@ -52,4 +56,5 @@ def countries(language: str) -> list[tuple[str, str]]:
 
 def sort_key(name: str) -> str:
     """Return a name without its accents, so that Ägypten is next to Albanien."""
-    return unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode().casefold()
+    letters = unicodedata.normalize("NFD", name.translate(BASE_LETTERS))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()

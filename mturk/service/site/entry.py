@@ -10,10 +10,13 @@ from typing import Any
 from sqlalchemy import Row
 from starlette.responses import Response
 
+from mturk.catalogues import best_language
 from mturk.limits import WORKER_ID
 from mturk.service.rules.admission import Entry, StudyRules
 from mturk.service.rules.ends import LEFT, NO_CONSENT, SCREENED_OUT, WITHDRAWN, WITHOUT_TASKS
+from mturk.service.rules.participation import Consent
 from mturk.service.rules.work import WorkError
+from mturk.service.site import texts
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
     RECRUITED_PREFIX,
@@ -26,7 +29,6 @@ from mturk.service.site.links import (
 )
 from mturk.service.site.sessions import Session, new_nonce
 from mturk.service.site.studies import PanelStudy
-from mturk.service.site.texts import LANGUAGES
 from mturk.service.site.visit import RefusedError, Visit
 
 __all__ = [
@@ -207,7 +209,7 @@ def _complete_entry(visit: Visit, entry: Entry, requested: Sequence[str]) -> Res
     number = visit.site.participants.enter(
         entry, session.nonce, session.browser, _study_rules(visit, entry),
         country=visit.field("country") if "country" in requested else None,
-        agreed=study.consent(visit.language) if study and "consent" in requested else None,
+        agreed=_shown_consent(visit, study) if study and "consent" in requested else None,
         answers=answers,
         outcome=None if study is None or _are_accepted(study, answers) else SCREENED_OUT,
     )  # fmt: skip
@@ -242,20 +244,33 @@ def _requested_fields(visit: Visit, entry: Entry) -> list[str]:
     if known is None:
         fields = [question.field_name for question in study.questions]
         return ["consent", *(["country"] if study.country else []), *fields]
-    wordings = [study.consent(language) for language in LANGUAGES]
     is_over = known.outcome in WITHOUT_TASKS
-    has_consented = visit.site.participants.has_consented(known.number, wordings)
+    has_consented = visit.site.participants.has_consented(known.number, _consents(study))
     return [] if is_over or has_consented else ["consent"]
 
 
 def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
     """Return whether a field of the start page has a valid answer."""
-    if name == "consent":
-        return visit.field("consent") == "yes"
     if name == "country":
         return visit.field("country") in country_names(visit.language)
-    questions = {one.field_name: one for one in visit.site.studies[entry.study or ""].questions}
+    study = visit.site.studies[entry.study or ""]
+    if name == "consent":
+        return visit.field("consent") == "yes" and _shown_consent(visit, study) is not None
+    questions = {one.field_name: one for one in study.questions}
     return questions[name].is_valid(visit.field(name).strip())
+
+
+def _consents(study: PanelStudy) -> list[Consent]:
+    """Return the wordings of the consent in all its languages."""
+    return [study.consent(language) for language in study.consent_languages]
+
+
+def _shown_consent(visit: Visit, study: PanelStudy) -> Consent | None:
+    """Return the wording that the form showed, in whichever language; None if it has changed since."""
+    digest = visit.field("wording")
+    if not digest:
+        return study.consent(visit.language)
+    return next((one for one in _consents(study) if one.digest == digest), None)
 
 
 def _answers(visit: Visit, study: PanelStudy | None, requested: Sequence[str]) -> dict[str, str]:
@@ -281,16 +296,27 @@ def _start_page(
 ) -> Response:
     study = visit.site.studies.get(entry.study or "")
     questions = study.questions if study else ()
+    shown_languages = texts.languages()
+    if study:
+        visit.language = study.consent_language(visit.language)
+        shown_languages = _switch(study)
     return visit.page(
         "start.html", status=422 if missing else 200, requested=requested, missing=missing, entry=entry,
+        languages=shown_languages, wording=study.consent(visit.language).digest if study else "",
         countries=countries(visit.language), chosen=visit.field("country"),
-        consented=visit.field("consent") == "yes", entered_study=study,
+        consented=visit.field("consent") == "yes" and "consent" not in missing, entered_study=study,
         minutes=_expected_minutes(visit, entry, study) if requested else None,
         paragraphs=study.paragraphs(visit.language) if study else [],
-        information=visit.t(study.information_key if study else "start.information"),
+        information=texts.text(visit.language, study.information_key if study else "start.information"),
         questions=[question for question in questions if question.field_name in requested],
         given={question.field_name: visit.field(question.field_name) for question in questions},
     )  # fmt: skip
+
+
+def _switch(study: PanelStudy) -> Mapping[str, str]:
+    """Return the languages of the site in which the start page of a study can be shown."""
+    tags = [best_language([language], texts.languages()) for language in study.consent_languages]
+    return {tag: texts.languages()[tag] for tag in tags if tag}
 
 
 def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> int | None:

@@ -6,10 +6,8 @@ import functools
 import re
 from collections.abc import Mapping
 
-from babel import Locale
-
+from mturk.catalogues import locale
 from mturk.service.site.countries import sort_key
-from mturk.service.site.texts import LANGUAGES
 
 __all__ = ["language_names"]
 
@@ -20,12 +18,12 @@ NOT_LANGUAGES = {"mul", "und", "zxx"}
 
 @functools.cache
 def language_names(language: str) -> Mapping[str, str]:
-    """Return code -> name of every language, in German (``de``) or English (``en``), sorted by name.
+    """Return code -> name of every language in a language, or its English name, sorted by name.
 
-    >>> language_names("de")["nl"]
-    'Niederländisch'
+    >>> language_names("de")["nl"], language_names("es")["nl"]
+    ('Niederländisch', 'neerlandés')
     """
-    codes = set.intersection(*(set(Locale(one).languages) for one in LANGUAGES))
-    names = Locale(language).languages
-    pairs = [(code, names[code]) for code in codes - NOT_LANGUAGES if CODE.fullmatch(code)]
+    english, names = locale("en").languages, locale(language).languages
+    codes = (set(english) & set(locale("de").languages)) - NOT_LANGUAGES
+    pairs = [(code, str(names.get(code, english[code]))) for code in codes if CODE.fullmatch(code)]
     return dict(sorted(pairs, key=lambda pair: sort_key(pair[1])))

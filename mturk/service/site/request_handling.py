@@ -155,7 +155,7 @@ def create_visit(site: Site, request: Request, fields: Fields = ()) -> Visit:
 def _create_visit(site: Site, request: Request, session: Session | None, fields: Fields) -> Visit:
     session = session or Session()
     requested_language = request.query_params.get("lang")
-    if requested_language in texts.LANGUAGES:
+    if requested_language in texts.languages():
         session = replace(session, language=requested_language)
     accepted = request.headers.get("accept-language", "")
     language = session.language or texts.choose_language(accepted)

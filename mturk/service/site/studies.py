@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -14,8 +15,13 @@ from mturk.service.rules.admission import StudyRules
 from mturk.service.rules.ends import ENDS, FINISHED, TIMED_OUT
 from mturk.service.rules.participation import Consent
 from mturk.service.site.panel_signature import read_key_set, signed_parameters
-from mturk.service.site.study_questions import StudyQuestion, read_questions
-from mturk.service.site.texts import text
+from mturk.service.site.study_questions import (
+    StudyQuestion,
+    language_of,
+    read_language,
+    read_questions,
+)
+from mturk.service.site.texts import has_text, languages, text, use_folder
 
 __all__ = ["PanelStudy", "read_studies"]
 
@@ -66,7 +72,7 @@ class PanelStudy:
     return_url: str = PROLIFIC_URL
     """Return address at the end; ``{code}`` is replaced by the completion code; empty: none."""
     information: Mapping[str, str] = field(default_factory=dict)
-    """Language (de, en) -> information before the consent; blank lines separate paragraphs."""
+    """Language -> information before the consent; blank lines separate paragraphs."""
     participants: int | None = None
     """Maximum number of participants; None: unlimited."""
     exclude: Sequence[str] = ()
@@ -123,6 +129,7 @@ class PanelStudy:
                 f"study {self.name!r}: minutes without timed_out_code; expected a code for those who have "
                 "submitted tasks when the time is over, which can be the completion_code"
             )
+        self._check_languages()
         if self.prolific_keys:
             read_key_set(self.prolific_keys)
         for other in self.exclude:
@@ -134,6 +141,21 @@ class PanelStudy:
             raise ValueError(
                 f"study {self.name!r}: return_url is {self.return_url!r}; expected an https or http address"
             )
+
+    def _check_languages(self) -> None:
+        """Raise ValueError for information in a language in which the consent cannot be shown."""
+        for language, words in self.information.items():
+            tag = read_language(language, f"study {self.name!r}: information")
+            if tag != language or not isinstance(words, str) or not words.strip():
+                raise ValueError(
+                    f"study {self.name!r}: information is {language} = {words!r}; expected {tag} = a text"
+                )
+            if missing := [key for key in self.consent_keys if not has_text(language, key)]:
+                raise ValueError(
+                    f"study {self.name!r}: the information is in {language}, but the consent is not "
+                    f"({', '.join(missing)}); expected these texts in {language}.po beside the file of "
+                    f"studies: `mturk-hits check-texts --new {language}` prints a catalogue to translate"
+                )
 
     def panel_parameters(self, query: Mapping[str, str], site_url: str) -> Mapping[str, str]:
         """Return the panel's parameters of a recruiting link; raise LinkError if a signature is missing."""
@@ -177,24 +199,43 @@ class PanelStudy:
             return "start.information.volunteers"
         return "start.information" if self.country else "start.information.no_country"
 
+    @property
+    def consent_keys(self) -> tuple[str, str]:
+        """Keys of the texts to which participants consent, besides the information."""
+        return self.information_key, "start.consent"
+
+    @property
+    def consent_languages(self) -> Sequence[str]:
+        """Languages in which the consent is complete: those of the information, if there is one."""
+        return list(self.information) or [
+            language
+            for language in languages()
+            if all(has_text(language, key) for key in self.consent_keys)
+        ]
+
+    def consent_language(self, language: str) -> str:
+        """Return the language in which a reader of a language gives the consent."""
+        return language_of(dict.fromkeys(self.consent_languages, ""), language)
+
     def consent(self, language: str) -> Consent:
-        """Return the wording to which participants consent in a language."""
-        sentences = [text(language, key) for key in (self.information_key, "start.consent")]
-        return Consent(
-            self.version, language, "\n\n".join([*self.paragraphs(language), *sentences])
-        )
+        """Return the wording to which a reader of a language consents; it is in `consent_language`."""
+        shown = self.consent_language(language)
+        sentences = [text(shown, key) for key in self.consent_keys]
+        return Consent(self.version, shown, "\n\n".join([*self.paragraphs(shown), *sentences]))
 
     def paragraphs(self, language: str) -> list[str]:
-        """Return the paragraphs of the information in this language, else in the other."""
-        words = self.information.get(language) or next(iter(self.information.values()), "")
+        """Return the paragraphs of the information for a reader of a language."""
+        words = self.information.get(self.consent_language(language), "")
         return [paragraph.strip() for paragraph in re.split(r"\n\s*\n", words) if paragraph.strip()]
 
 
 def read_studies(path: str) -> list[PanelStudy]:
     """Read studies from TOML, one table per study: ``[pilot]`` with ``completion_code = "C1"`` and so on.
 
-    Raises InputError with all problems.
+    The catalogues beside the file are used by the site from then on. Raises InputError with all problems.
     """
+    if path != "-":
+        use_folder(Path(path).absolute().parent)
     studies: list[PanelStudy] = []
     problems: list[Problem] = []
     for name, table in read_toml(path).items():

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from giccs.benchmark.languages import language_tag
+from mturk.catalogues import SOURCE_LANGUAGE, best_language, locale
 from mturk.service.site.languages import language_names
-from mturk.service.site.texts import LANGUAGES
+from mturk.service.site.texts import text
 
-__all__ = ["Choice", "StudyQuestion", "read_questions"]
+__all__ = ["Choice", "StudyQuestion", "Wording", "language_of", "read_language", "read_questions"]
 
 ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
 TYPES = ("choice", "language", "number", "text")
@@ -19,17 +21,19 @@ CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 NUMBER = re.compile(r"-?\d{1,9}")
 KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum", "range")
 READY_MADE: Mapping[str, Mapping[str, Any]] = {
-    "age": {
-        "text": {"de": "Wie alt sind Sie (in Jahren)?", "en": "How old are you (in years)?"},
-        "type": "number",
-        "range": [1, 120],
-    },
-    "first_language": {
-        "text": {"de": "Was ist Ihre Erstsprache?", "en": "What is your first language?"},
-        "type": "language",
-    },
+    "age": {"type": "number", "range": [1, 120]},
+    "first_language": {"type": "language"},
 }
-"""Id of a question -> its settings, unless the configuration has others."""
+"""Id of a question whose text is in the catalogues, as ``start.ID`` -> its settings, unless the configuration
+has others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A text and its language."""
+
+    language: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class StudyQuestion:
 
     id: str
     text: Mapping[str, str]
-    """Language -> text."""
+    """Language -> text; empty: that of the catalogues."""
     type: str = "text"
     """One of `TYPES`."""
     choices: Sequence[Choice] = ()
@@ -65,11 +69,22 @@ class StudyQuestion:
     def __post_init__(self) -> None:
         object.__setattr__(self, "field_name", f"question-{self.id}")
 
-    def options(self, language: str) -> Mapping[str, str]:
+    def label(self, language: str) -> Wording:
+        """Return the text for a reader of a language: in this language, else in English, else in the first.
+
+        >>> StudyQuestion("q", {"en": "Why?", "es": "¿Por qué?"}).label("es-MX").text
+        '¿Por qué?'
+        """
+        if not self.text:
+            return Wording(language, text(language, f"start.{self.id}"))
+        return _wording(self.text, language)
+
+    def options(self, language: str) -> Mapping[str, Wording]:
         """Return value -> text of the answers to choose from; empty for numbers and texts."""
         if self.type == "language":
-            return language_names(language)
-        return {choice.value: choice.text[language] for choice in self.choices}
+            names = language_names(language)
+            return {code: Wording(language, name) for code, name in names.items()}
+        return {choice.value: _wording(choice.text, language) for choice in self.choices}
 
     def is_valid(self, answer: str) -> bool:
         """Return whether an answer can be stored."""
@@ -78,7 +93,7 @@ class StudyQuestion:
         if self.type == "number":
             return NUMBER.fullmatch(answer) is not None and self._is_possible(int(answer))
         if self.type in ("choice", "language"):
-            return answer in self.options("en")
+            return answer in self.options(SOURCE_LANGUAGE)
         return len(answer) <= MAX_ANSWER_CHARACTERS and not CONTROL_CHARACTER.search(answer)
 
     def _is_possible(self, number: int) -> bool:
@@ -128,7 +143,8 @@ def _read_question(table: Any) -> StudyQuestion:
         raise ValueError(f"question {name!r}: type is {kind!r}; expected {', '.join(TYPES)}")
     if kind != "number" and "range" not in table:
         values.pop("range", None)
-    values["text"] = _read_text(values.get("text"), f"question {name!r}")
+    is_ready_made = name in READY_MADE and "text" not in table
+    values["text"] = {} if is_ready_made else _read_text(table.get("text"), f"question {name!r}")
     values["choices"] = _read_choices(values.get("choices", []), name)
     if (kind == "choice") != bool(values["choices"]):
         raise ValueError(f"question {name!r}: choices belong to type choice, and it needs some")
@@ -199,10 +215,29 @@ def _read_choice(table: Any, name: str) -> Choice:
 
 
 def _read_text(texts: Any, location: str) -> dict[str, str]:
-    """Return language -> text for both languages; one text is used for both."""
-    valid = isinstance(texts, dict) and texts and set(texts) <= set(LANGUAGES)
+    """Return language -> text."""
+    valid = isinstance(texts, dict) and texts
     if not valid or not all(isinstance(text, str) and text.strip() for text in texts.values()):
-        raise ValueError(
-            f"{location}: text is {texts!r}; expected texts for {' or '.join(LANGUAGES)}"
-        )
-    return {language: texts.get(language) or next(iter(texts.values())) for language in LANGUAGES}
+        message = f'text is {texts!r}; expected texts by language, such as en = "..."'
+        raise ValueError(f"{location}: {message}")
+    return {read_language(language, location): text for language, text in texts.items()}
+
+
+def read_language(language: str, location: str) -> str:
+    """Return a language tag; raise ValueError if it is invalid or unknown."""
+    try:
+        tag = language_tag(language)
+        locale(tag)
+    except ValueError as error:
+        raise ValueError(f"{location}: {error}; expected a tag such as en, es or pt-BR") from None
+    return tag
+
+
+def language_of(texts: Mapping[str, str], language: str) -> str:
+    """Return the language of texts for a reader: the one that fits best, else English, else the first."""
+    return best_language([language, SOURCE_LANGUAGE], texts) or next(iter(texts))
+
+
+def _wording(texts: Mapping[str, str], language: str) -> Wording:
+    tag = language_of(texts, language)
+    return Wording(tag, texts[tag])

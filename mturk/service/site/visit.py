@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from giccs.benchmark.languages import text_direction
 from mturk.money import hourly_wage
 from mturk.service.monitoring.requests import request_id
 from mturk.service.rules.inquiries import Inquiries
@@ -42,9 +43,9 @@ def environment() -> Environment:
         loader=PackageLoader("mturk.service.site"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
     )  # fmt: skip
-    templates.globals["languages"] = texts.LANGUAGES
     templates.globals["request_id"] = request_id
     templates.filters["clock"] = texts.clock
+    templates.filters["direction"] = text_direction
     templates.filters["iso"] = texts.iso
     templates.filters["own_id"] = own_id
     return templates
@@ -147,7 +148,8 @@ class Visit:
         self, template: str, *, status: int = 200, frames: tuple[str, ...] = (), **values: Any
     ) -> HTMLResponse:
         """Render a page of the site."""
-        html = environment().get_template(template).render(**self._template_context(), **values)
+        context = self._template_context() | values
+        html = environment().get_template(template).render(context)
         return HTMLResponse(html, status, headers=page_headers(*frames))
 
     def _template_context(self) -> dict[str, Any]:
@@ -161,6 +163,7 @@ class Visit:
             "duration": functools.partial(texts.duration, self.language),
             "describe_requirement": functools.partial(describe_requirement, language=self.language),
             "language": self.language,
+            "languages": texts.languages(),
             "now": self.site.now(),
             "session": self.session,
             "study": self.study,
@@ -171,7 +174,7 @@ class Visit:
             "notice": self.t(notice) if notice in NOTICES else "",
         }
 
-    def error_page(self, status: int, key: str, **values: object) -> HTMLResponse:
+    def error_page(self, status: int, key: str, **values: Any) -> HTMLResponse:
         """Render an error page."""
         return self.page(
             "error.html", status=status, title=texts.error_title(self.language, status),

@@ -14,7 +14,7 @@ from bws.files import read_tuples
 from giccs.models import open_model
 from giccs.models.abilities import LikelihoodModel, OptionScore, Scored
 from giccs_app.judging.cli import judge
-from giccs_app.studies.cli import LANGUAGES, PRESETS, init
+from giccs_app.studies.cli import PRESETS, init
 from mturk.cli import main
 
 from ..hostile import Hostile, send
@@ -106,7 +106,7 @@ def page_text():
 ITEMS = ("--items", "items.csv", "--config", "hits.toml")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", "de", "es"])
 @pytest.mark.parametrize("preset", ITEM_PRESETS)
 def test_the_model_reads_the_page(study, preset, language):
     _, model = study(preset, language)

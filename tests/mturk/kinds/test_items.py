@@ -57,7 +57,7 @@ def test_presets_are_complete_texts(tmp_path, preset, language):
     path = tmp_path / "texts.toml"
     path.write_text(read_built_in_file(PACKAGE, language, preset), "utf-8")
     read_texts(path, PACKAGE)
-    assert built_in_languages(PACKAGE, preset) == ("de", "en")
+    assert {"de", "en"} <= {*built_in_languages(PACKAGE, preset)}
     assert built_in_texts(PACKAGE, language, preset)["language"] == language
 
 

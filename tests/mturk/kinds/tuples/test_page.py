@@ -1,8 +1,6 @@
 """Page of tuples: hostile texts are literal, ids round-trip, both languages have the same texts."""
 
-import tomllib
 from html.parser import HTMLParser
-from importlib import resources
 
 import pytest
 from hypothesis import example, given, settings
@@ -13,6 +11,7 @@ from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk import answers, question_xml
 from mturk.kinds import ExpectedTuple
 from mturk.kinds.pages import preview_page
+from mturk.kinds.texts import built_in_texts
 from mturk.kinds.tuples import form
 from mturk.kinds.tuples.language_check import check_cloze, cloze_for, load_clozes
 from mturk.kinds.tuples.page import Part, count_dropped_characters, render
@@ -161,8 +160,7 @@ def shape(value):
 
 
 def test_texts_of_both_languages_have_same_structure():
-    folder = resources.files("mturk.kinds.tuples")
-    de, en = (tomllib.loads((folder / f"texts.{x}.toml").read_text("utf-8")) for x in ("de", "en"))
+    de, en = (built_in_texts("mturk.kinds.tuples", language) for language in ("de", "en"))
     assert shape(de) == shape(en)
     page = render([part(["x"])], Settings(language="en"))
     assert '<html lang="en">' in page

@@ -10,7 +10,8 @@ from mturk.service.rules.eligibility import (
     WorkerQualifications,
     unmet_requirements,
 )
-from mturk.service.site.requirements import COMPARATOR_TEXTS, NAMES, describe_requirement
+from mturk.service.site.requirements import describe_requirement
+from mturk.service.site.texts import TEXTS
 
 NOBODY = WorkerQualifications(
     values={}, names={"3Q": "Reads German"}, country=None, subdivision=None
@@ -48,6 +49,8 @@ def test_the_words_for_places_and_parts_of_them():
 
 
 def test_all_comparators_and_the_workers_own_types_have_words():
-    assert set(COMPARATOR_PHRASES.values()) <= set(COMPARATOR_TEXTS)
     names = {name for name in SYSTEM_TYPES.values() if name.startswith("Worker_")}
-    assert names == set(NAMES)
+    phrases = {*COMPARATOR_PHRASES.values(), "required", "not allowed"}
+    assert {key for key in TEXTS if key.startswith("requirement.")} == {
+        f"requirement.{name}" for name in names | phrases
+    }

@@ -421,7 +421,7 @@ def test_impossible_numbers_are_corrected_and_do_not_screen_out(service, visit):
     ("settings", "problem"),
     [
         ('[[a.questions]]\nid = "Age"', "question id 'Age'; expected lower-case letters"),
-        ('[[a.questions]]\nid = "x"', "question 'x': text is None; expected texts for de or en"),
+        ('[[a.questions]]\nid = "x"', "question 'x': text is None; expected texts by language"),
         ('[[a.questions]]\nid = "age"\nwhy = 1', "question 'age': unknown setting why"),
         ('[[a.questions]]\nid = "age"\ntype = "date"', "question 'age': type is 'date'"),
         ('[[a.questions]]\nid = "age"\nminimum = "18"', "question 'age': minimum is '18'"),

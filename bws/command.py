@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import IO, Any, TypeVar
@@ -22,6 +22,7 @@ from bws.extras import missing_module
 from bws.file_uses import protected_inputs
 from bws.options import RenamedOption, file_uses
 from bws.problems import InputError, Problem, suggestion, summary
+from bws.terminal import echo, printable
 
 __all__ = [
     "Command",
@@ -38,10 +39,6 @@ __all__ = [
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FILES_KEPT = "output files are complete or unchanged"
-CONTROL_CHARACTERS = {
-    code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
-}
-"""Escapes of control characters, which names and messages from untrusted files could send to a terminal."""
 T = TypeVar("T")
 
 
@@ -51,9 +48,9 @@ def say(line: str) -> None:
         sys.modules.get("tqdm"), "tqdm", None
     )  # Without tqdm imported, there is no progress bar.
     if bars is None:
-        click.echo(line, err=True)
+        echo(line, err=True)
     else:
-        bars.write(line, file=sys.stderr)
+        bars.write(printable(line), file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +66,18 @@ class Console:
     def note(self, message: str) -> None:
         """Print an informational message."""
         if not self.quiet:
-            say(message.translate(CONTROL_CHARACTERS))
+            say(message)
 
     def warn(self, problems: Sequence[Problem]) -> None:
         """Print warnings; --quiet does not suppress them."""
         for line in _shortened(problems):
-            click.echo(f"warning: {line}".translate(CONTROL_CHARACTERS), err=True)
+            echo(f"warning: {line}", err=True)
 
     def answer(self, text: str, document: Mapping[str, Any]) -> None:
         """Print the result: `text`, or with --json only the document."""
         if self.as_json:
             text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
-        click.echo(text.translate(CONTROL_CHARACTERS))
+        echo(text)
 
     def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         """Yield from `work` with a progress bar, if standard error is a terminal."""
@@ -154,17 +151,22 @@ class Command(click.Command):
         """Write the example after the options."""
         _write_example(formatter, self, ctx)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments."""
+        with _printable_errors():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; convert input and system errors to messages and exit codes."""
+        with _printable_errors():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             with self._logging_context(ctx), protected_inputs(file_uses(ctx)):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            say(
-                f"\nstopped: {self.interrupt_message.format(**ctx.params)}".translate(
-                    CONTROL_CHARACTERS
-                )
-            )
+            say(f"\nstopped: {self.interrupt_message.format(**ctx.params)}")
             raise
         except ModuleNotFoundError as error:
             raise missing_module(error) or error from None
@@ -190,11 +192,20 @@ class Command(click.Command):
         return show_logs(handled=self.logs_itself)
 
 
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    try:
+        yield
+    except click.ClickException as error:
+        error.message = printable(error.message)
+        raise
+
+
 class _BadInput(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(self.message.translate(CONTROL_CHARACTERS), err=True, file=file)
+        echo(self.message, err=True)
 
 
 def command(
@@ -379,7 +390,7 @@ def print_version(ctx: click.Context, parameter: click.Parameter, is_requested: 
     if is_requested:
         from importlib.metadata import version
 
-        click.echo(f"{ctx.command_path} (giccs {version('giccs')})")
+        echo(f"{ctx.command_path} (giccs {version('giccs')})")
         ctx.exit()
 
 

@@ -220,10 +220,11 @@ def _problem(
     examples = [f"{copy} and {original}" for copy, original in islice(pairs, MAX_EXAMPLES + 1)]
     message = f"{count} of {len(judgments)} judgments {what}"
     message += f" ({_listed(examples)})" if examples else ""
-    line = (
-        int(_lines_of(judgments)[copies[0]]) if len(copies) and judgments.lines is not None else 0
-    )
-    return Problem(judgments.file, line or None, message)
+    file, line = judgments.file, 0
+    if len(copies) and judgments.lines is not None:
+        line = int(_lines_of(judgments)[copies[0]])
+        file = file if judgments.files is None else judgments.files[copies[0]]
+    return Problem(file, line or None, message)
 
 
 def _listed(examples: list[str]) -> str:
@@ -238,12 +239,21 @@ def _lines_of(judgments: Judgments) -> Longs:
 
 def _lines(judgments: Judgments, rows: Longs) -> str:
     """Return the first and the last line of some rows."""
-    lines = _lines_of(judgments)[rows]
-    return f"{lines[0]} to {lines[-1]}"
+    places = _places(judgments, rows[[0, -1]])
+    return f"{places[0]} to {places[-1]}"
 
 
 def _line_pairs(judgments: Judgments, copies: Longs, first: Longs) -> Iterator[tuple[str, str]]:
     """Yield the line of each copy and the one that it repeats."""
-    lines = _lines_of(judgments)
+    word = "line " if judgments.files is None else ""
     for copy in copies.tolist():
-        yield f"line {lines[copy]}", f"{lines[first[copy]]}"
+        place, original = _places(judgments, np.array([copy, first[copy]]))
+        yield f"{word}{place}", original
+
+
+def _places(judgments: Judgments, rows: Longs) -> list[str]:
+    """Return the line of each row, with its file if there are several."""
+    lines = _lines_of(judgments)[rows].tolist()
+    if judgments.files is None:
+        return [str(line) for line in lines]
+    return [f"{file}:{line}" for file, line in zip(judgments.files[rows], lines, strict=True)]

@@ -11,24 +11,43 @@ from dataclasses import dataclass
 from bws.problems import InputError, Problem
 
 __all__ = [
-    "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "SCORE", "TUPLE", "WORST", "FileKind",
-    "check_is_json_lines", "check_is_no_markup", "first_of", "is_header", "json_keys", "kind_of", "numbered",
-    "remark", "table_separator",
+    "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "LONG", "ROLES", "SCORE", "TUPLE", "WORST", "FileKind",
+    "check_is_json_lines", "check_is_no_markup", "column_roles", "first_of", "is_header", "json_keys",
+    "kind_of", "numbered", "pair_columns", "plain", "remark", "table_separator", "text_remark",
 ]  # fmt: skip
 
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
 WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
-PEOPLE = ("annotator", "worker", "participant", "user")
-ANNOTATOR = tuple(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id"))
+PEOPLE = ("annotator", "worker", "participant", "user", "respondent", "rater")
+ANNOTATOR = (*(f"{person}{suffix}" for person in PEOPLE for suffix in ("", "id")), "pid")
 TUPLE = ("tupleid", "tuple")
 GROUP = ("group", "dialogueid")
 ITEM, SCORE = ("item", "itemid", "utteranceid"), ("score",)
+TEXT_PAIRS = (
+    ("text1", "text2"), ("sentence1", "sentence2"), ("sentencea", "sentenceb"), ("texta", "textb"),
+    ("sent1", "sent2"), ("utterance1", "utterance2"), ("word1", "word2"), ("s1", "s2"),
+)  # fmt: skip
+PAIR_SCORES = (
+    "score", "similarityscore", "similarity", "relatednessscore", "relatedness", "rating", "goldscore",
+    "gold", "label", "labels",
+)  # fmt: skip
+ROLES = ("items", "best", "worst", "value", "tuple_id", "group", "annotator")
+"""Roles of columns of judgments that ``--column`` names; ``value`` is of the long form."""
+LONG = {
+    "annotator": ("id", *ANNOTATOR, "uid", "person", "responseid"),
+    "tuple_id": ("block", *TUPLE, "trial", "trialid", "question", "questionid", "task", "set"),
+    "items": (
+        "item", "itemid", "label", "issue", "character", "alternative", "option", "attribute", "object",
+    ),
+    "value": ("value", "decision", "choice", "response", "answer"),
+}  # fmt: skip
+"""Plain names of the columns of the long form by role; the first, bwsTools' own, have priority."""
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """Return a column name without case, spaces and punctuation.
 
-    >>> _plain("Most_Related"), _plain("best-pair")
+    >>> plain("Most_Related"), plain("best-pair")
     ('mostrelated', 'bestpair')
     """
     return re.sub(r"[\W_]+", "", name).lower()
@@ -40,7 +59,7 @@ def first_of(columns: Iterable[str], names: Sequence[str]) -> str | None:
     >>> first_of(["Worst", "BestItem"], BEST)
     'BestItem'
     """
-    column_by_name = {_plain(column): column for column in columns}
+    column_by_name = {plain(column): column for column in columns}
     return next((column_by_name[name] for name in names if name in column_by_name), None)
 
 
@@ -58,6 +77,43 @@ def numbered(columns: Iterable[str], prefix: str = r".*?") -> list[str]:
     numbered_columns = sorted((int(match[1]), name) for match, name in matches if match)
     right = [number for number, _ in numbered_columns] == list(range(1, len(numbered_columns) + 1))
     return [name for _, name in numbered_columns] if right else []
+
+
+def pair_columns(columns: Iterable[str]) -> tuple[str, str, str] | None:
+    """Return the columns of two texts and of their similarity, or None.
+
+    A table with conditions (C-STS) has none.
+
+    >>> pair_columns(["idx", "Sentence 1", "Sentence 2", "label"])
+    ('Sentence 1', 'Sentence 2', 'label')
+    >>> pair_columns(["sentence1", "sentence2", "condition", "label"])
+    """
+    names = list(columns)
+    score = first_of(names, PAIR_SCORES)
+    if not score or first_of(names, ("condition",)):
+        return None
+    pairs = ((first_of(names, (a,)), first_of(names, (b,))) for a, b in TEXT_PAIRS)
+    return next(((first, second, score) for first, second in pairs if first and second), None)
+
+
+def column_roles(columns: Sequence[str]) -> list[str]:
+    """Return the role of each column in a header of judgments; an empty list for any other header.
+
+    Roles are best, worst and the numbers of items; other columns have their plain name.
+
+    >>> column_roles(["SentPair1", "SemPair2", "Best", "Worst"])
+    ['1', '2', 'best', 'worst']
+    >>> column_roles(["Item1", "Item2", "Most related", "Least related"])
+    ['1', '2', 'best', 'worst']
+    >>> column_roles(["a", "b"])
+    []
+    """
+    items, best, worst = numbered(columns), first_of(columns, BEST), first_of(columns, WORST)
+    if not items or best is None or worst is None:
+        return []
+    roles = {name: str(number) for number, name in enumerate(items, start=1)}
+    roles |= {best: "best", worst: "worst"}
+    return [roles.get(name, plain(name)) for name in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +135,10 @@ KINDS = {
         FileKind("judgments", "a judgments file", "bws-score computes scores from it"),
         FileKind("tuples", "a tuples file", "bws-simulate and mturk-hits publish read it"),
         FileKind(
+            "pairs", "a file of rated pairs",
+            'the task sentence-similarity reads it (--task sentence-similarity; task="sentence-similarity")',
+        ),
+        FileKind(
             "benchmark", "a benchmark", "giccs-eval --data reads it",
             frozenset({"item_id", "utterance", "score"}),
         ),
@@ -98,6 +158,12 @@ KINDS = {
         FileKind(
             "dialogue-table", "a table of dialogues", "giccs-build import converts it to a dialogues file",
             frozenset({"context", "candidates"}),
+        ),
+        *(
+            FileKind(
+                name, "a chat log", "giccs-build import converts it to a dialogues file", frozenset({key})
+            )
+            for name, key in (("chats", "messages"), ("sharegpt", "conversations"))
         ),
     )
 }  # fmt: skip
@@ -125,6 +191,8 @@ def _fits(kind: FileKind, columns: Collection[str]) -> bool:
     if kind.name == "tuples":
         answers = first_of(columns, (*BEST, *WORST))
         return len(numbered(columns, "item")) > 1 and answers is None
+    if kind.name == "pairs":
+        return pair_columns(columns) is not None
     return bool(first_of(columns, ITEM) and first_of(columns, SCORE))
 
 
@@ -172,6 +240,22 @@ def remark(columns: Iterable[str], expected: str = "") -> str:
     return f"; this is {kind.title}; {kind.readers}"
 
 
+def text_remark(text: str) -> str:
+    """Return the `remark` for the text of a file: delimited, JSON Lines or a JSON array.
+
+    >>> text_remark("text1,text2,score\\nKite.,Bus.,0.5")[:32]
+    '; this is a file of rated pairs;'
+    """
+    first = text.lstrip().partition("\n")[0]
+    keys = json_keys(first)
+    if keys is None and first.startswith("["):
+        keys = json_keys(text)
+    if keys is not None:
+        return remark(keys)
+    kind = _kind_of_header(first)
+    return f"; this is {kind.title}; {kind.readers}" if kind else ""
+
+
 MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|table|\?xml)\b", re.I)
 SEPARATORS = {"\t": "tabs", ",": "commas", ";": "semicolons", "|": "vertical bars"}
 KNOWN_COLUMNS = frozenset({
@@ -209,16 +293,19 @@ def json_keys(text: str) -> list[str] | None:
 
 
 def check_is_json_lines(text: str, name: str) -> None:
-    """Raise InputError if there are several lines and none begins a JSON object."""
+    """Raise InputError for a JSON array of several lines, or several lines of which none begins an object."""
     lines = [line for line in text.split("\n") if line.strip()]
-    if len(lines) < 2 or any(line.lstrip().startswith("{") for line in lines):
+    if len(lines) < 2:
+        return
+    if text.lstrip().startswith("[") and (keys := json_keys(text)) is not None:
+        message = f"is one JSON document; expected JSON Lines, one object per line{remark(keys)}"
+        raise InputError(Problem(name, None, message))
+    if any(line.lstrip().startswith("{") for line in lines):
         return
     check_is_no_markup(text, name)
     message = f"{len(lines)} lines are not JSON; expected JSON Lines, one object per line"
     if kind := _kind_of_header(lines[0]):
         message = f"{len(lines)} lines are not JSON; this is {kind.title} (CSV); {kind.readers}"
-    elif json_keys(text) is not None:
-        message = "is one JSON document; expected JSON Lines, one object per line"
     raise InputError(Problem(name, None, message))
 
 
@@ -249,7 +336,7 @@ def is_header(fields: Collection[str], optional_columns: Iterable[str]) -> bool:
     optional_columns: the fields of the other rows. Without other rows, a frequent name alone does not make a
     header.
     """
-    if KNOWN_COLUMNS.isdisjoint(map(_plain, fields)):
+    if KNOWN_COLUMNS.isdisjoint(map(plain, fields)):
         return False
     optional = set(optional_columns)
     return bool(optional) and optional.isdisjoint(fields)
@@ -270,7 +357,7 @@ def _may_be_header(fields: Collection[str]) -> bool:
 
 
 def _is_table(header: Collection[str], lines: list[str], separator: str) -> bool:
-    if kind_of(header) or not KNOWN_COLUMNS.isdisjoint(map(_plain, header)):
+    if kind_of(header) or not KNOWN_COLUMNS.isdisjoint(map(plain, header)):
         return True
     rows = _fields(lines, separator)
     return len(rows) > 1 and all(len(row) == len(header) for row in rows)

@@ -19,6 +19,7 @@ __all__ = [
     "HasFrame",
     "Source",
     "Tabular",
+    "are_paths",
     "check_source",
     "data_frame",
     "frame_bytes",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 Source = Any
-"""A path, a pandas or Polars data frame, or a list of dicts, one per row."""
+"""A path, a pandas or Polars data frame, or a list of dicts, one per row; of judgments also several paths."""
 FrameLibrary = Literal["pandas", "polars"]
 EXPECTED = "a path, a pandas or Polars data frame, or a list of dicts"
 MAX_SHOWN_ROWS = 20
@@ -37,6 +38,11 @@ MAX_SHOWN_ROWS = 20
 def is_path(source: Source) -> TypeGuard[str | os.PathLike[str]]:
     """Return whether a source is the path of a file, and not a frame or records."""
     return isinstance(source, (str, os.PathLike))
+
+
+def are_paths(source: Source) -> TypeGuard[Sequence[str | os.PathLike[str]]]:
+    """Return whether a source is a list or tuple of paths."""
+    return isinstance(source, (list, tuple)) and bool(source) and all(map(is_path, source))
 
 
 def _library(value: object) -> str:

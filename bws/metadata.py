@@ -137,7 +137,7 @@ def read_metadata(path: str | os.PathLike[str]) -> Metadata:
     name = display_name(path)
     if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         return _of_objects(path, name)
-    table = read_table(path)
+    table = read_table(path, KEYS)
     if table.problems:
         raise InputError(table.problems)
     columns = {column: table.frame[column].to_list() for column in table.frame.columns}

@@ -147,7 +147,7 @@ RESUMED = FilePath("update", companion=".jsonl")
 def file_uses(ctx: click.Context) -> list[FileUse]:
     """Return the files of a command: those given or of default values, and standard output."""
     uses: list[FileUse] = ctx.meta.get(FILE_USES, [])
-    if any(use.path == "-" and use.role == "output" for use in uses):
+    if any(use.path == "-" and use.role != "input" for use in uses):
         return uses
     return [*uses, FileUse("standard output", "-", "output")]
 

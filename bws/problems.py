@@ -47,15 +47,24 @@ class Location(NamedTuple):
     """The name of the file in messages."""
     line: int | None
     """The line, counted from 1; None for files without lines."""
+    element: int | None = None
+    """The number of an object in a JSON array, from 1, because many of them may be in one line."""
 
     def problem(self, message: str) -> Problem:
-        """Return a problem of the row."""
-        return Problem(self.file, self.line, message)
+        """Return a problem of the row.
+
+        >>> print(Location("chats.json", 1, 7).problem("no role"))
+        chats.json:1: object 7: no role
+        """
+        element = "" if self.element is None else f"object {self.element}: "
+        return Problem(self.file, self.line, element + message)
 
     def as_seen_from(self, base: Location) -> str:
         """Return the location relative to another row: ``line 3``, or ``a.tsv:3`` for another file."""
         if self == base:
             return "the same line"
+        if self.file == base.file and self.element is not None:
+            return f"object {self.element}"
         return f"line {self.line}" if self.file == base.file else f"{self.file}:{self.line}"
 
 

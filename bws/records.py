@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ __all__ = [
     "Judgments",
     "Scores",
     "Tuples",
+    "id_of",
     "normal_id",
 ]
 
@@ -58,6 +60,22 @@ def normal_id(text: str) -> str:
     True
     """
     return unicodedata.normalize("NFC", text).strip()
+
+
+def id_of(value: object) -> str:
+    """Return the normalised id that is given as text or as an integer, also of NumPy and PyArrow.
+
+    Raises TypeError for other values: the spelling of an id such as 1.0 or True would be arbitrary.
+
+    >>> id_of(7), id_of(" a")
+    ('7', 'a')
+    """
+    plain = value.as_py() if hasattr(value, "as_py") else value
+    if isinstance(plain, str):
+        return normal_id(plain)
+    if isinstance(plain, bool) or not isinstance(plain, Integral):
+        raise TypeError(f"an id is {plain!r}; expected text or an integer")
+    return str(int(plain))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -235,6 +253,8 @@ class Judgments(HasFrame):
     """Items that differ only in white space, case and punctuation; None if there are none."""
     lines: Longs | None = None
     """(J,) line of the source; None if unknown."""
+    files: NDArray[np.object_] | None = None
+    """(J,) file of each judgment, if they were read from several."""
     allow_copies: bool = False
     """Whether `check_no_copies` permits copies: they are known to be judgments of their own."""
 
@@ -424,6 +444,7 @@ class Judgments(HasFrame):
             shown=None if self.shown is None else self.shown[rows],
             columns={name: column[rows] for name, column in self.columns.items()},
             lines=None if self.lines is None else self.lines[rows],
+            files=None if self.files is None else self.files[rows],
         )
 
     @classmethod

@@ -23,9 +23,9 @@ from typing import Any, Literal
 from bws.file_uses import check_not_read, note_read, replacing
 from bws.frames import Source, frame_bytes, is_path
 from bws.problems import InputError, Problem, closest
+from bws.terminal import printable
 
 __all__ = [
-    "check_is_text",
     "csv_text",
     "display_name",
     "json_lines_text",
@@ -34,6 +34,7 @@ __all__ = [
     "read_text",
     "read_toml",
     "too_much",
+    "utf8_text",
     "write_atomic",
     "write_with",
 ]
@@ -43,12 +44,12 @@ WORKBOOK = "save the sheet as CSV (UTF-8)"
 OTHER_FORMATS = {
     b"PK\x03\x04": f"is a ZIP archive, as written by Excel and LibreOffice; {WORKBOOK}",
     b"\xd0\xcf\x11\xe0": f"is a Microsoft Office file; {WORKBOOK}",
-    b"\xff\xfe": "is UTF-16 text; save the file as UTF-8 (in Excel: CSV UTF-8)",
-    b"\xfe\xff": "is UTF-16 text; save the file as UTF-8",
     b"PAR1": "is a Parquet file; expected text (UTF-8)",
     b"%PDF": "is a PDF file; expected text (UTF-8)",
 }
 """First bytes of files in other formats, with a remedy for each."""
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+"""First bytes of UTF-16 text, as exported by survey platforms and Excel."""
 ANY_RATIO = 64 * 2**20
 """Size in bytes that may always be decompressed, irrespective of the ratio."""
 RATIO = 100
@@ -147,8 +148,25 @@ def _unpacked(name: str, data: bytes) -> bytes:
     return bytes(unpacked)
 
 
-def check_is_text(data: bytes, name: str) -> None:
-    """Raise InputError unless a file is UTF-8 text, with its format or the line of the first invalid byte."""
+def utf8_text(data: bytes, name: str) -> bytes:
+    """Return the text of a file as UTF-8; UTF-16 is converted if it begins with a byte order mark.
+
+    Raises InputError for other content, with its format or the line of the first invalid byte.
+
+    >>> utf8_text("\u00e9".encode("utf-16"), "a.csv").decode()
+    '\u00e9'
+    """
+    if data.startswith(UTF_16_MARKS):
+        try:
+            data = data.decode("utf-16").encode("utf-8")
+        except UnicodeError as error:
+            message = f"is not complete UTF-16 text ({error}); save the file as UTF-8"
+            raise InputError(Problem(name, None, message)) from None
+    _check_is_utf8(data, name)
+    return data
+
+
+def _check_is_utf8(data: bytes, name: str) -> None:
     for magic, message in OTHER_FORMATS.items():
         if data.startswith(magic):
             raise InputError(Problem(name, None, message))
@@ -161,15 +179,16 @@ def check_is_text(data: bytes, name: str) -> None:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8"
+        byte = data[error.start : error.start + 1]
+        message = f"byte 0x{byte.hex()} is not UTF-8; save the file as UTF-8"
+        if (letter := byte.decode("cp1252", errors="ignore")).isalpha():
+            message += f" (in Excel: CSV UTF-8); in Windows-1252 it is {letter!r}"
         raise InputError(Problem(name, line, message)) from None
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Read a whole UTF-8 file like `read_bytes`; raise InputError as in `check_is_text`."""
-    data = read_bytes(path)
-    check_is_text(data, display_name(path))
-    return data.decode("utf-8")
+    """Read a whole text file like `read_bytes` and `utf8_text`."""
+    return utf8_text(read_bytes(path), display_name(path)).decode("utf-8")
 
 
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -233,6 +252,10 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:
     name = os.fspath(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     if name == "-":
+        if sys.stdout.isatty():
+            data = printable(data.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            )
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return

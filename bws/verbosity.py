@@ -14,8 +14,9 @@ from typing import Any
 
 import click
 
-from bws.command import CONTROL_CHARACTERS, say
+from bws.command import say
 from bws.problems import InputError
+from bws.terminal import printable
 
 __all__ = ["LOGGERS", "begin", "show_logs"]
 
@@ -121,4 +122,4 @@ class _Format(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, followed by the traceback of the record."""
-        return super().format(record).translate(CONTROL_CHARACTERS)
+        return printable(super().format(record))

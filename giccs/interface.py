@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast, overload
 
 from bws.files import as_judgments, as_tuples
 from bws.frames import FrameLibrary, Source, Tabular, data_frame, is_path
-from bws.problems import suggestion
+from bws.problems import InputError, Problem, suggestion
 from bws.records import Judgments, Tuples
 from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark, read_benchmark
@@ -25,15 +26,17 @@ from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store, data_of, model_of, setting_of
-from giccs.models import ModelOptions
-from giccs.models.objects import model_of_object
+from giccs.models import ModelOptions, check_server_options
 from giccs.progress import Progress, progress_bar, silent
 from giccs.report import report
 from giccs.report.leaderboards import comparison_rows, comparison_tables
 from giccs.report.model_comparison import TARGET_DIFFERENCE, ModelComparison
 from giccs.report.model_comparison import compare as compare_results
 from giccs.report.rows import HEADER, long_rows
-from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, task_names, task_option_names
+from giccs.tasks import DEFAULT_TASKS, TASKS, Data, Task, TaskOptions, task_names, task_option_names
+
+FRAME_TASKS = (*DEFAULT_TASKS, "sentence-similarity", "word-similarity")
+"""Tasks whose data may be a data frame or a list of dicts."""
 
 __all__ = ["Comparison", "Results", "compare", "evaluate", "judge", "noise_ceiling"]
 
@@ -57,9 +60,16 @@ class Results(Sequence[Result], Tabular):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Results:
-        """Read the results in a folder of giccs-eval or `save`; raise InputError for damaged ones."""
+        """Read the results in a folder of giccs-eval or `save`.
+
+        Raises InputError for damaged results, and without any.
+        """
         store = Store(folder)
-        return cls(store.with_predictions(result) for result in store.results())
+        results = cls(store.with_predictions(result) for result in store.results())
+        if not results:
+            message = "contains no results; create them with evaluate or giccs-eval -o"
+            raise InputError(Problem(os.fspath(folder), None, message))
+        return results
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the results to a folder, for giccs-report, giccs-explore and `load`."""
@@ -189,8 +199,9 @@ def evaluate(
     pipeline with both, an object with a method ``encode(texts)``, or a function, by its required parameters:
     ``f(texts)`` returns (N, D) vectors of N texts, ``f(left, right)`` N similarities, and ``f(prompts,
     options)`` the log-likelihoods of the options of each prompt.
-    data: a benchmark of `giccs.load_benchmark`, or what it reads; for other tasks the name of their data. By
-    default, the sample of the task.
+    data: a benchmark of `giccs.load_benchmark`, or what it reads; for sentence-similarity and word-similarity
+    a file or data frame of two texts and a score; for other tasks the name of their data. By default, the
+    sample of the task.
     task: one or several of `giccs.tasks.task_names`; by default pairwise-sts and multiple-choice-sts, as far
     as the model supports them.
     name: name of a model that is an object, in results.
@@ -209,7 +220,11 @@ def evaluate(
     >>> -0.4 < spearman.low < spearman.value < spearman.high < 0.4
     True
     """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit is {limit}; expected at least 1")
     names = [task] if isinstance(task, str) else list(task or ())
+    if task is not None and not names:
+        raise ValueError("no tasks; expected one or more, or None for the default tasks")
     model_options, task_options = _split_options(names, options)
     opened = _opened(model, name, model_options)
     tasks = supported_tasks([each.model for each in opened], names, task_options)
@@ -369,23 +384,18 @@ def _split_options(
 def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
     """Return the models, once per prompt; raise InputError for every name that cannot be opened."""
     models = model if isinstance(model, list) else [model]
+    if not models:
+        raise ValueError("no models; expected one or more")
     paths = [os.fspath(value) for value in models if is_path(value)]
     if name and (len(models) != 1 or paths):
         raise ValueError("name is for a single model that is an object")
-    by_path: dict[str, list[OpenedModel]] = {}
-    for opened in open_each_prompt(paths, options):
-        by_path.setdefault(opened.model.name, []).append(opened)
-    ordered: list[OpenedModel] = []
-    for value in models:
-        ordered += (
-            by_path[os.fspath(value)]
-            if is_path(value)
-            else [
-                OpenedModel(model_of_object(value, name, with_prompt), with_prompt)
-                for with_prompt in options.each_prompt()
-            ]
-        )
-    return ordered
+    opened = open_each_prompt(models, options, name=name, note=_note)
+    check_server_options([each.model for each in opened], options)
+    return opened
+
+
+def _note(message: str) -> None:
+    warnings.warn(message, stacklevel=5)  # The caller of `evaluate`.
 
 
 def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data:
@@ -393,6 +403,11 @@ def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data
     if data is None and not task.default_data:
         raise ValueError(f"{task.name} has no default data; expected data")
     is_read = hasattr(data, "fingerprint")
+    tasks_of_type = DEFAULT_TASKS if isinstance(data, Benchmark) else FRAME_TASKS
+    is_known_type = data is None or is_path(data) or (is_read and not isinstance(data, Benchmark))
+    if task.name in TASKS and not is_known_type and task.name not in tasks_of_type:
+        message = f"{task.name} reads its data from a file or folder; expected its path"
+        raise TypeError(f"{message}, not {type(data).__name__}")
     opened: Any = data if is_read else task.read(task.default_data if data is None else data)
     return cast(Data, opened if limit is None else opened.first(limit))
 

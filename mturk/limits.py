@@ -30,6 +30,7 @@ __all__ = [
     "MESSAGE_WORKERS",
     "PAGE_SIZE",
     "QUESTION",
+    "RECRUITED_PREFIX",
     "TITLE",
     "TOKEN",
     "TOKEN_LIFETIME_SECONDS",
@@ -118,6 +119,8 @@ MESSAGE_TEXT = LengthLimit("MessageText", 4_096)
 
 WORKER_ID = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 """Ids of workers: more than Mechanical Turk's ``A[A-Z0-9]+``, so that names such as ``anna`` are possible."""
+RECRUITED_PREFIX = "APROLIFIC"
+"""Start of the ids of workers from recruiting links of Prolific; not allowed in personal links."""
 MESSAGE_WORKERS = RangeLimit("the number of WorkerIds", 1, 100)
 LIFETIME = RangeLimit("LifetimeInSeconds", 30, YEAR, "seconds")
 ASSIGNMENT_DURATION = RangeLimit("AssignmentDurationInSeconds", 30, YEAR, "seconds")

@@ -10,13 +10,26 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from mturk.limits import MANY_ASSIGNMENTS, reward_problem
 
-__all__ = ["bonus_fee", "cost", "fee", "hourly_wage", "parse_amount", "round_to_cents"]
+__all__ = [
+    "bonus_fee",
+    "cost",
+    "fee",
+    "hourly_wage",
+    "parse_amount",
+    "round_to_cents",
+    "unusual_bonus",
+    "unusual_pay",
+]
 
 CENT = Decimal("0.01")
 BASE_RATE = Decimal("0.20")
 MANY_RATE = Decimal("0.20")
 MASTERS_RATE = Decimal("0.05")
 SECONDS_PER_HOUR = 3600
+HOURLY_PAY_BOUNDS = (Decimal(5), Decimal(100))
+"""Usual pay per hour in dollars, pounds or euros; amounts in cents or pence are far above it."""
+MAX_BONUS_PER_REWARD = 10
+"""Usual maximum of a bonus, as a multiple of the reward."""
 
 
 def parse_amount(text: str, name: str = "Reward") -> Decimal:
@@ -79,3 +92,35 @@ def hourly_wage(reward: Decimal, seconds: float) -> Decimal:
     if not seconds > 0:
         raise ValueError(f"seconds is {seconds}; expected a number above 0")
     return reward * SECONDS_PER_HOUR / Decimal(str(seconds))
+
+
+def unusual_pay(reward: Decimal, seconds: float) -> str:
+    """Return why the hourly pay of a reward is doubtful; empty for volunteers and usual pay.
+
+    >>> unusual_pay(Decimal("150"), 540)
+    'the pay is 1000.00 per hour; expected 5 to 100 (is the reward in cents or pence?)'
+    >>> unusual_pay(Decimal("1.50"), 540), unusual_pay(Decimal("0.00"), 540)
+    ('', '')
+    """
+    hourly, (low, high) = hourly_wage(reward, seconds), HOURLY_PAY_BOUNDS
+    if not reward or low <= hourly <= high:
+        return ""
+    return (
+        f"the pay is {round_to_cents(hourly)} per hour; expected {low} to {high} "
+        "(is the reward in cents or pence?)"
+    )
+
+
+def unusual_bonus(bonus: Decimal, reward: Decimal) -> str:
+    """Return why a bonus is doubtful; empty for volunteers and usual bonuses.
+
+    >>> unusual_bonus(Decimal("50"), Decimal("1.50"))
+    'a bonus is 50; expected at most 15.00, 10 times the reward (is it in cents or pence?)'
+    """
+    highest = reward * MAX_BONUS_PER_REWARD
+    if not reward or bonus <= highest:
+        return ""
+    return (
+        f"a bonus is {bonus}; expected at most {highest}, {MAX_BONUS_PER_REWARD} times the reward "
+        "(is it in cents or pence?)"
+    )

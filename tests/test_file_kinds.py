@@ -27,6 +27,9 @@ FILES = {
         "tuple_id,group,item,annotations,best,worst,p_best,p_worst\nt,,a,1,1,0,1,0\nt,,b,1,0,1,0,1\n"
     ),
     "csts": "sentence1,sentence2,condition,label\na,b,c,1\na,b,d,2\n",
+    "pairs": "sentence1,sentence2,score\na,b,1\nc,d,2\n",
+    "chats": json.dumps({"messages": [{"role": "user", "content": "Hi"}]}) + "\n",
+    "sharegpt": json.dumps({"conversations": [{"from": "human", "value": "Hi"}]}) + "\n",
     "dialogue-table": "id,context,candidates\n1,x,a|b\n2,y,c|d\n",
 }
 READS = {
@@ -46,7 +49,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def named(kind):
-    return f"{kind}.jsonl" if kind in ("benchmark", "dialogues") else f"{kind}.csv"
+    return (
+        f"{kind}.jsonl"
+        if kind in ("benchmark", "dialogues", "chats", "sharegpt")
+        else f"{kind}.csv"
+    )
 
 
 def problems(command, *arguments):

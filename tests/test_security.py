@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import pty
 import random
 import re
 import stat
@@ -18,11 +19,13 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from bws.command import Console
+from bws.command import Console, command
 from bws.files import read_judgments
-from bws.problems import InputError
+from bws.problems import InputError, Problem
 from bws.textio import read_bytes
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.parquet import count_rows, polars_errors_as_value_errors, read_table
@@ -30,7 +33,7 @@ from giccs.evaluation.interop import lm_eval, mteb
 from giccs.evaluation.recipe import read_recipe
 from giccs.measures.results import Result, Store
 from giccs.models import ModelOptions
-from giccs.models.sentence import encoder_folder
+from giccs.models.modules import saved_model
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("bws", "giccs", "mturk", "app")
@@ -296,10 +299,10 @@ def test_classes_of_strangers_in_a_sentence_model_need_the_flag(tmp_path):
     with pytest.raises(
         InputError, match="its own code; review it, then allow it with --trust-remote"
     ):
-        encoder_folder("a", folder, ModelOptions())
-    assert encoder_folder("a", folder, ModelOptions(trust_remote_code=True)) == folder
+        saved_model("a", folder, ModelOptions())
+    assert saved_model("a", folder, ModelOptions(trust_remote_code=True)).folder == folder
     plain = model_folder(tmp_path / "b", modules=ours)
-    assert encoder_folder("b", plain, ModelOptions()) == plain
+    assert saved_model("b", plain, ModelOptions()).folder == plain
 
 
 def test_a_tokenizer_with_code_is_refused_and_nobody_is_asked(tmp_path, monkeypatch):
@@ -467,7 +470,7 @@ def nested_model(path):
     folder = path.parent / "model"
     folder.mkdir()
     deep(folder / "config.json")
-    encoder_folder("m", folder, ModelOptions())
+    saved_model("m", folder, ModelOptions())
 
 
 def nested_results(path):
@@ -608,10 +611,17 @@ def test_a_panic_of_polars_is_a_fault_of_the_file():
 
 # What a terminal obeys
 
+FOR_TERMINALS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
+
 
 def test_names_cannot_command_the_terminal(capsys):
-    hostile = "a\x1b]0;title\x07b\x9b2Jc\rd\x7f ü\tend\n"
-    told = "a\\u001b]0;title\\u0007b\\u009b2Jc\\u000dd\\u007f ü\tend\n"
+    hostile = "a\x1b]0;title\x07b\x9b2Jc\rd\x7f ü\tend\u202eX\u2066Y\u2069\u200f\u2028z\u200d\n"
+    told = (
+        "a\\u001b]0;title\\u0007b\\u009b2Jc\\u000dd\\u007f ü\tend\\u202eX\\u2066Y\\u2069\\u200f"
+        "\\u2028z\u200d\n"
+    )  # joiners stay: they are part of words in Persian and Hindi, and of emoji
     Console(as_json=False, quiet=False).answer(hostile, {})
     Console(as_json=False, quiet=False).note(hostile)
     out, err = capsys.readouterr()
@@ -619,20 +629,71 @@ def test_names_cannot_command_the_terminal(capsys):
     Console(as_json=True, quiet=False).answer("", {"name": hostile})
     text = capsys.readouterr().out
     assert json.loads(text) == {"name": hostile}
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert not FOR_TERMINALS.search(text)
+
+
+def test_errors_of_all_kinds_cannot_command_the_terminal(tmp_path):
+    def fail(error):
+        @command("probe", "probe")
+        @click.argument("path", type=click.Path(exists=True), default=".")
+        def probe(console, path):
+            raise error
+
+        return CliRunner().invoke(probe)
+
+    name = "a\u202eb\x1b[2J"
+    errors = [
+        click.ClickException(name), click.UsageError(name), OSError(5, name, name), MemoryError(name),
+        InputError(Problem(name, 1, name)), click.BadParameter(name),
+    ]  # fmt: skip
+    for error in errors:
+        output = fail(error).output
+        assert "a\\u202eb\\u001b[2J" in output, error
+        assert not FOR_TERMINALS.search(output), error
+    probe = command("probe", "probe")(lambda console: None)
+    output = CliRunner().invoke(probe, [name]).output
+    assert "\\u202e" in output
+    assert not FOR_TERMINALS.search(output)
+
+
+def test_a_file_written_to_the_terminal_cannot_command_it(tmp_path):
+    """In a pseudo-terminal; in a pipe the bytes stay as they are."""
+    code = (
+        "from bws.textio import write_atomic; write_atomic('-', 'comment\\na\\u202eb\\x1b[2J\\n')"
+    )
+    reader, writer = pty.openpty()
+    subprocess.run([sys.executable, "-c", code], stdout=writer, timeout=120, check=True)
+    os.close(writer)
+    assert os.read(reader, 1000) == b"comment\r\na\\u202eb\\u001b[2J\r\n"
+    os.close(reader)
+    piped = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=120, check=True
+    )
+    assert piped.stdout.decode() == "comment\na\u202eb\x1b[2J\n"
+
+
+def test_all_output_to_the_terminal_is_escaped_in_one_place():
+    """Nothing but bws/terminal.py prints, so that no command forgets to escape."""
+    for path in FILES:
+        if path.relative_to(ROOT).as_posix() == "bws/terminal.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in {"print", "click.echo", "click.secho"}, f"{path}:{node.lineno}"
 
 
 def test_results_and_faults_cannot_command_the_terminal(tmp_path):
     Store(tmp_path).add(result("m\x1b[2J\x9b", "pairwise-sts"))
-    for command in (("giccs-report", tmp_path), ("bws-score", tmp_path / "a\x9b2J.csv")):
+    for arguments in (("giccs-report", tmp_path), ("bws-score", tmp_path / "a\x9b2J.csv")):
         done = subprocess.run(
-            [Path(sys.executable).with_name(command[0]), *map(str, command[1:])],
+            [Path(sys.executable).with_name(arguments[0]), *map(str, arguments[1:])],
             capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         message = done.stdout + done.stderr
         assert "Traceback" not in message
         assert "\\u009b" in message
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", message)
+        assert not FOR_TERMINALS.search(message)
 
 
 # Who may read what is written

@@ -19,7 +19,7 @@ STAGES = {
         "demo": ("giccs_app.demo.cli:demo", "Run the complete workflow offline, with simulated workers"),
     },
     "Annotate and score": {
-        "import": ("giccs.cli.preparing:import_", "Import dialogues from transcripts and spreadsheets"),
+        "import": ("giccs.cli.preparing:import_", "Import dialogues from transcripts, chat logs, sheets"),
         "design": ("bws.cli:make_tuples", "Generate balanced tuples of items"),
         "next": ("bws.cli:next_round", "Choose the tuples of the next round of an adaptive study"),
         "stop": ("bws.cli:stop", "Decide whether an adaptive study can end"),

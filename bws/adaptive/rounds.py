@@ -25,7 +25,7 @@ from bws.design.extend import extend_tuples, new_tuple_names
 from bws.files import Items, as_judgments, as_tuples
 from bws.files.controls import name_list
 from bws.frames import Source
-from bws.records import Judgments, Tuples, normal_id
+from bws.records import Judgments, Tuples, id_of
 
 __all__ = ["join_rounds", "last_round", "next_round", "round_of_new_items"]
 
@@ -329,7 +329,7 @@ def _separate_pairs(tuples: Tuples, keep_apart: Sequence[Sequence[str]]) -> set[
         indices.setdefault(item, {})[group] = number
     pairs = set()
     for item_set in keep_apart:
-        items = sorted({normal_id(item) for item in item_set})
+        items = sorted({id_of(item) for item in item_set})
         unknown = [item for item in items if item not in indices]
         if unknown:
             raise ValueError(f"unknown item {unknown[0]!r} in the constraints")

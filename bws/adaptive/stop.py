@@ -234,7 +234,9 @@ def _first_lines(judgments: Judgments, name: str) -> dict[str, int | None]:
     if name not in judgments.columns:
         return {}
     texts = judgments.columns[name]
-    lines = [None] * len(texts) if judgments.lines is None else judgments.lines.tolist()
+    lines: list[int | None] = [None] * len(texts)
+    if judgments.lines is not None and judgments.files is None:
+        lines = judgments.lines.tolist()
     return dict(reversed([*zip(texts, (line or None for line in lines), strict=True)]))
 
 

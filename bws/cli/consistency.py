@@ -96,7 +96,7 @@ __all__ = ["agreement", "reliability"]
 @seed_option
 def reliability(
     console: Console,
-    judgments: str,
+    judgments: Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
@@ -154,7 +154,7 @@ def reliability(
             document["plan"] = None
             console.note("no plan: reliability cannot be estimated from variance components")
     for name, path in figures:
-        with drawn_figure(console, name, judgments):
+        with drawn_figure(console, name, data.file):
             chart = (
                 reliability_chart(points, data, plan)
                 if name == "reliability"
@@ -200,7 +200,7 @@ def reliability(
 @seed_option
 def agreement(
     console: Console,
-    judgments: str,
+    judgments: Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
@@ -249,7 +249,7 @@ def agreement(
         tables.append(table.head(MAX_ITEMS_SHOWN) if style.form == "table" else table)
         document["items"] = divided.document()
     for name, path in figures:
-        with drawn_figure(console, name, judgments):
+        with drawn_figure(console, name, data.file):
             chart = agreement_chart(result) if name == "agreement" else pairs_chart(data)
             write_chart(chart, path)
     answer_tables(console, tables, style, document)

@@ -11,6 +11,7 @@ from bws.command import Console, command
 from bws.options import INPUT, MAX_COUNT, Number
 from bws.problems import Problem
 from bws.tables import TableStyle, rendered
+from bws.terminal import echo
 
 if TYPE_CHECKING:
     from bws.files import Items
@@ -143,7 +144,7 @@ def make_tuples(
         console.answer("", document | ({"audit": design_audit.document()} if design_audit else {}))
     elif design_audit:
         text = rendered([design_audit.result_table()], TableStyle(audit_form), titles=False)
-        click.echo(text.rstrip("\n"), err=output == "-")
+        echo(text.rstrip("\n"), err=output == "-")
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
@@ -318,4 +319,4 @@ def simulate(
         console.answer("", document)
     elif savings:
         text = rendered([savings.result_table()], TableStyle("table"), titles=False)
-        click.echo(text.rstrip("\n"), err=output == "-")
+        echo(text.rstrip("\n"), err=output == "-")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.command import Console
+from bws.file_kinds import ROLES
 from bws.options import FIGURE, INPUT, OUTPUT, SEED, Choice, Number, RegisteredName, RenamedOption
 from bws.problems import InputError, Problem, suggestion
 from bws.tables import FORMATS, ResultTable, TableStyle, rendered
@@ -30,7 +31,6 @@ __all__ = [
     "target_option", "values_by", "variants_document",
 ]  # fmt: skip
 
-PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 MAX_LISTED_NAMES = 3
 LABEL = re.compile(r"[A-Za-z0-9:./_+-]+")
 Decorator = Callable[[Any], Any]
@@ -237,8 +237,8 @@ def answer_tables(
 def _parts(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     parts = dict(text.partition("=")[::2] for text in values)
     for part, column in parts.items():
-        if part not in PARTS or not column:
-            raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(PARTS)}")
+        if part not in ROLES or not column:
+            raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(ROLES)}")
     return parts
 
 
@@ -255,8 +255,8 @@ def judgments_options(function: Any) -> Any:
         merge_variants_option,
         option(
             "--column parts",
-            "With --from mturk-batch: the column of items (comma-separated if several), best, worst, "
-            "tuple_id, group or annotator. Can be repeated.",
+            "Column of items (comma-separated if several), best, worst, tuple_id, group, annotator or (long "
+            "form) value, if it has another name than in the format. Can be repeated.",
             multiple=True, callback=_parts, metavar="ROLE=COLUMN", former_names="--part",
         ),
         option(
@@ -264,7 +264,7 @@ def judgments_options(function: Any) -> Any:
             choices="error skip", default="error",
         ),
         option("--from form", "Format of JUDGMENTS.", choices=_format_names, default="auto"),
-        click.argument("judgments", type=INPUT, metavar="JUDGMENTS"),
+        click.argument("judgments", type=INPUT, metavar="JUDGMENTS...", nargs=-1, required=True),
     ):  # fmt: skip
         function = add(function)
     return function
@@ -301,7 +301,7 @@ class _WrongArgument(click.ClickException):
 
 def judgments_from(
     console: Console,
-    path: str,
+    paths: str | Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
@@ -311,7 +311,7 @@ def judgments_from(
     *,
     control_optional: bool = False,
 ) -> Judgments:
-    """Read judgments and report their size, skipped rows, spelling variants of items, and copies.
+    """Read judgments of one or more files and report their size, skipped rows, variants of items, and copies.
 
     Raises InputError for copies that are not allowed.
     """
@@ -319,7 +319,7 @@ def judgments_from(
 
     with arguments():
         judgments = read_judgments(
-            path,
+            paths,
             form,
             on_invalid=on_invalid,
             parts=parts,
@@ -335,7 +335,8 @@ def judgments_from(
         f"{judgments.source}: {len(judgments)} judgments of {len(judgments.tuples)} tuples, "
         f"{len(judgments.tuples.items)} items, {len(judgments.annotators)} {annotators}"
     )
-    report_judgments(console, judgments, path)
+    names = [paths] if isinstance(paths, str) else paths
+    report_judgments(console, judgments, names[0] if len(names) == 1 else judgments.file)
     return judgments
 
 

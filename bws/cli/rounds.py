@@ -60,7 +60,7 @@ EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further roun
 @output_option
 def next_round(
     console: Console,
-    judgments: str,
+    judgments: Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
@@ -125,7 +125,7 @@ def next_round(
 @seed_option
 def stop(
     console: Console,
-    judgments: str,
+    judgments: Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],

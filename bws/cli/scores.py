@@ -25,6 +25,7 @@ from bws.command import Console, command
 from bws.options import INPUT, MAX_RESAMPLES, OUTPUT, Number
 from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered, tabulated
+from bws.terminal import echo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def _methods() -> Sequence[str]:
 @output_option
 def score(
     console: Console,
-    judgments: str,
+    judgments: Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],
@@ -192,8 +193,8 @@ def score(
     batches = [judgments_from(console, path, *reading, control_optional=True) for path in anchors]
     batches.append(judgments_from(console, judgments, *reading))
     if anchors:
-        _check_distinct(batches, (*anchors, judgments))
-        _warn_of_unlinked_items(console, batches, judgments)
+        _check_distinct(batches, (*anchors, batches[-1].file))
+        _warn_of_unlinked_items(console, batches, batches[-1].file)
     with arguments():
         if models:
             by_models = judgments_from(console, models, "auto", on_invalid, {}, False)
@@ -208,14 +209,14 @@ def score(
     if output != "-" or not console.as_json:
         _write(last, output, style)
     if figure:
-        with drawn_figure(console, "of scores", judgments):
+        with drawn_figure(console, "of scores", batches[-1].file):
             write_chart(score_chart(last, batches[-1]), figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:
         console.answer("", _document(last, batches[-1]))
     elif output != "-":
-        click.echo(_ends(last))
+        echo(_ends(last))
 
 
 def _check_ranks(*, has_intervals: bool, pool: bool) -> None:

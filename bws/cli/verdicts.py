@@ -51,7 +51,7 @@ __all__ = ["verdict"]
 )
 def verdict(
     console: Console,
-    judgments: str,
+    judgments: Sequence[str],
     form: str,
     on_invalid: OnInvalid,
     parts: Mapping[str, str],

@@ -18,7 +18,7 @@ from bws.design.balance import (
     remove_repeated_tuples,
 )
 from bws.design.make import FACTOR, check_factor, check_total, not_distinct, tuple_names
-from bws.records import Tuples, normal_id
+from bws.records import Tuples, id_of
 
 __all__ = ["extend_tuples", "new_tuple_names"]
 
@@ -59,8 +59,8 @@ def extend_tuples(
             "tuples with control items cannot be extended; remove them, and add them to the extended tuples"
         )
     rng = np.random.Generator(np.random.PCG64(seed))
-    ids = [normal_id(item) for item in new_items]
-    group_ids = [normal_id(group) for group in groups] if groups is not None else [""] * len(ids)
+    ids = [id_of(item) for item in new_items]
+    group_ids = [id_of(group) for group in groups] if groups is not None else [""] * len(ids)
     index_of_group = {name: index for index, name in enumerate(tuples.groups)}
     _check(tuples, ids, group_ids, index_of_group)
     old = len(tuples.items)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bws.design.balance import balanced, level_positions, pair_keys
 from bws.files import read_items
 from bws.frames import Source, frames_like_source, is_path
-from bws.records import Tuples, normal_id
+from bws.records import Tuples, id_of
 
 __all__ = [
     "FACTOR",
@@ -52,7 +52,7 @@ def make_tuples(
 ) -> Tuples:
     """Make a balanced design of K-tuples; equal seeds give equal designs on all platforms.
 
-    items: ids, or a path, a data frame or records as for `read_items`, with their groups.
+    items: ids (text or integers), or a path, a data frame or records as for `read_items`, with their groups.
 
     For N items there are ``int(0.5 + factor * N)`` tuples, or `count` if given. With `groups` (the group of
     each item) there is a separate design of this size within each group. In each design, the items of a
@@ -104,6 +104,8 @@ def make_tuples(
             _all_tuples_used_note(n, len(of_group), k, n_tuples[n]) for n, of_group in short_groups
         ]
         n_tuples |= {n: math.comb(n, k) for n, _ in short_groups}
+    if len(ids) and not isinstance(next(iter(items)), str):
+        notes.append("ids of items are text: integers were converted")
     members_by_group: dict[int, Members] = {}
     for n, of_group in by_size:
         size = n_tuples[n]
@@ -231,6 +233,13 @@ def check_total(n_tuples: float) -> None:
 
 def _are_ids(items: Sequence[str] | Source) -> bool:
     """Return whether items are ids, and not a path, a data frame or records."""
+    if isinstance(items, (Set, Mapping)):
+        message = (
+            f"items are a {type(items).__name__}; expected a list of ids, whose order is fixed"
+        )
+        raise TypeError(message)
+    if hasattr(items, "to_pylist"):  # An array of PyArrow.
+        return True
     if is_path(items) or hasattr(items, "columns") or not isinstance(items, Collection):
         return False
     return not isinstance(next(iter(items), ""), Mapping)
@@ -253,8 +262,8 @@ def _validate_items(
         raise ValueError(
             f"{len(groups)} groups for {len(items)} items; expected one group per item"
         )
-    ids = np.array([normal_id(item) for item in items], dtype=object)
-    group_ids = [normal_id(group) for group in groups] if groups is not None else [""] * len(ids)
+    ids = np.array([id_of(item) for item in items], dtype=object)
+    group_ids = [id_of(group) for group in groups] if groups is not None else [""] * len(ids)
     index_of_group = {name: index for index, name in enumerate(dict.fromkeys(group_ids))}
     group_of_item = np.array([index_of_group[name] for name in group_ids], np.int32)
     distinct_items = set(zip(group_ids, ids, strict=True))
@@ -308,7 +317,7 @@ class Constraints:
             for sets, of_group in ((separate, self.separate), (together, self.together)):
                 for item_set in sets:
                     group, numbers = _locate_in_one_group(
-                        [normal_id(item) for item in item_set], positions
+                        [id_of(item) for item in item_set], positions
                     )
                     of_group.setdefault(group, []).append(numbers)
         self.groups = self.separate.keys() | self.together.keys()

@@ -85,7 +85,9 @@ def assemble_tuples(
         tuple_id = None
     columns = (*items, group, tuple_id, control_column)
     new, row_of = _new_rows([column for column in columns if column is not None])
-    inner = Faults(faults.file, faults.lines[new])
+    row_names = [faults.names[row] for row in new] if len(faults.names) else ()
+    files = None if faults.files is None else faults.files[new]
+    inner = Faults(faults.file, faults.lines[new], files=files, names=row_names)
     codes, ids = encode([_at(column, new) for column in items])
     n_ids = len(ids)
     group_of_row, groups = _encoded(inner, "group", group, new)
@@ -110,7 +112,7 @@ def assemble_tuples(
     inner.add(
         ~same & ~inner.wrong,
         lambda row: (
-            f"this tuple_id has another group or other items in line {inner.lines[first[tuple_of[row]]]}; "
+            f"this tuple_id has another group or other items in {inner.place(first[tuple_of[row]], row)}; "
             "expected the same"
         ),
     )

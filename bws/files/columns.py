@@ -94,13 +94,31 @@ class Faults:
     """Faults of the rows of a file."""
 
     def __init__(
-        self, file: str, lines: NDArray[np.int64], other_problems: Iterable[Problem] = ()
+        self,
+        file: str,
+        lines: NDArray[np.int64],
+        other_problems: Iterable[Problem] = (),
+        *,
+        files: NDArray[np.object_] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
-        self.file, self.lines = file, lines
+        """Store the lines of the rows.
+
+        files: the file of each row if there are several. names: the name of each row in a file without lines.
+        """
+        self.file, self.lines, self.files, self.names = file, lines, files, names
         self.wrong = np.zeros(len(lines), bool)
         """(R,) mask of rows with faults."""
         self._others = tuple(other_problems)
         self._messages: list[tuple[int, str]] = []
+
+    def place(self, row: int, seen_from: int) -> str:
+        """Return the location of a row for a message on another row."""
+        if len(self.names):
+            return self.names[row]
+        if self.files is None or self.files[row] == self.files[seen_from]:
+            return f"line {self.lines[row]}"
+        return f"{self.files[row]}:{self.lines[row]}"
 
     def add(self, rows: NDArray[np.bool_], message: Callable[[int], str]) -> None:
         """Add a fault for every row in the mask; `message` returns its text for a row."""
@@ -121,10 +139,12 @@ class Faults:
         again = ~column.is_first_distinct().to_numpy() & present
         if again.any():
             row_of_first = pl.int_range(pl.len()).first().over("key")
-            lines = self.lines[column.to_frame().select(row_of_first).to_series().to_numpy()]
+            first = column.to_frame().select(row_of_first).to_series().to_numpy()
             self.add(
                 again,
-                lambda row: f"repeats {key_text(row)} of line {lines[row]}; each must be unique",
+                lambda row: (
+                    f"repeats {key_text(row)} of {self.place(first[row], row)}; each must be unique"
+                ),
             )
 
     def add_missing_groups(
@@ -148,7 +168,7 @@ class Faults:
             column = int(np.argmax(in_group[:, row] >= 0))
             other = in_group[column, row]
             return (
-                f"item {quoted(str(ids[codes[column, row]]))} has no group; in line {self.lines[other]} its "
+                f"item {quoted(str(ids[codes[column, row]]))} has no group; in {self.place(other, row)} its "
                 f"group is {quoted(str(groups[group_of[other]]))}; expected a group in both or in neither"
             )
 
@@ -172,11 +192,19 @@ class Faults:
     def problems(self) -> tuple[Problem, ...]:
         """Return all faults and other problems, by line."""
         lines = self.lines.tolist()
+        files = [self.file] * len(lines) if self.files is None else self.files.tolist()
+        order = {name: number for number, name in enumerate(dict.fromkeys(files))}
         row_problems = [
-            Problem(self.file, lines[row] or None, message, None if lines[row] else row)
+            Problem(
+                files[row],
+                lines[row] or None,
+                f"{self.names[row]}: {message}" if len(self.names) else message,
+                None if lines[row] else row,
+            )
             for row, message in self._messages
         ]
-        return tuple(sorted([*self._others, *row_problems], key=lambda problem: problem.line or 0))
+        problems = [*self._others, *row_problems]
+        return tuple(sorted(problems, key=lambda each: (order.get(each.file, 0), each.line or 0)))
 
     def stop(self, description: str, *, always: bool) -> None:
         """Raise InputError if no row is valid or, with `always`, if there is any problem."""

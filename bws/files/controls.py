@@ -7,7 +7,9 @@ a control item in all rows of its group.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,16 +24,34 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLUMN", "cell_controls", "control_texts", "controls_of_judgments", "declared_controls",
-    "name_list", "named_controls", "number_occurrences", "with_named_controls",
+    "name_list", "named_controls", "number_occurrences", "placeholders", "with_named_controls",
 ]  # fmt: skip
 
 COLUMN = "control"
+PLACEHOLDER = re.compile(
+    r"(gold|control|catch|attention)[\W_]+\w.*|.*\w[\W_]+(gold|control|catch)", re.I
+)
+"""Ids under which published judgments list all their control items, such as ``gold_comment`` of Ruddit."""
 EXPECTED_ANSWERS = ("best", "worst")
 
 
 def name_list(names: Iterable[str]) -> list[str]:
     """Return the names of control items, of which one may be given as a text."""
     return [names] if isinstance(names, str) else list(names)
+
+
+def placeholders(items: Sequence[pl.Series]) -> list[str]:
+    """Return the ids that occur several times in a row, if all of them are names of control items.
+
+    >>> import polars as pl
+    >>> first = pl.Series(["a", "gold_comment"])
+    >>> placeholders([first, pl.Series(["b", "gold_comment"])]), placeholders([first, first])
+    (['gold_comment'], [])
+    """
+    repeated = {text for a, b in combinations(items, 2) for text in a.filter(a == b).unique()} - {
+        ""
+    }
+    return sorted(repeated) if all(map(PLACEHOLDER.fullmatch, repeated)) else []
 
 
 def named_controls(

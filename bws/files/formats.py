@@ -14,22 +14,24 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from bws.file_kinds import BEST, WORST, first_of, numbered, remark
-from bws.files import label_studio, mturk, potato, qualtrics
-from bws.files.columns import quoted, series
-from bws.files.controls import name_list, with_named_controls
+from bws.file_kinds import BEST, WORST, first_of, numbered, plain, remark
+from bws.files import hollis, label_studio, long, mturk, potato, qualtrics
+from bws.files.columns import series
+from bws.files.controls import COLUMN, name_list, with_named_controls
 from bws.files.judgments import (
     OnInvalid,
     judgments_from_records,
     judgments_of,
     right_answers,
 )
+from bws.files.named_columns import proposal, with_named_columns
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
+from bws.files.several import joined
 from bws.files.table import Table, table_of, text_bytes
-from bws.frames import Source, check_source, is_path
+from bws.files.tuples import ROUND_COLUMNS
+from bws.frames import Source, are_paths, check_source, is_path
+from bws.model_annotators import RUN_COLUMNS
 from bws.problems import InputError, Problem
 from bws.records import Judgment, Judgments
 from bws.textio import display_name, read_bytes
@@ -40,12 +42,12 @@ if TYPE_CHECKING:
 __all__ = ["as_judgments", "format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
+MAX_LINES = 5
+OWN_COLUMNS = (COLUMN, *ROUND_COLUMNS, *RUN_COLUMNS, "seconds", "comment")
+"""Columns of judgments of giccs that have a meaning besides the roles."""
+PAIR_ANSWERS = ("bestpair", "worstpair")
 SAMPLE = 200
 """Number of rows used to distinguish formats with similar headers."""
-LONG_PARTS = ("id", "block", "item", "value")
-LONG_VALUES = {
-    "1": "best", "+1": "best", "1.0": "best", "-1": "worst", "-1.0": "worst", "0": "", "0.0": "",
-}  # fmt: skip
 
 
 def as_judgments(
@@ -90,12 +92,15 @@ def read_judgments(
     """Read and validate judgments in any format.
 
     path: a file (``-`` is standard input, ``.gz`` is decompressed); for Potato also a folder. A pandas or
-        Polars data frame or a list of dicts is read like the CSV file of its rows (`bws.frames`).
+        Polars data frame or a list of dicts is read like the CSV file of its rows (`bws.frames`). Several
+        files in a list are read as one, see `bws.files.several`.
     form: one of `format_names`; ``auto`` detects the format, which is stored in `Judgments.source`.
     on_invalid: ``error`` raises InputError with every fault. ``skip`` skips rows with faults and lists these
     in
         `Judgments.left_out`; items that occur only in skipped rows are omitted.
-    parts: column names for ``mturk-batch``, see `bws.files.mturk.rows`.
+    parts: role -> column, for other names than those of the format: items (several separated by commas),
+        best, worst, tuple_id, group, annotator and, in the long form, value. For ``mturk-batch`` see
+        `bws.files.mturk.rows`.
     merge_variants: merge items that differ only in white space, case and punctuation under the most frequent
         spelling, or the first of equally frequent ones. Otherwise they stay separate and are listed in
         `Judgments.variants`; see `bws.variants`.
@@ -112,11 +117,11 @@ def read_judgments(
     """
     if form not in format_names():
         raise ValueError(f"unknown form {form!r}; expected one of {', '.join(format_names())}")
-    if parts and form != mturk.FORMAT.name:
-        raise ValueError(
-            f"parts are not supported for form {form!r}, only for {mturk.FORMAT.name!r}"
-        )
-    rows = _rows(path, form, parts)
+    if are_paths(path) and len(path) > 1:
+        _check_distinct(path)
+        rows = joined([_rows(each, form, parts) for each in path], on_invalid)
+    else:
+        rows = _rows(path[0] if are_paths(path) else path, form, parts)
     judgments = judgments_of(
         rows, on_invalid, merge_variants=merge_variants, control=control, control_optional=control_optional
     )  # fmt: skip
@@ -138,17 +143,48 @@ def formats() -> dict[str, Format]:
 def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
     name = display_name(path)
     if form == potato.NAME or (form in ("auto", label_studio.FORMAT.name) and _is_json(path)):
+        if parts:
+            raise InputError(
+                Problem(name, None, "is JSON, not a table; --column names columns of tables")
+            )
         documents = potato.read_documents(path)
         content = documents[0].content if len(documents) == 1 else None
         if form != potato.NAME and label_studio.is_export(content):
             return label_studio.rows(content, name)
         if form != label_studio.FORMAT.name:
             return potato.rows(documents, name)
-    table = table_of(text_bytes(read_bytes(path), name), name)
-    if form == "auto":
-        return _detected_rows(table)
-    formats()[form].check(table)
-    return mturk.rows(table, parts) if parts else formats()[form].rows(table)
+    table = table_of(text_bytes(read_bytes(path), name), name).named(OWN_COLUMNS)
+    is_batch = form == mturk.FORMAT.name or (
+        form == "auto" and mturk.FORMAT.fits(table.frame.columns)
+    )
+    if parts and is_batch:
+        return mturk.rows(table, parts)
+    chosen = None if form == "auto" else formats()[form]
+    table = with_named_columns(table, parts, chosen) if parts else table
+    if chosen is not None:
+        chosen.check(table)
+    rows = _detected_rows(table) if chosen is None else chosen.rows(table)
+    return replace(rows, notes=(*rows.notes, *_notes(table)))
+
+
+def _notes(table: Table) -> list[str]:
+    lines = table.repeated_headers
+    n_lines = "1 line repeats" if len(lines) == 1 else f"{len(lines)} lines repeat"
+    first = ", ".join(map(str, lines[:MAX_LINES])) + (", ..." if len(lines) > MAX_LINES else "")
+    were = "was" if len(lines) == 1 else "were"
+    return [f"{n_lines} the header and {were} skipped ({first})"] if lines else []
+
+
+def _check_distinct(paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Raise InputError for a file that is given twice."""
+    first: set[str] = set()
+    for path in paths:
+        name = os.path.realpath(path)
+        if name in first:
+            raise InputError(
+                Problem(display_name(path), None, "is given twice; expected other files")
+            )
+        first.add(name)
 
 
 def _is_json(path: Source) -> bool:
@@ -169,10 +205,12 @@ def _detected_rows(table: Table) -> Rows:
     if not fitting:
         header = ", ".join(table.frame.columns[:20])
         known_formats = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
-        message = (
-            f"the columns {header} match no format of judgments; known formats are {known_formats}"
-        )
-        message += remark(table.frame.columns)
+        message = f"the columns {header} match no format of judgments; "
+        other_kind = remark(table.frame.columns)
+        if not other_kind and (command := proposal(table)):
+            message += f"if these are judgments, read them with: {command}"
+        else:
+            message += f"known formats are {known_formats}{other_kind}"
         raise InputError(Problem(table.file, None, message))
     if len(fitting) > 1:
         # An answer 1.0 can be the item 1 as well as the first position.
@@ -188,27 +226,40 @@ def _detected_rows(table: Table) -> Rows:
     return fitting[0].rows(table)  # If no row is valid, the most specific header has priority.
 
 
-def _with_items(name: str, item: str, best: str, worst: str, expected: str) -> Format:
-    """Return a format with item columns numbered 1, 2, ..., and a column each for the best and the worst
-    item."""
+def _with_items(name: str, answers: tuple[str, str], expected: str) -> Format:
+    """Return a format with the columns item1, item2, ... and those of the best and the worst item."""
+
+    def columns_of(columns: Sequence[str]) -> tuple[list[str], list[str]]:
+        found = [first_of(columns, [answer]) for answer in answers]
+        return numbered(columns, "item"), [column for column in found if column]
 
     def rows(table: Table) -> Rows:
-        columns = table.frame.columns
-        column_by_name = {column.lower(): column for column in columns}
-        return rows_of(
-            table, name, numbered(columns, item), column_by_name[best], column_by_name[worst]
-        )
+        items, (best, worst) = columns_of(table.frame.columns)
+        return rows_of(table, name, items, best, worst)
 
     return Format(
         name,
         expected,
-        lambda columns: bool(numbered(columns, item)) and {best, worst} <= _lower(columns),
+        lambda columns: all(len(found) > 1 for found in columns_of(columns)),
         rows,
+        column_names=dict(zip(("best", "worst"), answers, strict=True)),
     )
 
 
-def _lower(columns: Sequence[str]) -> set[str]:
-    return {column.lower() for column in columns}
+def _has_numbered_items(columns: Sequence[str]) -> bool:
+    return bool(numbered(columns) and first_of(columns, BEST) and first_of(columns, WORST))
+
+
+def _is_wide(columns: Sequence[str]) -> bool:
+    """Return whether only the format of any names of numbered items fits."""
+    others = (form for form in FORMATS if form.name not in ("wide", "semeval"))
+    return _has_numbered_items(columns) and not any(form.fits(columns) for form in others)
+
+
+def _wide_rows(table: Table) -> Rows:
+    columns = table.frame.columns
+    best, worst = (first_of(columns, names) or "" for names in (BEST, WORST))
+    return rows_of(table, "wide", numbered(columns), best, worst)
 
 
 def _semeval_rows(table: Table) -> Rows:
@@ -228,12 +279,10 @@ def _pairs(column: pl.Series) -> pl.Series:
 
 
 def _semrel_rows(table: Table) -> Rows:
-    column_by_name = {column.lower(): column for column in table.frame.columns}
+    best, worst = (first_of(table.frame.columns, [name]) or "" for name in PAIR_ANSWERS)
     halves = _halves(table.frame.columns)
     first = [name for name, _ in halves]
-    rows = rows_of(
-        table, "semrel", first, column_by_name["best-pair"], column_by_name["worst-pair"], "letter"
-    )
+    rows = rows_of(table, "semrel", first, best, worst, "letter")
     second = {name for _, name in halves}
     other_columns = {name: column for name, column in rows.columns.items() if name not in second}
     half_pairs = [zip(table.frame[a], table.frame[b], strict=True) for a, b in halves]
@@ -246,80 +295,12 @@ def _semrel_rows(table: Table) -> Rows:
 
 def _halves(columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns of each pair: (pair1a, pair1b), (pair2a, pair2b), ..."""
-    column_by_name = {column.lower(): column for column in columns}
+    column_by_name = {plain(column): column for column in columns}
     bare = [name[:-1] for name in column_by_name if name.startswith("pair") and name.endswith("a")]
     pairs = numbered(bare, "pair")
     if not all(f"{pair}b" in column_by_name for pair in pairs):
         return []
     return [(column_by_name[f"{pair}a"], column_by_name[f"{pair}b"]) for pair in pairs]
-
-
-def _long_rows(table: Table) -> Rows:
-    """Return one row per id and block of the long form of bwsTools, which has one row per item.
-
-    Blocks with several best or worst items, or with another number of items than the first block, are
-    problems.
-    """
-    column_by_name = {column.lower(): column for column in table.frame.columns}
-    part_columns = [table.frame[column_by_name[part]].str.strip_chars() for part in LONG_PARTS]
-    blocks: dict[tuple[str, str], _Block] = {}
-    problems = list(table.problems)
-    for line, person, block, item, value in zip(table.lines.tolist(), *part_columns, strict=True):
-        person_block = blocks.setdefault((person, block), _Block(line, person))
-        if value in LONG_VALUES:
-            person_block.add(item, LONG_VALUES[value])
-        else:
-            message = f"value is {quoted(value)}; it must be 1 (best), -1 (worst) or 0"
-            problems.append(Problem(table.file, line, message))
-            person_block.broken = True
-    return _of_blocks(table.file, list(blocks.values()), problems)
-
-
-class _Block:
-    """The items shown to a person together."""
-
-    def __init__(self, line: int, annotator: str) -> None:
-        self.line, self.annotator, self.broken = line, annotator, False
-        self.items: list[str] = []
-        self.chosen: dict[str, list[str]] = {"best": [], "worst": [], "": []}
-
-    def add(self, item: str, role: str) -> None:
-        self.items.append(item)
-        self.chosen[role].append(item)
-
-    def faults(self, k: int) -> list[str]:
-        block_faults = []
-        if len(self.items) != k:
-            block_faults.append(f"{len(self.items)} items in this block; the first block has {k}")
-        for role in ("best", "worst"):
-            if len(self.chosen[role]) > 1:
-                block_faults.append(
-                    f"{len(self.chosen[role])} items of this block are {role}; expected one"
-                )
-        return block_faults
-
-
-def _of_blocks(file: str, blocks: Sequence[_Block], problems: list[Problem]) -> Rows:
-    if not blocks:
-        raise InputError(Problem(file, None, "no judgments"))
-    k = len(blocks[0].items)
-    right = []
-    for block in blocks:
-        faults = block.faults(k) if not block.broken else []
-        problems += [Problem(file, block.line, fault) for fault in faults]
-        if not faults and not block.broken:
-            right.append(block)
-
-    return Rows(
-        file=file,
-        form="long",
-        lines=np.array([block.line for block in right], np.int64),
-        items=[series([block.items[index] for block in right]) for index in range(k)],
-        best=series(["".join(block.chosen["best"]) for block in right]),
-        worst=series(["".join(block.chosen["worst"]) for block in right]),
-        annotator=series([block.annotator for block in right]),
-        problems=tuple(problems),
-    )
 
 
 FORMATS = (
@@ -329,24 +310,28 @@ FORMATS = (
     Format(  # Label Studio's export of SemRel, with answers A to D.
         "semrel",
         "pair1a, pair1b, pair2a, ..., best-pair, worst-pair",
-        lambda columns: bool(_halves(columns)) and {"best-pair", "worst-pair"} <= _lower(columns),
+        lambda columns: (
+            bool(_halves(columns)) and all(first_of(columns, [name]) for name in PAIR_ANSWERS)
+        ),
         _semrel_rows,
+        column_names=dict(zip(("best", "worst"), PAIR_ANSWERS, strict=True)),
+        item_name=lambda index: f"pair{index // 2 + 1}{'ab'[index % 2]}",
     ),
-    Format(  # bwsTools: 1 best, -1 worst, 0 neither.
-        "long",
-        ", ".join(LONG_PARTS),
-        lambda columns: set(LONG_PARTS) <= _lower(columns),
-        _long_rows,
+    long.FORMAT,
+    hollis.FORMAT,
+    _with_items("km", ("bestitem", "worstitem"), "Item1, Item2, ..., BestItem, WorstItem"),
+    _with_items("csv", ("best", "worst"), "item1, item2, ..., best, worst"),
+    Format(
+        "wide",
+        "columns numbered 1, 2, ... of any name with items, and Best, Worst, Most or Least with one of them",
+        _is_wide,
+        _wide_rows,
+        item_name=lambda index: f"text{index + 1}",
     ),
-    _with_items("hollis", "option", "best", "worst", "best, worst, option1, option2, ..."),
-    _with_items("km", "item", "bestitem", "worstitem", "Item1, Item2, ..., BestItem, WorstItem"),
-    _with_items("csv", "item", "best", "worst", "item1, item2, ..., best, worst"),
     Format(  # Positions from 1.
         "semeval",
         "columns numbered 1, 2, ..., and Best, Worst or Most_Related, Least_Related",
-        lambda columns: bool(
-            numbered(columns) and first_of(columns, BEST) and first_of(columns, WORST)
-        ),
+        _has_numbered_items,
         _semeval_rows,
     ),
 )

@@ -75,6 +75,7 @@ def read_items(
         table = table_of(data, name, separator="\t" if kind == "tsv" else None)
         if len(table.frame.columns) == 1:
             _check_is_no_table(data.decode("utf-8"), name)
+        table = table.named([item_column or "", group_column or "", *ITEM_COLUMNS, *GROUP_COLUMNS])
         rows, grouped = _of_table(table, item_column, group_column)
     else:
         if item_column or group_column:

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
-from bws.files.controls import COLUMN, control_texts
+from bws.files.controls import COLUMN, control_texts, name_list, placeholders
 from bws.files.pairs import BETWEEN
-from bws.files.rows import Rows
+from bws.files.rows import Rows, with_single_annotators
 from bws.files.tuples import item_columns
 from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import InputError, Problem
-from bws.records import Ints, Judgment, Judgments, Tuples, normal_id
+from bws.records import Ints, Judgment, Judgments, Tuples, id_of, normal_id
 from bws.textio import write_atomic
 from bws.variants import Variants, find_variants
 from bws.variants import merge_variants as merged_rows
@@ -70,8 +70,16 @@ def judgments_of(
     k = len(rows.items)
     check_k(rows.file, k)
     rows, merged = merged_rows(rows) if merge_variants else (rows, None)
-    faults = Faults(rows.file, rows.lines, rows.problems)
+    faults = Faults(rows.file, rows.lines, rows.problems, files=rows.files, names=rows.names)
     rows, notes = with_known_start(rows, on_invalid)
+    rows, annotator_notes = with_single_annotators(rows)
+    notes += annotator_notes
+    declared = {name.rpartition("=")[0] or name for name in name_list(control)}
+    if COLUMN not in rows.columns and (repeated := {*placeholders(rows.items)} - declared):
+        control = [*name_list(control), *repeated]
+        notes.append(
+            f"{', '.join(sorted(repeated))} occurs several times in a row and is read as a control item"
+        )
     assembled = assemble_tuples(
         faults, rows.items, rows.group, rows.tuple_id, control, rows.columns.get(COLUMN),
         control_optional=control_optional,
@@ -113,6 +121,7 @@ def judgments_of(
         source=f"{rows.file} ({rows.form})",
         left_out=faults.problems,
         lines=rows.lines,
+        files=rows.files,
     )
     if faults.wrong.any():
         n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
@@ -120,7 +129,7 @@ def judgments_of(
         lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
         notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
-    judgments = replace(judgments, reading_notes=tuple(notes))
+    judgments = replace(judgments, reading_notes=(*rows.notes, *notes))
     if not judgments.tuples.n_scored:
         raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
     if merged is None:
@@ -200,15 +209,15 @@ def _check_once(
     if _distinct(key, (int(tuple_of.max()) + 1) * sizes[0] * sizes[1]):
         return
     again = ~pl.Series(key).is_first_distinct().to_numpy()
-    earlier = dict(zip(key[~again].tolist(), faults.lines[rows[~again]].tolist(), strict=True))
+    earlier = dict(zip(key[~again].tolist(), rows[~again].tolist(), strict=True))
     key_of_row = dict(zip(rows[again].tolist(), key[again].tolist(), strict=True))
     mask = np.zeros(len(tuple_of), bool)
     mask[rows[again]] = True
     faults.add(
         mask,
         lambda row: (
-            f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in line "
-            f"{earlier[key_of_row[row]]}; expected one judgment per annotator and tuple"
+            f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in "
+            f"{faults.place(earlier[key_of_row[row]], row)}; expected one judgment per annotator and tuple"
             f"{', and of a model one per prompt and run' if is_model(annotators[annotator_of[row]]) else ''}"
         ),
     )
@@ -252,12 +261,12 @@ def judgments_from_records(
             file=file,
             form="records",
             lines=np.array(numbers, np.int64),
-            items=[series([r.items[index] for r in same]) for index in range(k)],
-            best=series([r.best for r in same]),
-            worst=series([r.worst for r in same]),
-            tuple_id=series([r.tuple_id for r in same]),
-            group=series([r.group for r in same]),
-            annotator=series([r.annotator for r in same]),
+            items=[_ids(r.items[index] for r in same) for index in range(k)],
+            best=_ids(r.best for r in same),
+            worst=_ids(r.worst for r in same),
+            tuple_id=_ids(r.tuple_id for r in same),
+            group=_ids(r.group for r in same),
+            annotator=_ids(r.annotator for r in same),
             as_shown=True,
             problems=tuple(problems),
         ),
@@ -265,9 +274,17 @@ def judgments_from_records(
     )
 
 
+def _ids(values: Iterable[object]) -> pl.Series:
+    """Return ids as a column of text; None is a missing id, and text is not normalised yet."""
+    return series(
+        value if isinstance(value, str) else "" if value is None else id_of(value)
+        for value in values
+    )
+
+
 LETTERS = "ABCDEFGHIJKL"
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-POSITION = r"^([0-9]{1,2})(?:\.0)?$"  # Spreadsheets write 2 as 2.0.
+POSITION = r"^([0-9]{1,2})(?:[.,]0)?$"  # Spreadsheets write 2 as 2.0 or 2,0.
 ALLOWED = {
     "item": "one of the row's items",
     "position": "a position from {first} to {k}",

@@ -45,24 +45,31 @@ def rows(tasks: Sequence[Any], name: str) -> Rows:
     control are problems that name the task and the annotation, since all tasks are usually in one line.
     """
     problems: list[Problem] = []
-    answers: list[dict[str, str]] = []
-    for task in tasks:
-        for row, messages in _annotations(task):
-            problems += [Problem(name, None, message) for message in messages]
-            answers += [] if messages else [row]
+    answers: list[tuple[str, dict[str, str]]] = []
+    for number, task in enumerate(tasks, start=1):
+        for place, row, messages in _annotations(task, number):
+            problems += [Problem(name, None, f"{place}: {message}") for message in messages]
+            answers += [] if messages else [(place, row)]
     if not answers:
         raise InputError(problems or Problem(name, None, "no judgments"))
     return _rows(name, answers, problems)
 
 
-def _annotations(task: Any) -> Iterator[tuple[dict[str, str], list[str]]]:
-    """Yield the columns and the problems of each annotation of a task."""
+def _annotations(task: Any, number: int) -> Iterator[tuple[str, dict[str, str], list[str]]]:
+    """Yield the name, the columns and the problems of each annotation of a task.
+
+    Tasks and annotations without id are named by their number.
+    """
     task = _mapping(task)
     data = _mapping(task.get("data"))
     values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
     items = numbered(values, "item")
-    for annotation in map(_mapping, _list(task.get("annotations"))):
-        place = f"task {task.get('id')}, annotation {annotation.get('id')}"
+    annotations = map(_mapping, _list(task.get("annotations")))
+    for annotation_number, annotation in enumerate(annotations, start=1):
+        place = (
+            f"task {task.get('id', f'no. {number}')}, "
+            f"annotation {annotation.get('id', f'no. {annotation_number}')}"
+        )
         choices = {role: _choice(annotation, role) for role in ROLES}
         row = {
             **{f"item{number}": values[item] for number, item in enumerate(items, start=1)},
@@ -71,7 +78,7 @@ def _annotations(task: Any) -> Iterator[tuple[dict[str, str], list[str]]]:
             "annotator": _annotator(annotation),
             "seconds": str(annotation.get(SECONDS) or ""),
         }
-        yield row, [f"{place}: {text}" for text in _problems(annotation, choices, len(items))]
+        yield place, row, list(_problems(annotation, choices, len(items)))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -113,13 +120,20 @@ def _problems(annotation: Mapping[str, Any], choices: Mapping[str, str], k: int)
             )
 
 
-def _rows(name: str, answers: list[dict[str, str]], problems: list[Problem]) -> Rows:
-    items = numbered(answers[0], "item")
-    for answer in answers:
+def _rows(
+    name: str, named_answers: Sequence[tuple[str, dict[str, str]]], problems: list[Problem]
+) -> Rows:
+    items = numbered(named_answers[0][1], "item")
+    for place, answer in named_answers:
         if (k := len(numbered(answer, "item"))) != len(items):
-            message = f"tuple {answer['tuple_id']!r} has {k} items; the first one has {len(items)}"
+            message = f"{place}: tuple {answer['tuple_id']!r} has {k} items; the first one has {len(items)}"
             problems.append(Problem(name, None, message))
-    answers = [answer for answer in answers if len(numbered(answer, "item")) == len(items)]
+    named_answers = [
+        (place, answer)
+        for place, answer in named_answers
+        if len(numbered(answer, "item")) == len(items)
+    ]
+    answers = [answer for _, answer in named_answers]
     columns = {key: series(answer[key] for answer in answers) for key in answers[0]}
     return Rows(
         file=name,
@@ -135,6 +149,7 @@ def _rows(name: str, answers: list[dict[str, str]], problems: list[Problem]) -> 
         as_shown=True,
         columns=_extra_columns(columns),
         problems=tuple(problems),
+        names=[place for place, _ in named_answers],
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.file_kinds import first_of, numbered
+from bws.file_kinds import first_of, numbered, plain
 from bws.files.rows import Answers, Format, Rows, missing, rows_of
 from bws.files.table import Table
 from bws.problems import InputError, Problem
@@ -27,6 +27,7 @@ __all__ = ["FORMAT", "PARTS", "rows"]
 NAME = "mturk-batch"
 PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 BUTTON = r"^[A-Za-z_ ]+([0-9]{1,2})$"
+BUTTON_VALUES = ("true", "false", "")
 TASK_ANSWERS = "Answer.taskAnswers"
 ROLE_COLUMNS = {
     "AssignmentId": "assignment_id",
@@ -39,6 +40,7 @@ KEPT_OF_PARTS = {
     "Answer.comment": "comment",
 }
 LINE = "\0line"
+PREFIX = re.compile(r"^(input|answer)(?=\.)", re.I)
 PART = re.compile(r"(Input|Answer)\.([1-9]\d?)\.(.+)")
 
 
@@ -54,6 +56,9 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     Answer.2.shown as display order and Answer.2.seconds as time. Parts without items are ignored.
     """
     parts = parts or {}
+    if "value" in parts:
+        raise ValueError(f"column value is of the form 'long'; form is {NAME!r}")
+    table = _with_usual_names(table)
     table = replace(table, frame=_with_task_answers(table))
     table, rejected = _without_rejected(table)
     numbers = [] if parts else _part_numbers(table.frame.columns)
@@ -83,6 +88,15 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     }
     problems = (*parsed_rows.problems, *rejected)
     return replace(parsed_rows, columns=columns, problems=problems)
+
+
+def _with_usual_names(table: Table) -> Table:
+    """Return the table with the names of MTurk for columns in other upper and lower case."""
+    prefixes = {
+        name: PREFIX.sub(lambda match: match[0].title(), name) for name in table.frame.columns
+    }
+    table = replace(table, frame=table.frame.rename(prefixes))
+    return table.named((*ROLE_COLUMNS, "WorkerId", "AssignmentStatus", TASK_ANSWERS))
 
 
 def _part_numbers(columns: Sequence[str]) -> list[int]:
@@ -160,7 +174,8 @@ def _item_columns(table: Table) -> list[str]:
 
 def _answer_column(table: Table, part: str, words: Sequence[str]) -> str:
     answers = [name for name in table.frame.columns if name.startswith("Answer.")]
-    matches = [name for name in answers if any(word in name.lower() for word in words)]
+    matches = [name for name in answers if any(word in plain(name) for word in words)]
+    matches = [name for name in matches if name.rpartition(".")[0] not in matches]  # No buttons.
     exact = _find_column(table, "Answer.", words)
     if exact or len(matches) == 1:
         return exact or matches[0]
@@ -213,7 +228,8 @@ def _with_radio_answers(frame: pl.DataFrame) -> pl.DataFrame:
     groups: dict[str, list[str]] = {}
     for name in frame.columns:
         stem, _, button = name.rpartition(".")
-        if stem.startswith("Answer.") and button and stem not in frame.columns:
+        is_new = stem.startswith("Answer.") and button and stem not in frame.columns
+        if is_new and frame[name].str.to_lowercase().is_in(BUTTON_VALUES).all():
             groups.setdefault(stem, []).append(name)
     button_columns = [
         pl.concat_str(
@@ -253,6 +269,12 @@ def _fields(text: str) -> dict[str, str]:
 
 
 def _answer(value: Any) -> str:
+    if (
+        isinstance(value, dict)
+        and len(value) == 1
+        and isinstance(text := next(iter(value.values())), str)
+    ):
+        return text  # A classifier: {"label": "item1"}
     if isinstance(value, dict):  # Radio buttons: {"1": false, "2": true}
         return "".join(str(button) for button, on in value.items() if on is True)
     return value if isinstance(value, str) else json.dumps(value)
@@ -262,8 +284,7 @@ FORMAT = Format(
     NAME,
     "WorkerId, Input.item1, Input.item2, ..., Answer.best, Answer.worst",
     lambda columns: (
-        any(name.startswith("Input.") for name in columns)
-        and any(name.startswith("Answer.") for name in columns)
+        {match[1].lower() for match in map(PREFIX.match, columns) if match} == {"input", "answer"}
     ),
     rows,
 )

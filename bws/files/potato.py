@@ -206,4 +206,5 @@ def _rows(name: str, tuples: Mapping[str, _Tuple], answers: list[_Answer]) -> Ro
         as_shown=True,
         columns=round_columns(dict(zip(ROUND_COLUMNS, rounds, strict=True))),
         problems=tuple(problems),
+        names=[f"tuple {answer.tuple_id}, annotator {answer.annotator}" for answer in right],
     )

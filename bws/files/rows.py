@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
+from bws.files.columns import quoted
 from bws.files.table import Table
 from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Answers", "Format", "Rows", "column_of", "missing", "rows_of"]
+__all__ = ["Answers", "Format", "Rows", "column_of", "missing", "rows_of", "with_single_annotators"]
+
+ID_SEPARATOR = re.compile("[,;|]")
+"""Separates ids that were joined, as by an aggregation of a table."""
 
 Answers = Literal["item", "position", "letter"]
 
@@ -49,6 +54,12 @@ class Rows:
     """Further columns of the file."""
     problems: tuple[Problem, ...] = ()
     """Rows that could not be parsed."""
+    names: Sequence[str] = ()
+    """The name of each row in a file without lines, such as ``task 7, annotation 12``."""
+    notes: tuple[str, ...] = ()
+    """What was skipped or decided when the file was parsed."""
+    files: NDArray[np.object_] | None = None
+    """(J,) file of each row, if there are several."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,10 @@ class Format:
     """Whether a header has this format."""
     rows: Callable[[Table], Rows]
     """Returns the rows of a table with such a header."""
+    column_names: Mapping[str, str] = field(default_factory=dict)
+    """Role -> name of its column, if it is not the name of the role."""
+    item_name: Callable[[int], str] = lambda index: f"item{index + 1}"
+    """Returns the name of an item column by its index from 0."""
 
     def check(self, table: Table) -> None:
         """Raise InputError if the header does not have this format."""
@@ -110,6 +125,32 @@ def rows_of(
         annotator=column("annotator"),
         shown=column("shown"),
     )
+
+
+def with_single_annotators(rows: Rows) -> tuple[Rows, list[str]]:
+    """Return the rows with an id that is joined with itself (``W1,W1``) as this id, and notes.
+
+    A note also names ids that join several annotators of the file: they stay annotators of their own.
+    """
+    if rows.annotator is None:
+        return rows, []
+    ids = [text for text in rows.annotator.unique(maintain_order=True) if text]
+    parts = {text: [part.strip() for part in ID_SEPARATOR.split(text)] for text in ids}
+    repeated = {text: p[0] for text, p in parts.items() if len(p) > 1 and p[0] and len({*p}) == 1}
+    known = {text.strip() for text in ids} | {*repeated.values()}
+    joined = [text for text, p in parts.items() if len({*p}) > 1 and known.issuperset(p)]
+    notes = []
+    if repeated:
+        example = f"({quoted(next(iter(repeated)))})"
+        notes.append(
+            f"{len(repeated)} annotators are an id joined with itself {example}, read as this id"
+        )
+    if joined:
+        example = f"({quoted(joined[0])})"
+        notes.append(
+            f"{len(joined)} annotators join the ids of others {example}, read as one annotator each"
+        )
+    return replace(rows, annotator=rows.annotator.replace(repeated)), notes
 
 
 def column_of(table: Table, names: Sequence[str]) -> pl.Series | None:

@@ -6,9 +6,10 @@ import json
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from bws.file_kinds import KINDS, check_is_json_lines, remark
+from bws.file_kinds import KINDS, check_is_json_lines, json_keys, remark
 from bws.files.columns import quoted, shortened
 from bws.files.table import Table
 from bws.problems import InputError, Location, Problem
@@ -30,6 +31,7 @@ __all__ = [
     "choice",
     "json_objects",
     "json_rows",
+    "json_values",
     "message_text",
     "normal_ids",
     "records",
@@ -189,6 +191,7 @@ class Schema(Generic[R]):
 
     def read(self, table: Table) -> Records[R]:
         """Read a table; raise InputError if a required column is missing."""
+        table = table.named(self.fields)
         table.need(name for name, field in self.fields.items() if field.required)
         rows = table_rows(table, self.fields)
         return records(table.file, rows, self._record, self.unique, table.problems)
@@ -225,13 +228,60 @@ def json_rows(path: str | os.PathLike[str], kind: str = "") -> Iterator[Row]:
         if not text.strip():
             continue
         values, reason = _json_object(text)
-        if first and kind and (other_kind := remark(values, kind)):
+        if first and kind and (other_kind := remark(values or json_keys(text) or (), kind)):
             raise InputError(Problem(file, line, f"expected {KINDS[kind].title}{other_kind}"))
         first = False
         row = Row(Location(file, line), values)
         if reason:
             row.wrong(f"not a JSON object ({reason}); expected one per line")
         yield row
+
+
+def json_values(path: str | os.PathLike[str]) -> Iterator[tuple[Location, Any, str]]:
+    """Yield the value of each line of JSON Lines or of each element of a JSON array, or a JSON document.
+
+    Each has its location, and the reason if it is not valid JSON. Raises InputError for other text.
+    """
+    file, text = display_name(path), read_text(path)
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    if len(lines) == 1 or (lines and _json_value(lines[0][1])[1]):
+        if text.lstrip().startswith("["):
+            yield from _array_elements(file, text)
+            return
+        value, reason = _json_value(text)
+        if not reason:
+            yield Location(file, lines[0][0]), value, ""
+            return
+        check_is_json_lines(text, file)
+    for line, line_text in lines:
+        yield Location(file, line), *_json_value(line_text)
+
+
+def _array_elements(file: str, text: str) -> Iterator[tuple[Location, Any, str]]:
+    """Yield the elements of a JSON array with their lines, up to the first invalid one."""
+    decoder = json.JSONDecoder()
+    position, line, counted = text.index("[") + 1, 1, 0
+    for number in count(1):
+        position = _skip(text, position, " \t\r\n" + ("," if number > 1 else ""))
+        line, counted = line + text.count("\n", counted, position), position
+        location = Location(file, line, number)
+        if text[position : position + 1] == "]":
+            if text[position + 1 :].strip():
+                yield location, None, "text after the end of the array"
+            return
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            yield location, None, str(error).split(":")[0]
+            return
+        yield location, *_json_value(text[position:end])
+        position = end
+
+
+def _skip(text: str, position: int, characters: str) -> int:
+    while position < len(text) and text[position] in characters:
+        position += 1
+    return position
 
 
 def json_objects(path: str | os.PathLike[str]) -> list[tuple[int, Mapping[str, Any]]]:
@@ -248,15 +298,23 @@ def json_objects(path: str | os.PathLike[str]) -> list[tuple[int, Mapping[str, A
 
 def _json_object(text: str) -> tuple[dict[str, Any], str]:
     """Return the JSON object of a line, or an empty one with the reason why it is invalid."""
+    value, reason = _json_value(text)
+    if reason or isinstance(value, dict):
+        return (value or {}), reason
+    return {}, f"it is {message_text(value)}"
+
+
+def _json_value(text: str) -> tuple[Any, str]:
+    """Return the value of JSON text, or None with the reason why it is invalid."""
     try:
-        values = json.loads(text)
+        value = json.loads(text)
         if "\\u" in text:  # An unpaired surrogate escape.
-            json.dumps(values, ensure_ascii=False).encode("utf-8")
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
-        return {}, "it contains an unpaired surrogate escape"
+        return None, "it contains an unpaired surrogate escape"
     except (ValueError, RecursionError) as error:
-        return {}, str(error).split(":")[0]
-    return (values, "") if isinstance(values, dict) else ({}, f"it is {message_text(values)}")
+        return None, str(error).split(":")[0]
+    return value, ""
 
 
 def message_text(value: Any) -> str:

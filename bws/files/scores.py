@@ -25,6 +25,7 @@ __all__ = ["ScoreForm", "read_scores", "whole_ranks", "write_scores"]
 ScoreForm = Literal["csv", "km", "semrel"]
 COUNTS = ("appearances", "best", "worst")
 RANKS = ("rank_low", "rank_high")
+LIMITS = ("low", "high")
 
 
 def read_scores(path: Source) -> Scores:
@@ -38,7 +39,7 @@ def read_scores(path: Source) -> Scores:
     first = tabbed_first_line(data)
     if len(first) == 2 and not first_of(first, SCORE):
         return _scores(table_of(data, name, separator="\t", header=False), "item1", "item2")
-    table = table_of(data, name)
+    table = table_of(data, name).named((*COUNTS, *LIMITS, *RANKS))
     item, score = (first_of(table.frame.columns, names) for names in (ITEM, SCORE))
     if item is None or score is None:
         raise missing(table, "scores", "item, group, score", "scores")
@@ -46,14 +47,14 @@ def read_scores(path: Source) -> Scores:
 
 
 def _scores(table: Table, item: str, score: str) -> Scores:
-    frame = table.frame
+    frame = table.with_decimal_points((score, *LIMITS)).frame
     faults = Faults(table.file, table.lines, table.problems)
     (item_of,), items = encode([frame[item]])
     group = first_of(frame.columns, ("group", "dialogueid"))
     (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
     _check_items(faults, item_of, items, group_of, groups)
     faults.add_missing_groups(item_of[np.newaxis], items, group_of, groups)
-    present = [name for name in (*COUNTS, "low", "high", *RANKS) if name in frame.columns]
+    present = [name for name in (*COUNTS, *LIMITS, *RANKS) if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
     for name, least in {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(RANKS, 1)}.items():

@@ -119,7 +119,7 @@ def read_soft_targets(path: str | os.PathLike[str]) -> SoftTargets:
     with different groups or annotations, numbers of best or worst answers other than the annotations, and
     shares that contradict the counts.
     """
-    table = read_table(path)
+    table = read_table(path, COLUMNS).with_decimal_points(COLUMNS)
     if not set(COLUMNS) <= set(table.frame.columns):
         raise missing(table, "csv", ", ".join(COLUMNS), "soft-targets")
     faults = Faults(table.file, table.lines, table.problems)

@@ -5,18 +5,27 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import check_is_no_markup, json_keys, remark
+from bws.file_kinds import (
+    BEST,
+    check_is_no_markup,
+    column_roles,
+    first_of,
+    json_keys,
+    plain,
+    remark,
+)
 from bws.problems import InputError, Problem
 from bws.records import normal_id
-from bws.textio import check_is_text, display_name, read_bytes
+from bws.textio import display_name, read_bytes, utf8_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +34,9 @@ __all__ = ["Table", "read_table", "tabbed_first_line", "table_of", "text_bytes"]
 
 MAX_COLUMNS = 1000
 SEPARATORS = (",", "\t", ";")
+SEPARATOR_LINE = re.compile(rb'"?sep=([^\w"]|\\t)"?[,;\t]*\n', re.I)
+"""First line of Excel, which declares the separator of the other lines."""
+DECIMAL_COMMA = r"^(\s*[+-]?[0-9]*),([0-9]+\s*)$"
 LINE_FEED, QUOTE = ord("\n"), ord('"')
 Bytes = NDArray[np.uint8]
 
@@ -41,6 +53,39 @@ class Table:
     """(R,) line on which a row begins, from 1."""
     problems: tuple[Problem, ...] = ()
     """Rows with a wrong number of fields, which are not in `frame`."""
+    separator: str = ","
+    repeated_headers: tuple[int, ...] = ()
+    """Lines that repeat the header, as in files that were joined; they are not in `frame`."""
+
+    def named(self, names: Iterable[str]) -> Table:
+        """Return the table with these names for columns that differ in case, spaces and punctuation.
+
+        A name that exists, or that several columns match, changes nothing.
+
+        >>> table_of(b"Item ID,SCORE\\na,1\\n", "a.csv").named(["item_id", "score"]).frame.columns
+        ['item_id', 'score']
+        """
+        columns = self.frame.columns
+        plain_names = [plain(column) for column in columns]
+        matches = {
+            columns[plain_names.index(plain(name))]: name
+            for name in names
+            if name and name not in columns and plain_names.count(plain(name)) == 1
+        }
+        return replace(self, frame=self.frame.rename(matches)) if matches else self
+
+    def with_decimal_points(self, names: Iterable[str]) -> Table:
+        """Return the table with points for the decimal commas of these columns, if they exist.
+
+        Commas are decimal only where semicolons separate fields, as in spreadsheets of many languages.
+        """
+        import polars as pl
+
+        if self.separator != ";":
+            return self
+        columns = [name for name in names if name in self.frame.columns]
+        points = pl.col(columns).str.replace(DECIMAL_COMMA, "$1.$2")
+        return replace(self, frame=self.frame.with_columns(points)) if columns else self
 
     def need(self, columns: Iterable[str]) -> None:
         """Raise InputError if a column is missing, with all other problems."""
@@ -54,23 +99,30 @@ class Table:
 
 
 def read_table(
-    path: str | os.PathLike[str], *, separator: str | None = None, header: bool = True
+    path: str | os.PathLike[str],
+    names: Iterable[str] = (),
+    *,
+    separator: str | None = None,
+    header: bool = True,
 ) -> Table:
-    """Read a delimited file (standard input, ``.gz``, byte order mark, CRLF and quotes are supported).
+    """Read a delimited file (standard input, ``.gz``, UTF-16, byte order marks, CRLF and quotes are valid).
 
-    separator: None selects the most frequent one of comma, tab and semicolon in the first line.
+    names: see `Table.named`.
+    separator: None selects that of Excel's first line ``sep=;``, or else the most frequent one of comma, tab
+        and semicolon in the header.
     header: without a header, columns are named item1, item2, ... and quotes have no special meaning.
 
-    Raises InputError if the file is not UTF-8 text, is empty, or has an invalid header. Rows with a wrong
-    number of fields are listed in `problems`.
+    Raises InputError if the file is not text, is empty, or has an invalid header. Rows with a wrong number
+    of fields are listed in `problems`, and rows that repeat the header are skipped.
     """
     name = display_name(path)
-    return table_of(text_bytes(read_bytes(path), name), name, separator=separator, header=header)
+    data = text_bytes(read_bytes(path), name)
+    return table_of(data, name, separator=separator, header=header).named(names)
 
 
 def text_bytes(data: bytes, name: str) -> bytes:
-    """Return UTF-8 text with line feeds only; raise InputError if it is not text."""
-    check_is_text(data, name)
+    """Return UTF-8 text with line feeds only; raise InputError if it is not text, see `utf8_text`."""
+    data = utf8_text(data, name)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data
@@ -82,11 +134,17 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
     if not body or body.isspace():
         raise InputError(Problem(name, None, "empty; expected rows"))
     line = len(data) - len(body) + 1
+    if declared := SEPARATOR_LINE.match(body):
+        separator = separator or declared[1].decode().replace("\\t", "\t")
+        body, line = body[declared.end() :] or b"\n", line + 1
     if not body.endswith(b"\n"):
         body += b"\n"  # Polars ignores an additional empty field at the very end.
     first = body[: body.index(b"\n")].decode("utf-8")
     check_is_no_markup(first, name)
-    if (keys := json_keys(first)) is not None:
+    keys = json_keys(first)
+    if keys is None and first.startswith(("[", "{")):  # A document of several lines.
+        keys = json_keys(body.decode("utf-8"))
+    if keys is not None:
         message = f"is JSON, not a table; names of JSON Lines must end in .jsonl{remark(keys)}"
         raise InputError(Problem(name, line, message))
     separator = separator or max(SEPARATORS, key=first.count)
@@ -100,15 +158,63 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
     else:
         rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL)
         names = _column_names(name, *next(rows))
-    return _fast(name, body, line, separator, names, header=header, quoted=quoted) or _careful(
+    table = _fast(name, body, line, separator, names, header=header, quoted=quoted) or _careful(
         name, body, line, separator, names, header=header
     )
+    table = replace(table, separator=separator)
+    return _without_repeated_headers(table) if header else table
 
 
 def tabbed_first_line(data: bytes) -> list[str]:
-    """Return the fields of the first non-empty line if it has tabs; otherwise an empty list."""
-    first = data.lstrip(b"\n").partition(b"\n")[0].decode("utf-8")
+    """Return the fields of the first non-empty line if it has tabs; otherwise an empty list.
+
+    A line that declares the separator does not count.
+    """
+    body = data.lstrip(b"\n")
+    declared = SEPARATOR_LINE.match(body)
+    first = body[declared.end() if declared else 0 :].partition(b"\n")[0].decode("utf-8")
     return first.split("\t") if "\t" in first else []
+
+
+def _without_repeated_headers(table: Table) -> Table:
+    """Return the table without rows that are headers, as in files that were joined.
+
+    These are rows equal to the header, or with other names of the same columns, such as ``Most related`` for
+    ``Best``. A header with the columns in another order is a problem, since its rows would be misread.
+    """
+    import polars as pl
+
+    names = table.frame.columns
+    if len(names) < 2 or not len(table.frame):
+        return table
+    may_be = pl.col(names[0]).str.contains(names[0], literal=True)
+    if best := first_of(names, BEST):
+        may_be |= pl.col(best).str.contains("(?i)best|most|worst|least")
+    candidates = table.frame.select(may_be.arg_true()).to_series().to_list()
+    roles, set_of_names = column_roles(names), {*names}
+    same, other = [], []
+    for row in candidates:
+        cells = [normal_id(cell.removeprefix("\ufeff")) for cell in table.frame.row(row)]
+        found = column_roles(cells)
+        if cells == names or (roles and found == roles):
+            same.append(row)
+        elif {*cells} == set_of_names or (roles and sorted(found) == sorted(roles)):
+            other.append(row)
+    if not same and not other:
+        return table
+    keep = np.ones(len(table.frame), bool)
+    keep[[*same, *other]] = False
+    message = (
+        "repeats the header with the columns in another order; expected the order of the first line"
+    )
+    problems = [Problem(table.file, line, message) for line in table.lines[other].tolist()]
+    return replace(
+        table,
+        frame=table.frame.filter(keep),
+        lines=table.lines[keep],
+        problems=(*table.problems, *problems),
+        repeated_headers=tuple(table.lines[same].tolist()),
+    )
 
 
 def _column_names(name: str, line: int, cells: list[str]) -> list[str]:

@@ -65,7 +65,7 @@ def read_tuples(path: Source, *, control: Iterable[str] = ()) -> Tuples:
         other_fields = (field for row in table.frame[1:].iter_rows() for field in row)
         if not is_header(first, other_fields):
             return _tuples(table, control)
-    return _tuples(table_of(data, name), control)
+    return _tuples(table_of(data, name).named((COLUMN, *ROUND_COLUMNS)), control)
 
 
 def _tuples(table: Table, names: Iterable[str]) -> Tuples:

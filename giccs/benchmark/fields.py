@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bws.files.schema import OBJECTS, Field, Row, message_text
+from bws.files.schema import OBJECTS, TEXT, Field, Row, message_text
 from giccs.benchmark.items import Turn
 from giccs.benchmark.languages import language_tag
 
-__all__ = ["LANGUAGE", "LEVEL", "SCORE", "TURNS", "turn_problems"]
+__all__ = ["ID", "LANGUAGE", "LEVEL", "SCORE", "TURNS", "turn_problems"]
 
 
 def _parse_language(value: Any) -> str | None:
@@ -35,6 +35,8 @@ def _parse_level(value: Any) -> int | None:
 
 
 def _parse_turns(value: Any) -> tuple[Turn, ...]:
+    if isinstance(value, list) and value and all(isinstance(turn, str) for turn in value):
+        value = [{"text": text} for text in value]
     objects = OBJECTS.parse(value)
     return tuple(Turn(turn.get("speaker", ""), turn["text"]) for turn in objects if _is_turn(turn))
 
@@ -44,13 +46,19 @@ def _is_turn(value: dict[str, Any]) -> bool:
     return isinstance(text, str) and bool(text.strip()) and isinstance(speaker, str)
 
 
+def _parse_id(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return TEXT.parse(value)
+
+
 def turn_problems(row: Row) -> Iterator[str]:
     """Yield problems of the list ``turns``: invalid objects, and fewer than two turns."""
     turns = row.values.get("turns")
-    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+    if not isinstance(turns, list) or len({*map(type, turns)} | {str, dict}) > 2:
         return
     for position, turn in enumerate(turns, start=1):
-        if not _is_turn(turn):
+        if not _is_turn({"text": turn} if isinstance(turn, str) else turn):
             yield f'turn {position} is {message_text(turn)}; expected {{"speaker", "text"}} with text'
     if len(turns) < 2:
         count_text = "is one turn" if turns else "are no turns"
@@ -58,6 +66,8 @@ def turn_problems(row: Row) -> Iterator[str]:
 
 
 LANGUAGE: Field[str | None] = Field(_parse_language, None, required=False)
+ID = Field(_parse_id, "")
+"""An id: text, or an integer, which is converted."""
 SCORE = Field(_parse_score, math.nan)
 LEVEL: Field[int | None] = Field(_parse_level, None, required=False)
 TURNS: Field[tuple[Turn, ...]] = Field(_parse_turns, ())

@@ -6,14 +6,15 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bws.file_kinds import remark
 from bws.files.dialogue_texts import equal_form
 from bws.files.schema import (
     ANY_TEXT,
@@ -32,7 +33,7 @@ from bws.problems import InputError, Location, Problem, suggestion
 from bws.textio import display_name, json_lines_text, write_atomic
 from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
-from giccs.benchmark.fields import LANGUAGE, SCORE, TURNS, turn_problems
+from giccs.benchmark.fields import ID, LANGUAGE, SCORE, TURNS, turn_problems
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import base_language, check_language, single_language
 from giccs.benchmark.parquet import parquet_rows
@@ -65,18 +66,20 @@ CARD_FILE = "README.md"
 PUBLISHED_FILE = "data/test-00000-of-00001.parquet"
 """File of the items in a folder written by giccs-card."""
 FIELDS: Mapping[str, Field[Any]] = {
-    "item_id": TEXT,
-    "dialogue_id": TEXT,
+    "item_id": ID,
+    "dialogue_id": ID,
     "source": ANY_TEXT,
     "domain": ANY_TEXT,
     "turns": TURNS,
-    "utterance_id": TEXT,
+    "utterance_id": ID,
     "utterance": TEXT,
     "score": SCORE,
     "original_domain": OPTIONAL_TEXT,
     "language": LANGUAGE,
 }
 KNOWN_KEYS = frozenset([*FIELDS, "n_turns"])
+DERIVED_KEYS = ("item_id", "dialogue_id", "utterance_id", "source", "domain")
+"""Keys that may be absent from all items: ids are derived from the texts, other values are empty."""
 UNIQUE_FIELDS: Sequence[Unique[Item]] = (
     Unique("item_id", lambda item: item.item_id, normal_ids),
     Unique(
@@ -183,11 +186,14 @@ def read_benchmark(data: Source) -> Benchmark:
     `data` is ``giccs-sample`` (German), ``giccs-sample-en`` (English), a benchmark JSONL file (``-`` is
     standard input), a folder with the published GiCCS release, or the hub id of a data set with either
     (``owner/name[@revision]``). A pandas or Polars data frame, or a list of dicts, has the keys of the file
-    as columns.
+    as columns. Required are ``turns``, ``utterance`` and ``score``; ids that all items lack are derived from
+    the texts, with a warning, and turns may be strings.
 
     >>> sample = read_benchmark("giccs-sample")
     >>> len(sample.items), len(sample.dialogue_ids)
     (300, 60)
+    >>> read_benchmark([{"turns": ["Hi.", "Is it open?"], "utterance": "Open?", "score": 0.9}])
+    Benchmark('<data>', 1 items, 1 dialogues)
     """
     benchmark, problems = check_benchmark(data)
     if problems:
@@ -200,9 +206,10 @@ def check_benchmark(data: Source) -> tuple[Benchmark, list[Problem]]:
     """Read a benchmark like `read_benchmark`, but return its problems instead of raising them."""
     if not is_path(data):
         name = display_name(data)
-        rows = (
-            Row(Location(name, n), values) for n, values in enumerate(frame_records(data), start=1)
-        )
+        values_of_rows = frame_records(data)
+        if values_of_rows and (other_kind := remark(values_of_rows[0], "benchmark")):
+            raise InputError(Problem(name, None, f"expected a benchmark{other_kind}"))
+        rows = (Row(Location(name, n), values) for n, values in enumerate(values_of_rows, start=1))
         return _parse_benchmark(rows, name, name)
     name = os.fspath(data)
     if name in SAMPLES:
@@ -279,27 +286,55 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
 
 
 def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
-    parsed = records(file, rows, _parse_item)
+    rows = list(rows)
+    missing = {
+        key
+        for key in DERIVED_KEYS
+        if all(row.values.get(key) is None for row in rows if row.values)
+    }
+    parsed = records(file, rows, partial(_parse_item, missing=missing))
     faulty_lines = {problem.line for problem in parsed.problems}
     valid_rows = [row for row in parsed.rows if row.location.line not in faulty_lines]
     problems = [*parsed.problems, *_consistency_problems(valid_rows)]
-    warnings = [*parsed.warnings, *_item_warnings(valid_rows)]
+    warnings = [*_derivation_warnings(file, missing), *parsed.warnings, *_item_warnings(valid_rows)]
     if not valid_rows and not problems:
         problems.append(Problem(file, None, "no items; expected one per line"))
     return Benchmark(name, tuple(row.record for row in valid_rows), tuple(warnings)), problems
 
 
-def _parse_item(row: Row) -> Item:
+def _derivation_warnings(file: str, missing: Collection[str]) -> Iterator[Problem]:
+    if ids := [key for key in DERIVED_KEYS if key in missing and key.endswith("_id")]:
+        yield Problem(file, None, f"no {', '.join(ids)}; derived from the texts")
+
+
+def _parse_item(row: Row, *, missing: Collection[str]) -> Item:
+    """Return the item of a row; keys that are missing from all rows are derived."""
     row.warn_of_unknown(KNOWN_KEYS)
-    item = Item(**{name: row.get(name, field) for name, field in FIELDS.items()})
+    values = {
+        name: field.fallback if name in missing else row.get(name, field)
+        for name, field in FIELDS.items()
+    }
     for message in turn_problems(row):
         row.wrong(message)
     declared = row.values.get("n_turns")
-    if declared is None:
-        row.wrong("n_turns is missing")
-    elif isinstance(turns := row.values.get("turns"), list) and declared != len(turns):
+    turns = row.values.get("turns")
+    if declared is not None and isinstance(turns, list) and declared != len(turns):
         row.wrong(f"n_turns is {json.dumps(declared)}, but there are {len(turns)} turns")
-    return item
+    return _with_ids(Item(**values))
+
+
+def _with_ids(item: Item) -> Item:
+    """Return the item with the ids that it lacks; the same texts always have the same ids."""
+    dialogue_id = item.dialogue_id or _text_digest(
+        text for turn in item.turns for text in (turn.speaker, turn.text)
+    )
+    utterance_id = item.utterance_id or item.item_id or _text_digest([item.utterance])
+    item_id = item.item_id or f"{dialogue_id}/{utterance_id}"
+    return replace(item, item_id=item_id, dialogue_id=dialogue_id, utterance_id=utterance_id)
+
+
+def _text_digest(texts: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps([*texts]).encode()).hexdigest()[:12]
 
 
 def _consistency_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:

@@ -27,12 +27,15 @@ def data_folder(name: str) -> Path:
     return _snapshot(repository, "dataset", revision or None, offline=False, allow=DATA_FILES)
 
 
-def model_folder(name: str, revision: str | None, *, offline: bool) -> Path:
-    """Return the folder of a model; its last component is the commit of `revision`."""
+def model_folder(name: str, revision: str | None, *, offline: bool, packaged: str = "") -> Path:
+    """Return the folder of a model; its last component is the commit of `revision`.
+
+    packaged: name of an equal model in a package, proposed if the model is unavailable.
+    """
     ignored = [*OTHER_FRAMEWORK_FILES]
     if not offline and _has_safetensors(name, revision):
         ignored += PICKLED_WEIGHT_FILES
-    return _snapshot(name, "model", revision, offline=offline, ignore=ignored)
+    return _snapshot(name, "model", revision, offline=offline, ignore=ignored, alternative=packaged)
 
 
 def _has_safetensors(name: str, revision: str | None) -> bool:
@@ -109,6 +112,7 @@ def _snapshot(
     offline: bool,
     allow: list[str] | None = None,
     ignore: list[str] | None = None,
+    alternative: str = "",
 ) -> Path:
     from huggingface_hub import errors, snapshot_download
 
@@ -147,11 +151,22 @@ def _snapshot(
         cause = "offline" if offline else "the hub cannot be reached"
         message = (
             f"no such file or folder here; {cause}, and the {kind} is not in the cache; download it "
-            "once with `hf download`"
+            f"once, where the hub can be reached: {_download_command(name, kind, revision)}"
         )
+        message += f"; or use {alternative}, the same model in a package" if alternative else ""
         raise hub_error(message) from None
     except errors.HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else "no"
         raise hub_error(
             f"the hub rejected the request ({status} response); try again later"
         ) from None
+
+
+def _download_command(name: str, kind: str, revision: str | None) -> str:
+    """Return the command that downloads a model or data set to the cache.
+
+    >>> _download_command("owner/data", "dataset", "v1")
+    'hf download owner/data --repo-type dataset --revision v1'
+    """
+    repository_type = "" if kind == "model" else f" --repo-type {kind}"
+    return f"hf download {name}{repository_type}" + (f" --revision {revision}" if revision else "")

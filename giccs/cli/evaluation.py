@@ -33,10 +33,11 @@ from bws.options import (
     declarations,
 )
 from bws.problems import InputError, Problem
+from bws.terminal import echo
 from giccs.cli.options import DATA_HELP, set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
-from giccs.models import ModelOptions
+from giccs.models import ModelOptions, check_server_options
 from giccs.tasks import (
     DEFAULT_TASKS,
     Data,
@@ -219,10 +220,11 @@ def evaluate(
     task_options = TaskOptions(seed=seed, **_select_options(TaskOptions, options))
     model_options = ModelOptions(seed=seed, **_select_options(ModelOptions, options))
     library = _DataCache(console, limit)
-    asks = _asks(
-        _plan_jobs(console, recipe, sweep, data, models, tasks, model_options, task_options),
-        library,
+    plan = _plan_jobs(console, recipe, sweep, data, models, tasks, model_options, task_options)
+    check_server_options(
+        [each.model for _, jobs in plan for opened, _ in jobs for each in opened], model_options
     )
+    asks = _asks(plan, library)
     ceiling = _ceiling(console, store, asks, judgments, merge_variants, control, allow_copies)
     results: dict[int, Result] = {}
     submissions: list[str] = []
@@ -238,7 +240,7 @@ def evaluate(
     finally:  # Finished results are stored and shown even if others failed.
         finished = [results[index] for index in sorted(results)]
         if finished and not console.as_json:
-            click.echo(tables(with_needed_predictions(finished, store), "table", ceiling))
+            echo(tables(with_needed_predictions(finished, store), "table", ceiling))
     if console.as_json:
         document: dict[str, Any] = {"results": [result.document() for result in finished]}
         if submissions:
@@ -315,7 +317,7 @@ def _plan_jobs(
 ) -> list[PlannedJobs]:
     """Return the jobs of the call, of its recipe, or of the recipes of its sweep."""
     if not recipe and not sweep:
-        return [(data or "", _jobs(models, tasks, options, task_options))]
+        return [(data or "", _jobs(console, models, tasks, options, task_options))]
     from giccs.evaluation.recipe import data_in, read_recipe
     from giccs.evaluation.run import open_recipe
     from giccs.evaluation.sweep import read_sweep
@@ -406,12 +408,16 @@ def _release_jobs(asks: list[EvaluationJob]) -> Iterator[EvaluationJob]:
 
 
 def _jobs(
-    models: Sequence[str], tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
+    console: Console,
+    models: Sequence[str],
+    tasks: Sequence[str],
+    options: ModelOptions,
+    task_options: TaskOptions,
 ) -> list[JobGroup]:
     """Return all models with all tasks."""
     from giccs.evaluation.run import open_each_prompt, supported_tasks
 
-    opened = open_each_prompt(models, options)
+    opened = open_each_prompt(models, options, note=console.note)
     opened_tasks = supported_tasks([each.model for each in opened], tasks, task_options)
     return [(opened, opened_tasks)]
 

@@ -71,6 +71,8 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
     giccs-build import crowdss.tsv --format crowdss -o restaurant.jsonl
     giccs-build import cinema/*.trl --domain cinema -o cinema.jsonl
     giccs-build import chats.csv --columns dialogue=nr,speaker=who,text=said --user Guest -o chats.jsonl
+    giccs-build import chats.jsonl -o dialogues.jsonl
+    giccs-build import requests.jsonl answers.jsonl -o dialogues.jsonl
     giccs-build import sheet.csv --context before --target last --candidates c1,c2,c3 -o dialogues.jsonl
     """,
 )
@@ -151,12 +153,15 @@ def import_(
     domain: str | None,
     language: str | None,
 ) -> None:
-    """Import dialogues from transcripts, and from tables with one row per dialogue.
+    """Import dialogues from transcripts, chat logs, and tables with one row per dialogue.
 
-    jsonl has one dialogue (with its candidates) or one turn per line. table is CSV or TSV with one row per
-    turn, with columns recognised by their names, or, with --context, one row per dialogue. crowdss is a table
-    of turns with dialogue acts, which are ignored. smartkom is a transliteration of SmartKom or Verbmobil,
-    whose markers of noises, pauses, repairs and similar events are removed and counted.
+    jsonl is JSON Lines or a JSON array of dialogues (with their candidates), turns, or conversations with
+    language models: messages with roles, ShareGPT, batches of OpenAI with their answers, and similar ones,
+    whose system prompts, tool calls and content other than text are left out and counted. table is CSV or TSV
+    with one row per turn, with columns recognised by their names, or, with --context, one row per dialogue.
+    crowdss is a table of turns with dialogue acts, which are ignored. smartkom is a transliteration of
+    SmartKom or Verbmobil, whose markers of noises, pauses, repairs and similar events are removed and
+    counted.
 
     Candidates keep their ids, or get the id of their dialogue with a letter. Columns and keys that are not
     imported are reported with the number of their values. """  # fmt: skip

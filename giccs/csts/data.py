@@ -308,7 +308,7 @@ def _read_file(
     if Path(path).name in sts_benchmark.FILES.values():
         _read_sts_benchmark(contents, path, prefix)
         return
-    table = read_table(path, separator=",")
+    table = read_table(path, (*UID_COLUMNS, *COLUMNS))
     uid_column = next((name for name in UID_COLUMNS if name in table.frame.columns), None)
     unknown = [name for name in table.frame.columns if name not in (*COLUMNS, uid_column)]
     # With another column present, the labels may exist under another name.

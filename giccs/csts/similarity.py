@@ -26,6 +26,7 @@ from giccs.measures.metrics import Estimate, interval_signature, with_excluded
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import PairModel, TextPairModel, VectorModel
 from giccs.models.encoding import EncoderInput, fitting_pairs
+from giccs.models.model_errors import reported_errors
 from giccs.models.trained import SETTINGS, TrainedModel
 from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress, silent
@@ -220,7 +221,8 @@ def _trained_scores(model: TrainedModel, rows: Sequence[Instance], progress: Pro
     from giccs.csts.encoders.scorer import BATCH_ROWS, load_trained
 
     trained = load_trained(model.folder, model.device)
-    return trained.predict(rows, progress, model.options.batch_size or BATCH_ROWS)
+    with reported_errors(model.name):
+        return trained.predict(rows, progress, model.options.batch_size or BATCH_ROWS)
 
 
 def _inputs(

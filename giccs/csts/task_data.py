@@ -220,7 +220,7 @@ def read_row_answers(path: str | os.PathLike[str]) -> dict[str, RowAnswers]:
 
     Raises InputError with every problem: missing columns, empty or repeated uids, empty answers.
     """
-    table = read_table(path)
+    table = read_table(path, (*COLUMNS, "condition"))
     table.need(COLUMNS)
     problems, answer_rows = list(table.problems), {}
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.frames import Source
 from bws.problems import InputError, Problem
 from giccs.evalrank.correlation_intervals import (
     PairCorrelation,
@@ -57,6 +58,8 @@ Floats = NDArray[np.float64]
 LEVELS = ((5.0, 3.0), (4.0, 2.0), (3.0, 1.0), (2.0, 0.0))
 """Similarity levels of Figure 2: upper and lower score, both inclusive, on a scale from 0 to 5."""
 MAX_SCORE = 5.0
+MAX_CLASSES = 3
+"""Maximum number of distinct scores that look like labels of classes, as of natural language inference."""
 MIN_KNOWN_PAIRS = 200
 """Minimum number of pairs of known words for a set to be included in means and correlations (5.1)."""
 MEASURES: dict[str, Callable[[Floats, Floats], PairCorrelation]] = {
@@ -81,7 +84,7 @@ class Agreement:
     """Whether to correlate over the pairs of all sets as well, if these have the same scale."""
     min_known_pairs: int = 0
     """Minimum number of pairs of known texts for a set to be included in the mean."""
-    read: Callable[[str], SimilarityData] = read_similarity
+    read: Callable[[Source], SimilarityData] = read_similarity
     default_data: str = ""
 
     def __post_init__(self) -> None:
@@ -338,19 +341,25 @@ def _with_note(estimate: Estimate, note: str, count: int) -> Estimate:
     )  # fmt: skip
 
 
-def _read_sentences(data: str) -> SimilarityData:
+def _read_sentences(data: Source) -> SimilarityData:
     """Read rated pairs with `read_similarity`, assuming the scale 0 to 5 for sets whose scores fit it."""
     similarity_data = read_similarity(data)
     sets, warnings = [], list(similarity_data.warnings)
     for similarity_set in similarity_data.sets:
-        scores = [pair.score for pair in similarity_set.pairs]
+        scores = {pair.score for pair in similarity_set.pairs}
+        if len(scores) <= MAX_CLASSES < len(similarity_set.pairs):
+            values = ", ".join(f"{score:g}" for score in sorted(scores))
+            message = f"the only scores are {values}; labels of classes are no similarities"
+            warnings.append(_set_problem(similarity_data, similarity_set, message))
         if similarity_set.scale is None:
             is_zero_to_five = min(scores) >= 0 and MAX_SCORE - 1 < max(scores) <= MAX_SCORE
-            scale_note = (
-                "assumed to be 0 to 5" if is_zero_to_five else "unknown; levels are omitted"
+            span = f"scores from {min(scores):g} to {max(scores):g} are used as they are"
+            message = (
+                "the scale is assumed to be 0 to 5"
+                if is_zero_to_five
+                else f"{span}; the scale is unknown; levels are omitted"
             )
-            message = f"{similarity_set.name}: the scale is {scale_note}"
-            warnings.append(Problem(similarity_data.name, None, message))
+            warnings.append(_set_problem(similarity_data, similarity_set, message))
             similarity_set = replace(
                 similarity_set, scale=(0.0, MAX_SCORE) if is_zero_to_five else None
             )
@@ -358,15 +367,21 @@ def _read_sentences(data: str) -> SimilarityData:
     return replace(similarity_data, sets=tuple(sets), warnings=tuple(warnings))
 
 
+def _set_problem(data: SimilarityData, similarity_set: SimilaritySet, message: str) -> Problem:
+    return Problem(data.name, None, f"{similarity_set.name}: {message}")
+
+
 def _word_similarity(options: TaskOptions) -> list[Agreement]:
-    return [Agreement("word-similarity", options.similarity, min_known_pairs=MIN_KNOWN_PAIRS)]
+    return [
+        Agreement("word-similarity", options.similarity or "cos", min_known_pairs=MIN_KNOWN_PAIRS)
+    ]
 
 
 def _sentence_similarity(options: TaskOptions) -> list[Agreement]:
     return [
         Agreement(
             "sentence-similarity",
-            options.similarity,
+            options.similarity or "cos",
             levels=True,
             pooled=True,
             read=_read_sentences,

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bws.file_kinds import text_remark
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes, read_text
 
@@ -148,8 +149,11 @@ def read_classification(folder: str | os.PathLike[str]) -> ClassificationData:
     sets = [labelled_set for labelled_set, _, _ in readings if labelled_set.rows]
     if not sets:
         files = ", ".join(next(iter(layout.files)) for layout in SETS.values())
-        fault = "contains no data set" if path.is_dir() else "no such folder"
-        message = f"{fault}; expected at least one of {files} ..."
+        fault = "no such folder"
+        if path.exists():
+            fault = "contains no data set" if path.is_dir() else "is a file"
+        other_kind = text_remark(read_text(path)) if path.is_file() else ""
+        message = f"{fault}; expected at least one of {files} ...{other_kind}"
         raise InputError(Problem(name, None, message))
     return ClassificationData(
         name, tuple(sets), tuple(w for *_, set_warnings in readings for w in set_warnings)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bws.file_kinds import text_remark
 from bws.problems import InputError, Problem
 from bws.textio import read_text
 from giccs.evalrank.records import Level, RankingData
@@ -54,7 +55,8 @@ def read_sentences(data: str) -> RankingData:
 def read_words(data: str) -> RankingData:
     """Read a folder of word pairs."""
     if not is_ranking_folder(Path(data)):
-        raise InputError(Problem(data, None, EXPECTED_DATA))
+        other_kind = text_remark(read_text(data)) if Path(data).is_file() else ""
+        raise InputError(Problem(data, None, EXPECTED_DATA + other_kind))
     return read_folder(data, "word")
 
 

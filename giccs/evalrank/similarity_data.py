@@ -1,4 +1,4 @@
-"""Similarity data: sets of text pairs with human similarity ratings, read from a file or a folder.
+"""Similarity data: sets of text pairs with human similarity ratings, from files, folders or data frames.
 
 In a folder, the files of STS-Benchmark (sts-train, sts-dev, sts-test) form one set, as do those of SICK. In a
 folder with SemEval files, each STS.input.NAME with its STS.gs.NAME is a set, and other files are skipped.
@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from bws.frames import Source, is_path
 from bws.problems import InputError, Problem
+from bws.textio import display_name
 from giccs.evalrank.data import is_ranking_folder
 from giccs.evalrank.semeval_sts import input_files, set_name
 from giccs.evalrank.similarity_formats import Columns, RatedFile, RatedPair, read_rated
@@ -85,17 +86,22 @@ class SimilarityData:
         return pairs if len(self.sets) == 1 else f"{pairs} in {len(self.sets)} sets"
 
 
-def read_similarity(data: str | os.PathLike[str], columns: Columns | None = None) -> SimilarityData:
-    """Read rated pairs from a file or a folder; raise InputError with all problems of all files.
+def read_similarity(data: Source, columns: Columns | None = None) -> SimilarityData:
+    """Read rated pairs from a file, a folder, a data frame or a list of dicts.
 
     columns: names of the columns of the two texts and the score in a table; None tries the known names.
 
-    Repeated pairs of a set, in either order, are kept and counted in a warning.
+    Repeated pairs of a set, in either order, are kept and counted in a warning. Raises InputError with all
+    problems of all files.
+
+    >>> read_similarity([{"sentence1": "A kite.", "sentence2": "A red kite.", "score": 4}]).described()
+    '1 pairs'
     """
-    name = os.fspath(data)
+    name = display_name(data)
     files_by_set: dict[str, list[RatedFile]] = {}
     problems: list[Problem] = []
-    for source, paths in _find_sets(Path(data)):
+    sources = _find_sets(Path(data)) if is_path(data) else [("data", [data])]
+    for source, paths in sources:
         for path in paths:
             try:
                 files_by_set.setdefault(source, []).append(read_rated(path, columns))
@@ -105,7 +111,7 @@ def read_similarity(data: str | os.PathLike[str], columns: Columns | None = None
         raise InputError(problems)
     sets = tuple(_join_files(source, files) for source, files in files_by_set.items())
     warnings = [
-        *_unused_file_warnings(Path(data), sets),
+        *(_unused_file_warnings(Path(data), sets) if is_path(data) else ()),
         *(
             text
             for similarity_set in sets

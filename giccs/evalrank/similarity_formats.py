@@ -1,9 +1,10 @@
 """Readers for files of rated text pairs.
 
-Formats are recognised by content: benchmarks of giccs (``.jsonl``); STS-Benchmark (seven or more
-tab-separated fields without header and quoting, the fifth is the score); tables with a header (SICK, STR and
-SemRel, or columns given by the user); three fields without a header (``word word score``, or tab-separated
-texts with the score first or last). Files named ``STS.input.*`` have their scores in ``STS.gs.*`` (see
+Formats are recognised by content: benchmarks of giccs; STS-Benchmark (seven or more tab-separated fields
+without header and quoting, the fifth is the score); tables with a header, data frames, JSON Lines and JSON
+arrays with two texts and a score (`bws.file_kinds.pair_columns`, or columns given by the user), also SICK,
+STR and SemRel; three fields without a header (``word word score``, or tab-separated texts with the score
+first or last). Files named ``STS.input.*`` have their scores in ``STS.gs.*`` (see
 `giccs.evalrank.semeval_sts`).
 """
 
@@ -12,24 +13,34 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from bws.file_kinds import pair_columns, remark
+from bws.files.schema import json_values
 from bws.files.table import Table, table_of, text_bytes
+from bws.frames import Source, frame_records, is_path
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_bytes
+from bws.textio import display_name, json_lines_text, read_bytes
 from giccs.evalrank.semeval_sts import gold_path, read_gold_rows
 
 __all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]
 
 Scale = tuple[float, float]
+QUOTED_TEXTS = re.compile(r'(?<=")\s*\n\s*(?=")')
+"""The line break between two texts in quotes."""
 STS_SCALE: Scale = (0.0, 5.0)
+JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 STS_MIN_FIELDS, STS_SCORE_INDEX = 7, 4
 KNOWN_FORMATS = (
-    "expected a header with text1, text2, score; word, word, score without a header; a file of "
-    "STS-Benchmark, SemEval's STS (STS.input.* with STS.gs.*), SICK or STR; or a benchmark of giccs (.jsonl)"
+    "expected a header with text1, text2, score (or sentence1, sentence2, label and similar; rename other "
+    "columns); word, word, score without a header; a file of STS-Benchmark, SemEval's STS (STS.input.* "
+    "with STS.gs.*), SICK or STR; or a benchmark of giccs (.jsonl)"
 )
 
 
@@ -41,15 +52,11 @@ class Columns(NamedTuple):
     score: str
 
 
-KNOWN_HEADERS: tuple[tuple[Columns, Scale | None], ...] = (
-    (Columns("text1", "text2", "score"), None),
-    (Columns("sentence1", "sentence2", "score"), None),
-    (Columns("sentence1", "sentence2", "similarity_score"), None),
-    (Columns("word1", "word2", "score"), None),
+KNOWN_HEADERS: tuple[tuple[Columns, Scale], ...] = (
     (Columns("sentence_A", "sentence_B", "relatedness_score"), (1.0, 5.0)),
     (Columns("Text", "", "Score"), (0.0, 1.0)),
 )
-"""Known headers with their rating scale, or None if the header does not imply a scale."""
+"""Headers that imply a rating scale."""
 
 
 class RatedPair(NamedTuple):
@@ -90,15 +97,19 @@ class _FileContent:
     n_unrated: int = 0
 
 
-def read_rated(path: str | os.PathLike[str], columns: Columns | None = None) -> RatedFile:
-    """Read a file of rated pairs (``-`` and ``.gz`` are supported); raise InputError with all problems.
+def read_rated(path: Source, columns: Columns | None = None) -> RatedFile:
+    """Read rated pairs from a file (``-`` and ``.gz`` are supported), a data frame or records.
 
     Leading and trailing white space of texts is removed. Scores must be numbers within the scale, if known.
+    Raises InputError with all problems.
     """
     name = display_name(path)
-    data = read_bytes(path)
-    if name.removesuffix(".gz").endswith(".jsonl"):
-        file_content = _read_benchmark_items(path)
+    records = _records(path)
+    data = (
+        read_bytes(path) if is_path(path) else json_lines_text(r for _, r in records or ()).encode()
+    )
+    if records is not None:
+        file_content = _read_records(path, name, records, columns)
     elif columns is None and (gold := gold_path(Path(path))):
         file_content = _read_semeval(Path(path), data, gold)
     else:
@@ -146,7 +157,44 @@ def _parse_number(text: str) -> float:
         return math.nan
 
 
-def _read_benchmark_items(path: str | os.PathLike[str]) -> _FileContent:
+def _records(source: Source) -> list[tuple[int, Mapping[str, Any]]] | None:
+    """Return the objects of a JSON file, or the rows of a data frame, with their lines; None for a table."""
+    if not is_path(source):
+        return list(enumerate(frame_records(source), start=2))  # Line 1 is the header.
+    if not os.fspath(source).removesuffix(".gz").endswith(JSON_SUFFIXES):
+        return None
+    objects = list(json_values(source))
+    problems = [
+        location.problem(
+            f"not a JSON object{reason and f' ({reason})'}; expected one per line or element"
+        )
+        for location, value, reason in objects
+        if reason or not isinstance(value, dict)
+    ]
+    if problems:
+        raise InputError(problems)
+    return [(location.line or 0, value) for location, value, _ in objects]
+
+
+def _read_records(
+    source: Source, name: str, records: Sequence[tuple[int, Mapping[str, Any]]], columns: Columns | None
+) -> _FileContent:  # fmt: skip
+    keys = list(dict.fromkeys(key for _, record in records for key in record))
+    if not keys:
+        raise InputError(Problem(name, None, "no pairs; expected at least one"))
+    if "turns" in keys:
+        return _read_benchmark_items(source)
+    import polars as pl
+
+    cells = {
+        key: ["" if record.get(key) is None else str(record[key]) for _, record in records]
+        for key in keys
+    }
+    lines = np.array([line for line, _ in records], np.int64)
+    return _table_content(Table(name, pl.DataFrame(cells), lines), columns)
+
+
+def _read_benchmark_items(path: Source) -> _FileContent:
     from giccs.benchmark import read_benchmark
 
     items = read_benchmark(path).items
@@ -170,9 +218,14 @@ def _parse_content(data: bytes, name: str, columns: Columns | None) -> _FileCont
         return _parse_fields(text, name, STS_MIN_FIELDS, (5, 6, STS_SCORE_INDEX), "\t", STS_SCALE)
     if columns is None and (layout := _three_field_layout(first)):
         return _parse_fields(text, name, 3, *layout, None)
-    table = table_of(data, name)
-    columns, scale = (columns, None) if columns else _known_columns(table)
-    return _table_rows(table, columns, scale)
+    return _table_content(table_of(data, name), columns)
+
+
+def _table_content(table: Table, columns: Columns | None) -> _FileContent:
+    table, columns, scale = (
+        (table.named(columns), columns, None) if columns else _known_columns(table)
+    )
+    return _table_rows(table.with_decimal_points([columns.score]), columns, scale)
 
 
 def _is_sts_benchmark(fields: Sequence[str]) -> bool:
@@ -218,14 +271,18 @@ def _parse_fields(
     return _FileContent(rows, problems, scale)
 
 
-def _known_columns(table: Table) -> tuple[Columns, Scale | None]:
-    column_names = set(table.frame.columns)
+def _known_columns(table: Table) -> tuple[Table, Columns, Scale | None]:
+    """Return the table with the known names for its columns, and these names."""
     for columns, scale in KNOWN_HEADERS:
-        if column_names >= {name for name in columns if name}:
-            return columns, scale
+        named = table.named(filter(None, columns))
+        if {*named.frame.columns} >= {name for name in columns if name}:
+            return named, columns, scale
+    if pair := pair_columns(table.frame.columns):
+        return table, Columns(*pair), None
     first_columns = ", ".join(table.frame.columns[:8])
     first_line = f"first line: {first_columns[:80]}"
-    message = f"unknown format of rated pairs ({first_line}); {KNOWN_FORMATS}"
+    other_kind = remark(table.frame.columns)
+    message = f"unknown format of rated pairs ({first_line}){other_kind or f'; {KNOWN_FORMATS}'}"
     raise InputError(Problem(table.file, None, message))
 
 
@@ -250,7 +307,7 @@ def _two_line_rows(
     scale: Scale | None,
 ) -> _FileContent:  # fmt: skip
     """Return rows whose two texts are the lines of a cell; quotes are removed if all texts are quoted."""
-    cell_lines = [cell.strip().split("\n") for cell in cells]
+    cell_lines = [_two_lines(cell) for cell in cells]
     problems = [
         Problem(table.file, line, f"{len(texts)} lines of text; expected two texts, one per line")
         for line, texts in zip(lines, cell_lines, strict=True)
@@ -263,6 +320,18 @@ def _two_line_rows(
         if len(texts) == 2
     ]
     return _FileContent(rows, [*table.problems, *problems], scale)
+
+
+def _two_lines(cell: str) -> list[str]:
+    """Return the lines of a cell that are not empty, or its two quoted texts, which may have several lines.
+
+    >>> _two_lines("A kite.\\n\\n A bus."), _two_lines('"A\\nkite."\\n"A bus."')
+    (['A kite.', 'A bus.'], ['"A\\nkite."', '"A bus."'])
+    """
+    lines = [line.strip() for line in cell.split("\n") if line.strip()]
+    if len(lines) > 2 and len(texts := QUOTED_TEXTS.split(cell.strip())) == 2:
+        return texts
+    return lines
 
 
 def _unquote(text: str, quoted: bool) -> str:

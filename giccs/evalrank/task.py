@@ -130,10 +130,10 @@ class EvalRank:
 
 def _make_task_kind(level: Level) -> TaskKind:
     def open_tasks(options: TaskOptions) -> list[EvalRank]:
-        if options.similarity not in SIMILARITIES:
+        similarity = cast(Similarity, options.similarity or "cos")
+        if similarity not in SIMILARITIES:
             message = f"unsupported by evalrank-{level}; expected {', '.join(SIMILARITIES)}"
             raise InputError(Problem(f"similarity {options.similarity}", None, message))
-        similarity = cast(Similarity, options.similarity)
         return [EvalRank(level, similarity, options.reference, options.seed)]
 
     ranks = ResultKind("metrics", item_columns=("rank", ""))

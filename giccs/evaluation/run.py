@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from bws.frames import is_path
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines.local import EvaluationJob, run_locally
 from giccs.evaluation.recipe import Recipe, split_options
@@ -44,26 +46,65 @@ def open_models(names: Sequence[str], options: ModelOptions | None = None) -> li
 
 
 def open_each_prompt(
-    names: Sequence[str], options: ModelOptions | None = None
+    models: Sequence[Any],
+    options: ModelOptions | None = None,
+    *,
+    name: str = "",
+    note: Callable[[str], None] = lambda message: None,
 ) -> list[OpenedModel]:
     """Open all models before any runs, once per prompt, with the options of each.
 
-    The prompts of a model share its weights. Raises InputError for every invalid name.
+    models: names, or objects as for `giccs.evaluate`. name: of a model that is an object. The prompts of a
+    model share its weights. An option that only some of the models support applies to these, with a note
+    about each of the others. Raises InputError for every invalid name, and for options that none supports.
     """
-    opened: list[OpenedModel] = []
+    options = options or ModelOptions()
+    opened: dict[tuple[object, ModelOptions], OpenedModel] = {}
     problems: list[Problem] = []
+    unsupported: list[UnsupportedOptionError] = []
     opener = cache(open_base)
-    for name in dict.fromkeys(names):
-        try:
-            opened += [
-                OpenedModel(open_model(name, with_prompt, opener), with_prompt)
-                for with_prompt in (options or ModelOptions()).each_prompt()
-            ]
-        except InputError as error:
-            problems += error.problems
+    for model in models:
+        key = os.fspath(model) if is_path(model) else id(model)
+        for with_prompt in options.each_prompt():
+            try:
+                each = _open_supported(model, name, with_prompt, opener, unsupported)
+                opened.setdefault((key, each.options), each)
+            except InputError as error:
+                problems += error.problems
+    for refusal in unsupported:
+        if all(_is_default(each.options, refusal.options) for each in opened.values()):
+            problems += refusal.problems
+        else:
+            note(f"{refusal.name}: {refusal.reason}; evaluated without {refusal.flags}")
     if problems:
         raise InputError(dict.fromkeys(problems))
-    return opened
+    return list(opened.values())
+
+
+def _open_supported(
+    model: Any,
+    name: str,
+    options: ModelOptions,
+    opener: Callable[[str, ModelOptions], Model],
+    unsupported: list[UnsupportedOptionError],
+) -> OpenedModel:
+    """Open a model with the options that it supports; add the errors of others to `unsupported`."""
+    from giccs.models.objects import model_of_object
+
+    try:
+        if is_path(model):
+            return OpenedModel(open_model(os.fspath(model), options, opener), options)
+        return OpenedModel(model_of_object(model, name, options), options)
+    except UnsupportedOptionError as error:
+        if str(error) not in map(str, unsupported):
+            unsupported.append(error)
+        defaults = {option: getattr(ModelOptions(), option) for option in error.options}
+        return _open_supported(model, name, replace(options, **defaults), opener, unsupported)
+
+
+def _is_default(options: ModelOptions, names: Sequence[str]) -> bool:
+    default = ModelOptions()
+    return all(getattr(options, name) == getattr(default, name) for name in names)
 
 
 def open_recipe(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, cast
@@ -12,6 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from giccs.measures.results import Result, Signature
+from giccs.models.abilities import Model
+from giccs.models.model_errors import reported_errors
 from giccs.models.vocabulary import counted_tokens
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
@@ -43,7 +46,7 @@ def evaluate_task(task: Task, model: Any, data: Data, progress: Progress = silen
     (30, 30)
     """
     start = time.perf_counter()
-    with counted_tokens() as counts:
+    with counted_tokens() as counts, _reported_errors(model):
         output = task.measure(model, data, progress)
     seconds = round(time.perf_counter() - start, 3)
     return Result(
@@ -62,6 +65,11 @@ def evaluate_task(task: Task, model: Any, data: Data, progress: Progress = silen
         seconds=seconds,
         predictions=output.predictions,
     )
+
+
+def _reported_errors(model: Any) -> AbstractContextManager[None]:
+    """Return a context that reports the errors of a model whose class has not declared its abilities."""
+    return nullcontext() if Model in type(model).__mro__ else reported_errors(model.name)
 
 
 def environment() -> dict[str, Any]:

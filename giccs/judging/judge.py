@@ -18,7 +18,7 @@ from giccs.journal import Journal
 from giccs.judging.answers import AnswerPair
 from giccs.judging.prompts import TuplePrompt
 from giccs.judging.questions import TupleQuestion
-from giccs.models import ModelOptions, open_model
+from giccs.models import ModelOptions, check_server_options, open_model
 from giccs.models.abilities import OptionScore, Prompt, Scored, ServedModel
 from giccs.models.objects import model_of_object
 from giccs.progress import Progress, silent
@@ -250,6 +250,7 @@ def open_judge(
     """
     options = options or ModelOptions()
     models = [_opened(model, replace(options, seed=options.seed + n)) for n in range(repeats)]
+    check_server_options(models, options)
     name = models[0].name
     reason = no_choice_reason(models[0], "judging", choose_by, answer) or no_chat_template_reason(
         models[0], chat_template=chat_template

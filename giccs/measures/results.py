@@ -212,6 +212,10 @@ def model_of(result: Result) -> str:
     return f"{variant_of(result)}, prompt {prompt}" if prompt else variant_of(result)
 
 
+LABELLED_SIMILARITIES = ("dot", "l2", "euclidean", "manhattan")
+"""Similarities of vectors other than the cosine, in signatures."""
+
+
 def variant_of(result: Result) -> str:
     """Return the name of the model with its settings, but without its prompt."""
     signature = result.signature
@@ -221,7 +225,7 @@ def variant_of(result: Result) -> str:
     if "dimensions" in signature:
         labels.append(f"{signature['dimensions']} dimensions")
     labels.append(str(signature.get("embeddings", "")).partition(",")[0])
-    if "setting" not in signature and signature.get("similarity") in ("dot", "l2"):
+    if "setting" not in signature and signature.get("similarity") in LABELLED_SIMILARITIES:
         labels.append(signature["similarity"])
     return ", ".join(filter(None, labels))
 

@@ -18,7 +18,7 @@ The abilities of a model are declared by the protocols of `giccs.models.abilitie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -26,10 +26,17 @@ from importlib.metadata import entry_points
 
 from bws.options import MAX_COUNT, check_options, option
 from bws.problems import InputError, Problem
-from giccs.models.abilities import Model, PromptedModel, ResizableModel, VectorModel
+from giccs.models.abilities import (
+    Model,
+    PromptedModel,
+    ResizableModel,
+    ServedModel,
+    VectorModel,
+)
 from giccs.models.checkpoint import DTYPES, located, stated_kind
 from giccs.models.devices import refuse_map
 from giccs.models.encoder_prompts import EXPECTED_PROMPT, PROMPT_PATTERN
+from giccs.models.model_errors import UnsupportedOptionError
 from giccs.models.pooling import POOLINGS
 from giccs.models.quantisation import KINDS as QUANTISATIONS
 from giccs.models.quantisation import refuse_quantising
@@ -41,6 +48,7 @@ __all__ = [
     "Kind",
     "ModelOptions",
     "UnsupportedOptionError",
+    "check_server_options",
     "configured",
     "kinds",
     "open_base",
@@ -190,10 +198,33 @@ class ModelOptions:
 
 ENCODER_OPTIONS = ("prompt", "pooling", "dimensions", "embeddings")
 """Options of models that determine what is measured, and therefore can be in recipes and sweeps."""
+SERVER_OPTIONS = ("base_url", "price", "budget", "concurrency")
+"""Options of models on a server, which other models ignore."""
+SERVED_KINDS = ("chat", "completions", "embeddings")
 
 
-class UnsupportedOptionError(InputError):
-    """An option that a model does not support."""
+def check_server_options(models: Sequence[Model], options: ModelOptions) -> None:
+    """Raise InputError for options of models on a server if none of the models is on a server.
+
+    >>> check_server_options([open_model("baseline:chance")], ModelOptions(base_url="http://127.0.0.1/v1"))
+    Traceback (most recent call last):
+    bws.problems.InputError: --base-url: no model is on a server; expected chat:NAME, completions:NAME or \
+embeddings:NAME
+    """
+    default = ModelOptions()
+    used = [name for name in SERVER_OPTIONS if getattr(options, name) != getattr(default, name)]
+    if used and not any(map(_is_served, models)):
+        *others, last = (f"{kind}:NAME" for kind in SERVED_KINDS)
+        message = f"no model is on a server; expected {', '.join(others)} or {last}"
+        flags = (f"--{name.replace('_', '-')}" for name in used)
+        raise InputError(Problem(flag, None, message) for flag in flags)
+
+
+def _is_served(model: Model) -> bool:
+    """Return whether a model is on a server, or of a kind of another package, which may use its options."""
+    kind, colon, _ = model.name.partition(":")
+    is_external = bool(colon) and kind in kinds() and kind not in KINDS
+    return isinstance(model, ServedModel) or kind in SERVED_KINDS or is_external
 
 
 def open_model(
@@ -219,7 +250,7 @@ def open_model(
     base_options = replace(options, prompt=(), dimensions=None, embeddings="float32")
     model = (opener or open_base)(base, base_options)
     if options.pooling and "pooling" not in model.identity:
-        raise _unsupported(name, "--pooling", "supports no other pooling")
+        raise UnsupportedOptionError(name, "supports no other pooling", "pooling")
     if not steps:
         return configured(model, options)
     from giccs.models.postprocess import wrapped
@@ -240,11 +271,12 @@ def configured(model: Model, options: ModelOptions) -> Model:
 
 def _prompted(model: Model, options: ModelOptions) -> Model:
     if not options.prompt:
-        return model
+        # A model without a default route is refused before its weights are loaded.
+        return model.with_prompt("default") if isinstance(model, PromptedModel) else model
     if len(options.prompt) > 1:
         raise ValueError(f"{len(options.prompt)} prompts; expected one per model")
     if not isinstance(model, PromptedModel):
-        raise _unsupported(model.name, "--prompt", "supports no prompts")
+        raise UnsupportedOptionError(model.name, "supports no prompts", "prompt")
     return model.with_prompt(options.prompt[0])
 
 
@@ -252,19 +284,15 @@ def _compressed(model: Model, options: ModelOptions) -> Model:
     if options.dimensions is not None and isinstance(model, ResizableModel):
         model = model.with_dimensions(options.dimensions)
         options = replace(options, dimensions=None)
-    flags = {"--dimensions": options.dimensions, "--embeddings": options.embeddings != "float32"}
-    if not any(flags.values()):
+    values = {"dimensions": options.dimensions, "embeddings": options.embeddings != "float32"}
+    used = [name for name, value in values.items() if value]
+    if not used:
         return model
     if not isinstance(model, VectorModel):
-        used = " and ".join(flag for flag, value in flags.items() if value)
-        raise _unsupported(model.name, used, "returns no vectors")
+        raise UnsupportedOptionError(model.name, "returns no vectors", *used)
     from giccs.models.compression import compressed
 
     return compressed(model, options.dimensions, options.embeddings)
-
-
-def _unsupported(name: str, flag: str, reason: str) -> UnsupportedOptionError:
-    return UnsupportedOptionError(Problem(name, None, f"{reason}; omit {flag}"))
 
 
 def open_base(name: str, options: ModelOptions) -> Model:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bws.problems import InputError, Problem
+from giccs.models.model_errors import report_errors
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -46,7 +47,14 @@ __all__ = [
 
 
 class Model(Protocol):
-    """Interface of all models."""
+    """Interface of all models.
+
+    Subclasses report exceptions of frameworks as InputError, see `giccs.models.model_errors`.
+    """
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        report_errors(cls)
 
     if TYPE_CHECKING:  # Excluded from isinstance(), which evaluates properties before Python 3.12.
 

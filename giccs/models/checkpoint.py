@@ -10,8 +10,12 @@ from typing import Any
 from bws.problems import InputError, Problem
 
 __all__ = [
+    "ADAPTER",
+    "CLASS_KINDS",
     "DTYPES",
     "WEIGHTS",
+    "adapter_settings",
+    "check_shards",
     "first_line",
     "is_causal",
     "label_count",
@@ -24,12 +28,19 @@ __all__ = [
 
 DTYPES = ("float32", "bfloat16", "float16")
 WEIGHTS = ("*.safetensors", "*.bin")
-PAIR_KINDS = {
+PACKAGED_EQUALS = {"sentence-transformers/all-minilm-l6-v2": "package:minilm"}
+"""Hub id in lower case -> the packaged model with the same files."""
+CLASS_KINDS = {
+    "SentenceTransformer": "encoder",
+    "SparseEncoder": "encoder",
     "CrossEncoder": "cross-encoder",
     "MultiVectorEncoder": "late-interaction",
     "ColBERT": "late-interaction",
 }
 """Class of a model in ``config_sentence_transformers.json`` (``ColBERT``: of PyLate) -> its kind."""
+ADAPTER = "adapter_config.json"
+ADAPTER_KINDS = {"CAUSAL_LM": "causal", "SEQ_2_SEQ_LM": "seq2seq", "SEQ_CLS": "cross-encoder"}
+"""Task of an adapter of PEFT -> kind of model; others are encoders."""
 
 
 def read_json(path: Path) -> Any:
@@ -49,7 +60,8 @@ def located(name: str, revision: str | None, *, offline: bool) -> Path:
         return path
     from giccs.benchmark.hub import model_folder
 
-    return model_folder(name, revision, offline=offline)
+    packaged = PACKAGED_EQUALS.get(name.lower(), "")
+    return model_folder(name, revision, offline=offline, packaged=packaged)
 
 
 def stated_kind(path: Path) -> str:
@@ -69,7 +81,8 @@ def stated_kind(path: Path) -> str:
     if has_modules:
         return "encoder"
     if not isinstance(config, dict):
-        return "causal" if any(path.glob("*.gguf")) else "encoder"
+        task = (adapter_settings(path) or {}).get("task_type")
+        return "causal" if any(path.glob("*.gguf")) else ADAPTER_KINDS.get(str(task), "encoder")
     names = config.get("architectures") or []
     if is_causal(config):
         return "causal"
@@ -86,7 +99,8 @@ def _pair_kind(library_config: Any, config: Any) -> str:
     """
     model_type = library_config.get("model_type") if isinstance(library_config, dict) else None
     if model_type is not None:
-        return PAIR_KINDS.get(str(model_type), "")
+        kind = CLASS_KINDS.get(str(model_type), "")
+        return "" if kind == "encoder" else kind
     if not isinstance(config, dict) or library_config is not None:
         return ""
     names = config.get("architectures") or []
@@ -95,6 +109,28 @@ def _pair_kind(library_config: Any, config: Any) -> str:
     is_classifier = any(name.endswith("ForSequenceClassification") for name in names)
     is_saved = "sentence_transformers" in config or "sbert_ce_default_activation_function" in config
     return "cross-encoder" if is_classifier and (is_saved or label_count(config) == 1) else ""
+
+
+def adapter_settings(folder: Path) -> dict[str, Any] | None:
+    """Return the configuration of an adapter of PEFT in a folder, or None if there is none."""
+    settings = read_json(folder / ADAPTER)
+    if settings is not None and not isinstance(settings, dict):
+        raise InputError(Problem(str(folder / ADAPTER), None, "expected a JSON object"))
+    return settings
+
+
+def check_shards(name: str, folder: Path) -> None:
+    """Raise InputError if a folder lacks a file of weights that its index names."""
+    for whole in ("model.safetensors", "pytorch_model.bin"):
+        index = read_json(folder / f"{whole}.index.json")
+        if (folder / whole).is_file() or (index is None and not any(folder.glob("*.safetensors"))):
+            continue
+        shards = index.get("weight_map") if isinstance(index, dict) else None
+        files = sorted(set(map(str, shards.values()))) if isinstance(shards, dict) else []
+        if absent := [file for file in files if not (folder / file).is_file()]:
+            message = f"lacks {len(absent)} of its {len(files)} files of weights ({absent[0]})"
+            raise InputError(Problem(name, None, f"{message}; copy or download it completely"))
+        return
 
 
 def is_causal(config: Any) -> bool:

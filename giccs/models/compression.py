@@ -23,7 +23,7 @@ from giccs.models.abilities import (
     TextPairModel,
     VectorModel,
 )
-from giccs.models.encoding import fitting_pairs, row_cosines, side_vectors
+from giccs.models.encoding import SIMILARITIES, fitting_pairs, side_vectors, vector_similarity
 from giccs.progress import Progress
 
 __all__ = ["CompressedModel", "compressed", "quantised", "truncated"]
@@ -35,7 +35,7 @@ UNIT_TOLERANCE = 0.01
 
 
 class CompressedModel(PairModel, SidedModel, TextPairModel, LimitedModel):
-    """A model whose vectors are truncated and then quantised; similarity is the cosine.
+    """A model whose vectors are truncated and then quantised; the similarity remains that of the model.
 
     The ranges of int8 are those of all texts of one call, so that the two sides of a pair share them.
     """
@@ -51,7 +51,7 @@ class CompressedModel(PairModel, SidedModel, TextPairModel, LimitedModel):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Return the settings that determine the vectors."""
-        settings: dict[str, Any] = {**self._model.identity, "similarity": "cosine"}
+        settings: dict[str, Any] = {**self._model.identity, "similarity": self._similarity}
         if self._dimensions is not None:
             settings["dimensions"] = self._dimensions
         if self._embeddings != "float32":
@@ -73,8 +73,8 @@ class CompressedModel(PairModel, SidedModel, TextPairModel, LimitedModel):
     def pair_scores(
         self, left: Sequence[Any], right: Sequence[Any], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return the cosine of each pair."""
-        return row_cosines(*self.side_vectors(left, right, progress))
+        """Return the similarity of each pair."""
+        return SIMILARITIES[self._similarity](*self.side_vectors(left, right, progress))
 
     def vectors(self, texts: Sequence[Any], progress: Progress) -> Vectors:
         """Return (N, K) vectors of N texts."""
@@ -96,6 +96,10 @@ class CompressedModel(PairModel, SidedModel, TextPairModel, LimitedModel):
     ) -> NDArray[np.bool_]:
         """Return (N,) whether the model reads both texts of each pair completely."""
         return fitting_pairs(self._model, targets, candidates, progress)
+
+    @property
+    def _similarity(self) -> str:
+        return vector_similarity(self._model)
 
     def _compressed(self, vectors: Vectors) -> Vectors:
         if self._dimensions is not None:

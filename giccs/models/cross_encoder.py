@@ -17,14 +17,12 @@ from giccs.models.checkpoint import (
     label_count,
     located,
     read_json,
-    revision,
     stated_kind,
-    weights_dtype,
 )
 from giccs.models.encoding import BatchSize, EncoderInput, encode_in_batches, encoded
 from giccs.models.input_limits import count_cut, default_prompt, reads_completely
+from giccs.models.modules import SavedModel, saved_model
 from giccs.models.quantisation import quantised_as
-from giccs.models.sentence import encoder_folder
 from giccs.models.sentence_loading import library_environment, load_sentence_transformers
 from giccs.progress import Progress
 
@@ -46,8 +44,13 @@ def open_cross_encoder(name: str, location: str, options: ModelOptions) -> Cross
     model without the prompt of a reranker.
     """
     path = located(location, options.revision, offline=options.offline)
-    folder = encoder_folder(name, path, options)
-    config = read_json(folder / "config.json") or {}
+    saved = saved_model(name, path, options, ("CrossEncoder",))
+    folder = saved.folder
+    if saved.modules is None and any(adapter.base != folder for adapter in saved.adapters):
+        message = "is an adapter alone, which sentence-transformers does not read as a CrossEncoder"
+        remedy = "merge it into its base (merge_and_unload of PEFT) and save that"
+        raise InputError(Problem(name, None, f"{message}; {remedy}"))
+    config = read_json(saved.transformer_folder / "config.json") or {}
     names = config.get("architectures") or []
     if any(architecture.endswith("ForSequenceClassification") for architecture in names):
         check_label(name, label_count(config))
@@ -64,7 +67,7 @@ def open_cross_encoder(name: str, location: str, options: ModelOptions) -> Cross
             f"requires its own activation function {activation}; review it, then allow it with"
         )
         raise InputError(Problem(name, None, f"{message} --trust-remote-code"))
-    return CrossEncoderModel(name, folder, options)
+    return CrossEncoderModel(name, saved, options)
 
 
 def check_label(name: str, labels: int) -> None:
@@ -129,9 +132,9 @@ class CrossEncoderModel(OrderedPairModel, LimitedModel):
 
     name: str
 
-    def __init__(self, name: str, folder: Path, options: ModelOptions) -> None:
+    def __init__(self, name: str, saved: SavedModel, options: ModelOptions) -> None:
         self.name = name
-        self._folder = folder
+        self._saved = saved
         self._options = options
         self._batch = BatchSize(options.batch_size)
         self._unused = ""
@@ -141,7 +144,7 @@ class CrossEncoderModel(OrderedPairModel, LimitedModel):
         """Return the settings that determine the scores."""
         return {
             "kind": "cross-encoder",
-            "revision": revision(self._folder),
+            **self._saved.identity,
             "dtype": self._dtype,
             **quantised_as(self._options),
             "similarity": SCORE,
@@ -168,7 +171,7 @@ class CrossEncoderModel(OrderedPairModel, LimitedModel):
 
     @cached_property
     def _dtype(self) -> str:
-        return weights_dtype(self._folder, self._options.dtype)
+        return self._saved.dtype(self._options.dtype)
 
     @cached_property
     def _model(self) -> Any:
@@ -177,7 +180,9 @@ class CrossEncoderModel(OrderedPairModel, LimitedModel):
             self._options,
             self._dtype,
             lambda library, **arguments: library.CrossEncoder(
-                str(self._folder), trust_remote_code=self._options.trust_remote_code, **arguments
+                str(self._saved.folder),
+                trust_remote_code=self._options.trust_remote_code,
+                **arguments,
             ),
         )
         check_label(self.name, model.num_labels)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from giccs.models.checkpoint import read_json
+from giccs.models.model_errors import UnsupportedOptionError
 
 if TYPE_CHECKING:
     from torch import device
@@ -70,10 +71,9 @@ def device_map(name: str, options: ModelOptions) -> str | dict[str, Any] | None:
 
 
 def refuse_map(name: str, options: ModelOptions) -> None:
-    """Raise InputError for a device map if the model cannot be distributed."""
+    """Raise UnsupportedOptionError for a device map if the model cannot be distributed."""
     if options.device_map is not None:
-        message = "cannot be distributed over devices; omit --device-map"
-        raise InputError(Problem(name, None, message))
+        raise UnsupportedOptionError(name, "cannot be distributed over devices", "device_map")
 
 
 def must_cover(model: Any, parts: Mapping[str, Any]) -> None:

@@ -1,9 +1,12 @@
 """Prompts of encoders: texts put before each text of a pair, such as ``query: `` and ``passage: `` of E5.
 
+Models that encode queries otherwise than documents, by a Router or by code of their own, do so for prompts
+and routes of these names, as `encode_query` and `encode_document` of sentence-transformers.
+
 A prompt is written in one of these forms; ``||`` separates the prompts of the target (the last turn) and the
 candidate.
 
-    NAME             a prompt of the model itself, by its name (``prompts`` of sentence-transformers)
+    NAME             a prompt of the model itself (``prompts`` of sentence-transformers), or one of its routes
     NAME||NAME       two of them
     NAME=TEXT        another text, under a name for tables
     NAME=TEXT||TEXT  two texts, one of which may be empty
@@ -14,7 +17,8 @@ candidate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Protocol
 
 from bws.problems import InputError, Problem, suggestion
 from giccs.models.abilities import SidedModel
@@ -24,6 +28,9 @@ __all__ = [
     "NO_PROMPT",
     "PROMPT_PATTERN",
     "EncoderPrompt",
+    "Side",
+    "after_prompt",
+    "check_routes",
     "check_symmetric",
     "resolve_prompt",
 ]
@@ -39,30 +46,61 @@ EXPECTED_PROMPT = (
 )
 
 
+TASKS = ("query", "document")
+"""Names of prompts with an own method of encoding, such as `encode_query`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """How the texts of one side of a pair are encoded."""
+
+    prompt: str = ""
+    """Text put before each text."""
+    task: str | None = None
+    """Task of sentence-transformers, which chooses a route; None for the default route."""
+
+
+class Routes(Protocol):
+    """Routes of a model, see `giccs.models.modules.Routes`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the routes."""
+
+    def route(self, task: str | None) -> str | None:
+        """Return the route of texts with a task; None if there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class EncoderPrompt:
-    """Texts put before targets and candidates."""
+    """How targets and candidates are encoded."""
 
     name: str
     """Name in tables."""
-    target: str
-    candidate: str
+    target: Side = Side()
+    candidate: Side = Side()
+    routes: tuple[str | None, ...] = ()
+    """Route of each side; empty for models without routes."""
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether both sides have the same prompt."""
+        """Whether both sides are encoded alike."""
         return self.target == self.candidate
 
     def identity(self) -> dict[str, dict[str, str]]:
-        """Return the entry of the signature; results without a prompt have none.
+        """Return the entries of the signature; results without a prompt and without routes have none.
 
         >>> NO_PROMPT.identity()
         {}
         """
-        return {} if self == NO_PROMPT else {"prompt": asdict(self)}
+        sides = {"target": self.target.prompt, "candidate": self.candidate.prompt}
+        has_prompt = self.name or any(sides.values())
+        prompt = {"prompt": {"name": self.name, **sides}} if has_prompt else {}
+        routes = dict(zip(sides, map(str, self.routes), strict=False))
+        return prompt | ({"routes": routes} if routes else {})
 
 
-NO_PROMPT = EncoderPrompt("", "", "")
+NO_PROMPT = EncoderPrompt("")
 """The prompt of models that have no default prompt."""
 
 
@@ -76,7 +114,7 @@ def after_prompt(prompt: str, text: str | tuple[str, str]) -> str | tuple[str, s
 
 
 def check_symmetric(model: SidedModel) -> None:
-    """Raise InputError for a model with different prompts for targets and candidates."""
+    """Raise InputError for a model with different prompts or routes for targets and candidates."""
     if not model.is_symmetric():
         message = (
             "has a prompt for targets and another for candidates; expected one prompt for all texts"
@@ -85,38 +123,70 @@ def check_symmetric(model: SidedModel) -> None:
 
 
 def resolve_prompt(
-    model: str, prompt: str, own: Mapping[str, str | None], default: str | None = None
+    model: str,
+    prompt: str,
+    own: Mapping[str, str | None],
+    default: str | None = None,
+    routes: Routes | None = None,
 ) -> EncoderPrompt:
-    """Return the texts of a prompt in one of the forms of this module.
+    """Return how each side is encoded, for a prompt in one of the forms of this module.
 
     model: name of the model, for messages. own, default: the prompts of the model itself, and the name of its
-    default prompt, if any. Raises InputError for an unknown name, and ValueError for another form.
+    default prompt, if any. routes: its routes, if any. Raises InputError for an unknown name.
 
-    >>> resolve_prompt("m", "query||passage", {"query": "query: ", "passage": "passage: "})
-    EncoderPrompt(name='query||passage', target='query: ', candidate='passage: ')
-    >>> resolve_prompt("m", "sts=Find a paraphrase: ", {})
-    EncoderPrompt(name='sts', target='Find a paraphrase: ', candidate='Find a paraphrase: ')
+    >>> resolve_prompt("m", "query||passage", {"query": "query: ", "passage": "passage: "}).target
+    Side(prompt='query: ', task='query')
+    >>> resolve_prompt("m", "sts=Find a paraphrase: ", {}).candidate
+    Side(prompt='Find a paraphrase: ', task=None)
     >>> resolve_prompt("m", "none", {}, default=None) == NO_PROMPT
     True
     """
+    name, sides = _sides(model, prompt, own, default, routes)
+    of_sides = tuple(routes.route(side.task) for side in sides) if routes else ()
+    return EncoderPrompt(name, *sides, of_sides)
+
+
+def check_routes(model: str, prompt: EncoderPrompt, routes: Routes | None) -> None:
+    """Raise InputError for a prompt without a route, of a model without a default one."""
+    if routes and None in prompt.routes:
+        example = f"--prompt {routes.names[0]!r} or {'||'.join(routes.names[:2])!r}"
+        message = f"has the routes {', '.join(routes.names)} and no default route"
+        raise InputError(Problem(model, None, f"{message}; expected one or two, as in {example}"))
+
+
+def _sides(
+    model: str,
+    prompt: str,
+    own: Mapping[str, str | None],
+    default: str | None,
+    routes: Routes | None,
+) -> tuple[str, tuple[Side, Side]]:
+    """Return the name of a prompt, and both sides."""
     name, is_text, text = prompt.partition("=")
     if is_text:
         target, is_two, candidate = text.partition(SEPARATOR)
-        return EncoderPrompt(name, target, candidate if is_two else target)
-    if prompt == "default":
-        prompt = default or "none"
-    if prompt == "none":
-        return EncoderPrompt("none", "", "") if default else NO_PROMPT
+        return name, (Side(target), Side(candidate if is_two else target))
+    if prompt == "default" and default:
+        side = Side(_own_side(model, default, own, None).prompt)
+        return default, (side, side)
+    if prompt in ("default", "none"):
+        return "none" if default else "", (Side(), Side())
     target, _, candidate = prompt.partition(SEPARATOR)
-    texts = [_own_text(model, side, own) for side in (target, candidate or target)]
-    return EncoderPrompt(prompt, *texts)
+    names = (target, candidate or target)
+    first, second = (_own_side(model, side, own, routes) for side in names)
+    return prompt, (first, second)
 
 
-def _own_text(model: str, name: str, own: Mapping[str, str | None]) -> str:
+def _own_side(model: str, name: str, own: Mapping[str, str | None], routes: Routes | None) -> Side:
     if name == "none":
-        return ""
-    if name in own:
-        return own[name] or ""
-    known = f"expected {', '.join([*own, 'none'])}" if own else "the model has none; expected none"
-    message = f"has no prompt {name!r}{suggestion(name, own)}; {known} or NAME=TEXT"
+        return Side()
+    route_names = routes.names if routes else ()
+    if name in own or name in route_names:
+        has_task = name in TASKS if routes is None else routes.route(name) is not None
+        return Side(own.get(name) or "", name if has_task else None)
+    names = list(dict.fromkeys([*own, *route_names]))
+    known = (
+        f"expected {', '.join([*names, 'none'])}" if names else "the model has none; expected none"
+    )
+    message = f"has no prompt {name!r}{suggestion(name, names)}; {known} or NAME=TEXT"
     raise InputError(Problem(model, None, message))

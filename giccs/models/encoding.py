@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from giccs.models.abilities import LimitedModel, SidedModel, VectorModel
-from giccs.models.encoder_prompts import EncoderPrompt
+from giccs.models.encoder_prompts import EncoderPrompt, Side
 from giccs.progress import Progress
 
 __all__ = [
+    "SIMILARITIES",
     "BatchSize",
     "Batches",
     "EncoderInput",
@@ -28,7 +29,9 @@ __all__ = [
     "row_cosines",
     "row_distances",
     "row_dots",
+    "row_manhattan_distances",
     "side_vectors",
+    "vector_similarity",
 ]
 
 FIRST = 16
@@ -139,13 +142,13 @@ def encoded_sides(
     targets: Sequence[EncoderInput],
     candidates: Sequence[EncoderInput],
     prompt: EncoderPrompt,
-    encode_after: Callable[[str], Batches],
+    encode_after: Callable[[Side], Batches],
     progress: Progress,
 ) -> tuple[Matrix, Matrix]:
-    """Return (N, D) vectors of N targets and (M, D) vectors of M candidates after the prompts of each side.
+    """Return (N, D) vectors of N targets and (M, D) vectors of M candidates, each as its side is encoded.
 
-    `encode_after` returns the encoder of texts after a prompt. A text on both sides is encoded once if the
-    prompts are equal.
+    `encode_after` returns the encoder of texts of a side. A text on both sides is encoded once if they are
+    encoded alike.
     """
     if prompt.is_symmetric:
         vectors = encoded([*targets, *candidates], encode_after(prompt.target), progress)
@@ -202,6 +205,28 @@ def row_distances(a: Matrix, b: Matrix) -> NDArray[np.float64]:
     """Return (N,) Euclidean distances of the rows of two (N, D) arrays, negated: higher is more similar."""
     distances: NDArray[np.float64] = np.linalg.norm(a.astype(np.float64) - b, axis=1)
     return -distances
+
+
+def row_manhattan_distances(a: Matrix, b: Matrix) -> NDArray[np.float64]:
+    """Return (N,) Manhattan distances of the rows of two (N, D) arrays, negated."""
+    distances: NDArray[np.float64] = np.abs(a.astype(np.float64) - b).sum(axis=1)
+    return -distances
+
+
+SIMILARITIES: Mapping[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]] = {
+    "cosine": row_cosines,
+    "dot": row_dots,
+    "euclidean": row_distances,
+    "manhattan": row_manhattan_distances,
+}
+"""Similarities with which sentence-transformers saves encoders; distances are negative, as there."""
+
+
+def vector_similarity(model: VectorModel) -> str:
+    """Return the name of the similarity of a model's vectors: that of `SIMILARITIES` that it states, or the
+    cosine."""
+    stated = str(model.identity.get("similarity"))
+    return stated if stated in SIMILARITIES else "cosine"
 
 
 def in_one_batch(vectors: Callable[[Sequence[str]], Matrix]) -> Batches:

@@ -15,6 +15,7 @@ from bws.problems import InputError, Problem
 from giccs.models.abilities import Response
 from giccs.models.devices import input_device
 from giccs.models.encoding import out_of_memory
+from giccs.models.model_errors import ModelFaultError
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ class Greedy:
     def run(self, prompts: Sequence[Ids], max_tokens: int) -> Iterator[tuple[int, Ids]]:
         """Yield (index of a prompt, at most `max_tokens` generated tokens), the longest prompts first.
 
-        End tokens are removed. Raises ValueError if the model returns NaN, and MemoryError if a single prompt
-        does not fit.
+        End tokens are removed. Raises ModelFaultError if the model returns NaN, and MemoryError if a single
+        prompt does not fit.
         """
         order = sorted(range(len(prompts)), key=lambda place: -len(prompts[place]))
         self._try_padding([prompts[index] for index in order])
@@ -197,10 +198,10 @@ def _fault(prompt: Ids, context: int | None, vocabulary: int, after: int) -> str
 
 
 def _must_be_numbers(ids: Tensor, logits: Tensor) -> Tensor:
-    """Return the logits; raise ValueError for NaN, for which the first token would silently be the most
+    """Return the logits; raise ModelFaultError for NaN, for which the first token would silently be the most
     likely."""
     if logits.isnan().any():
-        raise ValueError("returns NaN; float16 may overflow, try --dtype float32")
+        raise ModelFaultError("returns NaN; float16 may overflow, try --dtype float32")
     return logits
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
 from giccs.models.abilities import LimitedModel, OrderedPairModel
-from giccs.models.checkpoint import located, revision, stated_kind, weights_dtype
+from giccs.models.checkpoint import located, stated_kind
 from giccs.models.encoding import BatchSize, encode_in_batches
 from giccs.models.input_limits import count_cut, default_prompt, reads_completely
+from giccs.models.modules import LIBRARY, SavedModel, saved_model
 from giccs.models.quantisation import quantised_as
-from giccs.models.sentence import encoder_folder
 from giccs.models.sentence_loading import library_environment, load_sentence_transformers
 from giccs.models.weights import POOLER
 from giccs.progress import Progress
@@ -37,7 +36,9 @@ __all__ = [
 SIMILARITY = "mean MaxSim, both directions"
 """Entry ``similarity`` of a signature."""
 
-KNOWN_MODULES = ("sentence_transformers.", "pylate.models.Dense.Dense")
+CLASSES = ("MultiVectorEncoder", "ColBERT", "SentenceTransformer")
+"""Classes with token vectors."""
+KNOWN_MODULES = (*LIBRARY, "pylate.models.Dense.Dense")
 """Classes in modules.json without foreign code: sentence-transformers has its own class for PyLate's."""
 COLBERT_PROJECTION = ("linear.weight",)
 """Tensors of ColBERT's own checkpoints that sentence-transformers reads in addition to the encoder."""
@@ -51,7 +52,8 @@ def open_late_interaction(name: str, location: str, options: ModelOptions) -> La
     Its weights are loaded on first use.
     """
     path = located(location, options.revision, offline=options.offline)
-    return LateInteractionModel(name, encoder_folder(name, path, options, KNOWN_MODULES), options)
+    saved = saved_model(name, path, options, CLASSES, KNOWN_MODULES)
+    return LateInteractionModel(name, saved, options)
 
 
 def mean_maxsim(a: Matrix, b: Matrix) -> float:
@@ -124,9 +126,9 @@ class LateInteractionModel(OrderedPairModel, LimitedModel):
 
     name: str
 
-    def __init__(self, name: str, folder: Path, options: ModelOptions) -> None:
+    def __init__(self, name: str, saved: SavedModel, options: ModelOptions) -> None:
         self.name = name
-        self._folder = folder
+        self._saved = saved
         self._options = options
         self._batch = BatchSize(options.batch_size)
         self._unused = ""
@@ -136,7 +138,7 @@ class LateInteractionModel(OrderedPairModel, LimitedModel):
         """Return the settings that determine the similarities."""
         return {
             "kind": "late-interaction",
-            "revision": revision(self._folder),
+            **self._saved.identity,
             "dtype": self._dtype,
             **quantised_as(self._options),
             "tokens": "as documents of the model" if self._is_own else "last layer",
@@ -162,16 +164,16 @@ class LateInteractionModel(OrderedPairModel, LimitedModel):
     @cached_property
     def _is_own(self) -> bool:
         """Whether the folder contains a late-interaction model."""
-        return stated_kind(self._folder) == "late-interaction"
+        return stated_kind(self._saved.folder) == "late-interaction"
 
     @cached_property
     def _dtype(self) -> str:
-        return weights_dtype(self._folder, self._options.dtype)
+        return self._saved.dtype(self._options.dtype)
 
     @cached_property
     def _model(self) -> Any:
         model, self._unused = load_sentence_transformers(
-            self.name, self._options, self._dtype, self._build, POOLER, COLBERT_PROJECTION
+            self.name, self._options, self._dtype, self._build, lambda _: POOLER, COLBERT_PROJECTION
         )
         return model
 
@@ -182,10 +184,12 @@ class LateInteractionModel(OrderedPairModel, LimitedModel):
             raise InputError(Problem(self.name, None, message))
         if self._is_own:
             return library.MultiVectorEncoder(
-                str(self._folder), trust_remote_code=self._options.trust_remote_code, **arguments
+                str(self._saved.folder),
+                trust_remote_code=self._options.trust_remote_code,
+                **arguments,
             )
         encoder = library.SentenceTransformer(
-            str(self._folder), trust_remote_code=self._options.trust_remote_code, **arguments
+            str(self._saved.folder), trust_remote_code=self._options.trust_remote_code, **arguments
         )
         if not hasattr(encoder[0], "auto_model"):
             message = "has no token vectors; expected a transformer encoder"

@@ -13,19 +13,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, weights_dtype
+from giccs.models.adapters import Adapter, find_adapter
+from giccs.models.checkpoint import (
+    WEIGHTS,
+    check_shards,
+    first_line,
+    located,
+    read_json,
+    revision,
+    weights_dtype,
+)
 from giccs.models.devices import check_device, device_map, must_cover, single_device
+from giccs.models.input_limits import position_limit
 from giccs.models.quantisation import SHARES, check_quantised, quantisation, settle
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
-from giccs.models.weights import check_weights, loading_report
+from giccs.models.weights import check_weights, recorded_loading
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["LIMITS", "Loaded", "Source", "checked_config", "find_causal", "load", "uninterrupted"]
+__all__ = ["Loaded", "Source", "checked_source", "find_causal", "load", "uninterrupted"]
 
-LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
-"""Names of the maximum number of tokens in configurations."""
 ENCODER_DECODER = (
     "is an encoder-decoder, whose encoder reads the whole prompt at once; expected a causal language "
     "model (GPT, Llama, Qwen, ...)"
@@ -39,17 +47,25 @@ class Source:
     folder: Path
     gguf: str = ""
     """Name of the GGUF file in the folder; empty for a folder of transformers."""
+    adapter: Adapter | None = None
+    """Adapter in the folder."""
 
     @property
-    def revision(self) -> str:
-        """The hub's commit, or a digest of the content."""
-        return revision(self.folder / self.gguf if self.gguf else self.folder)
+    def base(self) -> Path:
+        """Folder of the model, which an adapter may change."""
+        return self.adapter.base if self.adapter else self.folder
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Signature entries: the hub's commit, or a digest of the content; and the adapter."""
+        content = revision(self.folder / self.gguf if self.gguf else self.folder)
+        return {"revision": content, **(self.adapter.identity() if self.adapter else {})}
 
     def dtype(self, requested_dtype: str) -> str:
         """Return the data type of the weights: the requested one, or that of the saved weights."""
         if self.gguf and requested_dtype == "auto":
             return "float32"
-        return weights_dtype(self.folder, requested_dtype)
+        return weights_dtype(self.base, requested_dtype)
 
 
 def find_causal(name: str, location: str, options: ModelOptions) -> Source:
@@ -67,9 +83,10 @@ def find_causal(name: str, location: str, options: ModelOptions) -> Source:
             names = ", ".join(file.name for file in files)
             raise _refused(name, f"contains several GGUF files ({names}); specify one of them")
         return _gguf(name, files[0], options)
-    if checked_config(name, path, options).get("is_encoder_decoder"):
+    source, config = checked_source(name, path, options)
+    if config.get("is_encoder_decoder"):
         raise _refused(name, ENCODER_DECODER)
-    return Source(path)
+    return source
 
 
 def _gguf(name: str, file: Path, options: ModelOptions) -> Source:
@@ -83,20 +100,25 @@ def _gguf(name: str, file: Path, options: ModelOptions) -> Source:
     return Source(file.parent, file.name)
 
 
-def checked_config(name: str, folder: Path, options: ModelOptions) -> dict[str, Any]:
-    """Return the configuration in a folder; raise InputError if it does not contain a loadable model."""
-    config = read_json(folder / "config.json")
+def checked_source(name: str, folder: Path, options: ModelOptions) -> tuple[Source, dict[str, Any]]:
+    """Return the model in a folder, and its configuration; raise InputError if it cannot be loaded."""
+    source = Source(folder, adapter=find_adapter(name, folder, offline=options.offline))
+    config = read_json(source.base / "config.json")
     if not isinstance(config, dict):
         raise _refused(name, "contains no model: no config.json and no .gguf file")
-    if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
-        raise _refused(name, f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
-    if "auto_map" in config and not options.trust_remote_code:
+    for path in dict.fromkeys([folder, source.base]):
+        if not any(any(path.rglob(pattern)) for pattern in WEIGHTS):
+            raise _refused(name, f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
+        check_shards(name, path)
+    files = (path / "tokenizer_config.json" for path in (folder, source.base))
+    documents = [config, *(read_json(file) or {} for file in files)]
+    if any("auto_map" in document for document in documents) and not options.trust_remote_code:
         raise _refused(
             name, "requires its own code; review it, then allow it with --trust-remote-code"
         )
     check_quantised(name, config, options)
     device_map(name, options)
-    return config
+    return source, config
 
 
 @dataclass(frozen=True)
@@ -113,12 +135,10 @@ class Loaded:
         """Counter of tokens in texts."""
         return TokenCounter(self.tokenizer)
 
-    @property
+    @cached_property
     def context(self) -> int | None:
         """Maximum number of tokens; None if unlimited."""
-        config = self.model.config.get_text_config()
-        limits = [getattr(config, name, None) for name in LIMITS]
-        return next((limit for limit in limits if isinstance(limit, int) and limit > 0), None)
+        return position_limit(self.model)
 
     @property
     def vocabulary(self) -> int:
@@ -197,25 +217,27 @@ def _load(
     }
     if source.gguf:
         shared["gguf_file"] = source.gguf
-    tokenizer = transformers.AutoTokenizer.from_pretrained(source.folder, **shared)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(_tokenizer_folder(source), **shared)
     check_tokenizer(tokenizer)
     shared |= quantisation(options, dtype)
     device, spread = _target_device(source, options, spread)
     if spread is not None:
         shared["device_map"] = spread
-    loaded: Any = getattr(transformers, head).from_pretrained(
-        source.folder,
-        dtype=getattr(torch, dtype),
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,  # Reported together with missing weights.
-        **shared,
-    )
-    model, info = loaded
-    unused = check_weights([loading_report(model, info)])
+    with recorded_loading() as reports:
+        model: Any = getattr(transformers, head).from_pretrained(
+            source.folder, dtype=getattr(torch, dtype), **shared
+        )
+    unused = check_weights(reports)
     if isinstance(spread, dict):
         must_cover(model, spread)
     _fuse(model)
     return Loaded((model if spread is not None else model.to(device)).eval(), tokenizer, unused)
+
+
+def _tokenizer_folder(source: Source) -> Path:
+    """Return the folder of the tokenizer, which may be beside an adapter or beside its base."""
+    is_beside = any(source.folder.glob("tokenizer*"))
+    return source.folder if source.adapter is None or is_beside else source.base
 
 
 def _target_device(
@@ -225,7 +247,7 @@ def _target_device(
     if spread is not None:
         return "", spread
     share = SHARES.get(str(options.quantise), 1.0)
-    device = single_device(options.device, source.folder, share)
+    device = single_device(options.device, source.base, share)
     if device == "spread":
         return "", "auto"
     # Quantised weights are created on their device and cannot be moved.

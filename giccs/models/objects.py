@@ -12,7 +12,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -43,22 +43,33 @@ from giccs.models.checkpoint import first_line
 from giccs.models.cross_encoder import SCORE, check_label, pair_fits, pair_order_scores
 from giccs.models.encoder_prompts import (
     EncoderPrompt,
+    Side,
     after_prompt,
+    check_routes,
     check_symmetric,
     resolve_prompt,
 )
 from giccs.models.encoding import (
+    SIMILARITIES,
     Batches,
     BatchSize,
     EncoderInput,
     encode_in_batches,
     encoded,
     encoded_sides,
-    row_cosines,
 )
-from giccs.models.input_limits import count_cut, reads_completely
+from giccs.models.input_limits import (
+    NO_LIMIT,
+    count_cut,
+    limit_to_positions,
+    position_limit,
+    reads_completely,
+)
 from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_order_scores
-from giccs.models.loading import LIMITS, Loaded, Source
+from giccs.models.loading import Loaded, Source
+from giccs.models.model_errors import UnsupportedOptionError
+from giccs.models.modules import Routes
+from giccs.models.sentence import library_vectors
 from giccs.models.seq2seq import Seq2SeqModel
 from giccs.models.vocabulary import TokenCounter, counted_inputs, separates_pairs
 from giccs.progress import Progress
@@ -69,9 +80,9 @@ if TYPE_CHECKING:
 __all__ = ["EXPECTED", "model_of_object", "open_python"]
 
 EXPECTED = (
-    "a name, a SentenceTransformer, CrossEncoder or MultiVectorEncoder, a transformers model with its "
-    "tokenizer (model, tokenizer), an object with a method encode(texts), or a function: texts to vectors, "
-    "(left, right) to similarities, or (prompts, options) to log-likelihoods"
+    "a name, a SentenceTransformer, SparseEncoder, CrossEncoder or MultiVectorEncoder, a transformers model "
+    "with its tokenizer (model, tokenizer), an object with a method encode(texts), or a function: texts to "
+    "vectors, (left, right) to similarities, or (prompts, options) to log-likelihoods"
 )
 
 
@@ -97,6 +108,8 @@ def open_python(name: str, location: str, options: ModelOptions) -> Model:
         value = value()
     try:
         return model_of_object(value, name, options)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise _refused(name, str(error)) from None
 
@@ -106,8 +119,8 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
 
     name: its name in results, by default that of the function or of the weights. The results of a function
     are only reused if it has an attribute ``revision``, because its content is unknown. Raises TypeError for
-    an object of another type, ValueError for options that only apply to models loaded by giccs, and
-    InputError for those that this model does not support.
+    an object of another type, and UnsupportedOptionError for options that this model does not support, such
+    as those of loading. Options of models on a server are ignored.
 
     >>> model = model_of_object(lambda left, right: [len(text) for text in right], "length")
     >>> model.pair_scores(["a"], ["four"], lambda work, label, total=None: iter(work)).tolist()
@@ -116,15 +129,23 @@ def model_of_object(value: Any, name: str = "", options: ModelOptions | None = N
     from giccs.models import ModelOptions, configured
 
     options = options or ModelOptions()
-    others = replace(
-        options, batch_size=None, seed=0, prompt=(), dimensions=None, embeddings="float32"
-    )
-    if others != ModelOptions():
-        raise ValueError(
-            "only batch_size and seed apply to a model that is already loaded, and for encoders prompt, "
-            "dimensions and embeddings"
-        )
-    return configured(_model_of_object(value, name, options), options)
+    model = _model_of_object(value, name, options)
+    if unsupported := _loading_options(options):
+        raise UnsupportedOptionError(model.name, "is already loaded", *unsupported)
+    return configured(model, options)
+
+
+def _loading_options(options: ModelOptions) -> list[str]:
+    """Return the names of the options that only apply to models loaded by giccs and are not the default."""
+    from giccs.models import ENCODER_OPTIONS, SERVER_OPTIONS, ModelOptions
+
+    applicable = {*ENCODER_OPTIONS, *SERVER_OPTIONS, "batch_size", "seed", "offline"} - {"pooling"}
+    return [
+        field.name
+        for field in fields(ModelOptions)
+        if field.compare and field.name not in applicable
+        and getattr(options, field.name) != field.default
+    ]  # fmt: skip
 
 
 def _model_of_object(value: Any, name: str, options: ModelOptions) -> Model:
@@ -136,7 +157,8 @@ def _model_of_object(value: Any, name: str, options: ModelOptions) -> Model:
             )
             raise TypeError(f"the model is {message}")
         return value
-    if _is_instance(value, "sentence_transformers", "SentenceTransformer"):
+    encoders = ("SentenceTransformer", "SparseEncoder")
+    if any(_is_instance(value, "sentence_transformers", encoder) for encoder in encoders):
         return SentenceTransformerObject(name or _weights_name(value[0]), value, options)
     if _is_instance(value, "sentence_transformers", "CrossEncoder"):
         return CrossEncoderObject(name or _weights_name(value[0]), value, options)
@@ -150,6 +172,7 @@ def _model_of_object(value: Any, name: str, options: ModelOptions) -> Model:
         if _is_instance(value[0], "transformers", "PreTrainedModel"):
             return _transformer(*value, name or _weights_name(value[0]), options)
     elif callable(getattr(value, "encode", None)) and not isinstance(value, str):
+        _check_encode(value)
         return EncoderObject(name or type(value).__name__, value.encode, value, options)
     elif inspect.isroutine(value) or (callable(value) and not inspect.isclass(value)):
         return _function(value, name or _function_name(value), options)
@@ -192,17 +215,35 @@ def _tokenizer_of(model: Any) -> Any:
         raise TypeError(message) from error
 
 
+def _check_encode(value: Any) -> None:
+    """Raise TypeError for an object whose method `encode` requires other arguments than texts."""
+    parameters = _required_parameters(value.encode)
+    if parameters is not None and len(parameters) != 1:
+        call = ", ".join(f"{parameter}=..." for parameter in parameters[1:])
+        remedy = f"pass a function, such as lambda texts: model.encode(texts, {call})"
+        message = (
+            f"the method encode of an object {_type_name(value)} requires ({', '.join(parameters)})"
+        )
+        raise TypeError(f"{message}; expected (texts); {remedy}")
+
+
+def _required_parameters(function: Callable[..., Any]) -> list[str] | None:
+    """Return the names of the parameters without default, or None if they are unknown."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return None
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in variable and parameter.default is parameter.empty
+    ]
+
+
 def _function(function: Callable[..., Any], name: str, options: ModelOptions) -> Model:
     """Return the model of a function, by its parameters."""
-    try:
-        parameters = [
-            parameter.name
-            for parameter in inspect.signature(function).parameters.values()
-            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-            and parameter.default is parameter.empty
-        ]
-    except ValueError:
-        parameters = []
+    parameters = _required_parameters(function) or []
     if len(parameters) == 1:
         return EncoderObject(name, function, function, options)
     if len(parameters) == 2:
@@ -228,6 +269,8 @@ class EncoderObject(PairModel, SidedModel, PromptedModel):
         self._batch = BatchSize(options.batch_size)
         self._prompt = self._resolve("default")
 
+    _similarity = "cosine"
+
     @cached_property
     def _weights_identity(self) -> Mapping[str, Any]:
         return _identity(self._weights)
@@ -235,7 +278,8 @@ class EncoderObject(PairModel, SidedModel, PromptedModel):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Return the settings that determine the vectors."""
-        return {**self._weights_identity, **self._prompt.identity(), "similarity": "cosine"}
+        prompt = self._prompt.identity()
+        return {**self._weights_identity, **prompt, "similarity": self._similarity}
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the final batch size."""
@@ -254,8 +298,8 @@ class EncoderObject(PairModel, SidedModel, PromptedModel):
     def pair_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return the cosine of each pair."""
-        return row_cosines(*self.side_vectors(left, right, progress))
+        """Return the similarity of each pair."""
+        return SIMILARITIES[self._similarity](*self.side_vectors(left, right, progress))
 
     def vectors(self, texts: Sequence[str], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) vectors of N texts; each distinct text is encoded once."""
@@ -271,15 +315,15 @@ class EncoderObject(PairModel, SidedModel, PromptedModel):
     def _resolve(self, prompt: str) -> EncoderPrompt:
         return resolve_prompt(self.name, prompt, {})
 
-    def _batches_of(self, prompt: str) -> Batches:
-        """Return an encoder of texts after a prompt."""
-        return partial(encode_in_batches, partial(self._checked_vectors, prompt), size=self._batch)
+    def _batches_of(self, side: Side) -> Batches:
+        """Return an encoder of the texts of a side."""
+        return partial(encode_in_batches, partial(self._checked_vectors, side), size=self._batch)
 
-    def _encode_after(self, prompt: str, texts: Sequence[EncoderInput]) -> Any:
-        return self._encode([after_prompt(prompt, text) for text in texts])
+    def _encode_after(self, side: Side, texts: Sequence[EncoderInput]) -> Any:
+        return self._encode([after_prompt(side.prompt, text) for text in texts])
 
-    def _checked_vectors(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
-        vectors = _array(self.name, self._encode_after(prompt, texts)).astype(np.float32)
+    def _checked_vectors(self, side: Side, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        vectors = _array(self.name, self._encode_after(side, texts)).astype(np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             message = f"returned an array of shape {vectors.shape} for {len(texts)} texts; expected"
             raise _refused(self.name, f"{message} ({len(texts)}, D), one vector per text")
@@ -300,53 +344,73 @@ class _LimitedEncoderObject(EncoderObject, LimitedModel):
             self._prompt.candidate, candidates
         )
 
-    def _checked_vectors(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
-        count_cut(self._reads(prompt, texts))
-        return super()._checked_vectors(prompt, texts)
+    def _checked_vectors(self, side: Side, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        count_cut(self._reads(side, texts))
+        return super()._checked_vectors(side, texts)
 
     @abstractmethod
-    def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
-        """Return (N,) whether each text is read completely after a prompt."""
+    def _reads(self, side: Side, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
+        """Return (N,) whether each text of a side is read completely."""
 
 
 class TransformerObject(_LimitedEncoderObject):
     """An encoder of transformers that is already loaded; its vectors are means of those of tokens."""
 
     def __init__(self, name: str, model: Any, tokenizer: Any, options: ModelOptions) -> None:
-        stated = (getattr(model.base_model.config, limit, None) for limit in LIMITS)
-        limits = (tokenizer.model_max_length, *stated)
-        self._limit = min(limit for limit in limits if isinstance(limit, int))
+        limits = (tokenizer.model_max_length, position_limit(model.base_model), NO_LIMIT)
+        self._limit = int(min(limit for limit in limits if limit is not None))
         self._tokenizer = tokenizer
         encode = _mean_of_tokens(model.base_model, tokenizer, self._limit)
         super().__init__(name, encode, model, options)
 
-    def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
-        ids = self._tokenizer([after_prompt(prompt, text) for text in texts], verbose=False)
+    def _reads(self, side: Side, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
+        inputs = [after_prompt(side.prompt, text) for text in texts]
+        ids = self._tokenizer(inputs, verbose=False)
         return np.array([len(row) <= self._limit for row in ids["input_ids"]], dtype=np.bool_)
 
 
 class SentenceTransformerObject(_LimitedEncoderObject, TextPairModel):
-    """A SentenceTransformer that is already loaded, with its own prompts."""
+    """A SentenceTransformer or SparseEncoder that is already loaded, with its own prompts and similarity.
+
+    A maximum number of tokens that exceeds the positions of the model is reduced, also for the caller.
+    """
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        self._similarity = str(model.similarity_fn_name)
+        limit_to_positions(model)
         super().__init__(name, model.encode, model, options)
+        if any(type(module).__name__ == "CNN" for module in model):
+            self._batch = BatchSize(1)  # Convolutions read the padding of a batch.
 
-    def _reads(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
-        return reads_completely(self._weights, texts, prompt)
+    def with_prompt(self, prompt: str) -> EncoderObject:
+        """Return this model with another prompt."""
+        model = super().with_prompt(prompt)
+        check_routes(self.name, model._prompt, self._routes)
+        return model
 
     def separates_pairs(self) -> bool:
         """Return whether the tokenizer puts a separator between two texts."""
         return separates_pairs(getattr(self._weights, "tokenizer", None))
 
+    @property
+    def _routes(self) -> Routes | None:
+        routers = (module for module in self._weights if hasattr(module, "sub_modules"))
+        router = next(routers, None)
+        if router is None:
+            return None
+        return Routes((*router.sub_modules,), router.default_route, router.route_mappings)
+
+    def _reads(self, side: Side, texts: Sequence[EncoderInput]) -> NDArray[np.bool_]:
+        return reads_completely(self._weights, texts, side.prompt, side.task)
+
     def _resolve(self, prompt: str) -> EncoderPrompt:
         model = self._weights
-        return resolve_prompt(self.name, prompt, model.prompts, model.default_prompt_name)
+        own, default = model.prompts, model.default_prompt_name
+        return resolve_prompt(self.name, prompt, own, default, self._routes)
 
-    def _encode_after(self, prompt: str, texts: Sequence[EncoderInput]) -> Any:
+    def _encode_after(self, side: Side, texts: Sequence[EncoderInput]) -> Any:
         with counted_inputs(self._weights):
-            return self._weights.encode(
-                list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
-            )
+            return library_vectors(self._weights, texts, side)
 
 
 class _PairModelObject(OrderedPairModel, LimitedModel):
@@ -356,6 +420,7 @@ class _PairModelObject(OrderedPairModel, LimitedModel):
     _similarity: str
 
     def __init__(self, name: str, model: Any, options: ModelOptions) -> None:
+        limit_to_positions(model)
         self.name = name
         self._model = model
         self._batch = BatchSize(options.batch_size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from giccs.models.model_errors import UnsupportedOptionError
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -30,8 +31,8 @@ def check_pooling(name: str, parts: Any, options: ModelOptions) -> None:
     if parts is not None and options.pooling in MODES:
         modules = [str(part.get("type")).rpartition(".")[2] for part in parts]
         if "Pooling" not in modules:
-            message = f"consists of {', '.join(modules)}, without pooling of token vectors; omit --pooling"
-            raise InputError(Problem(name, None, message))
+            reason = f"consists of {', '.join(modules)}, without pooling of token vectors"
+            raise UnsupportedOptionError(name, reason, "pooling")
 
 
 def described_pooling(parts: Any, options: ModelOptions) -> str:
@@ -61,14 +62,14 @@ def pool_with(name: str, model: Any, pooling: str) -> None:
         model[index] = Pooling(size, MODES[pooling], include_prompt=module.include_prompt)
 
 
-def pad_right(model: Any) -> None:
+def pad_right(module: Any) -> None:
     """Pad at the end, so that no position of a text depends on the other texts of its batch.
 
     Models without relative positions, such as GPT-2, give other vectors to texts padded at the start.
     sentence-transformers finds the last token by the attention mask. A tokenizer without padding token, such
     as those of GPT-2 and Llama, gets one; it is masked.
     """
-    tokenizer: Any = getattr(model, "tokenizer", None)
+    tokenizer: Any = getattr(module, "tokenizer", None)
     if getattr(tokenizer, "pad_token", "") is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
     if hasattr(tokenizer, "padding_side"):

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
+from giccs.models.model_errors import UnsupportedOptionError
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -62,6 +63,10 @@ def check_quantised(name: str, config: Any, options: ModelOptions, *, gguf: bool
             f"its weights are quantised by {method}, which requires {package}; install it with: pip "
             f"install {package}"
         )
+    if method and not reader and not _is_known(str(method)):
+        # transformers would load the quantised numbers as if they were weights.
+        message = f"its weights are quantised by {method}, which transformers does not know"
+        raise refused(f"{message}; expected unquantised weights, or another method")
     if options.quantise is None:
         return
     if gguf or method:
@@ -74,9 +79,9 @@ def check_quantised(name: str, config: Any, options: ModelOptions, *, gguf: bool
 
 
 def refuse_quantising(name: str, options: ModelOptions) -> None:
-    """Raise InputError if quantisation is requested for a model without weights."""
+    """Raise UnsupportedOptionError if quantisation is requested for a model without weights."""
     if options.quantise is not None:
-        raise InputError(Problem(name, None, "has no weights to quantise; omit --quantise"))
+        raise UnsupportedOptionError(name, "has no weights to quantise", "quantise")
 
 
 def settle(name: str, model: Any, options: ModelOptions) -> None:
@@ -100,6 +105,15 @@ def _is_installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # Of optimum.quanto and optimum.
         return False
+
+
+def _is_known(method: str) -> bool:
+    """Return whether transformers can read weights of a quantisation method; True if it is missing."""
+    if not _is_installed("transformers"):
+        return True
+    from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
+
+    return method in AUTO_QUANTIZATION_CONFIG_MAPPING
 
 
 def quantised_as(options: ModelOptions) -> dict[str, str]:

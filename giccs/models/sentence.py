@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,44 +26,42 @@ from giccs.models.abilities import (
     SidedModel,
     TextPairModel,
 )
-from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json, revision, weights_dtype
-from giccs.models.devices import check_device, device_map, devices, must_cover
+from giccs.models.checkpoint import located
 from giccs.models.encoder_prompts import (
     EncoderPrompt,
+    Side,
     after_prompt,
+    check_routes,
     check_symmetric,
     resolve_prompt,
 )
 from giccs.models.encoding import (
+    SIMILARITIES,
     Batches,
     BatchSize,
     EncoderInput,
     encode_in_batches,
     encoded,
     encoded_sides,
-    row_cosines,
 )
-from giccs.models.input_limits import count_cut, reads_completely
-from giccs.models.loading import uninterrupted
-from giccs.models.pooling import MODES, check_pooling, described_pooling, pad_right, pool_with
-from giccs.models.quantisation import (
-    check_quantised,
-    quantisation,
-    quantised_as,
-    quantised_with,
-    settle,
+from giccs.models.input_limits import NO_LIMIT, count_cut, input_modules, reads_completely
+from giccs.models.modules import Module, SavedModel, saved_model
+from giccs.models.pooling import MODES, described_pooling, pad_right, pool_with
+from giccs.models.quantisation import quantised_as
+from giccs.models.sentence_loading import (
+    library_environment,
+    load_sentence_transformers,
+    token_check,
 )
 from giccs.models.trained import TrainedModel, trained_settings
-from giccs.models.vocabulary import TokenCounter, check_tokenizer, separates_pairs
-from giccs.models.weights import POOLER, check_weights, recorded_loading, unused_weights
+from giccs.models.vocabulary import separates_pairs
+from giccs.models.weights import POOLER
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
     from giccs.models import ModelOptions
 
-__all__ = ["SentenceModel", "encoder_folder", "open_encoder"]
+__all__ = ["SentenceModel", "library_vectors", "open_encoder"]
 
 
 def open_encoder(name: str, location: str, options: ModelOptions) -> SentenceModel | TrainedModel:
@@ -73,95 +70,51 @@ def open_encoder(name: str, location: str, options: ModelOptions) -> SentenceMod
     path = located(location, options.revision, offline=options.offline)
     if (settings := trained_settings(path)) is not None:
         return TrainedModel(name, path, settings, options)
-    return SentenceModel(name, encoder_folder(name, path, options), options)
-
-
-def encoder_folder(
-    name: str,
-    folder: Path,
-    options: ModelOptions,
-    known_modules: tuple[str, ...] = ("sentence_transformers.",),
-) -> Path:
-    """Return the folder of an encoder; raise InputError if it contains none.
-
-    known_modules: beginnings of the names of classes in modules.json that are not the model's own code.
-    """
-
-    def refused(message: str) -> InputError:
-        return InputError(Problem(name, None, message))
-
-    if not folder.is_dir():
-        raise refused("is a file; expected a folder or a hub id")
-    parts = read_json(folder / "modules.json")
-    config = read_json(folder / "config.json")
-    if parts is None and config is None:
-        raise refused("contains no model: neither modules.json nor config.json")
-    if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
-        raise refused(f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
-    has_own_code = isinstance(config, dict) and "auto_map" in config
-    if (has_own_code or _foreign_parts(parts, known_modules)) and not options.trust_remote_code:
-        raise refused("requires its own code; review it, then allow it with --trust-remote-code")
-    check_quantised(name, config, options)
-    device_map(name, options)
-    check_pooling(name, parts, options)
-    return folder
-
-
-def _foreign_parts(parts: Any, known_modules: tuple[str, ...]) -> bool:
-    """Return whether modules.json names third-party classes, which older versions import without consent."""
-    types = [part.get("type") for part in parts or () if isinstance(part, dict)]
-    return any(not str(module_type).startswith(known_modules) for module_type in types)
-
-
-@dataclass(frozen=True, eq=False)
-class _LoadedEncoder:
-    """A loaded model, shared by copies with other prompts."""
-
-    model: SentenceTransformer
-    unused_weights: str
-    counter: TokenCounter
-    vocabulary: int
-    """Number of token vectors if the tokenizer may produce other ids; else 0."""
+    return SentenceModel(name, saved_model(name, path, options), options)
 
 
 class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, LimitedModel):
-    """An encoder with the cosine of two vectors as similarity."""
+    """An encoder with the similarity of two vectors that it was saved with, by default the cosine.
+
+    It is a SentenceTransformer or a SparseEncoder; the vectors of the latter have an entry per token of the
+    vocabulary, and the dot product as default.
+    """
 
     name: str
 
-    def __init__(self, name: str, folder: Path, options: ModelOptions) -> None:
+    def __init__(self, name: str, saved: SavedModel, options: ModelOptions) -> None:
         self.name = name
-        self._folder = folder
+        self._saved = saved
         self._options = options
-        self._batch = BatchSize(options.batch_size)
+        # Convolutions read the padding of a batch, so that texts of other lengths would change a vector.
+        has_convolutions = any(module.name == "CNN" for module in saved.modules or ())
+        self._batch = BatchSize(1 if has_convolutions else options.batch_size)
         self._load = cache(self._load_weights)
         self._prompt = self._resolve("default")
 
-    @cached_property
-    def _revision(self) -> str:
-        return revision(self._folder)
-
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Return the settings that determine the vectors: weights, data type, pooling and prompt."""
+        """Return the settings that determine the vectors: weights, data type, pooling, prompt and routes."""
         return {
             "kind": "encoder",
-            "revision": self._revision,
+            **self._saved.identity,
+            **({"class": self._saved.class_name} if self._is_sparse else {}),
             "dtype": self._dtype,
             **quantised_as(self._options),
-            "pooling": described_pooling(self._parts, self._options),
+            "pooling": described_pooling(self._saved.modules, self._options),
             **self._prompt.identity(),
-            "similarity": "cosine",
+            "similarity": self._saved.similarity,
         }
 
     def with_prompt(self, prompt: str) -> SentenceModel:
         """Return this model with another prompt; both share the loaded weights."""
         model = copy(self)
         model._prompt = self._resolve(prompt)
+        check_routes(self.name, model._prompt, self._saved.routes)
         return model
 
     def is_symmetric(self) -> bool:
-        """Return whether targets and candidates have the same prompt."""
+        """Return whether targets and candidates have the same prompt and the same route."""
         return self._prompt.is_symmetric
 
     def separates_pairs(self) -> bool:
@@ -173,14 +126,14 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
 
     @cached_property
     def _separates_pairs(self) -> bool:
-        parts = read_json(self._folder / "modules.json") or [{"path": "", "type": "Transformer"}]
-        if not str(parts[0].get("type")).endswith("Transformer"):
+        first = (self._saved.modules or [Module("Transformer", self._saved.folder)])[0]
+        if not first.name.endswith("Transformer"):
             return False
         from transformers import AutoTokenizer
 
         try:
             tokenizer: Any = AutoTokenizer.from_pretrained(
-                str(self._folder / parts[0].get("path", "")),
+                str(first.folder),
                 trust_remote_code=self._options.trust_remote_code,
                 local_files_only=True,
             )
@@ -191,11 +144,12 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
     def pair_scores(
         self, left: Sequence[EncoderInput], right: Sequence[EncoderInput], progress: Progress
     ) -> NDArray[np.float64]:
-        """Return the cosine of each pair.
+        """Return the similarity of each pair.
 
         An input that is itself a pair of texts is encoded as a pair by the tokenizer.
         """
-        return row_cosines(*self.side_vectors(left, right, progress))
+        similarity = SIMILARITIES[self._saved.similarity]
+        return similarity(*self.side_vectors(left, right, progress))
 
     def vectors(self, texts: Sequence[EncoderInput], progress: Progress) -> NDArray[np.float32]:
         """Return (N, D) vectors of N texts; each distinct text is encoded once."""
@@ -218,10 +172,10 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
         progress: Progress,
     ) -> NDArray[np.bool_]:
         """Return (N,) whether both texts of each pair are read completely, with their prompts."""
-        prompts = self._prompt.target, self._prompt.candidate
+        sides = self._prompt.target, self._prompt.candidate
         target_fits, candidate_fits = (
-            reads_completely(self._model, texts, prompt)
-            for texts, prompt in zip((targets, candidates), prompts, strict=True)
+            reads_completely(self._model, texts, side.prompt, side.task)
+            for texts, side in zip((targets, candidates), sides, strict=True)
         )
         return target_fits & candidate_fits
 
@@ -235,37 +189,21 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
 
         batches = partial(encode_in_batches, self._first_and_last, size=self._batch)
         return encoded(
-            [after_prompt(self._prompt.target, text) for text in texts], batches, progress
+            [after_prompt(self._prompt.target.prompt, text) for text in texts], batches, progress
         )
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the final batch size."""
-        from importlib.metadata import version
+        model, unused = self._load()
+        return library_environment(model, self._options, self._batch.size, unused)
 
-        packages = ("torch", "transformers", "sentence-transformers")
-        return {
-            **{package: version(package) for package in packages},
-            **quantised_with(self._options),
-            "device": self._devices,
-            "batch_size": self._batch.size,
-            **unused_weights(self._load().unused_weights),
-        }
+    def _batches_of(self, side: Side) -> Batches:
+        """Return an encoder of the texts of a side."""
+        return partial(encode_in_batches, partial(self._encode, side), size=self._batch)
 
-    @property
-    def _devices(self) -> str:
-        transformer = _transformer(self._model)
-        return devices(transformer) if transformer is not self._model else str(transformer.device)
-
-    def _batches_of(self, prompt: str) -> Batches:
-        """Return an encoder of texts after a prompt."""
-        return partial(encode_in_batches, partial(self._encode, prompt), size=self._batch)
-
-    def _encode(self, prompt: str, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
-        count_cut(reads_completely(self._model, texts, prompt))
-        vectors = self._model.encode(
-            list(texts), prompt=prompt, batch_size=len(texts), show_progress_bar=False
-        )
-        return np.asarray(vectors, dtype=np.float32)
+    def _encode(self, side: Side, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
+        count_cut(reads_completely(self._model, texts, side.prompt, side.task))
+        return library_vectors(self._model, texts, side)
 
     def _first_and_last(self, texts: Sequence[EncoderInput]) -> NDArray[np.float32]:
         transformer: Any = self._model[0]
@@ -279,10 +217,10 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
             list(texts),
             padding=True,
             truncation=True,
-            max_length=transformer.max_seq_length,
+            max_length=min(transformer.max_seq_length or NO_LIMIT, NO_LIMIT),
             return_tensors="pt",
         ).to(self._model.device)
-        self._check_tokens(tokens, self._load())
+        token_check(self.name, transformer)(tokens)
         with torch.inference_mode():
             states = transformer.auto_model(**tokens, output_hidden_states=True).hidden_states
         average = (states[1].float() + states[-1].float()) / 2
@@ -290,103 +228,63 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
         means = (average * mask).sum(dim=1) / mask.sum(dim=1)
         return np.asarray(means.cpu().numpy(), dtype=np.float32)
 
-    @cached_property
-    def _parts(self) -> Any:
-        """Content of modules.json; None for a plain encoder."""
-        return read_json(self._folder / "modules.json")
-
     def _resolve(self, prompt: str) -> EncoderPrompt:
-        """Return the texts of a prompt; raise InputError for an unknown name."""
-        path = self._folder / "config_sentence_transformers.json"
-        config = (read_json(path) if self._parts is not None else None) or {}
-        return resolve_prompt(
-            self.name, prompt, config.get("prompts") or {}, config.get("default_prompt_name")
-        )
+        """Return how each side is encoded; raise InputError for an unknown name."""
+        settings = {} if self._saved.modules is None else self._saved.settings
+        own, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
+        return resolve_prompt(self.name, prompt, own, default, self._saved.routes)
+
+    @property
+    def _is_sparse(self) -> bool:
+        return self._saved.class_name == "SparseEncoder"
 
     @cached_property
     def _dtype(self) -> str:
-        return weights_dtype(self._folder, self._options.dtype)
+        return self._saved.dtype(self._options.dtype)
 
     @property
-    def _model(self) -> SentenceTransformer:
-        return self._load().model
+    def _model(self) -> Any:
+        return self._load()[0]
 
-    def _load_weights(self) -> _LoadedEncoder:
-        _need_frameworks(self.name)
-        with uninterrupted():
-            import torch
-            from sentence_transformers import SentenceTransformer
-            from transformers.utils import logging
-
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-        arguments = {
-            "dtype": getattr(torch, self._dtype),
-            **quantisation(self._options, self._dtype),
-        }
-        check_device(self.name, self._options.device)
-        device = None if self._options.device == "auto" else self._options.device
-        spread = device_map(self.name, self._options)
-        if spread is None and self._options.quantise:
-            spread = {"": device or ("cuda" if torch.cuda.is_available() else "cpu")}
-        if spread is not None:
-            arguments["device_map"] = spread
-        try:
-            with recorded_loading() as reports:
-                model = SentenceTransformer(
-                    str(self._folder),
-                    device=device,
-                    trust_remote_code=self._options.trust_remote_code,
-                    local_files_only=self._options.offline,
-                    model_kwargs=arguments,
-                )
+    def _load_weights(self) -> tuple[Any, str]:
+        """Return the model, and a description of the ignored heads of its checkpoint."""
+        model, unused = load_sentence_transformers(
+            self.name,
+            self._options,
+            self._dtype,
+            lambda library, **arguments: getattr(library, self._saved.class_name)(
+                str(self._saved.folder),
+                trust_remote_code=self._options.trust_remote_code,
+                **arguments,
+            ),
             # A single module computes vectors itself, with its pooler if it has one.
-            unused = check_weights(reports, POOLER if len(model) > 1 else ())
-            check_tokenizer(getattr(model, "tokenizer", None))
-            if isinstance(spread, dict):
-                must_cover(_transformer(model), spread)
-        except (
-            Exception
-        ) as error:  # Frameworks raise many kinds of exceptions, also for damaged files.
-            message = f"cannot be loaded: {first_line(error)}"
-            raise InputError(Problem(self.name, None, message)) from error
-        settle(self.name, model, self._options)
-        pad_right(model)
+            lambda model: POOLER if len(model) > 1 else (),
+        )
+        if model.transformers_model is None:
+            model.to(getattr(import_module("torch"), self._dtype))
+        for module in input_modules(model):
+            pad_right(module)
         if self._options.pooling in MODES:
             pool_with(self.name, model, self._options.pooling)
-        elif self._parts is None:
+        elif self._saved.modules is None:
             _take_mean(model)
-        counter = TokenCounter(getattr(model, "tokenizer", None))
-        encoder = _LoadedEncoder(model, unused, counter, _vocabulary(model))
-        model[0].register_forward_pre_hook(
-            lambda module, args: self._check_tokens(args[0], encoder)
-        )
-        return encoder
-
-    def _check_tokens(self, features: Mapping[str, Any], encoder: _LoadedEncoder) -> None:
-        """Count the tokens of a batch; raise InputError for ids without a vector in the model."""
-        encoder.counter.batch(features)
-        ids = features.get("input_ids")
-        if ids is not None and encoder.vocabulary and int(ids.max()) >= encoder.vocabulary:
-            message = (
-                f"its tokenizer produces token {int(ids.max())}, but the vocabulary has "
-                f"{encoder.vocabulary} entries; the tokenizer may be that of another model"
-            )
-            raise InputError(Problem(self.name, None, message))
+        return model, unused
 
 
-def _vocabulary(model: Any) -> int:
-    """Return the number of token vectors of a model, if its tokenizer may produce other ids; else 0."""
-    transformer: Any = _transformer(model)
-    if transformer is model or not hasattr(model.tokenizer, "get_vocab"):
-        return 0
-    rows = int(transformer.get_input_embeddings().weight.shape[0])
-    return rows if max(model.tokenizer.get_vocab().values(), default=0) >= rows else 0
+def library_vectors(model: Any, texts: Sequence[EncoderInput], side: Side) -> NDArray[np.float32]:
+    """Return (N, D) vectors by a SentenceTransformer or a SparseEncoder, in one batch.
 
+    With the task ``query``, this is `encode_query` of the library.
+    """
+    from sentence_transformers import SparseEncoder
 
-def _transformer(model: Any) -> Any:
-    """Return the transformers model inside a sentence-transformers model, or the model itself."""
-    return getattr(model[0], "auto_model", model)
+    settings: dict[str, Any] = {"prompt": side.prompt, "task": side.task}
+    if isinstance(model, SparseEncoder):
+        settings["convert_to_sparse_tensor"] = False
+    vectors = model.encode(list(texts), batch_size=len(texts), show_progress_bar=False, **settings)
+    if hasattr(vectors, "cpu"):
+        vectors = vectors.float().cpu().numpy()
+    return np.asarray(vectors, dtype=np.float32)
 
 
 def _take_mean(model: Any) -> None:
@@ -395,12 +293,3 @@ def _take_mean(model: Any) -> None:
     size = getattr(model, "get_embedding_dimension", None) or getattr(model, old_name)
     if len(model) > 1:
         model[1] = type(model[1])(size(), "mean")
-
-
-def _need_frameworks(name: str) -> None:
-    from importlib.util import find_spec
-
-    missing = [part for part in ("torch", "sentence_transformers") if find_spec(part) is None]
-    if missing:
-        message = f"needs {' and '.join(missing)}; install them with: pip install 'giccs[models]'"
-        raise InputError(Problem(name, None, message))

@@ -15,7 +15,8 @@ from giccs.models.abilities import GeneratingModel
 from giccs.models.checkpoint import located, stated_kind
 from giccs.models.devices import devices
 from giccs.models.generation import Greedy, must_fit, responses
-from giccs.models.loading import LIMITS, Loaded, Source, checked_config, load
+from giccs.models.input_limits import LIMITS, position_limit
+from giccs.models.loading import Loaded, Source, checked_source, load
 from giccs.models.quantisation import precision, quantised_as, quantised_with
 from giccs.models.weights import unused_weights
 from giccs.progress import Progress, silent
@@ -38,15 +39,15 @@ def open_seq2seq(name: str, location: str, options: ModelOptions) -> Seq2SeqMode
     path = located(location, options.revision, offline=options.offline)
     if not path.is_dir():
         raise refused("is a file; expected a folder or a hub id of an encoder-decoder")
-    config = checked_config(name, path, options)
+    source, config = checked_source(name, path, options)
     if not config.get("is_encoder_decoder"):
         raise refused(
             "not an encoder-decoder (T5, Flan-T5, ...); use causal: for GPT, Llama and similar models"
         )
-    if stated_kind(path) != "seq2seq":
+    if stated_kind(source.base) != "seq2seq":
         kinds = ", ".join(config.get("architectures") or ["not stated"])
         raise refused(f"has no text generation head (architecture: {kinds})")
-    return Seq2SeqModel(name, Source(path), options)
+    return Seq2SeqModel(name, source, options)
 
 
 class Seq2SeqModel(GeneratingModel):
@@ -64,43 +65,45 @@ class Seq2SeqModel(GeneratingModel):
         """Return the settings that determine the answers."""
         return {
             "kind": "seq2seq",
-            "revision": self._source.revision,
+            **self._source.identity,
             "dtype": self._source.dtype(self._options.dtype),
             **quantised_as(self._options),
         }
 
-    @property
+    @cached_property
     def context(self) -> int | None:
         """Maximum number of tokens of the encoder; None if unlimited, as in T5."""
-        config = self._loaded.model.config
-        if hasattr(config, "relative_attention_num_buckets"):
-            return None  # The n_positions of T5 is that of its training; positions are relative.
-        limits = ("max_encoder_position_embeddings", *LIMITS)
-        stated_limits = (getattr(config, limit, None) for limit in limits)
-        return next(
-            (limit for limit in stated_limits if isinstance(limit, int) and limit > 0), None
-        )
+        encoder = self._loaded.model.get_encoder()
+        return position_limit(encoder, ("max_encoder_position_embeddings", *LIMITS))
+
+    @cached_property
+    def _max_generated(self) -> int | None:
+        """Maximum number of tokens of the decoder, which reads all generated tokens except the last, after a
+        start token; None if unlimited."""
+        decoder = self._loaded.model.get_decoder()
+        return position_limit(decoder, ("max_decoder_position_embeddings", *LIMITS))
 
     def generate(
         self, prompts: Sequence[str], max_tokens: int, progress: Progress = silent
     ) -> list[str]:
         """Return the greedy output for each prompt, of at most `max_tokens` tokens.
 
-        Raises InputError for every prompt that is too long for the model; prompts are never truncated.
+        Raises InputError for every prompt that is too long for the model, and for more tokens than its
+        decoder has positions; prompts are never truncated.
         """
         if max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}; expected 1 or more")
         loaded = self._loaded
+        if self._max_generated is not None and max_tokens > self._max_generated:
+            message = f"generates at most {self._max_generated} tokens; {max_tokens} requested"
+            raise InputError(Problem(self.name, None, message))
         ids = (
             [tuple(row) for row in loaded.tokenizer(list(prompts))["input_ids"]] if prompts else []
         )
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=0)
         for prompt in ids:
             loaded.counter.ids(prompt)
-        try:
-            answers = responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
-        except ValueError as error:
-            raise InputError(Problem(self.name, None, str(error))) from error
+        answers = responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
         return [answer.text for answer in answers]
 
     def environment(self) -> Mapping[str, Any]:

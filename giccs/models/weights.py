@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
@@ -35,6 +35,8 @@ OTHER_MODALITIES = frozenset({
 })  # fmt: skip
 """Modules for images and sound."""
 MAX_TENSORS_LISTED = 3
+NO_ADAPTER = "without-adapter"
+"""A folder that does not exist, in which transformers finds no adapter."""
 
 _patching = Lock()
 
@@ -52,6 +54,8 @@ class LoadingReport:
     """Tensors without a parameter in the architecture."""
     mismatched: tuple[str, ...]
     """Parameters with another shape in the checkpoint, with both shapes; they have random values."""
+    dequantised: str = ""
+    """Method of quantisation of the checkpoint, if this machine lacks its kernels."""
 
 
 def loading_report(model: Any, info: Mapping[str, Collection[Any]]) -> LoadingReport:
@@ -107,7 +111,10 @@ def _check(report: LoadingReport, optional: Collection[str]) -> None:
 
 
 def _heads(report: LoadingReport) -> Iterator[str]:
-    """Yield a line per module that exists on one side only; all other tensors match."""
+    """Yield a line per module that exists on one side only; all other tensors match. Before, a line for
+    weights that are not used as they were saved."""
+    if report.dequantised:
+        yield f"dequantised from {report.dequantised}"
     for names, fault in ((report.unexpected, "ignored"), (report.missing, "missing and not used")):
         for module in dict.fromkeys(_module(name, report) for name in names):
             count = sum(_module(name, report) == module for name in names)
@@ -166,8 +173,27 @@ def _recorder(original: Any, reports: list[LoadingReport]) -> Callable[..., Any]
         cls: Any, *args: Any, output_loading_info: bool = False, **kwargs: Any
     ) -> Any:
         kwargs["ignore_mismatched_sizes"] = True  # They are reported together with the others.
+        # With an adapter, transformers returns the report of the adapter only.
+        adapter = (kwargs.get("adapter_kwargs") or {}).get("_adapter_model_path")
+        if adapter is not None:
+            kwargs["adapter_kwargs"] = {"subfolder": NO_ADAPTER}
+        method = _quantisation_method(kwargs.get("config"))
         model, info = original.__get__(None, cls)(*args, output_loading_info=True, **kwargs)
-        reports.append(loading_report(model, info))
+        is_changed = bool(method) and getattr(model, "hf_quantizer", None) is None
+        report = loading_report(model, info)
+        reports.append(replace(report, dequantised=method if is_changed else ""))
+        if adapter is not None:
+            info = model.load_adapter(str(adapter)).to_dict()
+            reports.append(loading_report(model, info))
         return (model, info) if output_loading_info else model
 
     return from_pretrained
+
+
+def _quantisation_method(config: Any) -> str:
+    """Return the method by which the weights of a configuration were quantised, or an empty string."""
+    settings = getattr(config, "quantization_config", None) or {}
+    settings = settings if isinstance(settings, dict) else vars(settings)
+    method = settings.get("quant_method") or ""
+    name = str(getattr(method, "value", method))
+    return "" if name == "gguf" else name  # GGUF files are always dequantised.

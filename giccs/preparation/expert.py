@@ -123,7 +123,7 @@ def read_expert(path: str | os.PathLike[str], benchmark: Benchmark) -> dict[str,
     from bws.files.schema import LocatedRecord, Unique, table_rows
     from bws.files.table import read_table
 
-    table = read_table(path)
+    table = read_table(path, ("item_id", "code", "judgment"))
     key = _key_column(table)
     names = {
         normal_id(item.item_id if key == "item_id" else item_code(item)): item.item_id

@@ -136,10 +136,10 @@ class TaskOptions:
         metavar="FILE",
         is_file=True,
     )
-    similarity: str = option(
-        "cos",
+    similarity: str | None = option(
+        None,
         "Similarity of vectors: cosine, dot product or Euclidean distance; dot is for pairwise-sts, "
-        "cos-centred for evalrank-*.",
+        "cos-centred for evalrank-*.  [default: cos; in pairwise-sts the one saved with the model, if any]",
         choices=("cos", "cos-centred", "dot", "l2"),
     )
     reference: bool = option(
@@ -307,7 +307,7 @@ def task_option_names(name: str) -> Sequence[str]:
     """Return the fields of `TaskOptions` used by a task, besides the seed.
 
     >>> task_option_names("pairwise-sts")
-    ('history', 'history_encoding', 'similarity')
+    ('history', 'history_encoding', 'similarity', 'language')
     """
     return _load_kind(name).option_names
 

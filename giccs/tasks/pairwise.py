@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, ClassVar
@@ -29,13 +29,7 @@ from giccs.models.abilities import (
     ServedModel,
     VectorModel,
 )
-from giccs.models.encoding import (
-    fitting_pairs,
-    row_cosines,
-    row_distances,
-    row_dots,
-    side_vectors,
-)
+from giccs.models.encoding import SIMILARITIES, fitting_pairs, side_vectors, vector_similarity
 from giccs.models.shortening import first_fitting
 from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress, silent
@@ -54,12 +48,8 @@ log = logging.getLogger(__name__)
 
 HISTORIES = {"without": "{utterance}", "with": TEMPLATES["joined"]}
 """Name of a history condition -> texts on either side of a pair, by default."""
-SIMILARITY_FUNCTIONS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "cos": row_cosines,
-    "dot": row_dots,
-    "l2": row_distances,
-}
-"""Similarities of vectors; that of l2 is the negative distance, as in sentence-transformers."""
+VECTOR_SIMILARITIES = {"cos": "cosine", "dot": "dot", "l2": "euclidean"}
+"""Value of --similarity -> similarity of vectors; that of l2 is the negative distance."""
 ORDERS = ("prediction_target_first", "prediction_candidate_first")
 """Columns of predictions per order of the texts, for models whose similarity depends on it."""
 EQUAL_TOLERANCE = 1e-6
@@ -74,7 +64,7 @@ class PairwiseSTS:
     ``without`` history is the setting of the paper: the two utterances alone. ``with`` adds the preceding
     turns to both, see `giccs.tasks.history_encoding`. If a text exceeds the maximum number of tokens of the
     model, the first turns are omitted from both texts of the pair until both fit; a pair whose utterances do
-    not fit has no prediction. The similarity is that of the model (for encoders the
+    not fit has no prediction. The similarity is that of the model (for encoders the one saved with it, or the
     cosine), or another one of its vectors. The prediction of a model whose similarity depends on the order of
     the texts (`OrderedPairModel`) is the mean of both orders; `order_metrics` compares them. `language` is
     that of items that state none.
@@ -83,7 +73,7 @@ class PairwiseSTS:
     history: str = "without"
     seed: int = 0
     resamples: int = 1000
-    similarity: str = "cos"
+    similarity: str | None = None
     history_encoding: str = "joined"
     language: str | None = None
     name: str = field(default="pairwise-sts", init=False)
@@ -92,7 +82,7 @@ class PairwiseSTS:
 
     def refuses(self, model: Any) -> str:
         """Return why the model is unsuitable, with a remedy, or an empty string."""
-        if not self._needs_vectors or isinstance(model, VectorModel):
+        if not self._needs_vectors(model) or isinstance(model, VectorModel):
             return missing_ability_reason(model, PairModel, self.name)
         option = (
             "--history-encoding mean"
@@ -115,7 +105,7 @@ class PairwiseSTS:
         if self._encoding not in ("", "joined"):
             parameters["history_encoding"] = self._encoding
             parameters["template"] = TEMPLATES[self._encoding]
-        if self.similarity != "cos":
+        if self._has_other_similarity(model):
             parameters["similarity"] = self.similarity
         return parameters | languages
 
@@ -136,7 +126,8 @@ class PairwiseSTS:
         by_order[fits] = similarities
         prediction = by_order.mean(axis=1)
         orders = by_order if by_order.shape[1] > 1 else None
-        if self._encoding and self.similarity == "cos" and _may_cut_unnoticed(model):
+        is_own = not self._has_other_similarity(model)
+        if self._encoding and is_own and _may_cut_unnoticed(model):
             count_tokens(equal=_equal_pairs(items, prediction))
         log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
         groups = tuple(
@@ -170,13 +161,21 @@ class PairwiseSTS:
         """Encoding of the history; empty without history."""
         return self.history_encoding if self.history == "with" else ""
 
-    @property
-    def _needs_vectors(self) -> bool:
-        return self.similarity != "cos" or self._encoding == "mean"
+    def _has_other_similarity(self, model: Any) -> bool:
+        """Return whether another similarity than that of the model is requested.
+
+        The cosine is also that of models of pairs, whose similarity is not one of vectors.
+        """
+        if self.similarity is None:
+            return False
+        return VECTOR_SIMILARITIES[self.similarity] != vector_similarity(model)
+
+    def _needs_vectors(self, model: Any) -> bool:
+        return self._has_other_similarity(model) or self._encoding == "mean"
 
     def _sides(self, item: Item) -> tuple[list[str], list[str]]:
         """Return the inputs of the model for the target and for the candidate, the same number each."""
-        if self._needs_vectors:
+        if self._encoding == "mean":
             return texts_of_pair(item, self._encoding)
         target, candidate = self.pair_texts(item)
         return [target], [candidate]
@@ -213,7 +212,7 @@ class PairwiseSTS:
         n_orders = 2 if isinstance(model, OrderedPairModel) else 1
         if not items:
             return np.empty((0, n_orders))
-        if self._needs_vectors:
+        if self._needs_vectors(model):
             return self._vector_similarities(model, items, progress)[:, np.newaxis]
         targets, candidates = zip(*(self.pair_texts(item) for item in items), strict=True)
         score = model.order_scores if n_orders == 2 else model.pair_scores
@@ -229,11 +228,13 @@ class PairwiseSTS:
         vectors = side_vectors(
             model, [*chain.from_iterable(targets)], [*chain.from_iterable(candidates)], progress
         )
-        means = [
+        left, right = (
             mean_of_turns(of_side, [*map(len, side)])
             for of_side, side in zip(vectors, (targets, candidates), strict=True)
-        ]
-        return SIMILARITY_FUNCTIONS[self.similarity](*means)
+        )
+        stated = vector_similarity(model)
+        similarity = SIMILARITIES[VECTOR_SIMILARITIES.get(str(self.similarity), stated)]
+        return similarity(left, right)
 
     def _metrics(
         self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int], fits: np.ndarray
@@ -293,8 +294,8 @@ def open_tasks(options: TaskOptions) -> list[PairwiseSTS]:
 
     Raises InputError for options that contradict each other or are those of other tasks.
     """
-    if options.similarity not in SIMILARITY_FUNCTIONS:
-        message = f"unsupported by pairwise-sts; expected {', '.join(SIMILARITY_FUNCTIONS)}"
+    if options.similarity not in (None, *VECTOR_SIMILARITIES):
+        message = f"unsupported by pairwise-sts; expected {', '.join(VECTOR_SIMILARITIES)}"
         raise InputError(Problem(f"similarity {options.similarity}", None, message))
     encodings = options.history_encoding
     history = options.history or ("both" if encodings else "without")

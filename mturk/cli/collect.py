@@ -10,7 +10,14 @@ import click
 from bws.cli.options import option, target_option
 from bws.command import Console, command
 from bws.options import OUTPUT, RESAMPLES, Number
-from mturk.cli.published_study import PublishedStudy, ledger_option, open_study, workers_option
+from bws.terminal import echo
+from mturk.cli.published_study import (
+    PublishedStudy,
+    endpoint_option,
+    ledger_option,
+    open_study,
+    workers_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +39,7 @@ __all__ = ["collect", "status", "worker_names"]
     """,
 )
 @ledger_option
+@endpoint_option
 @option(
     "--watch", "Refresh at this interval until all judgments are collected.",
     type=Number(1, 86_400), metavar="SECONDS",
@@ -44,7 +52,14 @@ __all__ = ["collect", "status", "worker_names"]
     metavar="N",
 )
 @target_option
-def status(console: Console, ledger: str, watch: float | None, trials: int, target: float) -> None:
+def status(
+    console: Console,
+    ledger: str,
+    endpoint: str | None,
+    watch: float | None,
+    trials: int,
+    target: float,
+) -> None:
     """Show the progress of a study and the quality of its answers so far.
 
     Shows judgments per tuple, pace and expected end, split-half reliability, and the agreement of each
@@ -56,11 +71,11 @@ def status(console: Console, ledger: str, watch: float | None, trials: int, targ
         raise click.UsageError(
             "--watch and --json cannot be combined: --json prints a single document"
         )
-    with open_study(console, ledger) as study:
+    with open_study(console, ledger, endpoint) as study:
         progress = _compute_status(study, trials, target)
         while watch is not None and not progress.complete:
             click.clear()  # no effect unless standard output is a terminal
-            click.echo(f"{progress.table()}\n")
+            echo(f"{progress.table()}\n")
             time.sleep(watch)
             progress = _compute_status(study, trials, target)
     console.answer(progress.table(), progress.document())
@@ -85,6 +100,7 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
     interrupt_message="collected assignments are stored in {ledger}; run the same command to continue",
 )
 @ledger_option
+@endpoint_option
 @option(
     "-o --output",
     "Output file.  [default: judgments.csv, conditions.csv or verification.csv]", type=OUTPUT, metavar="FILE",
@@ -95,7 +111,12 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
     show_default=False,
 )  # fmt: skip
 def collect(
-    console: Console, ledger: str, output: str | None, worker_ids: str | None, offline: bool
+    console: Console,
+    ledger: str,
+    endpoint: str | None,
+    output: str | None,
+    worker_ids: str | None,
+    offline: bool,
 ) -> None:
     """Collect submitted assignments, and write judgments, conditions or labels of conditions.
 
@@ -109,6 +130,8 @@ def collect(
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json requires an output file (-o FILE)")
+    if offline and endpoint is not None:
+        raise click.UsageError("--offline and --endpoint cannot be combined")
     collected: CollectionResult | None = None
     if offline:
         with Ledger.open(ledger) as opened_ledger:
@@ -117,7 +140,7 @@ def collect(
             )
             n_assignments = len(opened_ledger.assignments())
     else:
-        with open_study(console, ledger) as study:
+        with open_study(console, ledger, endpoint) as study:
             collected = study.collect()
             judgments = read_valid_answers(
                 study.ledger, worker_names(study.ledger, study.client, worker_ids)

@@ -14,6 +14,7 @@ from bws.cli.options import option, output_option
 from bws.command import Console, command, group
 from bws.options import Choice
 from bws.problems import InputError, Problem
+from bws.terminal import echo
 from bws.textio import write_atomic
 from mturk.cli.audit import command_user
 from mturk.cli.published_study import ledgers_option, yes_option
@@ -103,7 +104,7 @@ def erase(
         if not any(tables.values()) and not any(by_ledger.values()):
             raise _nothing_stored(worker)
         if not yes:
-            click.echo(_announcement(worker, tables, by_ledger), err=True)
+            echo(_announcement(worker, tables, by_ledger), err=True)
             click.confirm("Continue?", abort=True, err=True)
         counts = (
             _erase_in_service(database, worker_id, approve=unreviewed == "approve")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +15,8 @@ import click
 from bws.cli.options import option
 from bws.command import Console, command, group
 from bws.options import INPUT, UPDATED
+from bws.problems import Problem
+from bws.terminal import echo
 from mturk.cli.published_study import type_amount, yes_option
 
 if TYPE_CHECKING:
@@ -90,13 +92,25 @@ class Study:
 
         return poll(self.api, self.ledger, worker_namer(self.ledger))
 
-    def confirm(self, description: str, cost: Decimal, *, yes: bool) -> None:
-        """Show a cost; unless confirmed by option, ask the user to type it."""
+    @property
+    def pay_doubt(self) -> str:
+        """Why the pay per hour is doubtful; empty if it is not."""
+        from mturk.money import unusual_pay
+
+        return unusual_pay(self.reward, self.ledger.study().settings.expected_seconds)
+
+    def confirm(self, description: str, cost: Decimal, *, yes: bool, doubt: str = "") -> None:
+        """Show a cost; unless confirmed by option, ask the user to type it.
+
+        doubt: why the amount may be a mistake, for which the option does not suffice.
+        """
         message = f"{description}: {cost} in the study's currency, including fees and VAT"
-        if yes or self.endpoint.loopback or not cost:
+        if doubt:
+            self.console.warn([Problem(self.ledger.path, None, doubt)])
+        if (yes and not doubt) or self.endpoint.loopback or not cost:
             self.console.note(message)
             return
-        click.echo(message, err=True)
+        echo(message, err=True)
         type_amount(cost, "Type the amount to spend it at Prolific", "nothing was done")
 
 
@@ -145,6 +159,8 @@ def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
         hit = opened.ledger.hits()[0]
         cost = places_cost(opened.api, opened.reward, hit.max_assignments)
         wage = opened.ledger.study().settings.reward * 60 / fields["estimated_completion_time"]
+        if opened.pay_doubt:
+            console.warn([Problem(study, None, opened.pay_doubt)])
         if further:
             console.note(f"{further} further studies at Prolific have this name; delete them there")
         console.answer(
@@ -161,14 +177,17 @@ def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
 @ledger_option
 @yes_option
 def publish(console: Console, ledger: str, yes: bool) -> None:
-    """Publish the draft. Prolific reserves the cost, which must be typed to confirm."""
+    """Publish the draft. Prolific reserves the cost, which must be typed to confirm.
+
+    A pay per hour below 5 or above 100 must be confirmed also with --yes: the reward may be in pence.
+    """
     from mturk.study.prolific import places_cost
 
     with _open_study(console, ledger) as study:
         poll = study.poll()
         if poll.status == "UNPUBLISHED":
             cost = places_cost(study.api, study.reward, poll.places)
-            study.confirm(f"{poll.places} places", cost, yes=yes)
+            study.confirm(f"{poll.places} places", cost, yes=yes, doubt=study.pay_doubt)
         _change_status(study, "PUBLISH")
 
 
@@ -228,7 +247,7 @@ def status(console: Console, ledger: str) -> None:
 
     with _open_study(console, ledger) as study:
         poll = study.poll()
-        _, unknown = settle_bonuses(study.api, study.ledger)
+        unknown = settle_bonuses(study.api, study.ledger)
         counts = ", ".join(f"{n} {status.lower()}" for status, n in sorted(poll.counts.items()))
         lines = [
             f"the study is {poll.status}: {poll.places} places, {poll.free} free",
@@ -268,7 +287,7 @@ def places(console: Console, ledger: str, total: int, yes: bool) -> None:
             raise click.UsageError(f"the study has {now} places; expected {now} or more")
         if total > now:
             cost = places_cost(study.api, study.reward, total - now)
-            study.confirm(f"{total - now} further places", cost, yes=yes)
+            study.confirm(f"{total - now} further places", cost, yes=yes, doubt=study.pay_doubt)
         with _refusals():
             raise_places(study.api, study.ledger, total)
         console.answer(f"{total} places ({now} before)", {"places": total, "before": now})
@@ -459,37 +478,59 @@ def _carry_out(study: Study, actions: Sequence[Action]) -> None:
     "mturk-hits prolific bonus",
     example="""
     mturk-hits prolific bonus bonuses.csv
+    mturk-hits prolific bonus bonuses.csv --paid 60d9aadeb86739de712faee0
     mturk-hits prolific bonus bonuses.csv --unpaid 60d9aadeb86739de712faee0
     """,
 )
 @click.argument("bonuses", type=INPUT, metavar="BONUSES")
 @ledger_option
 @option(
+    "--paid", "Submission whose bonus was paid, as you have seen at Prolific; can be repeated.",
+    multiple=True, metavar="ID",
+)  # fmt: skip
+@option(
     "--unpaid", "Submission whose bonus was not paid, as you have seen at Prolific; can be repeated.",
     multiple=True, metavar="ID",
 )  # fmt: skip
 @yes_option
-def bonus(console: Console, bonuses: str, ledger: str, unpaid: tuple[str, ...], yes: bool) -> None:
+def bonus(
+    console: Console, bonuses: str, ledger: str, paid: tuple[str, ...], unpaid: tuple[str, ...],
+    yes: bool,
+) -> None:  # fmt: skip
     """Pay bonuses, each exactly once.
 
     BONUSES is a CSV file with the columns submission_id, amount (in the study's currency) and reason (for
-    your records; it distinguishes bonuses of a submission). The total must be typed to confirm. If the
+    your records; it distinguishes bonuses of a submission). The total must be typed to confirm; with --yes
+    only if a bonus is above 10 times the reward. If the
     connection breaks while Prolific pays, the result is unknown: nothing is paid again, each later run looks
-    for the payment, and --unpaid decides.
+    for the payment, and --paid or --unpaid decides. They also decide if Prolific lists payments that the
+    ledger does not know, since it is an old copy or they were made elsewhere; nothing is paid before.
     """
+    from mturk.money import unusual_bonus
     from mturk.study.bonus import read_bonuses
-    from mturk.study.prolific import due_bonuses, pay_batch, set_up_bonuses, settle_bonuses
+    from mturk.study.prolific import (
+        due_bonuses,
+        pay_batch,
+        record_payments,
+        set_up_bonuses,
+        settle_bonuses,
+    )
 
     with _open_study(console, ledger) as study:
         study.poll()
         read = read_bonuses(bonuses, study.ledger, id_column="submission_id")
-        _, unknown = settle_bonuses(study.api, study.ledger, unpaid)
+        _check_paid(study.ledger, paid, unpaid)
+        unknown = settle_bonuses(study.api, study.ledger, paid, unpaid)
+        unrecorded = record_payments(study.api, study.ledger, read, paid, unpaid)
+        if unrecorded:
+            raise click.ClickException(_unrecorded_text(study.ledger, unrecorded))
         due = due_bonuses(study.ledger, read, unknown)
         with _refusals():
             batches = set_up_bonuses(study.api, study.ledger, due)
         cost = sum((batch.cost for batch in batches), Decimal("0.00"))
         if due:
-            study.confirm(f"{len(due)} bonuses", cost, yes=yes)
+            doubt = unusual_bonus(max(Decimal(one.amount) for one in due), study.reward)
+            study.confirm(f"{len(due)} bonuses", cost, yes=yes, doubt=doubt)
         with _refusals():
             for batch in batches:
                 pay_batch(study.api, study.ledger, batch)
@@ -505,12 +546,34 @@ def bonus(console: Console, bonuses: str, ledger: str, unpaid: tuple[str, ...], 
             raise click.ClickException(_unknown_text(unknown))
 
 
+def _check_paid(ledger: Ledger, paid: Sequence[str], unpaid: Sequence[str]) -> None:
+    """Raise UsageError for an unknown submission, and for one that is declared both paid and unpaid."""
+    if both := {*paid} & {*unpaid}:
+        raise click.UsageError(f"{', '.join(sorted(both))}: --paid or --unpaid, not both")
+    if unknown := {*paid, *unpaid} - {one.assignment_id for one in ledger.assignments()}:
+        raise click.UsageError(
+            f"{', '.join(sorted(unknown))}: not handed in; expected submissions in {ledger.path}"
+        )
+
+
+def _unrecorded_text(ledger: Ledger, unrecorded: Mapping[str, Sequence[str]]) -> str:
+    rows = [f"{submission}: {', '.join(amounts)}" for submission, amounts in unrecorded.items()]
+    return "\n".join(
+        [
+            f"Prolific lists bonuses that {ledger.path} does not know; nothing was paid. Use the latest "
+            "ledger if there is one. Otherwise run the command again with --paid ID for each submission "
+            "where these are bonuses of your file, and --unpaid ID where they are others:",
+            *rows,
+        ]
+    )
+
+
 def _unknown_text(unknown: Sequence[Action]) -> str:
     rows = [f"{action.target}: {action.amount} ({action.text})" for action in unknown]
     return "\n".join(
         [
-            "bonuses that were sent, but that Prolific does not list (yet); run the command again later, or, "
-            "if they do not appear at Prolific, once more with --unpaid ID:",
+            "bonuses that were sent, but that Prolific does not list (yet); run the command again later, or "
+            "once more with --paid ID or --unpaid ID, as you see at Prolific:",
             *rows,
         ]
     )

@@ -13,8 +13,14 @@ from bws.cli.options import arguments, option
 from bws.command import Console, command
 from bws.options import INPUT, MAX_COUNT, OUTPUT
 from bws.problems import InputError, Problem
+from bws.terminal import echo
 from giccs.cli.options import language_option
-from mturk.cli.published_study import ledger_option, type_amount
+from mturk.cli.published_study import (
+    ledger_option,
+    record_address,
+    service_address,
+    type_amount,
+)
 from mturk.kinds.registry import DEFAULT_KIND, kind_names
 
 if TYPE_CHECKING:
@@ -32,7 +38,7 @@ def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | 
     if kind:
         from mturk.study.settings_file import default_toml
 
-        click.echo(default_toml(kind, ctx.params.get("language")), nl=False)
+        echo(default_toml(kind, ctx.params.get("language")), nl=False)
         ctx.exit()
 
 
@@ -41,7 +47,7 @@ def _print_texts(ctx: click.Context, parameter: click.Parameter, kind: str | Non
         from mturk.kinds import get_kind
         from mturk.kinds.texts import read_built_in_file
 
-        click.echo(read_built_in_file(get_kind(kind).package, "en"), nl=False)
+        echo(read_built_in_file(get_kind(kind).package, "en"), nl=False)
         ctx.exit()
 
 
@@ -191,7 +197,11 @@ def preview(
     interrupt_message="published HITs are recorded in {ledger}; run the same command to publish the rest",
 )
 @study_options
-@endpoint_option
+@option(
+    "--endpoint",
+    "Service: local, sandbox, production or a URL; for a published study, its new address, if it has "
+    "changed.  [default: that of the ledger, or local]", metavar="WHERE",
+)  # fmt: skip
 @option(
     "--confirm-production insist_on_production", "Allow calls to Mechanical Turk itself, which has closed.",
     is_flag=True,
@@ -202,20 +212,23 @@ def preview(
 @yes_option
 def publish(
     console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
-    endpoint: str, insist_on_production: bool, ledger: str, yes: bool,
+    endpoint: str | None, insist_on_production: bool, ledger: str, yes: bool,
 ) -> None:  # fmt: skip
     """Create the HITs of a study, each exactly once.
 
     TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
     sentence pairs or of pairs with conditions. All HITs are rendered, checked and priced before the first
     call. After an interruption, run the same command to continue; existing HITs are detected. For remote
-    services, the cost must be typed to confirm.
+    services, the cost must be typed to confirm; with --yes only if the pay per hour is below 5 or above 100
+    dollars, since the reward may be in cents.
     """
     from mturk.study.client import connect, resolve
     from mturk.study.ledger import Ledger
 
     with arguments():
-        service = resolve(endpoint, insist_on_production=insist_on_production)
+        service = resolve(
+            endpoint or _published_at(ledger) or "local", insist_on_production=insist_on_production
+        )
     study = _plan_study(console, tuples, dialogues, language, config)
     price = _estimate_cost(study)
     _check_limit(price, study.settings, config)
@@ -225,13 +238,26 @@ def publish(
         _publish(console, client, opened_ledger, study, service, yes)
 
 
+def _published_at(path: str) -> str:
+    """Return the address of the service at which the study of a ledger was published; else an empty text."""
+    from mturk.study.ledger import Ledger
+
+    if not os.path.exists(path):
+        return ""
+    with Ledger.open(path) as ledger:
+        return service_address(ledger) if ledger.is_published() else ""
+
+
 def _publish(
     console: Console, client: Any, ledger: Ledger, study: PlannedStudy, service: Endpoint, yes: bool
 ) -> None:
     import time
 
+    from mturk.money import unusual_pay
     from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
+    if ledger.is_published():
+        record_address(console, client, ledger, service)
     ledger.start_study(
         service.url, study.settings, study.hits, time.time(), study.rounds, study.controls
     )
@@ -240,8 +266,10 @@ def _publish(
     _warn_about_duplicates(console, adoption)
     cost = unpublished_cost(ledger)
     _check_balance(client, cost)
-    is_unpaid = ledger.study().settings.volunteers and not service.amazon
-    if not service.loopback and cost and not yes and not is_unpaid:
+    settings = ledger.study().settings
+    is_unpaid = settings.volunteers and not service.amazon
+    doubt = unusual_pay(settings.reward, settings.expected_seconds)
+    if not service.loopback and cost and (doubt or not yes) and not is_unpaid:
         _confirm(len(unpublished_hits(ledger)), cost, service)
     try:
         n_created = create_hits(
@@ -311,8 +339,10 @@ def _document(price: CostEstimate, service: Endpoint) -> dict[str, Any]:
 
 
 def _warn_about_wage(console: Console, price: CostEstimate, config: str | None) -> None:
-    from mturk.money import round_to_cents
+    from mturk.money import round_to_cents, unusual_pay
 
+    if doubt := unusual_pay(price.reward, price.expected_seconds):
+        console.warn([Problem(config or "settings", None, doubt)])
     if price.below_minimum:
         unit = price.currency
         message = (
@@ -341,7 +371,7 @@ def _check_balance(client: Any, cost: Decimal) -> None:
 
 def _confirm(hits: int, cost: Decimal, service: Endpoint) -> None:
     """Ask the user to type the amount to confirm."""
-    click.echo(f"{hits} HITs at {service.url} cost ${cost} including fees.", err=True)
+    echo(f"{hits} HITs at {service.url} cost ${cost} including fees.", err=True)
     type_amount(cost, "Type the amount to publish", "nothing was published")
 
 

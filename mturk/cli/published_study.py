@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.cli.options import option
+from bws.cli.options import arguments, option
 from bws.command import Console
 from bws.options import UPDATED
+from bws.problems import Problem
+from bws.terminal import echo
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint
@@ -22,9 +24,12 @@ if TYPE_CHECKING:
 __all__ = [
     "PublishedStudy",
     "confirm_cost",
+    "endpoint_option",
     "ledger_option",
     "ledgers_option",
     "open_study",
+    "record_address",
+    "service_address",
     "type_amount",
     "workers_option",
     "yes_option",
@@ -36,6 +41,10 @@ ledger_option = option(
 ledgers_option = option(
     "--ledger ledgers", "Also the ledger of a study; repeat the option for further ledgers.",
     multiple=True, type=UPDATED, metavar="FILE",
+)  # fmt: skip
+endpoint_option = option(
+    "--endpoint", "New address of the service, if it has changed; it is verified and stored in the ledger.",
+    metavar="URL",
 )  # fmt: skip
 yes_option = option("--yes", "Do not ask for confirmation.", is_flag=True, show_default=False)
 workers_option = option(
@@ -72,29 +81,61 @@ class PublishedStudy:
 
 
 @contextmanager
-def open_study(console: Console, ledger: str) -> Iterator[PublishedStudy]:
-    """Open a ledger and connect to the service of its study."""
+def open_study(console: Console, ledger: str, endpoint: str | None) -> Iterator[PublishedStudy]:
+    """Open a ledger and connect to the service of its study.
+
+    endpoint: a new address of the service, which is verified and recorded.
+    """
     from mturk.study.client import connect, resolve
     from mturk.study.ledger import Ledger
 
     with Ledger.open(ledger) as opened_ledger:
-        if opened_ledger.study().endpoint.startswith("prolific "):
-            raise click.UsageError(
-                f"{ledger} is the ledger of a study at Prolific; expected a command of `mturk-hits prolific`"
-            )
         # production was confirmed at publishing
-        endpoint = resolve(opened_ledger.study().endpoint, insist_on_production=True)
-        yield PublishedStudy(console, opened_ledger, endpoint, connect(endpoint))
+        service = resolve(service_address(opened_ledger), insist_on_production=True)
+        if endpoint is not None:
+            with arguments():
+                service = resolve(endpoint)
+        client = connect(service)
+        record_address(console, client, opened_ledger, service)
+        yield PublishedStudy(console, opened_ledger, service, client)
 
 
-def confirm_cost(study: PublishedStudy, description: str, cost: Decimal, *, yes: bool) -> None:
-    """Ask the user to type the amount to confirm a cost at a remote service."""
+def service_address(ledger: Ledger) -> str:
+    """Return the address of the study's service; UsageError for the ledger of a study at Prolific."""
+    address = ledger.study().endpoint
+    if address.startswith("prolific "):
+        raise click.UsageError(
+            f"{ledger.path} is the ledger of a study at Prolific; "
+            "expected a command of `mturk-hits prolific`"
+        )
+    return address
+
+
+def record_address(console: Console, client: Any, ledger: Ledger, service: Endpoint) -> None:
+    """Record the address of the service if it has changed, after verifying that it is the same service."""
+    from mturk.study.address import change_address
+
+    before = service_address(ledger)
+    if service.url != before:
+        change_address(client, ledger, service.url)
+        console.note(f"{ledger.path}: the service is at {service.url} now, not at {before}")
+
+
+def confirm_cost(
+    study: PublishedStudy, description: str, cost: Decimal, *, yes: bool, doubt: str = ""
+) -> None:
+    """Ask the user to type the amount to confirm a cost at a remote service.
+
+    doubt: why the amount may be a mistake, for which --yes does not suffice.
+    """
+    if doubt:
+        study.console.warn([Problem(study.ledger.path, None, doubt)])
     imaginary = "" if study.endpoint.amazon else " (simulated: no real money)"
     message = f"{description}: ${cost} including fees{imaginary}"
-    if yes or study.endpoint.loopback or not cost:
+    if (yes and not doubt) or study.endpoint.loopback or not cost:
         study.console.note(message)
         return
-    click.echo(message, err=True)
+    echo(message, err=True)
     type_amount(cost, f"Type the amount to spend it at {study.endpoint.url}", "nothing was done")
 
 

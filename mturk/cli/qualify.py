@@ -38,12 +38,12 @@ __all__ = ["qualify"]
     type=UPDATED, metavar="LEDGER",
 )  # fmt: skip
 @option(
-    "--endpoint", "Service: local, sandbox, production or a URL; ignored with --workers-of.",
-    default="local", metavar="WHERE",
+    "--endpoint", "Service: local, sandbox or a URL; with --workers-of, its new address if it has changed.  "
+    "[default: local, or the service of the ledger]", metavar="WHERE",
 )  # fmt: skip
 def qualify(
     console: Console, config: str | None, language: str | None, test: str | None,
-    workers_of: str | None, endpoint: str,
+    workers_of: str | None, endpoint: str | None,
 ) -> None:  # fmt: skip
     """Create a qualification type and print the setting that requires it.
 
@@ -55,14 +55,14 @@ def qualify(
     if language and not config:
         raise click.UsageError("--language requires --config")
     if workers_of:
-        _mark_workers(console, workers_of)
+        _mark_workers(console, workers_of, endpoint)
         return
     from mturk.study.client import connect, resolve
     from mturk.study.qualification import create_qualification_type
 
     qualification = _test(config, language, test)
     with arguments():
-        service = resolve(endpoint)
+        service = resolve(endpoint or "local")
     type_id, new = create_qualification_type(connect(service), qualification)
     requirement = f"{type_id}>={qualification.pass_at}"
     description = f"{qualification.name!r}, {len(qualification.questions)} questions"
@@ -78,11 +78,11 @@ def _test(config: str | None, language: str | None, test: str | None) -> Qualifi
     return read_test(test) if test else built_in_test(read_settings(str(config), language))
 
 
-def _mark_workers(console: Console, ledger: str) -> None:
+def _mark_workers(console: Console, ledger: str, endpoint: str | None) -> None:
     from mturk.cli.published_study import open_study
     from mturk.study.qualification import mark_workers
 
-    with open_study(console, ledger) as study:
+    with open_study(console, ledger, endpoint) as study:
         study.collect()
         type_id, workers = mark_workers(study.client, study.ledger)
     comment = f"{workers} workers of {ledger} marked"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from mturk.cli.collect import worker_names
 from mturk.cli.published_study import (
     PublishedStudy,
     confirm_cost,
+    endpoint_option,
     ledger_option,
     open_study,
     workers_option,
@@ -37,6 +39,7 @@ __all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
 SECONDS_PER_HOUR = 3600
 MAX_LISTED = 50
 """Maximum number of listed assignments; the decisions file contains all."""
+MAX_COMMENT_CHARACTERS = 40
 hit_argument = click.argument("hit_ids", metavar="[HIT_ID]...", nargs=-1)
 assignment_count = click.IntRange(1, 1_000_000_000)
 
@@ -52,6 +55,7 @@ assignment_count = click.IntRange(1, 1_000_000_000)
 )
 @click.argument("decisions", type=INPUT, metavar="[DECISIONS]", required=False)
 @ledger_option
+@endpoint_option
 @option(
     "-o --output", "Write pending assignments to a CSV file in which to mark decisions.",
     type=OUTPUT, metavar="FILE",
@@ -69,8 +73,9 @@ assignment_count = click.IntRange(1, 1_000_000_000)
     show_default=False,
 )
 def review(
-    console: Console, decisions: str | None, ledger: str, output: str | None, approve: tuple[str, ...],
-    approve_submitted: bool, reject: tuple[str, ...], feedback: str, override_rejections: bool,
+    console: Console, decisions: str | None, ledger: str, endpoint: str | None, output: str | None,
+    approve: tuple[str, ...], approve_submitted: bool, reject: tuple[str, ...], feedback: str,
+    override_rejections: bool,
 ) -> None:  # fmt: skip
     """List pending assignments, or approve and reject them.
 
@@ -92,7 +97,7 @@ def review(
     if conflicting_ids := set(approve) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(conflicting_ids))}: approve or reject, not both")
     read = None if decisions is None else read_decisions(decisions)
-    with open_study(console, ledger) as study:
+    with open_study(console, ledger, endpoint) as study:
         study.collect()
         if read is not None:
             _carry_out_decisions(study, read.decisions, read.unmarked, override=override_rejections)
@@ -218,7 +223,8 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
         [
             row.assignment.assignment_id, row.assignment.worker,
             local_time(row.assignment.submit_time), local_time(row.assignment.auto_approval_time),
-            "; ".join([*row.faults, *row.review_reasons]), _one_line(row.comment),
+            "; ".join([*row.faults, *row.review_reasons]),
+            " ".join(row.comment.split())[:MAX_COMMENT_CHARACTERS],
         ]
         for row in rows[:MAX_LISTED]
     ]  # fmt: skip
@@ -228,11 +234,6 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
         else ""
     )
     return f"{message}\n{tabulated(table, header)}{more}"
-
-
-def _one_line(text: str) -> str:
-    """Return the first 40 characters of an untrusted text, without control characters."""
-    return "".join(c if c.isprintable() else " " for c in text[:40])
 
 
 def _waiting_row(row: PendingReview) -> dict[str, Any]:
@@ -259,18 +260,20 @@ def _waiting_row(row: PendingReview) -> dict[str, Any]:
 )
 @click.argument("bonuses", type=INPUT, metavar="BONUSES")
 @ledger_option
+@endpoint_option
 @yes_option
-def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
+def bonus(console: Console, bonuses: str, ledger: str, endpoint: str | None, yes: bool) -> None:
     """Pay bonuses, each exactly once.
 
     BONUSES is a CSV file with the columns assignment_id, amount (US dollars) and reason (shown to the
     worker). No bonus is paid twice, even if the command is repeated after a crash. For remote services, the
-    total must be typed to confirm.
+    total must be typed to confirm; with --yes only if a bonus is above 10 times the reward.
     """
+    from mturk.money import unusual_bonus
     from mturk.study.actions import unfinished_actions
     from mturk.study.bonus import bonus_price, pay_bonus, read_bonuses
 
-    with open_study(console, ledger) as study:
+    with open_study(console, ledger, endpoint) as study:
         study.collect()
         read = read_bonuses(bonuses, study.ledger)
         tokens_done = {action.token for action in study.ledger.actions("done")}
@@ -281,7 +284,9 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
         cost = bonus_price(due)
         _check_balance(study, cost.total)
         if due:
-            confirm_cost(study, f"{len(due)} bonuses", cost.total, yes=yes)
+            reward = study.ledger.study().settings.reward
+            doubt = unusual_bonus(max(Decimal(one.amount) for one in due), reward)
+            confirm_cost(study, f"{len(due)} bonuses", cost.total, yes=yes, doubt=doubt)
         with study.ledger.exclusive_lock():
             outcome = _carry_out_with_progress(study, due, pay_bonus)
         paid = bonus_price(outcome.done)
@@ -305,6 +310,7 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
 )
 @hit_argument
 @ledger_option
+@endpoint_option
 @option(
     "--hours", "Set the expiration to N hours from now, also of expired HITs.",
     type=Number(0, 8760, min_open=True), metavar="N",
@@ -317,7 +323,7 @@ def bonus(console: Console, bonuses: str, ledger: str, yes: bool) -> None:
 )
 @yes_option
 def extend(
-    console: Console, hit_ids: tuple[str, ...], ledger: str, hours: float | None,
+    console: Console, hit_ids: tuple[str, ...], ledger: str, endpoint: str | None, hours: float | None,
     assignments: int | None, yes: bool,
 ) -> None:  # fmt: skip
     """Extend HITs: a later expiration, or more assignments.
@@ -337,7 +343,7 @@ def extend(
         raise click.UsageError("--hours or --assignments is required")
     if hours and (problem := lifetime_problem(hours * SECONDS_PER_HOUR)):
         raise click.BadParameter(problem, param_hint="--hours")
-    with open_study(console, ledger) as study:
+    with open_study(console, ledger, endpoint) as study:
         study.collect()
         hits = select_hits(study.ledger, hit_ids)
         actions = plan_extensions(hits, assignments) if assignments else []
@@ -372,7 +378,8 @@ def extend(
 )
 @hit_argument
 @ledger_option
-def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
+@endpoint_option
+def close(console: Console, hit_ids: tuple[str, ...], ledger: str, endpoint: str | None) -> None:
     """Expire HITs; accepted assignments can still be submitted.
 
     Applies to all HITs of the study unless a HIT_ID is given. `extend --hours` reopens them.
@@ -380,7 +387,7 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
     from mturk.study.hit_updates import close_hit as close_one
     from mturk.study.hit_updates import select_hits
 
-    with open_study(console, ledger) as study, study.ledger.exclusive_lock():
+    with open_study(console, ledger, endpoint) as study, study.ledger.exclusive_lock():
         hits = select_hits(study.ledger, hit_ids)
         is_open = [
             close_one(study.client, study.ledger, hit)
@@ -399,6 +406,7 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
     """,
 )
 @ledger_option
+@endpoint_option
 @option(
     "--dry-run",
     "Print the planned changes without applying them.",
@@ -406,7 +414,7 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str) -> None:
     show_default=False,
 )
 @yes_option
-def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
+def top_up(console: Console, ledger: str, endpoint: str | None, dry_run: bool, yes: bool) -> None:
     """Request the missing judgments of the tuples.
 
     Rejected, invalid and repeated answers are missing judgments; open and accepted assignments are expected
@@ -418,7 +426,7 @@ def top_up(console: Console, ledger: str, dry_run: bool, yes: bool) -> None:
     from mturk.study.top_up import plan_top_up as planned
     from mturk.study.valid_answers import read_valid_answers
 
-    with open_study(console, ledger) as study, study.ledger.exclusive_lock():
+    with open_study(console, ledger, endpoint) as study, study.ledger.exclusive_lock():
         hits = study.collect().hits
         plan = planned(study.ledger, hits, read_valid_answers(study.ledger))
         document, kind = _top_up_document(plan), get_kind(study.ledger.study().settings.kind)
@@ -471,9 +479,12 @@ def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
     """,
 )
 @ledger_option
+@endpoint_option
 @option("-o --output", "Output file.", default="batch_results.csv", type=OUTPUT, metavar="FILE")
 @workers_option
-def batch(console: Console, ledger: str, output: str, worker_ids: str | None) -> None:
+def batch(
+    console: Console, ledger: str, endpoint: str | None, output: str, worker_ids: str | None
+) -> None:
     """Write all assignments as a batch results file, as on the requester site of Mechanical Turk.
 
     Mark decisions with x in the column Approve or Reject, and run `review` with the file.
@@ -485,7 +496,7 @@ def batch(console: Console, ledger: str, output: str, worker_ids: str | None) ->
 
     if output == "-" and console.as_json:
         raise click.UsageError("--json requires an output file (-o FILE)")
-    with open_study(console, ledger) as study:
+    with open_study(console, ledger, endpoint) as study:
         hits = study.collect().hits
         name = worker_names(study.ledger, study.client, worker_ids) or (lambda one: one.worker)
         text, unreadable = batch_csv(study.ledger, hits, name, now=time.time())

@@ -14,6 +14,7 @@ from bws.options import INPUT, MAX_COUNT, OUTPUT
 from mturk.cli.published_study import (
     PublishedStudy,
     confirm_cost,
+    endpoint_option,
     ledger_option,
     open_study,
     yes_option,
@@ -40,6 +41,7 @@ __all__ = ["next_round"]
     interrupt_message="a recorded round is in {ledger}; run the same command to publish the rest of its HITs",
 )
 @ledger_option
+@endpoint_option
 @option(
     "--dialogues --items dialogues",
     "Dialogues (JSONL) of the tuples' groups and items; with kind items, a table of their texts or images.",
@@ -81,6 +83,7 @@ __all__ = ["next_round"]
 def next_round(
     console: Console,
     ledger: str,
+    endpoint: str | None,
     dialogues: str | None,
     count: int | None,
     new_items: str | None,
@@ -109,10 +112,12 @@ def next_round(
         raise click.UsageError("the tuples cannot be written to standard output; expected -o FILE")
     if new_items and (count or keep_apart):
         raise click.UsageError("--new-items cannot be combined with -n or --keep-apart")
+    if verify and endpoint is not None:
+        raise click.UsageError("--verify and --endpoint cannot be combined")
     if verify:
         _verify(console, ledger)
         return
-    with open_study(console, ledger) as study, study.ledger.exclusive_lock():
+    with open_study(console, ledger, endpoint) as study, study.ledger.exclusive_lock():
         if unpublished_hits(study.ledger):
             _finish(study, dry_run=dry_run, yes=yes)
             return

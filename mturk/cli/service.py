@@ -16,6 +16,7 @@ from bws.cli.options import arguments, option
 from bws.command import Console, command
 from bws.options import INPUT, UPDATED, Choice
 from bws.problems import InputError, Problem
+from bws.terminal import echo
 
 if TYPE_CHECKING:
     from mturk.service.server import Addresses
@@ -140,14 +141,14 @@ def _print_addresses(console: Console, addresses: Addresses, links: Mapping[str,
     """Print the line that signals readiness; without --json, the recruiting links follow it."""
     if console.as_json:
         document = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
-        click.echo(json.dumps(document | {"metrics": addresses.metrics, "studies": dict(links)}))
+        echo(json.dumps(document | {"metrics": addresses.metrics, "studies": dict(links)}))
         return
     metrics_text = f"  metrics {addresses.metrics}" if addresses.metrics else ""
-    click.echo(
+    echo(
         f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{metrics_text}"
     )
     for name, link in links.items():
-        click.echo(f"recruiting link of {name}: {link}")
+        echo(f"recruiting link of {name}: {link}")
 
 
 def _configure_logging(console: Console, form: str) -> None:

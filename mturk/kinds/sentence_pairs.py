@@ -252,7 +252,7 @@ Row = tuple[int, tuple[str, ...]]
 def _table(path: str, columns: Sequence[str]) -> Table:
     from bws.files.table import read_table
 
-    table = read_table(path)
+    table = read_table(path, columns)
     table.need(columns)
     return table
 
@@ -312,7 +312,8 @@ def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]
     """
     from bws.files.table import read_table
 
-    table = read_table(path)
+    names = (*SENTENCES, CONDITION, "label", "intended")
+    table = read_table(path, names).with_decimal_points(names[-2:])
     if not {*SENTENCES, CONDITION} <= set(table.frame.columns):
         return None
     column = next((name for name in ("label", "intended") if name in table.frame.columns), None)

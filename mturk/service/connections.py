@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["MAX_HEAD_BYTES", "REQUEST_SECONDS", "LimitedProtocol"]
+__all__ = ["MAX_HEAD_BYTES", "MAX_WAITING", "REQUEST_SECONDS", "LimitedProtocol"]
 
 REQUEST_SECONDS = 30.0
 """Time within which a client must send a request: from connecting, or its first byte, to its end."""
 MAX_HEAD_BYTES = 64 * 1024
 """Maximum size of an incomplete request line with headers."""
+MAX_WAITING = 500
+"""Maximum number of connections without a complete request, far below the number that the server accepts."""
+_waiting: dict[str, dict[LimitedProtocol, None]] = {}
+"""Connections without a complete request, oldest first, by the address of the client."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
     """A connection that is closed unless each request arrives in time, with headers of limited size.
 
-    uvicorn limits the time between requests, but not that before the first one or within one.
+    uvicorn limits the time between requests, but not that before the first one or within one. If too many
+    connections wait for a request, the oldest one of the client with the most of them is closed, so that a
+    client with thousands of them keeps nobody else out.
     """
 
     _deadline: asyncio.TimerHandle | None = None
@@ -29,7 +36,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, transport.abort)
+        self._network = _network(self.client[0] if self.client else "")
+        self._wait()
 
     def data_received(self, data: bytes) -> None:
         """Stop waiting once a request is complete; begin with the first byte of the next."""
@@ -38,7 +46,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._n_head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response("Request header too large.")
         elif self._is_partial and self._deadline is None:
-            self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+            self._wait()
 
     def on_message_begin(self) -> None:
         """Note that a request has begun."""
@@ -61,7 +69,28 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def _wait(self) -> None:
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        _waiting.setdefault(self._network, {})[self] = None
+        if sum(map(len, _waiting.values())) > MAX_WAITING:
+            oldest = next(iter(max(_waiting.values(), key=len)))
+            oldest._stop_waiting()
+            oldest.transport.close()
+
     def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        if self._deadline is None:
+            return
+        self._deadline.cancel()
+        self._deadline = None
+        del _waiting[self._network][self]
+        if not _waiting[self._network]:
+            del _waiting[self._network]
+
+
+def _network(host: str) -> str:
+    """Return the address of a client; for IPv6 its network, in which it may use any address.
+
+    >>> _network("192.0.2.1"), _network("2001:db8::1:2:3:4")
+    ('192.0.2.1', '2001:db8::/64')
+    """
+    return str(ipaddress.ip_interface(f"{host}/64").network) if ":" in host else host

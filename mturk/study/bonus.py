@@ -52,8 +52,8 @@ def read_bonuses(
     Raises InputError with all problems: an assignment that is not in the ledger, an invalid amount, a missing
     reason, a repeated bonus.
     """
-    table = read_table(path)
     names = (id_column, "amount", "reason")
+    table = read_table(path, names).with_decimal_points(["amount"])
     columns = [_column(table, name, names) for name in names]
     known_ids = {assignment.assignment_id for assignment in ledger.assignments()}
     problems = list(table.problems)

@@ -211,7 +211,9 @@ def _check_listening(endpoint: Endpoint) -> None:
         socket.create_connection((parts.hostname or "", port), timeout=10.0).close()
     except OSError as error:
         message = f"{endpoint.url} does not respond ({error.strerror or error})"
-        raise ServiceError(f"{message}; start the service with `mturk-hits serve`") from None
+        raise ServiceError(
+            f"{message}; start the service with `mturk-hits serve`, or name its new address with --endpoint"
+        ) from None
 
 
 def _session(endpoint: Endpoint) -> Any:
@@ -251,7 +253,10 @@ def translate_errors() -> Iterator[None]:
         code = error_code(error)
         raise ServiceError(f"{error.operation_name} was refused: {message} ({code})") from error
     except BotoCoreError as error:
-        raise ServiceError(f"the service does not respond: {error}") from error
+        message = (
+            f"the service does not respond: {error}; if its address has changed, use --endpoint"
+        )
+        raise ServiceError(message) from error
 
 
 def error_code(error: Any) -> str:

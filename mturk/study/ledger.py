@@ -26,6 +26,7 @@ from mturk.study.settings import Settings
 __all__ = [
     "Action",
     "ActionKind",
+    "ActionState",
     "Assignment",
     "Hit",
     "Ledger",
@@ -289,6 +290,12 @@ class Ledger:
             raise _input_error(self.path, DAMAGED.format("its settings are unreadable")) from None
         return LedgerStudy(values["endpoint"], settings, created, values.get("hit_type_id"))
 
+    def is_published(self) -> bool:
+        """Return whether a HIT or the HIT type of this ledger may exist at the service."""
+        sent_hits = self.connection.execute("SELECT 1 FROM hit WHERE state != 'meant' LIMIT 1")
+        hit_types = self.connection.execute("SELECT 1 FROM study WHERE key = 'hit_type_id'")
+        return bool(sent_hits.fetchone() or hit_types.fetchone())
+
     def start_study(
         self, endpoint: str, settings: Settings, plans: Sequence[HitPlan], now: float,
         rounds: Rounds | None = None, controls: Mapping[str, str] | None = None,
@@ -298,7 +305,7 @@ class Ledger:
         Raises InputError with all differences if the ledger contains another study.
         """
         with self.transaction() as connection:
-            if self._is_unpublished():
+            if not self.is_published():
                 for table in ("part", "hit", "study"):
                     connection.execute(f"DELETE FROM {table}")
                 study = {"endpoint": endpoint, "created": repr(now)}
@@ -365,6 +372,11 @@ class Ledger:
             )
         except ValueError:
             raise _input_error(self.path, DAMAGED.format("its tuples are unreadable")) from None
+
+    def set_endpoint(self, endpoint: str) -> None:
+        """Record a new address of the service."""
+        with self.transaction():
+            self._set("endpoint", endpoint)
 
     def set_hit_type(self, hit_type_id: str) -> None:
         """Record the HIT type created by the service."""
@@ -552,12 +564,6 @@ class Ledger:
         return n_deleted
 
     # Internal
-
-    def _is_unpublished(self) -> bool:
-        """Return whether no HIT or HIT type of this ledger may exist at the service."""
-        sent_hits = self.connection.execute("SELECT 1 FROM hit WHERE state != 'meant' LIMIT 1")
-        hit_types = self.connection.execute("SELECT 1 FROM study WHERE key = 'hit_type_id'")
-        return not sent_hits.fetchone() and not hit_types.fetchone()
 
     def _insert(self, plans: Sequence[HitPlan], max_assignments: int) -> None:
         self.connection.executemany(

@@ -3,6 +3,7 @@
 Drafts are found again by their internal name. Transitions, places and decisions are idempotent: their effect
 is looked up before and after a lost response. Paying bonuses is not: each payment is asked for once, and if
 the response was lost, the bonus counts as paid only when Prolific lists it. Otherwise a person has to decide.
+A person also decides about payments that Prolific lists and the ledger does not know.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -19,9 +21,9 @@ from typing import Any
 from bws.problems import InputError, Problem
 from bws.textio import read_toml
 from mturk.money import parse_amount, round_to_cents
-from mturk.study.actions import RefusedError
+from mturk.study.actions import RefusedError, make_action
 from mturk.study.client import ServiceError
-from mturk.study.ledger import Action, Assignment, Hit, Ledger
+from mturk.study.ledger import Action, ActionState, Assignment, Hit, Ledger
 from mturk.study.plan import HitPlan
 from mturk.study.privacy import Namer
 from mturk.study.prolific_api import Prolific, UnknownResultError
@@ -29,8 +31,8 @@ from mturk.study.settings import Settings
 
 __all__ = [
     "REJECTION_CATEGORIES", "Batch", "Poll", "change_status", "create_draft", "decide", "due_bonuses",
-    "endpoint_of", "pay_batch", "places_cost", "poll", "raise_places", "read_draft", "screen_out_terms",
-    "set_up_bonuses", "settle_bonuses", "start_draft", "study_of",
+    "endpoint_of", "pay_batch", "places_cost", "poll", "raise_places", "read_draft", "record_payments",
+    "screen_out_terms", "set_up_bonuses", "settle_bonuses", "start_draft", "study_of",
 ]  # fmt: skip
 
 PREFIX = "prolific "
@@ -61,6 +63,8 @@ OPEN = frozenset(["RESERVED", "ACTIVE", "TIMED-OUT", "RETURNED"])
 OCCUPYING = frozenset(
     ["RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED", "PARTIALLY APPROVED", "PROCESSING"]
 )
+UNKNOWN = "paid without this ledger, payment"
+"""Start of the text of a bonus that Prolific lists, but that this ledger has not paid."""
 DECIDED = {"approve": "APPROVED", "reject": "REJECTED", "screen-out": "SCREENED OUT"}
 BATCH_SIZE = 100
 
@@ -93,6 +97,12 @@ def read_draft(path: str) -> dict[str, Any]:
             messages.append(
                 f'{name} is {table[name]!r}; expected an amount as a text, such as "1.50"'
             )
+    screen_outs = [action.get(SCREEN_OUT_REWARD, 0) for action in actions]
+    if not messages and max(screen_outs, default=0) > draft["reward"]:
+        messages.append(
+            f"{SCREEN_OUT_REWARD} is {_amount(max(screen_outs))}; expected at most the reward, "
+            f"{_amount(draft['reward'])}"
+        )
     if messages:
         raise InputError(Problem(path, None, message) for message in messages)
     return {"prolific_id_option": "url_parameters", "filters": [], **draft}
@@ -305,26 +315,79 @@ class Batch:
 
 
 def settle_bonuses(
-    api: Prolific, ledger: Ledger, unpaid: Iterable[str] = ()
-) -> tuple[list[Action], list[Action]]:
-    """Look up bonuses whose payment is unknown; return those that were paid and those still unknown.
+    api: Prolific, ledger: Ledger, paid: Collection[str] = (), unpaid: Collection[str] = ()
+) -> list[Action]:
+    """Look up bonuses whose payment is unknown, record those that Prolific lists, and return the others.
 
-    unpaid: submissions whose bonuses a person has found unpaid at Prolific; they can be paid again.
+    paid, unpaid: submissions whose bonuses a person has found paid or unpaid at Prolific.
     """
-    paid, unknown = [], []
+    unknown = []
+    recorded = _recorded_payments(ledger, "done")
     for action in ledger.actions("sent"):
         if action.kind != "bonus":
             continue
-        expected = int(ledger.get_note(_note(action)))
-        if action.target and _times_paid(api, action) >= expected:
-            paid.append(action)
-        elif action.target not in unpaid:
-            unknown.append(action)
-        else:
+        n_expected = recorded[action.target][action.amount] + 1
+        if action.target in paid or _payments(api, action.target)[action.amount] >= n_expected:
+            ledger.set_action_state(action.token, "done", time.time())
+        elif action.target in unpaid:
             ledger.set_action_state(action.token, "failed", time.time())
-    for action in paid:
-        ledger.set_action_state(action.token, "done", time.time())
-    return paid, unknown
+        else:
+            unknown.append(action)
+    return unknown
+
+
+def record_payments(
+    api: Prolific, ledger: Ledger, actions: Sequence[Action],
+    paid: Collection[str] = (), unpaid: Collection[str] = (),
+) -> dict[str, list[str]]:  # fmt: skip
+    """Return the payments that Prolific lists and the ledger does not know: submission -> amounts.
+
+    Only the submissions of due bonuses are looked up. Such payments exist if the ledger was lost or restored,
+    or a bonus was paid elsewhere. They are recorded for the submissions in `paid`, where they pay the bonuses
+    of the same amounts, and in `unpaid`, where they are other payments.
+    """
+    done = {action.token for action in ledger.actions("done")}
+    due = [action for action in actions if action.token not in done]
+    recorded = _recorded_payments(ledger, "sent", "done")
+    unrecorded = {}
+    for submission in dict.fromkeys(action.target for action in due):
+        amounts = [*(_payments(api, submission) - recorded[submission]).elements()]
+        if submission in paid or submission in unpaid:
+            own = [action for action in due if action.target == submission and submission in paid]
+            _record(ledger, submission, amounts, own, recorded[submission].total())
+        elif amounts:
+            unrecorded[submission] = amounts
+    return unrecorded
+
+
+def _record(
+    ledger: Ledger, submission: str, amounts: Iterable[str], due: list[Action], n_recorded: int
+) -> None:
+    """Record payments as done: of bonuses of the same amounts or, without one, of unknown bonuses."""
+    payments: list[Action] = []
+    for amount in amounts:
+        action = next((action for action in due if action.amount == amount), None)
+        if action:
+            due.remove(action)
+        number = n_recorded + len(payments) + 1
+        payments.append(action or make_action("bonus", submission, amount, f"{UNKNOWN} {number}"))
+    ledger.plan_actions(payments, time.time())
+    ledger.set_action_states([payment.token for payment in payments], "done", time.time())
+
+
+def _payments(api: Prolific, submission: str) -> Counter[str]:
+    """Return the bonuses that Prolific lists for a submission: amount -> number."""
+    payments = api.get(f"submissions/{submission}/").get("bonus_payments") or ()
+    return Counter(str(_amount(cents)) for cents in payments)
+
+
+def _recorded_payments(ledger: Ledger, *states: ActionState) -> dict[str, Counter[str]]:
+    """Return the bonuses in these states: submission -> amount -> number."""
+    recorded: dict[str, Counter[str]] = defaultdict(Counter)
+    for action in ledger.actions(*states):
+        if action.kind == "bonus":
+            recorded[action.target][action.amount] += 1
+    return recorded
 
 
 def due_bonuses(
@@ -376,14 +439,6 @@ def pay_batch(api: Prolific, ledger: Ledger, batch: Batch) -> None:
     errors they were not paid.
     """
     ledger.plan_actions(batch.actions, time.time())
-    for action in batch.actions:
-        earlier_counts = [
-            int(ledger.get_note(_note(earlier)))
-            for earlier in ledger.actions("sent", "done")
-            if earlier.kind == "bonus"
-            and (earlier.target, earlier.amount) == (action.target, action.amount)
-        ]
-        ledger.set_note(_note(action), str(max([*earlier_counts, _times_paid(api, action)]) + 1))
     tokens = [action.token for action in batch.actions]
     ledger.set_action_states(tokens, "sent", time.time())
     try:
@@ -394,14 +449,3 @@ def pay_batch(api: Prolific, ledger: Ledger, batch: Batch) -> None:
         ledger.set_action_states(tokens, "failed", time.time())
         raise
     ledger.set_action_states(tokens, "done", time.time())
-
-
-def _note(action: Action) -> str:
-    """Return the key of the number of equal bonuses that Prolific lists after this one was paid."""
-    return f"listed {action.token}"
-
-
-def _times_paid(api: Prolific, action: Action) -> int:
-    """Return how many bonuses of this amount Prolific lists for the submission."""
-    payments = api.get(f"submissions/{action.target}/").get("bonus_payments") or ()
-    return sum(_amount(cents) == Decimal(action.amount) for cents in payments)

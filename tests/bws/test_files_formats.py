@@ -27,6 +27,10 @@ PAIRS = {
 {A},{D},{A},{B},{C},{D}
 {B},{D},{A},{B},{C},{D}
 """,
+    "wide": f"""Word 1,Word 2,Word 3,Word 4,MOST,LEAST
+{A},{B},{C},{D},{A},{D}
+{A},{B},{C},{D},{B},{D}
+""",
     "semrel": """pair1a,pair1b,pair2a,pair2b,pair3a,pair3b,pair4a,pair4b,best-pair,worst-pair
 a1,a2,b1,b2,c1,c2,d1,d2,A,D
 a1,a2,b1,b2,c1,c2,d1,d2,b, D
@@ -326,8 +330,8 @@ def test_a_potato_answer_that_is_missing_or_foreign_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
         read_judgments(potato_folder(tmp_path, states))
     assert {p.message for p in caught.value.problems} == {
-        "best is 'C'; it must be one of the row's items",
-        "worst is empty; it must be one of the row's items",
+        "tuple bws_tuple_0001, annotator ann: best is 'C'; it must be one of the row's items",
+        "tuple bws_tuple_0001, annotator ann: worst is empty; it must be one of the row's items",
         "tuple 't9' has no _bws_items",
     }
 

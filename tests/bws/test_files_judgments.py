@@ -149,17 +149,17 @@ def test_a_repeated_header_leaves_nothing_behind(tmp_path):
     result = read(tmp_path, text, on_invalid="skip")
     assert result.tuples.items.tolist() == ["a", "b", "c", "d"]
     assert result.annotators.tolist() == ["w1", "w2"]
-    assert result.n_left_out == 2  # the header has two faults, its best and its worst
-    assert len(result.left_out) == 3
-    assert result.items_left_out == ("item1", "item2", "item3")
+    assert result.n_left_out == 1
+    assert result.items_left_out == ()
     whole = read(tmp_path, HEADER + "t1,,a,b,c,a,c,w1\nt2,,b,c,d,b,d,w2\n")
     assert list(result.records()) == list(whole.records())
     assert result.tuples.members.tolist() == whole.tuples.members.tolist()
     assert result.annotator_of.tolist() == whole.annotator_of.tolist()
     notes = score(result).notes
     assert notes == [
-        "2 rows of the judgments were skipped",
-        "skipped rows: 6 of 7 items lost more than 5 % of their judgments",
+        "1 rows of the judgments were skipped",
+        "1 line repeats the header and was skipped (3)",
+        "skipped rows: 3 of 4 items lost more than 5 % of their judgments",
     ]
 
 
@@ -234,7 +234,13 @@ def test_unknown_values_of_arguments_are_named(tmp_path):
         read(tmp_path, HEADER + "t1,,a,b,c,a,c,w1\n", on_invalid="drop")
     with pytest.raises(ValueError, match="unknown form 'tsv'; expected one of auto, csv"):
         read(tmp_path, HEADER, form="tsv")
-    with pytest.raises(ValueError, match="only for 'mturk-batch'"):
+    with pytest.raises(ValueError, match="column value is of the form 'long'; form is 'csv'"):
+        read(tmp_path, HEADER, form="csv", parts={"value": "best"})
+    with pytest.raises(ValueError, match="column best has two roles; expected one"):
+        read(tmp_path, HEADER, parts={"best": "best", "worst": "best"})
+    with pytest.raises(
+        InputError, match=r"j\.csv:1: no column b; existing columns are tuple_id, gr"
+    ):
         read(tmp_path, HEADER, parts={"best": "b"})
 
 

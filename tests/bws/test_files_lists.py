@@ -195,7 +195,7 @@ READERS = {
     [
         (b"PK\x03\x04\x14\0\x06\0", "is a ZIP archive, as written by Excel .*; save the sheet as CSV"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a Microsoft Office file; save the sheet as CSV"),
-        ("item,score\na,1\n".encode("utf-16"), "is UTF-16 text; save the file as UTF-8"),
+        ("item,score\na,1\n".encode("utf-16")[:-1], "is not complete UTF-16 text"),
         ("item,score\na,1\n".encode("utf-16-le"), "NUL byte; expected UTF-8 text"),
         (b"PAR1\x15\x04", "is a Parquet file"),
     ],
@@ -219,6 +219,44 @@ def test_every_reader_of_tables_refuses_pages_and_json(tmp_path, name, text, mes
         READERS[name](file(tmp_path, name, text))
 
 
+FOREIGN = {
+    "items.csv": "Item;Group\na;g\nb;g\n",
+    "judgments.csv": " ITEM 1;Item_2;Best;WORST\na;b;a;b\n",
+    "tuples.csv": "Tuple ID;Group;Item 1;Item 2;Round;Purpose;Seed\nt1;;a;b;1;warmup;0\n",
+    "scores.csv": "Item;Group;SCORE;Low;High\na;;0,5;-0,1;0,9\n",
+    "metadata.csv": "Item ID;source\na;x\n".replace("Item ID", "ITEM"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_every_reader_takes_the_header_and_the_encoding_of_a_spreadsheet(tmp_path, name, encoding):
+    plain = (
+        FOREIGN[name]
+        .lower()
+        .replace(",", ".")
+        .replace("item ", "item")
+        .replace("tuple id", "tuple_id")
+    )
+    plain = plain.replace(" item", "item").replace("item_2", "item2")
+    expected = READERS[name](file(tmp_path, name, plain))
+    text = f"SEP=;\r\n{FOREIGN[name]}".replace("\n", "\r\n").replace("\r\r", "\r")
+    header = FOREIGN[name].partition("\n")[0]
+    path = tmp_path / f"foreign-{name}"
+    path.write_bytes(f"{text}{header}\r\n".encode(encoding))
+    found = READERS[name](path)
+    if name == "scores.csv":
+        assert (found.score.tolist(), found.low.tolist()) == ([0.5], [-0.1])
+    if name == "tuples.csv":
+        assert found.columns["round"].tolist() == ["1"]
+    show = {"judgments.csv": lambda j: [*j.records()], "tuples.csv": lambda t: [*t.rows()]}
+    fields = show.get(name, lambda value: str(value).replace(f"foreign-{name}", name))
+    if name != "metadata.csv":
+        assert fields(found) == fields(expected)
+    else:
+        assert (found.key, found.columns) == (expected.key, expected.columns)
+
+
 def test_every_reader_of_tables_takes_semicolons(tmp_path):
     tables = {
         "items.csv": "item;group\na;g\nb;g\n",
@@ -229,8 +267,10 @@ def test_every_reader_of_tables_takes_semicolons(tmp_path):
     }
     for name, text in tables.items():
         assert READERS[name](file(tmp_path, name, text))
+    decimal = read_scores(file(tmp_path, "s.csv", "item;group;score\na;;0,5\n"))
+    assert decimal.score.tolist() == [0.5]
     with pytest.raises(InputError, match="score is '0,5'; it must be a number"):
-        read_scores(file(tmp_path, "s.csv", "item;group;score\na;;0,5\n"))
+        read_scores(file(tmp_path, "s.csv", 'item,group,score\na,,"0,5"\n'))
 
 
 @pytest.mark.parametrize(

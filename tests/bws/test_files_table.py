@@ -96,7 +96,11 @@ def test_byte_order_mark_gz_and_standard_input(tmp_path, monkeypatch):
     [
         (b"", "f: empty; expected rows"),
         (b"\n \n", "f: empty; expected rows"),
-        (b"a,b\n1,\xff\n", "f:2: byte 0xff is not UTF-8; save the file as UTF-8"),
+        (
+            b"a,b\n1,\xff\n",
+            "f:2: byte 0xff is not UTF-8; save the file as UTF-8 (in Excel: CSV UTF-8); in Windows-1252 it "
+            "is 'ÿ'",
+        ),
         (b"a\n\n\0\n", "f:3: NUL byte; expected UTF-8 text"),
         (b"a,b,a\n", "f:1: the header repeats a; expected unique names"),
         (

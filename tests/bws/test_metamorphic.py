@@ -313,7 +313,68 @@ def decomposed(frame):
     return accented.write_csv().encode()
 
 
+def with_names(frame, **names):
+    """Return the frame with other names of columns; `item` is the beginning of those of items."""
+    item = names.pop("item", "item")
+    return frame.rename({name: name.replace("item", item) for name in ITEMS} | names)
+
+
+def without_chosen(frame):
+    """Return trials as in the sample data of Hollis's tools: the options are the other items."""
+    kept = [name for name in frame.columns if name not in (*ITEMS, "shown")]
+    others = [
+        [item for item in row[:K] if item not in row[K:]]
+        for row in frame.select(*ITEMS, "best", "worst").iter_rows()
+    ]
+    names = [f"option{n}" for n in range(1, K - 1)]
+    return pl.concat(
+        [frame.select(kept), pl.DataFrame(others, names, orient="row")], how="horizontal"
+    )
+
+
+def long_form(frame, names=("id", "block", "item", "value")):
+    """Return one row per item of a judgment, as in bwsTools."""
+    rows = [
+        (row["annotator"], row["tuple_id"], row[name], str(value), row["group"])
+        for row in frame.iter_rows(named=True)
+        for name in ITEMS
+        for value in [int(row[name] == row["best"]) - int(row[name] == row["worst"])]
+    ]
+    return pl.DataFrame(rows, [*names, "group"], orient="row")
+
+
+def radio_buttons(frame):
+    """Return batch results of MTurk with a column of true and false per button."""
+    answers = {
+        f"Answer.{word}.{n}": (frame[name] == frame[role]).cast(pl.String)
+        for role, word in (("best", "most"), ("worst", "least"))
+        for n, name in enumerate(ITEMS, start=1)
+    }
+    inputs = {name: f"Input.{name}" for name in (*ITEMS, "tuple_id", "group")}
+    kept = frame.select(*inputs, "annotator").rename(inputs | {"annotator": "WorkerId"})
+    return kept.with_columns(**answers)
+
+
+def joined(frame):
+    """Return two files with headers, one after the other."""
+    return frame[:20].write_csv().encode("utf-8-sig") + frame[20:].write_csv().encode("utf-8-sig")
+
+
 FILES = {
+    "UTF-16": lambda frame: frame.write_csv().encode("utf-16"),
+    "UTF-16 with tabs": lambda frame: frame.write_csv(separator="\t").encode("utf-16"),
+    "sep line": lambda frame: b"sep=;\r\n" + frame.write_csv(separator=";").encode(),
+    "joined files": joined,
+    "header in capitals": lambda frame: frame.rename(str.upper).write_csv().encode(),
+    "K&M's names": lambda frame: (
+        with_names(frame, item="Item", best="BestItem", worst="WorstItem").write_csv().encode()
+    ),
+    "Hollis's names": lambda frame: with_names(frame, item="option").write_csv().encode(),
+    "Hollis's sample": lambda frame: without_chosen(frame).write_csv().encode(),
+    "other names": lambda frame: (
+        with_names(frame, item="word ", best="Most", worst="Least").write_csv().encode()
+    ),
+    "radio buttons": lambda frame: radio_buttons(frame).write_csv().encode(),
     "byte order mark": lambda frame: frame.write_csv().encode("utf-8-sig"),
     "CRLF": lambda frame: frame.write_csv(line_terminator="\r\n").encode(),
     "tabs": lambda frame: frame.write_csv(separator="\t").encode(),
@@ -338,10 +399,42 @@ def test_another_file_has_the_same_judgments(form, tmp_path):
     assert bws.read_judgments(path).canonical.digest() == expected
 
 
+LONG_NAMES = [
+    ("id", "block", "label", "value"),
+    ("id", "block", "issue", "value"),
+    ("pid", "trial", "character", "decision"),
+]
+
+
+@pytest.mark.parametrize("names", LONG_NAMES)
+def test_the_long_form_has_the_same_judgments(names):
+    frame = STUDIES["eight groups"].people
+    expected = bws.read_judgments(frame.drop("tuple_id", "shown")).canonical.digest()
+    long = long_form(frame, names)
+    assert bws.read_judgments(long).canonical.digest() == expected
+    other = dict(zip(names, ("who", "set of four", "thing", "answer"), strict=True))
+    parts = dict(zip(("annotator", "tuple_id", "items", "value"), other.values(), strict=True))
+    renamed = bws.read_judgments(long.rename(other), parts=parts)
+    assert renamed.canonical.digest() == expected
+
+
+def test_several_files_have_the_same_judgments(tmp_path):
+    frame = STUDIES["eight groups"].people
+    parts = [frame[:30], frame[30:31], frame[31:].select(reversed(frame.columns))]
+    paths = [tmp_path / f"part{n}.csv" for n in range(3)]
+    for part, path in zip(parts, paths, strict=True):
+        part.write_csv(path)
+    expected = bws.read_judgments(frame).canonical.digest()
+    assert bws.read_judgments(paths).canonical.digest() == expected
+    assert bws.read_judgments(paths[::-1]).canonical.digest() == expected
+
+
 def test_a_file_in_another_encoding_is_refused(tmp_path):
     path = tmp_path / "judgments.csv"
-    path.write_bytes(STUDIES["one group"].people.write_csv().encode("utf-16"))
-    with pytest.raises(bws.InputError, match="UTF-16"):
+    path.write_bytes(
+        STUDIES["one group"].people.write_csv().replace("0", "\u00e9").encode("cp1252")
+    )
+    with pytest.raises(bws.InputError, match="in Windows-1252 it is 'é'"):
         bws.read_judgments(path)
 
 

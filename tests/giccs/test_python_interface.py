@@ -18,6 +18,7 @@ from giccs.cli.evaluation import evaluate as eval_command
 from giccs.cli.reporting import compare_models
 from giccs.measures.ceiling import load_judgments
 from giccs.models import open_model
+from giccs.models.objects import model_of_object
 from giccs.tasks import PAIR_SCORES, TaskKind
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -92,7 +93,7 @@ def test_an_encoder_of_transformers_takes_the_mean_of_its_tokens(minilm):
     pair = minilm[0].auto_model, minilm.tokenizer
     texts = [item.utterance for item in PART.items]
     expected = minilm.encode(texts, show_progress_bar=False)
-    vectors = giccs.interface.model_of_object(pair).vectors(texts, giccs.interface.silent)
+    vectors = model_of_object(pair).vectors(texts, giccs.interface.silent)
     assert vectors / np.linalg.norm(vectors, axis=1, keepdims=True) == pytest.approx(
         expected, abs=1e-5
     )
@@ -195,7 +196,7 @@ def test_wrong_arguments_are_named():
         giccs.evaluate("baseline:chance", task="pairwise")
     with pytest.raises(ValueError, match="shots: not an option of pairwise-sts"):
         giccs.evaluate("baseline:chance", task="pairwise-sts", shots=2)
-    with pytest.raises(ValueError, match="only batch_size and seed apply"):
+    with pytest.raises(ValueError, match="overlap: is already loaded; omit --device"):
         giccs.evaluate(overlap, device="cpu")
     with pytest.raises(ValueError, match="classification has no default data"):
         giccs.evaluate(lambda texts: texts, task="classification")

@@ -97,14 +97,15 @@ def answers(
     set_offline_mode(opening["offline"])
     if output == "-":
         raise click.UsageError("-o must name a file; the journal is stored beside it")
-    from giccs.models import open_model
+    from giccs.models import check_server_options, open_model
 
     dataset = read_csts(data, split if in_splits(data) else None, relabelled=True)
     console.warn(dataset.warnings)
     rows = first_pairs(rows_to_ask(dataset), limit)
-    generator = AnswerGenerator(
-        open_model(model_name, ModelOptions(**opening)), max_tokens, chat_template
-    )
+    options = ModelOptions(**opening)
+    model = open_model(model_name, options)
+    check_server_options([model], options)
+    generator = AnswerGenerator(model, max_tokens, chat_template)
     if reason := generator.refuses():
         raise InputError(Problem(model_name, None, reason))
     start = time.perf_counter()

@@ -12,6 +12,7 @@ from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
 from bws.options import INPUT, Choice
 from bws.tables import Column, ResultTable, TableStyle, remarks, rendered
+from bws.terminal import echo
 from bws.textio import csv_text
 from giccs.csts.tfs import (
     RULES,
@@ -96,7 +97,7 @@ CSV_TITLES = (
 def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested: bool) -> None:
     if is_requested:
         for line in EXAMPLE:
-            click.echo(json.dumps(line, ensure_ascii=False))
+            echo(json.dumps(line, ensure_ascii=False))
         ctx.exit()
 
 

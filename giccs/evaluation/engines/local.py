@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from traceback import clear_frames
 
 from bws.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
@@ -13,6 +13,7 @@ from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Result, Store, digest
 from giccs.models import ModelOptions
 from giccs.models.abilities import LimitedModel, Model, ServedModel
+from giccs.models.model_errors import MEMORY_REMEDY, ModelMemoryError, is_memory_error
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
 
@@ -71,12 +72,6 @@ def distinct_jobs(jobs: Iterable[EvaluationJob]) -> list[EvaluationJob]:
     return [ask for of_model in jobs_by_model.values() for ask in of_model.values()]
 
 
-MEMORY_ERROR_PATTERN = re.compile(
-    r"alloc|memory|failed to map segment|could not create a primitive", re.IGNORECASE
-)
-"""Messages of PyTorch, CUDA, the dynamic loader and oneDNN."""
-
-
 def run_locally(
     jobs: Iterable[EvaluationJob],
     store: Store | None,
@@ -93,6 +88,7 @@ def run_locally(
     EngineError immediately if memory is insufficient.
     """
     problems: dict[Problem, None] = {}
+    cause: BaseException | None = None
     for index, job in enumerate(jobs):
         stored_result = job.find_result(store) if store and not force else None
         note(f"{job}{': existing result' if stored_result else ' ...'}")
@@ -100,6 +96,7 @@ def run_locally(
             result = stored_result or _evaluate(job, progress)
         except InputError as error:
             problems |= dict.fromkeys(error.problems)
+            cause = cause or _released(error.__cause__)
             continue
         if not stored_result:
             log.debug("%s: computed in %.3f s", job, result.seconds)
@@ -109,21 +106,23 @@ def run_locally(
                 note(f"{job.model.name}: {job.model.usage()}")
         yield index, result
     if problems:
-        raise InputError(problems)
+        raise InputError(problems) from cause
+
+
+def _released(error: BaseException | None) -> BaseException | None:
+    """Return an exception whose traceback does not keep the model in memory."""
+    if error is not None:
+        clear_frames(error.__traceback__)
+    return error
 
 
 def _evaluate(job: EvaluationJob, progress: Progress) -> Result:
     try:
         return evaluate_task(job.task, job.model, job.data, progress)
+    except ModelMemoryError as error:
+        raise EngineError(f"{job}: not enough memory ({error.reason}); {MEMORY_REMEDY}") from error
     except (MemoryError, ImportError, RuntimeError, SystemError) as error:
-        if not _is_memory_error(error):
+        if not is_memory_error(error):
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise EngineError(f"{job}: not enough memory ({reason})") from error
-
-
-def _is_memory_error(error: Exception) -> bool:
-    """Return whether an error is an out-of-memory error, which frameworks report as plain exceptions."""
-    return isinstance(error, MemoryError | SystemError) or bool(
-        MEMORY_ERROR_PATTERN.search(str(error))
-    )

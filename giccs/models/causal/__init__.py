@@ -8,7 +8,7 @@ scoring     selection of the forward pass and the batch size
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ class CausalModel(
         """Return the settings that determine the likelihoods."""
         return {
             "kind": "causal",
-            "revision": self._source.revision,
+            **self._source.identity,
             "dtype": self._source.dtype(self._options.dtype),
             **quantised_as(self._options),
         }
@@ -132,10 +132,7 @@ class CausalModel(
             loaded.counter.ids(prompt)
         after = max_tokens - 1  # The last token is never read.
         must_fit(self.name, ids, context=self.context, vocabulary=loaded.vocabulary, after=after)
-        try:
-            return responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
-        except ValueError as error:
-            raise self._refused(str(error)) from error
+        return responses(self._greedy, loaded.tokenizer, ids, max_tokens, progress)
 
     def fits_prompts(self, prompts: Sequence[str], max_tokens: int) -> list[bool]:
         """Return whether each prompt and an answer of at most `max_tokens` tokens fit into the context."""
@@ -147,11 +144,7 @@ class CausalModel(
         template."""
         if not self._loaded.tokenizer.chat_template:
             raise self._refused("has no chat template; omit --chat-template")
-        message = [{"role": "user", "content": text}]
-        rendered: str = self._loaded.tokenizer.apply_chat_template(
-            message, add_generation_prompt=True, tokenize=False
-        )
-        return rendered
+        return self._boundary.chat(text)
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the type of forward pass."""
@@ -220,19 +213,14 @@ class CausalModel(
     def _logprobs(
         self, questions: Sequence[TokenQuestion], progress: Progress
     ) -> dict[TokenQuestion, list[NDArray[np.float64]]]:
-        def answers() -> Iterator[tuple[int, list[NDArray[np.float64]]]]:
-            try:
-                yield from self._scorer.run(list(map(grow_together, groups)))
-            except ValueError as error:
-                raise self._refused(str(error)) from error
-
         if not questions:
             return {}
         # In half precision, the numbers of a question would depend on its neighbours.
         is_exact = self._precision == "float32"
         groups = list(groups_with_prefix(questions)) if is_exact else [[q] for q in questions]
+        answers = self._scorer.run(list(map(grow_together, groups)))
         logprobs_by_question = {}
-        for index, logprobs in progress(answers(), "scoring", len(groups)):
+        for index, logprobs in progress(answers, "scoring", len(groups)):
             rest = iter(logprobs)  # From the common prefix on, as far as the questions differ.
             for question in groups[index]:
                 logprobs_by_question[question] = [

@@ -16,6 +16,7 @@ from giccs.models.causal.tokens import TokenTree
 from giccs.models.devices import input_device
 from giccs.models.encoding import out_of_memory
 from giccs.models.generation import TOLERANCE
+from giccs.models.model_errors import ModelFaultError
 
 __all__ = ["Scorer"]
 
@@ -112,7 +113,7 @@ class Trial:
         return bool(np.mean(difference) <= self._tolerance)
 
     def _must_not_look_ahead(self, tree: TokenTree) -> None:
-        """Raise ValueError if a later token changes the likelihood of an earlier one."""
+        """Raise ModelFaultError if a later token changes the likelihood of an earlier one."""
         ids = max(tree.question.ids, key=len)
         start = max(1, len(ids) - 8)
         changed_ids = (*ids[:-2], ids[0] if ids[0] != ids[-2] else ids[0] + 1, ids[-1])
@@ -120,7 +121,7 @@ class Trial:
             self._alone.option(sequence, start)[:-2] for sequence in (ids, changed_ids)
         )
         if np.mean(np.abs(before - after)) > self._tolerance:
-            raise ValueError(
+            raise ModelFaultError(
                 "attends to the tokens to be predicted; expected a causal language model"
             )
 

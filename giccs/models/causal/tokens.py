@@ -56,6 +56,19 @@ class Boundary:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
+        self._chats: set[str] = set()
+
+    def chat(self, text: str) -> str:
+        """Return `text` as a user message followed by the generation prompt.
+
+        The special tokens of the result are those of the chat template: none is added by `encode` and
+        `prompt`, as by ``apply_chat_template(tokenize=True)`` of transformers.
+        """
+        rendered: str = self._tokenizer.apply_chat_template(
+            [{"role": "user", "content": text}], add_generation_prompt=True, tokenize=False
+        )
+        self._chats.add(rendered.rstrip())
+        return rendered
 
     def readings(self, prompt: Prompt) -> Iterator[tuple[str, TokenQuestion]]:
         """Yield the encoded prompt, then its encoded shorter forms; encoding is lazy."""
@@ -70,7 +83,7 @@ class Boundary:
         stripped = text.rstrip()
         prompt_ids, *wholes = self._ids([stripped, *(text + option for option in options)])
         start = min(shared(prompt_ids, full_ids) for full_ids in wholes)
-        first = self._first_ids(stripped, needed=start == 0)
+        first = self._first_ids(stripped, prompt_ids, needed=start == 0)
         ids = tuple((*first, *full_ids) for full_ids in wholes)
         if any(len(option_ids) <= len(first) + start for option_ids in ids):
             raise ValueError("an option has no tokens of its own")
@@ -81,7 +94,7 @@ class Boundary:
         them."""
         (ids,) = self._ids([text])
         try:
-            return (*self._first_ids(text, needed=not ids), *ids)
+            return (*self._first_ids(text, ids, needed=not ids), *ids)
         except ValueError:
             return ()
 
@@ -89,10 +102,10 @@ class Boundary:
         token_ids: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
         return token_ids
 
-    def _first_ids(self, text: str, *, needed: bool) -> list[int]:
-        """Return the special tokens before a text that does not contain them itself, as chat templates do."""
-        begin = self._tokenizer.bos_token
-        if self._special and not (begin and text.startswith(begin)):
+    def _first_ids(self, text: str, ids: Sequence[int], *, needed: bool) -> list[int]:
+        """Return the special tokens before a text with these ids that does not begin with them itself."""
+        is_chat = text.rstrip() in self._chats
+        if self._special and not is_chat and not shared(self._special, ids):
             return self._special
         if not needed:
             return []

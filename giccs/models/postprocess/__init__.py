@@ -55,7 +55,8 @@ class FirstLast(PairModel, TextPairModel, VectorModel, LimitedModel):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Return the settings that determine the vectors."""
-        return {**self._model.identity, "pooling": "first and last layer"}
+        pooling = "first and last layer"
+        return {**self._model.identity, "pooling": pooling, "similarity": "cosine"}
 
     def separates_pairs(self) -> bool:
         """Return whether the tokenizer of the model puts a separator between two texts."""

@@ -29,7 +29,7 @@ from giccs.models.abilities import (
     ServedModel,
     SidedModel,
 )
-from giccs.models.encoder_prompts import check_symmetric, resolve_prompt
+from giccs.models.encoder_prompts import Side, check_symmetric, resolve_prompt
 from giccs.models.encoding import encoded, encoded_sides, row_cosines
 from giccs.models.served.cache import Answer
 from giccs.models.served.requests import Asker, largest_input, open_server
@@ -284,7 +284,7 @@ class EmbeddingsModel(
         if not self._checked:
             self._asker.forget()
         sides = (self._prompt.target, targets), (self._prompt.candidate, candidates)
-        requests = [self._requests([prompt + text for text in texts]) for prompt, texts in sides]
+        requests = [self._requests([side.prompt + text for text in texts]) for side, texts in sides]
         too_long: set[str] = set()
         unknown = [each for side in requests for each in side if each.key not in self._checked]
         self._checked = self._checked | self._asker.answers(
@@ -311,13 +311,13 @@ class EmbeddingsModel(
         finally:
             self._checked = {}
 
-    def _batches_of(self, prompt: str, progress: Progress) -> Any:
-        """Return an encoder of distinct texts after a prompt."""
+    def _batches_of(self, side: Side, progress: Progress) -> Any:
+        """Return an encoder of the distinct texts of a side."""
 
         def batches(texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
             yield (
                 list(range(len(texts))),
-                self._encoded([prompt + text for text in texts], progress),
+                self._encoded([side.prompt + text for text in texts], progress),
             )
 
         return batches

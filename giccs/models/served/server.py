@@ -59,7 +59,8 @@ def find_server(name: str, base_url: str | None) -> Server:
     def refused(message: str) -> InputError:
         return InputError(Problem(name, None, message))
 
-    address = _address(name, base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL)
+    source = "--base-url" if base_url else "OPENAI_BASE_URL"
+    address = _address(name, source, base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL)
     key = os.environ.get("OPENAI_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):
         raise refused("OPENAI_API_KEY contains invalid characters; set it again")
@@ -75,22 +76,20 @@ def find_server(name: str, base_url: str | None) -> Server:
     return server
 
 
-def _address(name: str, text: str) -> str:
+def _address(name: str, source: str, text: str) -> str:
     """Return a normalised address; raise InputError, without repeating the address, if it is invalid."""
+    address = f"the address of the server ({source})"
     try:
         parts = urlsplit(text.strip())
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        raise InputError(Problem(name, None, "the address of the server is invalid")) from None
+        raise InputError(Problem(name, None, f"{address} is invalid")) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        message = "the address of the server must begin with http:// or https:// and a host"
+        message = f"{address} must begin with http:// or https:// and a host"
         raise InputError(Problem(name, None, message))
     if parts.username is not None or parts.query or parts.fragment:
-        message = (
-            "the address of the server must not contain user, password, query or fragment; set the key "
-            "in OPENAI_API_KEY"
-        )
-        raise InputError(Problem(name, None, message))
+        message = f"{address} must not contain user, password, query or fragment"
+        raise InputError(Problem(name, None, f"{message}; set the key in OPENAI_API_KEY"))
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 

@@ -16,7 +16,7 @@ from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.benchmark.languages import language_tag, matches
 from giccs.preparation.transcripts.names import speaker_roles
 from giccs.preparation.transcripts.objects import DialogueColumns, Line, Transcript
-from giccs.preparation.transcripts.rows import read_dialogue_table, read_json_lines
+from giccs.preparation.transcripts.rows import read_dialogue_table, read_json
 from giccs.preparation.transcripts.smartkom import TURN_HEAD, read_smartkom
 
 __all__ = ["ImportResult", "import_transcripts"]
@@ -70,6 +70,7 @@ def import_transcripts(
         raise ValueError(f"format {form} has no columns for dialogues; expected table or jsonl")
     layout = replace(layout, user=tuple(user), system=tuple(system)) if layout else None
     transcripts = _read_files(paths, form, columns or {}, (source, domain, language), layout)
+    transcripts = _join_answers(transcripts)
     grouped = _group_lines(transcripts)
     role_by_speaker = _collect_roles(transcripts, user, system)
     notes = sum((transcript.notes for transcript in transcripts), Counter[str]())
@@ -143,6 +144,37 @@ def _read_files(
     return transcripts
 
 
+def _join_answers(transcripts: Sequence[Transcript]) -> list[Transcript]:
+    """Return the transcripts with the answers to requests as last turns of their dialogues."""
+    lines = {line.dialogue: line for transcript in transcripts for line in transcript.lines}
+    answers: dict[str, list[Line]] = defaultdict(list)
+    problems = []
+    for answer in chain.from_iterable(transcript.answers for transcript in transcripts):
+        if last := lines.get(answer.dialogue):
+            number = str(int(last.number or 0) + 1)
+            same = replace(last, number=number, speaker=answer.speaker, text=answer.text)
+            answers[answer.dialogue].append(same)
+        else:
+            message = f"the request {answer.dialogue!r} is in no file; expected its file as well"
+            problems.append(_line_problem(answer, message))
+    if problems:
+        raise InputError(problems)
+    return [
+        replace(
+            transcript,
+            lines=tuple(
+                each
+                for line in transcript.lines
+                for each in (
+                    line,
+                    *(answers[line.dialogue] if lines[line.dialogue] is line else ()),
+                )
+            ),
+        )
+        for transcript in transcripts
+    ]
+
+
 def _format_defaults(form: str, transcript: Transcript) -> tuple[str, str, str]:
     """Return the source, domain and language of a format; transliterations without SMA are not from
     SmartKom."""
@@ -196,7 +228,7 @@ def _read_file(
         raise InputError(Problem(display_name(path), None, message))
     if form == "smartkom":
         return read_smartkom(path)
-    read = read_json_lines if form == "jsonl" else read_dialogue_table
+    read = read_json if form == "jsonl" else read_dialogue_table
     return read(path, columns, layout)
 
 
@@ -204,7 +236,7 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
     """Return the format of a file, detected by its suffix or by its first line."""
     name = os.fspath(path).lower().removesuffix(".gz")
     for endings, form in (
-        ((".jsonl", ".ndjson"), "jsonl"),
+        ((".jsonl", ".ndjson", ".json"), "jsonl"),
         ((".csv", ".tsv"), "table"),
         ((".trl",), "smartkom"),
     ):
@@ -213,7 +245,7 @@ def _detect_format(path: str | os.PathLike[str]) -> str:
     if name == "-":
         raise InputError(Problem(display_name(path), None, "standard input needs --format"))
     text = read_text(path).lstrip()
-    if text.startswith("{"):
+    if text.startswith(("{", "[")):
         return "jsonl"
     first = next((line for line in text.splitlines() if line[:1] not in ("", ";")), "")
     return "smartkom" if TURN_HEAD.match(first) else "table"

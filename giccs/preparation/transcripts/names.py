@@ -12,7 +12,8 @@ FORMATS = ("auto", "jsonl", "table", "crowdss", "smartkom")
 PART_NAMES: Mapping[str, tuple[str, ...]] = {
     "dialogue": (
         "dialogue_id", "dialog_id", "dialogue", "dialog", "dialogueid", "dialogid",
-        "conversation_id", "conversation", "session_id", "session",
+        "conversation_id", "conversation_hash", "conversation", "session_id", "session", "custom_id",
+        "message_tree_id", "thread_id",
     ),
     "turn": (
         "turn_id", "turn_number", "turn_no", "turn_index", "turnid", "turn", "utterance_id",
@@ -24,6 +25,8 @@ PART_NAMES: Mapping[str, tuple[str, ...]] = {
     "language": ("language", "lang", "sprache"),
 }  # fmt: skip
 """Known column names by part; the first match is used."""
+DIALOGUE_NAMES = ("id", "uuid", "prompt_id")
+"""Names of the dialogue id if a row or object is a dialogue."""
 ACT_COLUMN = re.compile(r"acts?$|akte?$|^(da|intents?|slots?|labels?)$")
 """Names of columns with dialogue acts or labels, which benchmarks do not use."""
 
@@ -33,7 +36,7 @@ def assign_columns(
 ) -> dict[str, str]:
     """Return the column of each existing part; `named_columns` are columns with non-standard names, by part.
 
-    row_is_dialogue: whether a row is a dialogue, so that a column ``id`` contains the dialogue id.
+    row_is_dialogue: whether a row is a dialogue, so that a column ``id`` or similar contains the dialogue id.
 
     >>> assign_columns(["Dialog-ID", "Rolle", "Text", "Dialogakt"], {})
     {'dialogue': 'Dialog-ID', 'speaker': 'Rolle', 'text': 'Text'}
@@ -55,7 +58,7 @@ def assign_columns(
         part: column_by_plain_name[_plain_name(name)] for part, name in named_columns.items()
     }
     for part, names in PART_NAMES.items():
-        part_names = (*names, "id") if row_is_dialogue and part == "dialogue" else names
+        part_names = (*names, *DIALOGUE_NAMES) if row_is_dialogue and part == "dialogue" else names
         available_columns = (
             column_by_plain_name[name] for name in part_names if name in column_by_plain_name
         )
@@ -97,11 +100,11 @@ def _plain_name(name: str) -> str:
 
 USER_NAMES = (
     "user", "usr", "u", "nutzer", "nutzerin", "benutzer", "benutzerin", "kunde", "kundin", "anrufer",
-    "anruferin", "mensch", "human", "customer", "caller", "proband", "probandin", "vp",
+    "anruferin", "mensch", "human", "customer", "caller", "proband", "probandin", "vp", "prompter",
 )  # fmt: skip
 SYSTEM_NAMES = (
     "system", "sys", "s", "sma", "smartkom", "smartakus", "wizard", "assistant", "assistent", "agent",
-    "bot", "machine", "maschine", "computer",
+    "bot", "machine", "maschine", "computer", "gpt", "chatgpt", "model", "ai",
 )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from bws.records import normal_id
 from giccs.benchmark.fields import LEVEL
 from giccs.benchmark.items import Candidate
 from giccs.preparation.sheet import candidate_id
+from giccs.preparation.transcripts.chats import MESSAGE_KEYS, Chat, read_messages
 from giccs.preparation.transcripts.names import assign_columns, speaker_roles
 
 __all__ = ["DialogueColumns", "Line", "ObjectReader", "Transcript", "stem"]
@@ -57,6 +58,8 @@ class Transcript:
     """Number of values of columns and keys that are not imported."""
     notes: Counter[str] = field(default_factory=Counter)
     """Number of changes to the text, by kind."""
+    answers: tuple[Line, ...] = ()
+    """Answers to requests, which are the last turns of dialogues of this or another file."""
 
 
 def stem(file: str) -> str:
@@ -111,6 +114,7 @@ class ObjectReader:
         self.file, self.columns = file, columns
         self.layout = layout or DialogueColumns()
         self.lines: list[Line] = []
+        self.answers: list[Line] = []
         self.candidates: dict[str, tuple[Candidate, ...]] = {}
         self.unused: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
@@ -158,13 +162,47 @@ class ObjectReader:
             row.wrong("empty dialogue id; expected one per dialogue")
         dialogue = normal_id(metadata.pop("dialogue", "")) or name
         self._dialogues.append(LocatedRecord(dialogue, row.location))
-        turns = self._turns(row)
+        turns = self._turns(row) or [""]  # A dialogue without turns is reported.
         self.lines += [
             self._line(row, turn, dialogue, metadata, str(number))
             for number, turn in enumerate(turns, start=1)
         ]
         self.candidates[dialogue] = self._candidates(row, dialogue)
         self._problems += row.problems
+
+    def add_chat(self, row: Row, chat: Chat, name: str) -> None:
+        """Add a conversation of a chat log; `name` is the default dialogue id."""
+        self.notes += chat.notes
+        turns = []
+        for number, message in enumerate(
+            read_messages(chat.messages, self.columns, self.notes, self.unused), start=1
+        ):
+            if message.fault:
+                row.wrong(f"message {number}: {message.fault}")
+            elif message.text:
+                turns.append({"speaker": message.speaker, "text": message.text})
+        inner = Row(row.location, chat.values | {"turns": turns})
+        inner.problems = row.problems
+        if chat.is_answer:
+            dialogue = normal_id(str(chat.values["custom_id"]))
+            self.answers += [self._line(inner, turn, dialogue, {}) for turn in turns]
+            self._problems += inner.problems
+        else:
+            self.add_dialogue(inner, name)
+
+    def add_messages(self, rows: Sequence[Row], name: str) -> None:
+        """Add the messages of a conversation, one object each; `name` is the default dialogue id."""
+        messages = read_messages(
+            [row.values for row in rows], self.columns, self.notes, Counter[str]()
+        )
+        for row, message in zip(rows, messages, strict=True):
+            if message.fault:
+                row.wrong(message.fault)
+                self._problems += row.problems
+            elif message.text:
+                values = {k: v for k, v in row.values.items() if k not in MESSAGE_KEYS}
+                texts = {"speaker": message.speaker, "text": message.text}
+                self.add_turn(Row(row.location, values | texts), name)
 
     def transcript(
         self, left_out: Iterable[Problem], unused: Counter[str], broken: Iterable[Problem] = ()
@@ -183,6 +221,7 @@ class ObjectReader:
             candidates=self.candidates,
             unused=unused,
             notes=self.notes,
+            answers=tuple(self.answers),
         )
 
     def _check_id_key(self, row: Row) -> None:

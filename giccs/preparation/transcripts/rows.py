@@ -1,9 +1,10 @@
-"""Readers for tables (comma, semicolon or tab) and JSON Lines with one turn or one dialogue per row.
+"""Readers for tables (comma, semicolon or tab) and JSON with one turn or one dialogue per row or object.
 
 Corpora such as CROWDSS (Frommherz and Zarcone 2021) are tables with text and dialogue acts. If a turn has
 several rows, one per act, the rows have the same turn number and speaker. Tables with one row per dialogue
-are spreadsheets with a column for the context and one per candidate. JSON Lines have one dialogue (``turns``
-of strings or objects) or one turn per line.
+are spreadsheets with a column for the context and one per candidate. JSON Lines or the elements of a JSON
+array are dialogues (``turns`` of strings or objects), conversations of chat logs
+(`giccs.preparation.transcripts.chats`), or turns.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
-from bws.files.schema import json_rows, table_rows
+from bws.files.schema import Row, json_values, message_text, table_rows
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Problem
+from bws.problems import InputError, Location, Problem
 from bws.textio import display_name
+from giccs.preparation.transcripts.chats import find_chat, is_message, join_replies
 from giccs.preparation.transcripts.names import ACT_COLUMN, PART_NAMES, assign_columns, find_columns
 from giccs.preparation.transcripts.objects import (
     DialogueColumns,
@@ -27,35 +30,66 @@ from giccs.preparation.transcripts.objects import (
     stem,
 )
 
-__all__ = ["read_dialogue_table", "read_json_lines"]
+__all__ = ["read_dialogue_table", "read_json"]
 
 
-def read_json_lines(
+def read_json(
     path: str | os.PathLike[str],
     columns: Mapping[str, str],
     layout: DialogueColumns | None = None,
 ) -> Transcript:
-    """Read a JSON Lines file; dialogues without an id are named after the file and their position.
+    """Read JSON Lines or a JSON array; dialogues without an id are named after the file and their position.
 
     columns: names of keys that differ from the usual ones, by part ("text", "speaker", ...).
     layout: the keys of a dialogue's parts; None: an object with ``turns`` is a dialogue, its candidates
-        are in ``candidates``, and any other object is a turn.
+        are in ``candidates``, and any other object is a conversation of a chat log or a turn.
     """
     file = display_name(path)
     reader = ObjectReader(file, columns, layout)
-    broken: list[Problem] = []
-    for position, row in enumerate(json_rows(path), start=1):
-        if not row.values:
-            broken += row.problems
-        elif layout or "turns" in row.values:
-            reader.add_dialogue(row, f"{stem(file)}-{position}")
+    rows = [_json_row(*entry) for entry in json_values(path)]
+    broken = [problem for row in rows for problem in row.problems]
+    rows = [row for row in rows if not row.problems]
+    messages: dict[str, list[Row]] = {}
+    for position, row in enumerate(_with_trees(rows, reader), start=1):
+        name = f"{stem(file)}-{position}"
+        if layout or "turns" in row.values:
+            reader.add_dialogue(row, name)
+        elif chat := find_chat(row.values):
+            reader.add_chat(row, chat, name)
+        elif is_message(row.values):
+            named = {part: key for part, key in columns.items() if key in row.values}
+            dialogue = assign_columns(row.values, named).get("dialogue", "")
+            messages.setdefault(str(row.values.get(dialogue, "")), []).append(row)
         else:
             reader.add_turn(row, stem(file))
+    for dialogue_rows in messages.values():
+        reader.add_messages(dialogue_rows, stem(file))
     unused = [
         Problem(file, None, f"key {key!r} ignored in {times} objects")
         for key, times in sorted(reader.unused.items())
     ]
     return reader.transcript(unused, reader.unused, broken)
+
+
+def _json_row(location: Location, value: Any, reason: str) -> Row:
+    """Return the row of a JSON value; a list of messages is a conversation."""
+    if isinstance(value, list) and value and all(isinstance(inner, dict) for inner in value):
+        value = {"messages": value}
+    row = Row(location, value if isinstance(value, dict) else {})
+    if not row.values:
+        reason = reason or f"it is {message_text(value)}"
+        row.wrong(f"not a JSON object ({reason}); expected one per line or element")
+    return row
+
+
+def _with_trees(rows: Sequence[Row], reader: ObjectReader) -> list[Row]:
+    """Return the rows with a tree in place of the messages that belong to it by ``parent_id``."""
+    nodes = [row for row in rows if {"message_id", "parent_id"} <= row.values.keys()]
+    trees, n_lost = join_replies(row.values for row in nodes)
+    reader.notes.update({"messages without their tree left out": n_lost} if n_lost else {})
+    locations = {row.values["message_id"]: row.location for row in nodes}
+    tree_rows = [Row(locations[tree["message_tree_id"]], tree) for tree in trees]
+    return [*tree_rows, *(row for row in rows if row not in nodes)] if nodes else list(rows)
 
 
 def read_dialogue_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import urlsplit
 
 from bws.files.table import Table, read_table
@@ -73,7 +74,7 @@ def read_contents(path: str) -> dict[tuple[str, str], ItemContent]:
     description. Raises InputError with all problems: an empty cell, a repeated item or content, an image that
     is not loaded by https (http only from this machine).
     """
-    table = read_table(path)
+    table = read_table(path, (*ID_COLUMNS, *GROUP_COLUMNS, *chain.from_iterable(LAYOUTS)))
     columns = table.frame.columns
     item_column = next((name for name in ID_COLUMNS if name in columns), None)
     group_column = next((name for name in GROUP_COLUMNS if name in columns), None)

@@ -4,10 +4,12 @@
   const query = new URLSearchParams(location.search);
   const assignment = query.get("assignmentId") || "ASSIGNMENT_ID_NOT_AVAILABLE";
   const address = submitAddress(query.get("turkSubmitTo"));
+  const isFirstTask = query.get("firstTask") === "true"; // from our site, so that workers see the instructions once
   const preview = assignment === "ASSIGNMENT_ID_NOT_AVAILABLE" || !address;
 
   form.noValidate = true; // messages of the page, in its language
   if (preview) showPreview(); else form.action = address;
+  if (preview || isFirstTask) document.getElementById("instruction").open = true;
   form.elements.namedItem("assignmentId").value = assignment;
   addEventListener("pageshow", function () { button.disabled = preview; }); // also when navigating back
 
@@ -22,7 +24,6 @@
 
   function showPreview() {
     document.getElementById("preview-note").hidden = false;
-    document.getElementById("instruction").open = true;
     button.disabled = true;
   }
 

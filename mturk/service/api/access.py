@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sqlalchemy import Connection, func, select
+
+from mturk.limits import RECRUITED_PREFIX
 from mturk.service.api.call import Answer, Parameters
 from mturk.service.errors import AccessDeniedError
+from mturk.service.store.schema import worker
 
 __all__ = [
     "ACCESS",
@@ -15,11 +20,16 @@ __all__ = [
     "Role",
     "check_access",
     "count_worker_ids",
+    "replace_ids_in_texts",
     "replace_worker_ids",
     "subject_of",
 ]
 
 Role = Literal["owner", "analyst"]
+REQUESTER_TEXTS = frozenset(["Reason", "RequesterFeedback"])
+"""Fields of documents of workers with texts of requesters."""
+WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+"""An id within a text, without punctuation at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,33 @@ def replace_worker_ids(answer: Answer, name: Callable[[str], str]) -> None:
     """Replace the worker ids of a response."""
     for document in _documents_of_workers(answer):
         document["WorkerId"] = name(document["WorkerId"])
+
+
+def replace_ids_in_texts(
+    connection: Connection, answer: Answer, name: Callable[[str], str]
+) -> None:
+    """Replace ids of workers, also those at Prolific, in what requesters wrote: reasons and feedback."""
+    documents = list(_documents_of_workers(answer))
+    words = {
+        word.casefold()
+        for document in documents
+        for key in REQUESTER_TEXTS
+        for word in WORD.findall(document.get(key, ""))
+    }
+    prefixes = ("", RECRUITED_PREFIX.casefold())
+    candidates = {prefix + word: word for word in words for prefix in prefixes}
+    if not candidates:
+        return
+    lower_id = func.lower(worker.c.worker_id)
+    query = select(worker.c.worker_id).where(lower_id.in_(candidates))
+    names = {
+        candidates[worker_id.casefold()]: name(worker_id) for worker_id in connection.scalars(query)
+    }
+    for document in documents:
+        for key in REQUESTER_TEXTS & document.keys():
+            document[key] = WORD.sub(
+                lambda word: names.get(word[0].casefold(), word[0]), document[key]
+            )
 
 
 def _documents_of_workers(value: Any) -> Iterator[dict[str, Any]]:

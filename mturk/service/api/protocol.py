@@ -21,6 +21,7 @@ from mturk.service.api.access import (
     Role,
     check_access,
     count_worker_ids,
+    replace_ids_in_texts,
     replace_worker_ids,
     subject_of,
 )
@@ -131,8 +132,18 @@ class Api:
             with self.database.write() as connection:
                 _record(connection, caller, operation, values, answer, now)
         if caller.role == "analyst":
-            replace_worker_ids(answer, lambda worker_id: pseudonym(self._pseudonym_key, worker_id))
+            self._replace_ids(answer)
         return answer
+
+    def _replace_ids(self, answer: Answer) -> None:
+        """Replace ids of workers in the response to an analyst by pseudonyms."""
+
+        def name(worker_id: str) -> str:
+            return pseudonym(self._pseudonym_key, worker_id)
+
+        with self.database.read() as connection:
+            replace_ids_in_texts(connection, answer, name)
+        replace_worker_ids(answer, name)
 
     def _read(self, operation: str, values: Parameters, now: float) -> Answer | None:
         """Return the response of a read-only operation; None if there are changes to be made first."""

@@ -8,14 +8,13 @@ import textwrap
 import structlog
 from structlog.typing import EventDict, Processor
 
-from bws.command import CONTROL_CHARACTERS
+from bws.terminal import ESCAPES, printable
 
 __all__ = ["configure", "formatter"]
 
 LOG_FIELDS = ("operation", "page", "frame", "method", "status", "milliseconds", "outcome")
 """Extra fields of a log line: fixed names and numbers. Extras of libraries are dropped."""
-SINGLE_LINE_ESCAPES = str.maketrans(CONTROL_CHARACTERS | {"\n": "\\n", "\t": "\\t"})
-MULTI_LINE_ESCAPES = str.maketrans(CONTROL_CHARACTERS)
+SINGLE_LINE_ESCAPES = str.maketrans(ESCAPES | {"\n": "\\n", "\t": "\\t"})
 
 
 def configure(form: str, level: int) -> None:
@@ -56,7 +55,5 @@ def _text(_: object, __: str, event: EventDict) -> str:
     timestamp, level, logger, message = map(event.pop, ("timestamp", "level", "logger", "event"))
     fields = "".join(f" {name}={value}" for name, value in event.items())
     line = f"{timestamp} {level.upper()} {logger}: {message}{fields}"
-    traceback_text = (
-        textwrap.indent(f"\n{stack.translate(MULTI_LINE_ESCAPES)}", "    ") if stack else ""
-    )
+    traceback_text = textwrap.indent(f"\n{printable(stack)}", "    ") if stack else ""
     return (line if line.isprintable() else line.translate(SINGLE_LINE_ESCAPES)) + traceback_text

@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from itsdangerous import BadSignature, URLSafeSerializer
 
+from mturk.limits import RECRUITED_PREFIX
+
 __all__ = [
     "NOT_AVAILABLE",
     "RECRUITED_PREFIX",
@@ -35,8 +37,6 @@ __all__ = [
 
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """Assignment id of a preview, as on Mechanical Turk."""
-RECRUITED_PREFIX = "APROLIFIC"
-"""Prefix of the ids of workers from recruiting links; not allowed in personal links."""
 PARTICIPANT_ID = re.compile("[0-9a-fA-F]{24}")
 PANEL_ID = re.compile("[A-Za-z0-9_-]{0,64}")
 

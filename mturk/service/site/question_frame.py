@@ -161,9 +161,11 @@ class QuestionFrame:
 
 
 def question_frame(
-    visit: Visit, question_xml: str, hit_id: str, assignment_id: str
+    visit: Visit, question_xml: str, hit_id: str, assignment_id: str, *, is_first: bool = False
 ) -> QuestionFrame:
     """Return the frame of a question for the visitor.
+
+    is_first: whether it is the first task of the visitor, for which our pages show their instructions.
 
     Raises RefusedError for a question that was stored before its address was checked.
     """
@@ -182,6 +184,8 @@ def question_frame(
             (origin_of(question.url), answers),
         )
     address = frame_link(site.frame_url, site.site_url, site.secret, view)
+    if is_first:
+        address = _with_query(address, {"firstTask": "true"})
     height = question.frame_height if isinstance(question, HTMLQuestion) else 0
     return QuestionFrame(
         address, SANDBOX, height or DEFAULT_HEIGHT_PIXELS, (f"{site.frame_url}/", answers)

@@ -17,18 +17,19 @@ TYPES = ("choice", "language", "number", "text")
 MAX_ANSWER_CHARACTERS = 500
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 NUMBER = re.compile(r"-?\d{1,9}")
-KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum")
+KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum", "range")
 READY_MADE: Mapping[str, Mapping[str, Any]] = {
     "age": {
         "text": {"de": "Wie alt sind Sie (in Jahren)?", "en": "How old are you (in years)?"},
         "type": "number",
+        "range": [1, 120],
     },
     "first_language": {
         "text": {"de": "Was ist Ihre Erstsprache?", "en": "What is your first language?"},
         "type": "language",
     },
 }
-"""Id of a question -> its text and type, if the configuration has none."""
+"""Id of a question -> its settings, unless the configuration has others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class StudyQuestion:
     minimum: int | None = None
     """Smallest accepted number."""
     maximum: int | None = None
+    range: Sequence[int] = ()
+    """Smallest and largest possible number; participants are asked to correct others. Empty: any number."""
     field_name: str = field(init=False)
     """Name of the form field."""
 
@@ -73,10 +76,13 @@ class StudyQuestion:
         if not answer:
             return not self.required
         if self.type == "number":
-            return NUMBER.fullmatch(answer) is not None
+            return NUMBER.fullmatch(answer) is not None and self._is_possible(int(answer))
         if self.type in ("choice", "language"):
             return answer in self.options("en")
         return len(answer) <= MAX_ANSWER_CHARACTERS and not CONTROL_CHARACTER.search(answer)
+
+    def _is_possible(self, number: int) -> bool:
+        return not self.range or self.range[0] <= number <= self.range[1]
 
     def is_accepted(self, answer: str) -> bool:
         """Return whether a valid answer passes the screening.
@@ -120,11 +126,14 @@ def _read_question(table: Any) -> StudyQuestion:
     kind = values.setdefault("type", "text")
     if kind not in TYPES:
         raise ValueError(f"question {name!r}: type is {kind!r}; expected {', '.join(TYPES)}")
+    if kind != "number" and "range" not in table:
+        values.pop("range", None)
     values["text"] = _read_text(values.get("text"), f"question {name!r}")
     values["choices"] = _read_choices(values.get("choices", []), name)
     if (kind == "choice") != bool(values["choices"]):
         raise ValueError(f"question {name!r}: choices belong to type choice, and it needs some")
     _check_screening(name, values)
+    _check_range(name, values)
     return StudyQuestion(**values)
 
 
@@ -152,6 +161,21 @@ def _check_screening(name: str, values: Mapping[str, Any]) -> None:
     low, high = values.get("minimum"), values.get("maximum")
     if low is not None and high is not None and low > high:
         raise ValueError(f"question {name!r}: minimum {low} is greater than maximum {high}")
+
+
+def _check_range(name: str, values: Mapping[str, Any]) -> None:
+    bounds = values.get("range", [])
+    if "range" in values and values["type"] != "number":
+        raise ValueError(f"question {name!r}: range belongs to type number")
+    is_pair = isinstance(bounds, list) and [type(bound) for bound in bounds] in ([], [int, int])
+    if not is_pair or (bounds and bounds[0] > bounds[1]):
+        raise ValueError(
+            f"question {name!r}: range is {bounds!r}; expected two integers such as [1, 120], or []"
+        )
+    for bound in ("minimum", "maximum"):
+        number = values.get(bound)
+        if bounds and number is not None and not bounds[0] <= number <= bounds[1]:
+            raise ValueError(f"question {name!r}: {bound} {number} is outside the range {bounds}")
 
 
 def _read_choices(tables: Any, name: str) -> tuple[Choice, ...]:

@@ -137,7 +137,10 @@ def show_assignment(visit: Visit) -> Response:
     assignment = _own_assignment(visit, visit.path_parameter("assignment_id"))
     if assignment.status != OPEN_STATUS:
         return _leave_assignment(visit, assignment)
-    frame = question_frame(visit, assignment.question, assignment.hit_id, assignment.assignment_id)
+    frame = question_frame(
+        visit, assignment.question, assignment.hit_id, assignment.assignment_id,
+        is_first=not visit.site.work.history(visit.worker, visit.session.study, limit=1),
+    )  # fmt: skip
     due = datetime.fromtimestamp(assignment.deadline, UTC)
     position, total = _position(visit)
     return visit.page(

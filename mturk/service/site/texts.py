@@ -141,11 +141,16 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "start.optional": ("(freiwillig)", "(optional)"),
     "start.question.bad": ("Bitte beantworten Sie diese Frage.", "Please answer this question."),
     "start.number.bad": ("Bitte geben Sie eine ganze Zahl ein.", "Please enter a whole number."),
+    "start.number.range": (
+        "Bitte geben Sie eine ganze Zahl von {low} bis {high} ein.",
+        "Please enter a whole number from {low} to {high}.",
+    ),
     "start.button": ("Beginnen", "Start"),
     "start.confirm": (
         "Dieser Link meldet Sie als {worker} an. Fahren Sie nur fort, wenn Sie ihn selbst erhalten haben.",
         "This link signs you in as {worker}. Continue only if you received it yourself.",
     ),
+    "start.same": ("Sie sind als {worker} angemeldet.", "You are signed in as {worker}."),
     "start.replaces": (
         "Sie sind zurzeit als {worker} angemeldet und werden dabei abgemeldet.",
         "You are currently signed in as {worker} and will be signed out.",

@@ -71,14 +71,17 @@ def second(tmp_path):
     return tmp_path, labels
 
 
-@pytest.mark.parametrize("data", [".", "csts_validation.csv"])
-def test_the_first_labels_are_not_overwritten(second, data, monkeypatch):
+@pytest.mark.parametrize(("data", "message"), [
+    (".", "-o and DATA (.) are the same folder"),
+    ("csts_validation.csv", "would overwrite its own input"),
+])  # fmt: skip
+def test_the_first_labels_are_not_overwritten(second, data, message, monkeypatch):
     folder, labels = second
     before = (folder / "csts_validation.csv").read_bytes()
     monkeypatch.chdir(folder)
     done = CliRunner().invoke(relabel, [data, "--labels", str(labels), "-o", str(folder)])
     assert done.exit_code == 2
-    assert "would overwrite its own input" in done.stderr
+    assert message in done.stderr
     assert (folder / "csts_validation.csv").read_bytes() == before
     assert not (folder / "divided").exists()
 

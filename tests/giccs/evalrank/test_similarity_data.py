@@ -74,6 +74,27 @@ def test_two_texts_in_one_cell(tmp_path):
     assert read.pairs == (RatedPair("A kite.", "It flies.", 0.5), RatedPair("One", "Two", 0.25))
 
 
+def test_headers_of_semrel_in_all_spellings(tmp_path):
+    """The Afrikaans pilot data write the score in lower case, and a text may have a line break in quotes."""
+    pilot = 'PairID,Text,score\nAFR-dev-1,"A kite.\nIt flies.",0.56\n'
+    assert read_rated(write(tmp_path / "pilot.csv", pilot)).pairs == (
+        RatedPair("A kite.", "It flies.", 0.56),
+    )
+    broken = (
+        'PAIR ID, TEXT ,Score\na,"""A\nkite.""\n\n""It flies.""",0.5\nb,"""One""\n\n""Two""",0.25\n'
+    )
+    read = read_rated(write(tmp_path / "broken.csv", broken))
+    assert read.pairs == (RatedPair("A\nkite.", "It flies.", 0.5), RatedPair("One", "Two", 0.25))
+    assert read.scale == (0, 1)
+
+
+def test_rated_pairs_of_a_german_spreadsheet(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_bytes("sep=;\nSentence 1;SENTENCE2; Score\nSonne;Meer;0,5\n".encode("utf-16"))
+    assert read_rated(path).pairs == (RatedPair("Sonne", "Meer", 0.5),)
+    assert read_rated(path, Columns("sentence1", "sentence2", "score")).pairs[0].score == 0.5
+
+
 def test_columns_that_are_named(tmp_path):
     path = write(tmp_path / "a.csv", "id,left,right,mean\n7,sun,sea,0.5\n")
     assert read_rated(path, Columns("left", "right", "mean")).pairs[0] == ("sun", "sea", 0.5)

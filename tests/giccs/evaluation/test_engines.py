@@ -28,11 +28,12 @@ from giccs.evaluation.engines.cluster import (
     _thread_variables,
     run_on_ray,
 )
-from giccs.evaluation.engines.local import EvaluationJob, _is_memory_error, distinct_jobs
+from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 from giccs.evaluation.engines.worker import THREAD_VARIABLES
 from giccs.evaluation.task_results import environment
 from giccs.measures.results import Store
 from giccs.models import ModelOptions, open_model
+from giccs.models.model_errors import is_memory_error
 from giccs.tasks import TaskKind, pairwise
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -448,4 +449,4 @@ except EngineError as error:
     ],
 )
 def test_other_mistakes_are_not_taken_for_a_lack_of_memory(error, lacks):
-    assert _is_memory_error(error) is lacks
+    assert is_memory_error(error) is lacks

@@ -277,6 +277,23 @@ def test_a_refused_text_is_named_and_the_others_before_it_are_kept(hostile):
     assert "text 2 is empty; expected text" in failure(embeddings(hostile), ["a", " \n"])
 
 
+def test_input_types_of_servers_are_not_guessed(hostile):
+    """Names of prompts are not sent, and a server that requires an input type says so."""
+
+    def typed(handler):
+        send(handler, {"error": {"message": "input_type is required: query or passage"}}, 400)
+
+    hostile.always = typed
+    message = failure(embeddings(hostile))
+    assert "the server rejected the request (400: input_type is required: query or pass" in message
+    sent = len(hostile.seen)
+    with pytest.raises(
+        InputError, match="has no prompt 'query'; the model has none; expected none"
+    ):
+        embeddings(hostile).with_prompt("query||document")
+    assert len(hostile.seen) == sent
+
+
 def test_tokens_and_cost(hostile):
     model = embeddings(hostile, price=(0.02, 0))
     model.vectors(TEXTS)

@@ -14,7 +14,6 @@ from giccs.models.postprocess.steps import (
     split_steps,
 )
 from giccs.models.postprocess.transforms import all_but_the_top, moments, pc_removal, whitening
-from giccs.models.sentence import SentenceModel
 from giccs.models.static import open_static
 from giccs.progress import silent
 
@@ -293,7 +292,7 @@ def test_the_mean_of_the_first_layer_and_the_last(plain_encoder):
     from transformers import AutoModel, AutoTokenizer
 
     texts = ["Ich möchte heute", "gern", "einen Tisch am Fenster für vier Personen"]
-    model = wrapped(SentenceModel("bert", plain_encoder, ModelOptions(device="cpu")), "first-last")
+    model = wrapped(open_model(str(plain_encoder), ModelOptions(device="cpu")), "first-last")
     vectors = model.vectors(texts, silent)
     tokenizer = AutoTokenizer.from_pretrained(plain_encoder)
     bert = AutoModel.from_pretrained(plain_encoder).eval()
@@ -302,7 +301,7 @@ def test_the_mean_of_the_first_layer_and_the_last(plain_encoder):
             states = bert(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
         direct = (states.hidden_states[1] + states.hidden_states[-1])[0].mean(dim=0) / 2
         assert vector == pytest.approx(direct.numpy(), abs=1e-5)
-    assert model.name == "bert+first-last"
+    assert model.name == f"{plain_encoder}+first-last"
     assert model.identity["pooling"] == "first and last layer"
     scores = model.pair_scores(texts[:2], texts[1:], silent)
     assert scores[0] == pytest.approx(
@@ -323,7 +322,7 @@ def test_what_does_not_go_together_is_said(words, static_encoder):
     ]:
         with pytest.raises(InputError, match=message):
             wrapped(words, step).vectors(WORDS, silent)
-    encoder = SentenceModel("static", static_encoder, ModelOptions(device="cpu"))
+    encoder = open_model(str(static_encoder), ModelOptions(device="cpu"))
     with pytest.raises(InputError, match="has no layers"):
         wrapped(encoder, "first-last").vectors(["a"], silent)
     with pytest.raises(InputError, match="words must follow word vectors"):

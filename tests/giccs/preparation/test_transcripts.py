@@ -176,7 +176,7 @@ def test_lone_turns_and_copies_are_left_out_and_named(tmp_path):
         ("t.jsonl", '{"turns": [{"text": 1.5}]}\n', "t.jsonl:1: text is float; expected a string"),
         ("t.jsonl", '{"dialogue_id": "a", "turns": ["x", "y"]}\n' * 2,
          "t.jsonl:2: repeats the dialogue 'a' of line 1"),
-        ("t.jsonl", "[1]\n", "t.jsonl:1: not a JSON object"),
+        ("t.jsonl", "[1]\n", "t.jsonl:1: object 1: not a JSON object"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_told_with_its_line(tmp_path, name, text, message):

@@ -92,17 +92,17 @@ def test_tasks_of_the_options():
             for task in open_tasks("pairwise-sts", TaskOptions(**options))
         ]
 
-    assert settings() == [("without", "joined", "cos")]
+    assert settings() == [("without", "joined", None)]
     assert settings(history="both", similarity="dot") == [
         ("without", "joined", "dot"),
         ("with", "joined", "dot"),
     ]
     assert settings(history_encoding=("speakers", "mean")) == [
-        ("without", "joined", "cos"),
-        ("with", "speakers", "cos"),
-        ("with", "mean", "cos"),
+        ("without", "joined", None),
+        ("with", "speakers", None),
+        ("with", "mean", None),
     ]
-    assert settings(history="with", history_encoding=("mean",)) == [("with", "mean", "cos")]
+    assert settings(history="with", history_encoding=("mean",)) == [("with", "mean", None)]
 
 
 def test_signatures_state_what_differs_from_the_default(benchmark_file, static_encoder):

@@ -217,3 +217,14 @@ def test_beyond_this_machine_the_amount_is_typed(publish, running):
 def test_a_script_says_yes(publish, running):
     assert publish("--yes", input="").exit_code == 0
     assert len(running.annotations()) == 2
+
+
+@pytest.mark.usefixtures("beyond_this_machine")
+def test_a_pay_in_cents_is_confirmed_even_with_yes(publish, running, config):
+    more = ("--config", config('reward = "30"\napproval_rate_above = -1'), "--yes")
+    doubtful = publish(*more, input="\n")
+    assert doubtful.exit_code == 2
+    assert "hits.toml: the pay is 1800.00 per hour; expected 5 to 100" in doubtful.stderr
+    assert running.annotations() == []
+    assert publish(*more, input="360.00\n").exit_code == 0
+    assert len(running.annotations()) == 2

@@ -4,6 +4,8 @@ import http.client
 import json
 import socket
 import time
+from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -115,6 +117,36 @@ def test_a_connection_without_a_complete_request_is_closed(
             assert connection.getresponse().read()
             time.sleep(0.3)
         connection.close()
+
+
+def test_many_half_open_connections_of_a_client_keep_nobody_out(
+    endpoint_running, tmp_path, monkeypatch
+):
+    """The oldest of the client with the most are closed; another client has time for its request."""
+    monkeypatch.setattr(connections, "MAX_WAITING", 20)
+    head = b"GET /healthz HTTP/1.1\r\n"
+    with endpoint_running(tmp_path) as service, ExitStack() as stack:
+        address = urlsplit(service.site)
+        place = (address.hostname, address.port)
+
+        def connect(source):
+            made = socket.create_connection(place, timeout=60, source_address=(source, 0))
+            made.sendall(head)
+            return stack.enter_context(made)
+
+        slow = connect("127.0.0.3")
+        many = [connect("127.0.0.2") for _ in range(60)]
+        assert status(service.site) == 200
+        for closed in many[:40]:
+            assert closed.recv(1) == b""
+        for one in (slow, many[-1]):
+            one.sendall(f"Host: {address.netloc}\r\n\r\n".encode())
+            assert one.recv(12) == b"HTTP/1.1 200"
+        stack.close()
+        deadline = time.monotonic() + 60
+        while connections._waiting and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert connections._waiting == {}
 
 
 @pytest.mark.parametrize(

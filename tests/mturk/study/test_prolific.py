@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -64,6 +65,11 @@ class Session:
         assert result.exit_code == code, result.output
         assert TOKEN not in result.output
         return result.output
+
+    def status(self, *arguments):
+        result = CliRunner().invoke(main, self.arguments(*arguments))
+        assert result.exit_code in (0, 1), result.output
+        return result.exit_code
 
     def json(self, *arguments, code=0):
         result = CliRunner().invoke(main, [*self.arguments(*arguments), "--json"])
@@ -180,6 +186,7 @@ def test_drafts_are_created_once_even_without_the_ledger(session):
     [
         ('reward = "1.50"', "reward = 150", "reward is 150; expected an amount as a text"),
         ('"0.20"', "20", "fixed_screen_out_reward is 20; expected an amount"),
+        ('"0.20"', '"20"', "fixed_screen_out_reward is 20.00; expected at most the reward, 1.50"),
         ('reward = "1.50"', "", "reward is missing"),
         ("{{%PROLIFIC_PID%}}", "", "external_study_url does not contain {{%PROLIFIC_PID%}}"),
         ("places = 8", 'places = "8"', "total_available_places is '8'; expected a number"),
@@ -224,6 +231,31 @@ def test_costs_are_typed_to_confirm_at_a_remote_service(session, monkeypatch):
     assert session.service.paid() == []
     session.run("bonus", bonuses, "--yes")
     assert session.service.paid() == [("bonus", one, 300)]
+
+
+def test_amounts_in_pence_are_confirmed_even_with_yes(session, monkeypatch):
+    (session.folder / "study.toml").write_text(DRAFT.replace('"1.50"', '"150"'), "utf-8")
+    doubt = "the pay is 1000.00 per hour; expected 5 to 100"
+    assert doubt in session.run("draft", session.folder / "study.toml")
+    monkeypatch.setattr("mturk.study.prolific_api.resolve_prolific", remote)
+    assert doubt in session.run("publish", "--yes", code=2, typed="\n")
+    assert session.service.only_study()["status"] == "UNPUBLISHED"
+    session.run("publish", "--yes", typed="1600.00\n")
+    assert doubt in session.run("places", "--total", "9", "--yes", code=2, typed="\n")
+    assert session.service.only_study()["total_available_places"] == 8
+
+
+def test_a_bonus_in_pence_is_confirmed_even_with_yes(session, monkeypatch):
+    study_id = session.publish()
+    one = session.service.submit(study_id)
+    session.run("status")
+    monkeypatch.setattr("mturk.study.prolific_api.resolve_prolific", remote)
+    bonuses = session.bonuses(f"{one},50,careful")
+    assert "a bonus is 50.00; expected at most 15.00" in session.run(
+        "bonus", bonuses, "--yes", code=2, typed="\n"
+    )
+    assert session.service.paid() == []
+    session.run("bonus", session.bonuses(f"{one},15.00,careful"), "--yes")
 
 
 def remote(address):
@@ -309,6 +341,91 @@ def complete(session, arguments, run):
     assert status == 0
 
 
+def restore(session, ledger):
+    """Replace the ledger by a copy or, with None, by a new one."""
+    for path in session.ledger.parent.glob("prolific.db*"):
+        if path.suffix != ".key":
+            path.unlink()
+    if ledger is not None:
+        session.ledger.write_bytes(ledger)
+        return
+    session.run("draft", session.folder / "study.toml")
+    session.run("status")
+
+
+def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session):
+    """The ledger at each step of the payment, with the payments at each later step; and without a ledger."""
+    commands, prepare = prepared(session)
+    bonus, paid = next((words, paid) for words, paid in commands if words[0] == "bonus")
+    killable, states = Killable(session), {}
+    try:
+        prepare(bonus)
+        for kill in range(1, len(killable.run(*bonus)["steps"]) + 1):
+            prepare(bonus)
+            killable.run(*bonus, kill=kill)
+            key = (actions_of(session), tuple(session.service.paid()))
+            states.setdefault(key, (copy_of(session.ledger), session.service.snapshot()))
+    finally:
+        killable.close()
+    assert [*dict.fromkeys(paid for _, paid in states)] == [(), (paid[0], paid[2]), tuple(paid)]
+    ledgers, snapshots = zip(*states.values(), strict=True)
+    stopped = 0
+    for number, snapshot in enumerate(snapshots, start=1):
+        for ledger in [None, *ledgers[:number]]:
+            session.service.restore(snapshot)
+            restore(session, ledger)
+            before = session.service.paid()
+            result = CliRunner().invoke(main, session.arguments(*bonus))
+            if "does not know; nothing was paid" in result.output:
+                assert session.service.paid() == before
+                listed = re.findall("^[0-9a-f]{24}(?=: )", result.output, re.MULTILINE)
+                session.run(*bonus, *(word for one in listed for word in ("--paid", one)))
+                stopped += 1
+            else:
+                complete(session, bonus, session.status)
+            assert session.service.paid() == paid
+            assert session.json(*bonus)["paid_before"] == 3
+    assert stopped > len(states)
+
+
+def actions_of(session):
+    with Ledger.open(session.ledger) as book:
+        return tuple((action.token, action.state) for action in book.actions())
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_nothing_is_done_twice_with_a_lost_or_an_old_ledger(session, is_lost):
+    commands, prepare = prepared(session)
+    for arguments, paid in commands:
+        if arguments[0] == "bonus":
+            continue
+        prepare(arguments)
+        if arguments[0] != "draft":
+            saved = copy_of(session.ledger)
+        session.run(*arguments)
+        restore(session, None if is_lost or arguments[0] == "draft" else saved)
+        session.run(*arguments)
+        check(session, arguments, paid)
+
+
+def test_payments_that_the_ledger_does_not_know_stop_the_payment(session):
+    study_id, service = session.publish(), session.service
+    one, two = service.submit(study_id), service.submit(study_id)
+    service.state["payments"] += [["bonus", one, 50], ["bonus", one, 75], ["bonus", two, 50]]
+    before = service.paid()
+    bonuses = session.bonuses(f"{one},0.50,a", f"{two},0.50,a", f"{two},1.00,b")
+    message = session.run("bonus", bonuses, code=1)
+    assert f"{one}: 0.50, 0.75" in message
+    assert f"{two}: 0.50" in message
+    assert f"{two}: 0.50" in session.run("bonus", bonuses, "--paid", one, code=1)
+    assert service.paid() == before
+    assert session.json("bonus", bonuses, "--unpaid", two)["paid"] == 2
+    assert service.paid() == sorted([*before, ("bonus", two, 50), ("bonus", two, 100)])
+    assert session.json("bonus", bonuses)["paid_before"] == 3
+    assert "not both" in session.run("bonus", bonuses, "--paid", one, "--unpaid", one, code=2)
+    assert "not handed in" in session.run("bonus", bonuses, "--paid", "f" * 24, code=2)
+
+
 def is_left_undone(fault, call):
     """Return whether a command with this fault ends with exit code 1, because it must not repeat the call."""
     if call.endswith("pay/") or call == "POST studies/":
@@ -321,16 +438,11 @@ def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch
     commands, prepare = prepared(session)
     service = session.service
 
-    def run(*arguments):
-        result = CliRunner().invoke(main, session.arguments(*arguments))
-        assert result.exit_code in (0, 1), result.output
-        return result.exit_code
-
     tried = Counter()
     for arguments, paid in commands:
         prepare(arguments)
         service.calls.clear()
-        run(*arguments)
+        session.run(*arguments)
         for step, call in enumerate(list(service.calls), start=1):
             reads = call.startswith("GET") or "cost" in call
             for fault in [FAULTS[step % len(FAULTS)]] if reads else FAULTS:
@@ -340,9 +452,9 @@ def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch
                     prolific_api, "TIMEOUT_SECONDS", 1.0 if "hang" in fault else 20.0
                 )
                 service.choose = lambda number, n=step, fault=fault: fault if number == n else None
-                assert run(*arguments) == int(is_left_undone(fault, call)), (fault, call)
+                assert session.status(*arguments) == int(is_left_undone(fault, call)), (fault, call)
                 service.choose = lambda number: None
-                complete(session, arguments, run)
+                complete(session, arguments, session.status)
                 check(session, arguments, paid)
                 tried[fault] += 1
     assert min(tried[fault] for fault in FAULTS) >= 10
@@ -425,6 +537,19 @@ def test_an_earlier_bonus_that_arrives_late_is_not_taken_for_a_later_one(session
     service.choose = lambda number: None
     assert session.json("bonus", both, "--unpaid", one)["paid"] == 1
     assert service.paid() == [("bonus", one, 50)] * 2
+
+
+def test_an_unknown_bonus_can_be_declared_paid(session):
+    study_id, service = session.publish(), session.service
+    one = service.submit(study_id)
+    bonuses = session.bonuses(f"{one},0.50,a")
+    service.choose = lambda number: "drop after" if service.calls[-1].endswith("pay/") else None
+    service.lists_payments = False
+    session.run("bonus", bonuses, code=1)
+    assert session.json("bonus", bonuses, "--paid", one)["paid_before"] == 1
+    service.lists_payments = True
+    assert session.json("bonus", bonuses)["paid_before"] == 1
+    assert service.paid() == [("bonus", one, 50)]
 
 
 def test_token_stays_out_of_ledger_and_log(session, monkeypatch):

@@ -169,7 +169,7 @@ def test_each_tuple_is_in_one_hit(lengths, size, seed):
 
 
 def test_all_problems_of_a_plan_are_reported(tmp_path):
-    rows = ["t1,d1,d1-a,d1-b,d1-x", "t2,d9,a,b,c", "t3,,d1-a,d1-b,d1-c"]
+    rows = ["t1,d1,d1-a,d1-b,d1-x", "t2,d9,a,b,c", "t3,,e,f,g"]
     with pytest.raises(InputError) as caught:
         plan(tuples_of(tmp_path, rows), [dialogue("d1")], Settings(), file="tuples.csv")
     assert [*map(str, caught.value.problems)] == [

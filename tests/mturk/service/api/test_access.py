@@ -118,6 +118,37 @@ def test_analysts_see_pseudonyms_and_owners_ids(guarded, examples):
         ]
 
 
+def test_analysts_see_pseudonyms_in_reasons_and_feedback(guarded, examples):
+    """Of all workers, in any case, and of recruited ones the id at Prolific."""
+    owner, analyst = client(guarded, "OWNER"), client(guarded, "ANALYST")
+    hit_id, assignment_id = submitted(guarded, examples)
+    recruited = "5f3c1a2b4d5e6f708192a3b4"
+    guarded.work.register(f"APROLIFIC{recruited.upper()}")
+    guarded.work.register("bea.2")
+    text = (
+        f"Bonus for {WORKER}, aworkerone: better than bea.2. See ({recruited}); thanks, AWORKERTWO"
+    )
+    owner.approve_assignment(AssignmentId=assignment_id, RequesterFeedback=text)
+    owner.send_bonus(
+        WorkerId=WORKER, AssignmentId=assignment_id, BonusAmount="0.10", Reason=text,
+        UniqueRequestToken="once",
+    )  # fmt: skip
+
+    def texts(client):
+        return [
+            client.list_bonus_payments(HITId=hit_id)["BonusPayments"][0]["Reason"],
+            client.get_assignment(AssignmentId=assignment_id)["Assignment"]["RequesterFeedback"],
+            client.list_assignments_for_hit(HITId=hit_id)["Assignments"][0]["RequesterFeedback"],
+        ]
+
+    assert texts(owner) == [text] * 3
+    (seen,) = set(texts(analyst))
+    name = analyst.get_assignment(AssignmentId=assignment_id)["Assignment"]["WorkerId"]
+    assert seen.startswith(f"Bonus for {name}, {name}: better than w-")
+    assert seen.endswith("); thanks, AWORKERTWO")  # an id of nobody here
+    assert not [one for one in (WORKER, recruited, "bea.2") if one.lower() in seen.lower()]
+
+
 def test_decisions_and_reads_are_recorded_once(guarded, examples):
     owner = client(guarded, "OWNER")
     hit_id, assignment_id = submitted(guarded, examples)

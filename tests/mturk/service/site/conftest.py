@@ -267,9 +267,8 @@ def open_page(chromium):
         context.close()
 
 
-@pytest.fixture
-def german_question():
-    """A HIT of a study of tuples: two dialogues with three candidates each."""
+def german_parts():
+    """Return two dialogues with three candidates each."""
     texts = ("Um neun.", "Gegen neun Uhr fangen wir an.", "Morgen ist geschlossen.")
     turns = ("Wann öffnet die Bibliothek?", "Um neun Uhr.", "Und am Samstag?", "Um zehn.", "Danke!")
     parts = []
@@ -277,4 +276,10 @@ def german_question():
         items = tuple(Candidate(f"{name}-{n}", text) for n, text in enumerate(texts))
         said = tuple(Turn(("user", "system")[n % 2], turns[n]) for n in range(length))
         parts.append(Part(f"t-{name}", Dialogue(name, "", "", said, items), items))
-    return question_xml(parts, Settings(language_check=False))
+    return parts
+
+
+@pytest.fixture
+def german_question():
+    """A HIT of a study of tuples."""
+    return question_xml(german_parts(), Settings(language_check=False))

@@ -98,6 +98,19 @@ def test_a_changed_wording_is_asked_for_again_and_only_once(service, visit):  # 
     assert 'name="consent"' not in visit(changed).join(service).text
 
 
+def test_the_page_before_another_study_names_a_signed_in_participant_once(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(STUDY, PanelStudy("second", "C0DE2"))
+    anna.begin(service)
+    page = anna.join(service, study="second").text
+    assert f"You are signed in as {ANNA}." in page
+    assert "signs you in" not in page
+    assert "will be signed out" not in page
+    ben = anna.join(service, BEN, study="second", session="x2").text
+    assert f"This link signs you in as {BEN}." in ben
+    assert f"You are currently signed in as {ANNA} and will be signed out." in ben
+
+
 def test_without_consent_nothing_is_stored(service, visit):  # noqa: F811
     study = PanelStudy("pilot", "C0DE", no_consent_code="NOPE")
     anna = visit(study)
@@ -382,6 +395,28 @@ def test_who_has_finished_in_time_gets_the_completion_code_later(service, visit)
     assert rows(service, participation)[0].outcome == "finished"
 
 
+def test_impossible_numbers_are_corrected_and_do_not_screen_out(service, visit):  # noqa: F811
+    service.publish()
+    year = {"id": "year", "type": "number", "text": {"en": "Year?"}, "range": [1900, 2030]}
+    anna = visit(
+        asking({**AGE, "maximum": 99}, year, {"id": "n", "type": "number", "text": {"en": "N?"}})
+    )
+    anna.join(service)
+
+    def start(age, year):
+        given = {"question-age": age, "question-year": year, "question-n": "999999999"}
+        return anna.submit("/work/start", text="/work/start", consent="yes", **given)
+
+    for age in ("300", "0", "-5"):
+        refused = start(age, "2000")
+        assert refused.status_code == 422
+        assert "Please enter a whole number from 1 to 120." in refused.text
+    assert "Please enter a whole number from 1900 to 2030." in start("20", "20").text
+    assert not rows(service, participation)
+    assert "/work/assignment/" in str(start("20", "1999").url)
+    assert listed(service)[0]["question_year"] == "1999"
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
@@ -395,6 +430,10 @@ def test_who_has_finished_in_time_gets_the_completion_code_later(service, visit)
         ('[[a.questions]]\nid = "age"\ntype = "choice"', "choices belong to type choice"),
         ('[[a.questions]]\nid = "first_language"\naccept = ["German"]', "expected ISO 639 codes"),
         ('[[a.questions]]\nid = "age"\nminimum = 9\nmaximum = 8', "minimum 9 is greater than maximum 8"),
+        ('[[a.questions]]\nid = "age"\nrange = [3]', "range is [3]; expected two integers such as [1, 120]"),
+        ('[[a.questions]]\nid = "age"\nrange = [9, 8]', "range is [9, 8]; expected two integers"),
+        ('[[a.questions]]\nid = "age"\nminimum = 150', "minimum 150 is outside the range [1, 120]"),
+        ('[[a.questions]]\nid = "first_language"\nrange = [1, 2]', "range belongs to type number"),
         ('[[a.questions]]\nid = "x"\ntext = { de = "?" }\nchoices = 3', "choices is 3; expected a list"),
         (
             '[[a.questions]]\nid = "x"\ntext = { de = "?" }\ntype = "choice"\n'

@@ -126,7 +126,7 @@ class Visit:
         """Return a path parameter."""
         return _storable(self.request.path_params[name])
 
-    def t(self, key: str, *, of_volunteers: bool | None = None, **values: object) -> str:
+    def t(self, key: str, of_volunteers: bool | None = None, /, **values: object) -> str:
         """Return a text in the visitor's language; volunteers get their own wording if there is one.
 
         `of_volunteers` is used instead of `volunteers` for a study that the visitor has left.

@@ -54,7 +54,7 @@ NOTES: Mapping[str, str] = {
     r"tuples\.cloze\.\d+\.options\.\d+": "A word for the gap; only one of the four fits.",
     r"tuples\.cloze\.\d+\.right": "The one of the four words that fits.",
     r"\w+\.(\w+\.)?hit\.title": "At most 128 characters.",
-    r"\w+\.(\w+\.)?(best|worst)\.\d": "Three parts of a question; the second is emphasised.",
+    r"\w+\.(\w+\.)?(best|worst)\.\d": "Part of a question; the second is emphasised. A space if it is empty.",
     r"(start\.consent|start\.information.*)": "Part of the consent.",
 }
 """Pattern of keys -> comment for translators."""

@@ -20,7 +20,7 @@ from giccs.csts.prompts import text
 from giccs.journal import Journal
 from giccs.models.abilities import ServedModel
 from giccs.progress import Progress, silent
-from giccs.tasks.refusals import no_generation_reason
+from giccs.tasks.refusals import chat_parameters, no_generation_reason
 
 __all__ = [
     "MAX_TOKENS",
@@ -119,7 +119,7 @@ class AnswerGenerator:
             **self.model.identity,
             "data": replace(dataset, instances=unlabelled).fingerprint,
             "prompt": text("question-1").document,
-            "chat_template": self.chat_template,
+            **chat_parameters(self.model, chat_template=self.chat_template),
             "max_tokens": self.max_tokens,
         }
 

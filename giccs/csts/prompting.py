@@ -50,7 +50,7 @@ from giccs.measures.metrics import Estimate, Floats, interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.progress import Progress, silent
 from giccs.tasks import ResultKind, TaskKind, TaskOptions
-from giccs.tasks.refusals import no_generation_reason
+from giccs.tasks.refusals import chat_parameters, no_generation_reason
 
 if TYPE_CHECKING:
     import polars
@@ -219,7 +219,7 @@ class Prompting:
                 "shots": self.shots,
                 "answers": self.answers is not None,
                 "split": self.split,
-                "chat_template": self.chat_template,
+                **chat_parameters(model, chat_template=self.chat_template),
             },
             "max_tokens": self.max_tokens,
             "parser": PARSING_VERSION,

@@ -25,7 +25,7 @@ from giccs.progress import Progress, silent
 from giccs.tasks.answer_parsing import instruction_for
 from giccs.tasks.choice_methods import choice_method, fitting_prompts, no_choice_reason
 from giccs.tasks.questions import QuestionRenderer, RenderedQuestion
-from giccs.tasks.refusals import no_chat_template_reason
+from giccs.tasks.refusals import chat_parameters, no_chat_template_reason
 
 __all__ = ["Judge", "JudgeInput", "Presentation", "open_judge"]
 
@@ -83,7 +83,7 @@ class Judge:
             **self.model.identity,
             "choice": self.method,
             "answer": self.answer,
-            "chat_template": self.chat_template,
+            **chat_parameters(self.model, chat_template=self.chat_template),
         }
         if self.method != "likelihood":
             settings |= self.model.response_settings()

@@ -19,6 +19,7 @@ The abilities of a model are declared by the protocols of `giccs.models.abilitie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -36,7 +37,7 @@ from giccs.models.abilities import (
 from giccs.models.checkpoint import DTYPES, located, stated_kind
 from giccs.models.devices import refuse_map
 from giccs.models.encoder_prompts import EXPECTED_PROMPT, PROMPT_PATTERN
-from giccs.models.model_errors import UnsupportedOptionError
+from giccs.models.model_errors import UnsupportedOptionError, reported_damage
 from giccs.models.pooling import POOLINGS
 from giccs.models.quantisation import KINDS as QUANTISATIONS
 from giccs.models.quantisation import refuse_quantising
@@ -301,7 +302,8 @@ def open_base(name: str, options: ModelOptions) -> Model:
     kind, colon, location = name.partition(":")
     if not colon or kind not in kinds():
         path = located(name, options.revision, offline=options.offline)
-        return _open(KINDS[stated_kind(path)].opener, name, str(path), options)
+        with reported_damage(name):
+            return _open(KINDS[stated_kind(path)].opener, name, str(path), options)
     kind_entry = kinds()[kind]
     if not kind_entry.has_weights:
         refuse_map(name, options)
@@ -310,7 +312,8 @@ def open_base(name: str, options: ModelOptions) -> Model:
         raise InputError(
             Problem(name, None, f"missing model name; expected {kind}:{kind_entry.location}")
         )
-    return _open(kind_entry.opener, name, location, options)
+    with reported_damage(name) if kind_entry.has_weights else nullcontext():
+        return _open(kind_entry.opener, name, location, options)
 
 
 def _open(opener: str, name: str, location: str, options: ModelOptions) -> Model:

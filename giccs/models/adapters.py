@@ -61,6 +61,9 @@ def find_adapter(
     if method in PROMPT_TYPES:
         message = f"its adapter is a learned prompt ({method}), which transformers does not apply"
         raise refused(f"{message}; expected an adapter that changes weights, such as LoRA")
+    if settings.get("use_dora"):
+        message = "its adapter is a DoRA, whose magnitudes transformers does not read"
+        raise refused(f"{message}; merge it into its base (merge_and_unload of PEFT) and save that")
     is_beside = (folder / "config.json").is_file()
     if is_beside and not needs_base:
         return Adapter(folder, method, folder)

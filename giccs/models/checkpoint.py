@@ -15,6 +15,7 @@ __all__ = [
     "DTYPES",
     "WEIGHTS",
     "adapter_settings",
+    "architectures",
     "check_shards",
     "first_line",
     "is_causal",
@@ -83,7 +84,7 @@ def stated_kind(path: Path) -> str:
     if not isinstance(config, dict):
         task = (adapter_settings(path) or {}).get("task_type")
         return "causal" if any(path.glob("*.gguf")) else ADAPTER_KINDS.get(str(task), "encoder")
-    names = config.get("architectures") or []
+    names = architectures(config)
     if is_causal(config):
         return "causal"
     # Causal models with image input are also named "ForConditionalGeneration".
@@ -103,7 +104,7 @@ def _pair_kind(library_config: Any, config: Any) -> str:
         return "" if kind == "encoder" else kind
     if not isinstance(config, dict) or library_config is not None:
         return ""
-    names = config.get("architectures") or []
+    names = architectures(config)
     if "HF_ColBERT" in names:
         return "late-interaction"
     is_classifier = any(name.endswith("ForSequenceClassification") for name in names)
@@ -135,15 +136,24 @@ def check_shards(name: str, folder: Path) -> None:
 
 def is_causal(config: Any) -> bool:
     """Return whether the configuration states a causal language model."""
+    return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in architectures(config))
+
+
+def architectures(config: Any) -> list[str]:
+    """Return the classes that a configuration of transformers states.
+
+    >>> architectures({"architectures": "BertModel"}), architectures({})
+    (['BertModel'], [])
+    """
     names = config.get("architectures") or []
-    return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in names)
+    return [names] if isinstance(names, str) else list(map(str, names))
 
 
 def label_count(config: Any) -> int:
     """Return the number of labels of a sequence classifier; 2 if the configuration states none, as in
     transformers."""
     labels = config.get("id2label")
-    return len(labels) if isinstance(labels, dict) else int(config.get("num_labels", 2))
+    return len(labels) if isinstance(labels, dict) else int(config.get("num_labels") or 2)
 
 
 def weights_dtype(folder: Path, requested_dtype: str) -> str:
@@ -153,7 +163,9 @@ def weights_dtype(folder: Path, requested_dtype: str) -> str:
     """
     if requested_dtype != "auto":
         return requested_dtype
-    config = read_json(folder / "config.json") or {}
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict):
+        return "float32"
     text = config.get("text_config") or {}
     saved = [part.get(key) for part in (config, text) for key in ("dtype", "torch_dtype")]
     return next((dtype for dtype in saved if dtype in DTYPES), "float32")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.models.abilities import LimitedModel, OrderedPairModel
 from giccs.models.checkpoint import (
+    architectures,
     is_causal,
     label_count,
     located,
@@ -51,8 +52,7 @@ def open_cross_encoder(name: str, location: str, options: ModelOptions) -> Cross
         remedy = "merge it into its base (merge_and_unload of PEFT) and save that"
         raise InputError(Problem(name, None, f"{message}; {remedy}"))
     config = read_json(saved.transformer_folder / "config.json") or {}
-    names = config.get("architectures") or []
-    if any(architecture.endswith("ForSequenceClassification") for architecture in names):
+    if any(name.endswith("ForSequenceClassification") for name in architectures(config)):
         check_label(name, label_count(config))
     if is_causal(config) and stated_kind(folder) != "cross-encoder":
         message = (

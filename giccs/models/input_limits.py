@@ -109,10 +109,13 @@ def reads_completely(
     """Return (N,) whether a model of sentence-transformers reads each input completely.
 
     prompt: text before each input. task: ``document`` for the limit and the marks of documents, or another
-    one that chooses a route. True for models without a tokenizer of transformers, such as static embeddings,
-    which have no limit.
+    one that chooses a route. True for models without a tokenizer of transformers and without a maximum of
+    words, such as static embeddings.
     """
-    tokenizers = [getattr(module, "tokenizer", None) for module in input_modules(model)]
+    modules = input_modules(model)
+    if any(_max_words(module) for module in modules):
+        return np.array([_reads_words(modules, text, prompt) for text in inputs], dtype=np.bool_)
+    tokenizers = [getattr(module, "tokenizer", None) for module in modules]
     if not any(hasattr(tokenizer, "model_max_length") for tokenizer in tokenizers):
         return np.ones(len(inputs), dtype=np.bool_)
     distinct = sorted(dict.fromkeys(inputs), key=input_length)
@@ -122,6 +125,21 @@ def reads_completely(
         read, whole = (_lengths(model, batch, prompt, task, limit) for limit in (None, NO_LIMIT))
         is_complete |= zip(batch, (read == whole).tolist(), strict=True)
     return np.array([is_complete[text] for text in inputs], dtype=np.bool_)
+
+
+def _max_words(module: Any) -> int | None:
+    """Return the maximum number of words of a WordEmbeddings; None for other modules."""
+    is_words = hasattr(module, "emb_layer") and hasattr(module.tokenizer, "tokenize")
+    return module.max_seq_length if is_words else None
+
+
+def _reads_words(modules: Sequence[Any], text: EncoderInput, prompt: str | None) -> bool:
+    """Return whether all WordEmbeddings among modules read a text completely."""
+    return all(
+        len(module.tokenizer.tokenize(after_prompt(prompt or "", text))) <= limit
+        for module in modules
+        if (limit := _max_words(module)) is not None
+    )
 
 
 def _lengths(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from json import JSONDecodeError
 from typing import Any
 
 from bws.problems import InputError, Problem
@@ -20,7 +21,7 @@ from giccs.models.checkpoint import first_line
 
 __all__ = [
     "ModelFaultError", "ModelMemoryError", "UnsupportedOptionError", "is_memory_error", "report_errors",
-    "reported_errors",
+    "reported_damage", "reported_errors",
 ]  # fmt: skip
 
 COMPUTATIONS = frozenset(
@@ -115,6 +116,20 @@ def reported_errors(name: str) -> Iterator[None]:
             raise ModelMemoryError(name, cause) from error
         message = f"cannot process the inputs ({cause}); {_remedy(cause)}; see --verbose"
         raise InputError(Problem(name, None, message)) from error
+
+
+@contextmanager
+def reported_damage(name: str) -> Iterator[None]:
+    """Within the block, raise InputError for the exceptions that files with unexpected content cause.
+
+    Such files contain other types of JSON values than those that the library writes, or no JSON at all.
+    """
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, JSONDecodeError, UnicodeDecodeError) as error:
+        log.debug("%s raised an exception", name, exc_info=True)
+        message = f"its configuration has an unexpected content ({_cause(error)})"
+        raise InputError(Problem(name, None, f"{message}; copy or save it again")) from error
 
 
 def report_errors(model_class: type) -> None:

@@ -5,7 +5,6 @@ They are evaluated by `giccs.evaluate`, or under the name ``python:MODULE:ATTRIB
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import sys
@@ -69,6 +68,7 @@ from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_orde
 from giccs.models.loading import Loaded, Source
 from giccs.models.model_errors import UnsupportedOptionError
 from giccs.models.modules import Routes
+from giccs.models.object_digest import model_digest
 from giccs.models.sentence import library_vectors
 from giccs.models.seq2seq import Seq2SeqModel
 from giccs.models.vocabulary import TokenCounter, counted_inputs, separates_pairs
@@ -563,6 +563,9 @@ class _LoadedTransformer:
         model, tokenizer = self._given
         return Loaded(model.eval(), tokenizer)
 
+    def _chat_template_text(self) -> str:
+        return str(self._given[1].chat_template)
+
 
 class CausalObject(_LoadedTransformer, CausalModel):
     """A causal language model that is already loaded."""
@@ -614,23 +617,12 @@ def _array(name: str, values: Any) -> NDArray[np.float64]:
 def _identity(value: Any, tokenizer: Any = None) -> dict[str, Any]:
     """Return the settings that determine the predictions: a digest of weights, or the name of a function."""
     if hasattr(value, "state_dict"):
-        digest = _weights_digest(value, tokenizer)
+        digest = model_digest(value, tokenizer)
         kind, dtype = type(value).__name__, str(value.dtype).removeprefix("torch.")
         return {"kind": "python", "class": kind, "revision": f"sha256:{digest}", "dtype": dtype}
     described = value if hasattr(value, "__qualname__") else type(value)
     name = f"{described.__module__}.{described.__qualname__}"
     return {"kind": "python", "class": name, "revision": getattr(value, "revision", None)}
-
-
-def _weights_digest(model: Any, tokenizer: Any) -> str:
-    """Return the first digits of the SHA-256 of the weights, the structure of the model and the tokenizer."""
-    import torch
-
-    content = hashlib.sha256(f"{model!r}\n{tokenizer!r}".encode())
-    for name, tensor in sorted(model.state_dict().items()):
-        content.update(f"{name} {tuple(tensor.shape)}".encode())
-        content.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return content.hexdigest()[:16]
 
 
 def _weights_name(model: Any) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bws.problems import InputError, Problem
 from giccs.models.abilities import GeneratingModel
-from giccs.models.checkpoint import located, stated_kind
+from giccs.models.checkpoint import architectures, located, stated_kind
 from giccs.models.devices import devices
 from giccs.models.generation import Greedy, must_fit, responses
 from giccs.models.input_limits import LIMITS, position_limit
@@ -45,7 +45,7 @@ def open_seq2seq(name: str, location: str, options: ModelOptions) -> Seq2SeqMode
             "not an encoder-decoder (T5, Flan-T5, ...); use causal: for GPT, Llama and similar models"
         )
     if stated_kind(source.base) != "seq2seq":
-        kinds = ", ".join(config.get("architectures") or ["not stated"])
+        kinds = ", ".join(architectures(config) or ["not stated"])
         raise refused(f"has no text generation head (architecture: {kinds})")
     return Seq2SeqModel(name, source, options)
 

@@ -59,7 +59,7 @@ from giccs.tasks.questions import (
     history_differences,
     make_questions,
 )
-from giccs.tasks.refusals import no_chat_template_reason
+from giccs.tasks.refusals import chat_parameters, no_chat_template_reason
 
 if TYPE_CHECKING:
     import polars
@@ -175,7 +175,7 @@ class MultipleChoice:
             "template": _template_signature(templates),
             "answer": self.answer_kind(method),
             "permutations": self.permutations,
-            "chat_template": self.chat_template,
+            **chat_parameters(model, chat_template=self.chat_template),
             **self._generation_parameters(model, method, templates),
             "option_order": {"seed": self.seed},
             "interval": interval_signature("dialogue", self.resamples, self.seed),

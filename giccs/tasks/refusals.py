@@ -17,7 +17,9 @@ from giccs.models.abilities import (
     VectorModel,
 )
 
-__all__ = ["missing_ability_reason", "no_generation_reason"]
+__all__ = [
+    "chat_parameters", "missing_ability_reason", "no_chat_template_reason", "no_generation_reason",
+]  # fmt: skip
 
 ENCODER_HINT = "an encoder", "encoder:FOLDER, package:minilm or static:FILE"
 ABILITY_HINTS: dict[type, tuple[str, str, str]] = {
@@ -77,6 +79,12 @@ def no_generation_reason(model: Any, task: str, *, chat_template: bool) -> str:
     return missing_ability_reason(model, GeneratingModel, task) or no_chat_template_reason(
         model, chat_template=chat_template
     )
+
+
+def chat_parameters(model: Any, *, chat_template: bool) -> dict[str, Any]:
+    """Return the signature entries of a chat template; those that write the date have one per day."""
+    date = model.chat_date() if chat_template else ""
+    return {"chat_template": chat_template, **({"chat_date": date} if date else {})}
 
 
 def no_chat_template_reason(model: Any, *, chat_template: bool) -> str:

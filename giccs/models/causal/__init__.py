@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +146,15 @@ class CausalModel(
         if not self._loaded.tokenizer.chat_template:
             raise self._refused("has no chat template; omit --chat-template")
         return self._boundary.chat(text)
+
+    def chat_date(self) -> str:
+        """Return today's date if the chat template writes it into prompts, as that of Llama 3."""
+        return date.today().isoformat() if "strftime_now" in self._chat_template_text() else ""
+
+    def _chat_template_text(self) -> str:
+        folder = self._source.folder
+        files = [folder / "tokenizer_config.json", *sorted(folder.rglob("*.jinja"))]
+        return "".join(file.read_text("utf-8") for file in files if file.is_file())
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the type of forward pass."""

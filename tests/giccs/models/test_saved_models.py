@@ -12,6 +12,7 @@ from bws.problems import InputError
 from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Prompt
+from giccs.models.checkpoint import stated_kind
 from giccs.models.modules import Routes
 from giccs.models.objects import model_of_object
 from giccs.models.vocabulary import counted_tokens
@@ -22,13 +23,17 @@ from ..causal_models import edit_json, make_model
 from ..saved_models import (
     LEFT,
     RIGHT,
+    WORDS,
     Folders,
     Router,
     adapter,
     cosine,
     library,
+    parts,
+    saved,
     torch,
     transformers,
+    word_vectors,
 )
 
 try:
@@ -302,6 +307,47 @@ def test_long_texts_are_cut_and_counted_in_their_route(folders):
     with counted_tokens() as counts:
         model.pair_scores(long, long, silent)
     assert (counts.cut, counts.tokens) == (1, 40 + 30)
+
+
+def test_words_beyond_the_maximum_of_word_embeddings_are_counted(tmp_path):
+    saved(tmp_path / "m", [word_vectors(max_seq_length=3), parts.Pooling(16)])
+    model = opened(tmp_path / "m")
+    texts = [" ".join(WORDS[:3]), " ".join(WORDS[:4])]
+    assert model.fits(texts, WORDS[:2], silent).tolist() == [True, False]
+    with counted_tokens() as counts:
+        model.pair_scores(texts, WORDS[:2], silent)
+    assert counts.cut == 1
+
+
+@pytest.mark.parametrize(("name", "file", "content"), [
+    ("static", "0_StaticEmbedding/model.safetensors", b"\x40" + bytes(7) + b"garbage!" * 40),
+    ("pooled", "config_sentence_transformers.json", b'{"similarity_fn_name": ["dot"]}'),
+    ("pooled", "config.json", b"[1]"),
+    ("plain", "config.json", b'{"architectures": 5}'),
+    ("towers", "router", b'{"parameters": [1]}'),
+    ("towers", "router", b'{"types": [1]}'),
+    ("towers", "router", b'{"parameters": {"route_mappings": [1]}}'),
+    ("towers", "router", b"""{"parameters": {"route_mappings": {"([], 'text')": "query"}}}"""),
+])  # fmt: skip
+def test_files_with_an_unexpected_content_are_refused(folders, tmp_path, name, file, content):
+    folder = folders.copy(name, tmp_path / "m")
+    if file == "router":
+        (path,) = folder.rglob("router_config.json")
+        content = json.dumps(json.loads(path.read_bytes()) | json.loads(content)).encode()
+    else:
+        path = folder / file
+        if not path.exists():
+            (path,) = folder.rglob(path.name)
+    path.write_bytes(content)
+    assert refusal(folder).startswith(f"{folder}: ")
+
+
+def test_a_single_architecture_and_no_number_of_labels(folders, tmp_path):
+    folder = folders.copy("plain", tmp_path / "m")
+    edit_json(folder / "config.json", architectures="BertForSequenceClassification", num_labels=1)
+    assert stated_kind(folder) == "cross-encoder"
+    edit_json(folder / "config.json", num_labels=None, id2label=None)
+    assert stated_kind(folder) == "encoder"
 
 
 @pytest.mark.parametrize("name", ["towers", "towers-strict", "towers-mapped"])

@@ -394,6 +394,7 @@ def test_without_scripts_everything_but_the_question_works(live, open_page):
     page = open_page(java_script_enabled=False)
     enter(live, page)
     page.get_by_role("link", name="My progress").click()
+    page.locator("nav.switch summary").click()
     page.get_by_role("link", name="Deutsch").click()
     page.get_by_role("heading", name="Mein Fortschritt").wait_for()
     page.get_by_role("link", name="Aufgaben").click()

@@ -42,7 +42,7 @@ def _settings(model: Any) -> Iterator[str]:
             yield _json(part.get_config_dict())
     for name in MODEL_SETTINGS:
         yield f"{name}={getattr(model, name, None)!r}"
-    config = getattr(getattr(model, "auto_model", model), "config", None)
+    config: Any = getattr(getattr(model, "auto_model", model), "config", None)
     if hasattr(config, "to_dict"):
         values = config.to_dict()
         yield _json({name: values[name] for name in values.keys() - {*CONFIG_ORIGINS}})

@@ -39,7 +39,7 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import ResultKind, TaskKind, TaskOptions
+from giccs.tasks import DEFAULT_SIMILARITY, ResultKind, TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
 if TYPE_CHECKING:
@@ -373,7 +373,11 @@ def _set_problem(data: SimilarityData, similarity_set: SimilaritySet, message: s
 
 def _word_similarity(options: TaskOptions) -> list[Agreement]:
     return [
-        Agreement("word-similarity", options.similarity or "cos", min_known_pairs=MIN_KNOWN_PAIRS)
+        Agreement(
+            "word-similarity",
+            options.similarity or DEFAULT_SIMILARITY,
+            min_known_pairs=MIN_KNOWN_PAIRS,
+        )
     ]
 
 
@@ -381,7 +385,7 @@ def _sentence_similarity(options: TaskOptions) -> list[Agreement]:
     return [
         Agreement(
             "sentence-similarity",
-            options.similarity or "cos",
+            options.similarity or DEFAULT_SIMILARITY,
             levels=True,
             pooled=True,
             read=_read_sentences,

@@ -23,7 +23,7 @@ from giccs.measures.metrics import interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent
-from giccs.tasks import ResultKind, TaskKind, TaskOptions
+from giccs.tasks import DEFAULT_SIMILARITY, ResultKind, TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
 __all__ = ["SENTENCES", "WORDS", "EvalRank"]
@@ -130,7 +130,7 @@ class EvalRank:
 
 def _make_task_kind(level: Level) -> TaskKind:
     def open_tasks(options: TaskOptions) -> list[EvalRank]:
-        similarity = cast(Similarity, options.similarity or "cos")
+        similarity = cast(Similarity, options.similarity or DEFAULT_SIMILARITY)
         if similarity not in SIMILARITIES:
             message = f"unsupported by evalrank-{level}; expected {', '.join(SIMILARITIES)}"
             raise InputError(Problem(f"similarity {options.similarity}", None, message))

@@ -25,6 +25,7 @@ from giccs.measures.formatting import (
 from giccs.measures.metrics import SELECTED_KEY, Estimate
 from giccs.measures.results import Result, data_of, history_of, prompt_of, setting_of
 from giccs.models.postprocess.steps import canonical_name
+from giccs.tasks import DEFAULT_SIMILARITY
 
 __all__ = [
     "ComparedNumber",
@@ -245,7 +246,8 @@ def _has_same_options(result: Result, run: Run) -> bool:
     elsewhere: in the history, and in their names.
     """
     result_options = result.signature.get("asked") or result.signature.get("settings") or {}
-    run_options = run.all_options()
+    run_options = dict(run.all_options())
+    run_options["similarity"] = run_options.get("similarity") or DEFAULT_SIMILARITY
     return all(
         bool(value) is bool(run_options[name]) if name == "answers" else value == run_options[name]
         for name, value in result_options.items()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHOICES",
+    "DEFAULT_SIMILARITY",
     "DEFAULT_TASKS",
     "HISTORY_ENCODINGS",
     "METRICS",
@@ -53,6 +54,8 @@ DEFAULT_TASKS = ("pairwise-sts", "multiple-choice-sts")
 """Default tasks: those of the benchmark of dialogues."""
 HISTORY_ENCODINGS = ("joined", "speakers", "instruction", "mean")
 """How the history of a dialogue is added to the texts of encoders, see `giccs.tasks.pairwise`."""
+DEFAULT_SIMILARITY = "cos"
+"""Similarity of vectors in tasks that do not use that of the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,29 +402,42 @@ def _letter_indices(answers: pl.Series) -> pl.Series:
     )
 
 
-def with_known_start(rows: Rows, on_invalid: OnInvalid) -> tuple[Rows, list[str]]:
+def with_known_start(
+    rows: Rows, on_invalid: OnInvalid, study: Sequence[Rows] = ()
+) -> tuple[Rows, list[str]]:
     """Return the rows with the number of the first position, decided for all answers, and notes on it.
 
-    Positions count from 0 if 0 occurs and K does not, else from 1. With invalid rows skipped, raises
-    InputError if both 0 and K occur, or if positions or letters begin after the first and end after the last:
-    the remaining answers could be of the wrong items.
+    study: the rows of all files of the study in this notation, if there are several.
+
+    Positions count from 0 if 0 occurs and K does not, else from 1. With invalid rows skipped or several
+    files, raises InputError if both 0 and K occur, or if positions or letters begin after the first and end
+    after the last: the remaining answers could be of the wrong items.
     """
     if rows.answers == "item":
         return rows, []
-    start, low, high = _start(rows)
+    if len(study) < 2:
+        study = (rows,)
+    start, low, high = _start(*study)
     k = len(rows.items)
     if rows.answers == "letter":
         low, high = low + 1, high + 1
     is_ambiguous = rows.answers == "position" and low == 0 and high >= k
-    if on_invalid == "skip" and high >= low and (is_ambiguous or (low > 1 and high > k)):
+    if (is_ambiguous and len(study) > 1) or (
+        on_invalid == "skip" and high >= low and (is_ambiguous or (low > 1 and high > k))
+    ):
         names = [ALPHABET[n - 1] if rows.answers == "letter" else str(n) for n in (low, high, 1, k)]
         kind = "letters" if rows.answers == "letter" else "positions"
+        reason = (
+            "in all files of a study"
+            if is_ambiguous and len(study) > 1
+            else "since rows cannot be skipped if it is unknown which item an answer is (leave cells without "
+            "an answer empty)"
+        )
         message = (
             f"the answers have {kind} from {names[0]} to {names[1]}; expected {names[2]} to {names[3]}"
-            f"{f' or 0 to {k - 1}' if kind == 'positions' else ''}, since rows cannot be skipped if it is "
-            "unknown which item an answer is (leave cells without an answer empty)"
+            f"{f' or 0 to {k - 1}' if kind == 'positions' else ''}, {reason}"
         )
-        raise InputError(Problem(rows.file, None, message))
+        raise InputError(Problem(" and ".join(part.file for part in study), None, message))
     notes = []
     if start == 0:
         notes = [f"the positions of best and worst count from 0: 0 occurs, and {k} does not"]
@@ -435,14 +448,15 @@ def with_known_start(rows: Rows, on_invalid: OnInvalid) -> tuple[Rows, list[str]
     return replace(rows, start=start), notes
 
 
-def _start(rows: Rows) -> tuple[int, int, int]:
+def _start(*study: Rows) -> tuple[int, int, int]:
     """Return the number of the first position, and the lowest and the highest position or letter index.
 
     Without positions or letters, the highest is lower than the lowest.
     """
     import polars as pl
 
-    answers = pl.concat([rows.best, rows.worst])
+    rows = study[0]
+    answers = pl.concat([column.rename("") for part in study for column in (part.best, part.worst)])
     if rows.answers == "letter":
         indices = _letter_indices(answers)
     else:

@@ -348,3 +348,18 @@ def test_a_state_without_tuples_asks_for_the_folder(tmp_path):
 def test_json_without_answers_is_refused(tmp_path):
     with pytest.raises(InputError, match="no answers of Potato"):
         read(tmp_path, "[1, 2", name="x.json")
+
+
+def test_responses_of_qualtrics_without_answers_are_counted(tmp_path):
+    empty = f"0,R_3,,,\n0,R_4,,,{encode_tuple('', '', (A, B, C, D))}\n"
+    result = read(tmp_path, PAIRS["qualtrics"] + empty)
+    assert said(result) == EXPECTED
+    assert result.notes == ["2 responses without answers were skipped (lines 6, 7)"]
+
+
+def test_joined_exports_of_qualtrics_are_read(tmp_path):
+    text = PAIRS["qualtrics"]
+    second = text.replace("R_1", "R_3").replace("R_2", "R_4")
+    assert said(read(tmp_path, text + second)) == EXPECTED * 2
+    in_german = (text + second).replace("Response ID", "Antwort-ID")
+    assert said(read(tmp_path, in_german)) == EXPECTED * 2

@@ -21,7 +21,7 @@ from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import InputError, Problem
 from bws.records import Ints, Judgment, Judgments, Tuples, id_of, normal_id
 from bws.textio import write_atomic
-from bws.variants import Variants, find_variants
+from bws.variants import Variants, find_variants, note_on_words
 from bws.variants import merge_variants as merged_rows
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def judgments_of(
         lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
         notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
+    items, groups = judgments.tuples.items.tolist(), judgments.tuples.group_of_item
+    notes += note_on_words(items, groups, invisible_only=not merge_variants)
     judgments = replace(judgments, reading_notes=(*rows.notes, *notes))
     if not judgments.tuples.n_scored:
         raise InputError(Problem(rows.file, None, "all items are control items; expected others"))

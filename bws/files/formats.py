@@ -24,7 +24,7 @@ from bws.files.judgments import (
     judgments_of,
     right_answers,
 )
-from bws.files.named_columns import proposal, with_named_columns
+from bws.files.named_columns import marked_items, proposal, with_named_columns
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.several import joined
@@ -160,10 +160,11 @@ def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
     if parts and is_batch:
         return mturk.rows(table, parts)
     chosen = None if form == "auto" else formats()[form]
+    original = table
     table = with_named_columns(table, parts, chosen) if parts else table
     if chosen is not None:
         chosen.check(table)
-    rows = _detected_rows(table) if chosen is None else chosen.rows(table)
+    rows = _detected_rows(table, original) if chosen is None else chosen.rows(table)
     return replace(rows, notes=(*rows.notes, *_notes(table)))
 
 
@@ -193,8 +194,10 @@ def _is_json(path: Source) -> bool:
     )
 
 
-def _detected_rows(table: Table) -> Rows:
+def _detected_rows(table: Table, original: Table) -> Rows:
     """Return the rows in the format that matches the header.
+
+    original: the table with the names in the file, for messages.
 
     If several formats match, it is the one in which most of the first rows are valid. Raises InputError with
     the candidates if this is ambiguous, and with all known formats if none matches.
@@ -203,11 +206,13 @@ def _detected_rows(table: Table) -> Rows:
 
     fitting = [form for form in formats().values() if form.fits(table.frame.columns)]
     if not fitting:
-        header = ", ".join(table.frame.columns[:20])
+        header = ", ".join(original.frame.columns[:20])
         known_formats = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
         message = f"the columns {header} match no format of judgments; "
-        other_kind = remark(table.frame.columns)
-        if not other_kind and (command := proposal(table)):
+        other_kind = remark(original.frame.columns)
+        if marks := marked_items(original):
+            message += marks
+        elif not other_kind and (command := proposal(original)):
             message += f"if these are judgments, read them with: {command}"
         else:
             message += f"known formats are {known_formats}{other_kind}"

@@ -95,7 +95,12 @@ def judgments_of(
     )
     annotator_of, annotators = _annotators(rows)
     run_of = _runs(rows, annotator_of, annotators)
-    _check_once(faults, assembled.tuple_of, annotator_of, annotators, run_of)
+    same_items = (
+        ""
+        if _has_ids(rows.tuple_id)
+        else "; without tuple ids, rows with the same items are one tuple"
+    )
+    _check_once(faults, assembled.tuple_of, annotator_of, annotators, run_of, same_items)
     display_order = orders_shown(faults, rows, assembled)
     if (
         on_invalid == "error"
@@ -172,6 +177,10 @@ def _without_unused(judgments: Judgments) -> Judgments:
     )
 
 
+def _has_ids(column: pl.Series | None) -> bool:
+    return column is not None and bool((column != "").any())
+
+
 def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
     """Return the annotator of each row, -1 if missing, and the annotators."""
     if rows.annotator is None:
@@ -200,8 +209,12 @@ def _check_once(
     annotator_of: Ints,
     annotators: NDArray[np.object_],
     run_of: Ints,
+    same_items: str,
 ) -> None:
-    """Add a fault for rows in which an annotator repeats a tuple, or a model a run of it."""
+    """Add a fault for rows in which an annotator repeats a tuple, or a model a run of it.
+
+    same_items: explanation of what a tuple is, for the messages.
+    """
     import polars as pl
 
     rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
@@ -221,6 +234,7 @@ def _check_once(
             f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in "
             f"{faults.place(earlier[key_of_row[row]], row)}; expected one judgment per annotator and tuple"
             f"{', and of a model one per prompt and run' if is_model(annotators[annotator_of[row]]) else ''}"
+            f"{same_items}"
         ),
     )
 

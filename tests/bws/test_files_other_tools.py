@@ -156,7 +156,7 @@ def test_a_judgment_in_two_files_is_refused_with_both_places(tmp_path):
         bws.read_judgments(paths)
     assert str(caught.value) == (
         f"{paths[1]}:2: annotator 'w1' has judged this tuple in {paths[0]}:2; expected one judgment per "
-        "annotator and tuple"
+        "annotator and tuple; without tuple ids, rows with the same items are one tuple"
     )
 
 

@@ -46,6 +46,7 @@ MAX_LINES = 5
 OWN_COLUMNS = (COLUMN, *ROUND_COLUMNS, *RUN_COLUMNS, "seconds", "comment")
 """Columns of judgments of giccs that have a meaning besides the roles."""
 PAIR_ANSWERS = ("bestpair", "worstpair")
+PROPOSED = "if these are judgments, read them with"
 SAMPLE = 200
 """Number of rows used to distinguish formats with similar headers."""
 
@@ -119,7 +120,7 @@ def read_judgments(
         raise ValueError(f"unknown form {form!r}; expected one of {', '.join(format_names())}")
     if are_paths(path) and len(path) > 1:
         _check_distinct(path)
-        rows = joined([_rows(each, form, parts) for each in path], on_invalid)
+        rows = joined(_rows_of_files(path, form, parts), on_invalid)
     else:
         rows = _rows(path[0] if are_paths(path) else path, form, parts)
     judgments = judgments_of(
@@ -138,6 +139,27 @@ def formats() -> dict[str, Format]:
     """Return the tabular formats by name; formats with more specific headers come first."""
     external_formats = [point.load() for point in entry_points(group=GROUP_OF_FORMATS)]
     return {form.name: form for form in (*external_formats, *FORMATS)}
+
+
+def _rows_of_files(
+    paths: Sequence[str | os.PathLike[str]], form: str, parts: Mapping[str, str] | None
+) -> list[Rows]:
+    """Return the rows of each file; an error says that the named columns are those of all files."""
+    parsed_rows: list[Rows] = []
+    for path in paths:
+        try:
+            parsed_rows.append(_rows(path, form, parts))
+        except InputError as error:
+            if not any(text in str(error) for text in (PROPOSED, ": no column ")):
+                raise
+            message = (
+                "--column names the columns of all files; "
+                "if they differ, give the columns the same names"
+            )
+            raise InputError(
+                [*error.problems, Problem(display_name(path), None, message)]
+            ) from None
+    return parsed_rows
 
 
 def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
@@ -213,7 +235,7 @@ def _detected_rows(table: Table, original: Table) -> Rows:
         if marks := marked_items(original):
             message += marks
         elif not other_kind and (command := proposal(original)):
-            message += f"if these are judgments, read them with: {command}"
+            message += f"{PROPOSED}: {command}"
         else:
             message += f"known formats are {known_formats}{other_kind}"
         raise InputError(Problem(table.file, None, message))

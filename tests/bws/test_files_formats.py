@@ -400,6 +400,6 @@ def test_tasks_of_label_studio_without_annotations_are_counted(tmp_path):
 def test_a_repeated_judgment_names_the_meaning_of_a_tuple(tmp_path):
     text = "item1,item2,best,worst,annotator,trial\na,b,a,b,w,1\nb,a,b,a,w,2\n"
     with pytest.raises(
-        InputError, match="; without tuple ids, rows with the same items are one tuple$"
+        InputError, match=r"; without tuple ids, rows with the same items are one tuple$"
     ):
         read(tmp_path, text)

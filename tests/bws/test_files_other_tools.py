@@ -321,3 +321,12 @@ def test_messages_on_named_columns_have_the_names_of_the_file(tmp_path):
         bws.read_judgments(path, parts={"items": "item1"})
     assert "the columns item1, item2, item3, good, bad match" in str(caught.value)
     assert "unused" not in str(caught.value)
+
+
+@pytest.mark.parametrize("parts", [None, {"items": "x,y,z", "best": "Top", "worst": "Low"}])
+def test_columns_are_named_for_all_files(parts, tmp_path):
+    second = "A,B,C,best1,worst1\na,b,c,a,c\n"
+    paths = two_files(tmp_path, "x,y,z,Top,Low\na,b,c,a,c\n" if parts else CSV, second)
+    expected = r"second\.csv: --column names the columns of all files; if they differ, give the col"
+    with pytest.raises(InputError, match=expected):
+        bws.read_judgments(paths, parts=parts)

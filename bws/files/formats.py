@@ -232,7 +232,7 @@ def _detected_rows(table: Table, original: Table) -> Rows:
         known_formats = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
         message = f"the columns {header} match no format of judgments; "
         other_kind = remark(original.frame.columns)
-        if marks := marked_items(original):
+        if not other_kind and (marks := marked_items(original)):
             message += marks
         elif not other_kind and (command := proposal(original)):
             message += f"{PROPOSED}: {command}"

@@ -3,8 +3,8 @@
 If texts serve as ids, an item with two spellings becomes two items, each with part of the judgments. Two
 items of a group are variants if they differ only in white space, case and punctuation and at least one of
 them is a text. A text has white space between words, or is in a script without such white space. Single
-words and ids such as ``a-1`` and ``a1`` or ``A`` and ``a`` are not compared with each other, because ids
-often differ in punctuation and case alone.
+words and ids such as ``a-1`` and ``a1`` or ``A`` and ``a`` are not merged, because ids often differ in
+punctuation and case alone; `note_on_words` names them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bws.files.rows import Rows
 
-__all__ = ["Variants", "find_variants", "merge_variants", "variant_key"]
+__all__ = ["Variants", "find_variants", "merge_variants", "note_on_words", "variant_key"]
 
 TEXT_PATTERN = re.compile(
     r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -132,19 +132,63 @@ def find_variants(
     return Variants(len(items), spellings) if spellings else None
 
 
+def note_on_words(
+    items: Sequence[str], groups: Sequence[str] | Ints, *, invisible_only: bool
+) -> list[str]:
+    """Return a note on single words or ids with several spellings, which stay items of their own.
+
+    invisible_only: only spellings that differ in nothing but white space and invisible characters.
+
+    >>> note_on_words(["Apple", "apple", "b"], [0, 0, 0], invisible_only=False)[0][:55]
+    "2 items that are single words or ids, such as 'Apple' a"
+    >>> note_on_words(["Apple", "apple", "b"], [0, 0, 0], invisible_only=True)
+    []
+    """
+    from bws.files.columns import quoted
+
+    if invisible_only and all(map(str.isprintable, items)):
+        return []
+    spellings = [
+        [items[index] for index in indices]
+        for indices in _indices_by_key(items, groups).values()
+        if len(indices) > 1 and not any(TEXT_PATTERN.search(items[index]) for index in indices)
+    ]
+    if invisible_only:
+        spellings = [words for words in spellings if len({*map(_visible, words)}) < len(words)]
+    if not spellings:
+        return []
+    example = " and ".join(map(quoted, spellings[0][:2]))
+    return [
+        f"{sum(map(len, spellings))} items that are single words or ids, such as {example}, differ only in "
+        "case, punctuation or invisible characters and are not merged; correct them in the file if they are "
+        "the same"
+    ]
+
+
+def _visible(text: str) -> str:
+    """Return the text without white space and control and format characters."""
+    return "".join(c for c in text if unicodedata.category(c) not in ("Zs", "Cc", "Cf"))
+
+
 def _indices_of_texts(
     items: Sequence[str], groups: Iterable[Any]
 ) -> dict[tuple[Any, str], list[int]]:
     """Return the indices of the spellings of each text item by group and key, in order."""
+    return {
+        key: indices
+        for key, indices in _indices_by_key(items, groups).items()
+        if any(TEXT_PATTERN.search(items[index]) for index in indices)
+    }
+
+
+def _indices_by_key(
+    items: Sequence[str], groups: Iterable[Any]
+) -> dict[tuple[Any, str], list[int]]:
     indices_by_key: dict[tuple[Any, str], list[int]] = {}
     for index, (group, item) in enumerate(zip(groups, items, strict=True)):
         if key := variant_key(item):
             indices_by_key.setdefault((group, key), []).append(index)
-    return {
-        key: indices
-        for key, indices in indices_by_key.items()
-        if any(TEXT_PATTERN.search(items[index]) for index in indices)
-    }
+    return indices_by_key
 
 
 def merge_variants(rows: Rows) -> tuple[Rows, Variants | None]:

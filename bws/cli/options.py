@@ -235,7 +235,11 @@ def answer_tables(
 
 
 def _parts(ctx: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, str]:
-    parts = dict(text.partition("=")[::2] for text in values)
+    pairs = [text.partition("=")[::2] for text in values]
+    parts = dict(pairs)
+    if len(parts) < len(pairs):
+        repeated = next(part for part, _ in pairs if [p for p, _ in pairs].count(part) > 1)
+        raise click.BadParameter(f"names {repeated} twice; expected each role once")
     for part, column in parts.items():
         if part not in ROLES or not column:
             raise click.BadParameter(f"must be ROLE=COLUMN, with ROLE one of {', '.join(ROLES)}")

@@ -24,7 +24,7 @@ from bws.files.judgments import (
     judgments_of,
     right_answers,
 )
-from bws.files.named_columns import proposal, with_named_columns
+from bws.files.named_columns import marked_items, proposal, with_named_columns
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.several import joined
@@ -46,6 +46,7 @@ MAX_LINES = 5
 OWN_COLUMNS = (COLUMN, *ROUND_COLUMNS, *RUN_COLUMNS, "seconds", "comment")
 """Columns of judgments of giccs that have a meaning besides the roles."""
 PAIR_ANSWERS = ("bestpair", "worstpair")
+PROPOSED = "if these are judgments, read them with"
 SAMPLE = 200
 """Number of rows used to distinguish formats with similar headers."""
 
@@ -119,7 +120,7 @@ def read_judgments(
         raise ValueError(f"unknown form {form!r}; expected one of {', '.join(format_names())}")
     if are_paths(path) and len(path) > 1:
         _check_distinct(path)
-        rows = joined([_rows(each, form, parts) for each in path], on_invalid)
+        rows = joined(_rows_of_files(path, form, parts), on_invalid)
     else:
         rows = _rows(path[0] if are_paths(path) else path, form, parts)
     judgments = judgments_of(
@@ -138,6 +139,27 @@ def formats() -> dict[str, Format]:
     """Return the tabular formats by name; formats with more specific headers come first."""
     external_formats = [point.load() for point in entry_points(group=GROUP_OF_FORMATS)]
     return {form.name: form for form in (*external_formats, *FORMATS)}
+
+
+def _rows_of_files(
+    paths: Sequence[str | os.PathLike[str]], form: str, parts: Mapping[str, str] | None
+) -> list[Rows]:
+    """Return the rows of each file; an error says that the named columns are those of all files."""
+    parsed_rows: list[Rows] = []
+    for path in paths:
+        try:
+            parsed_rows.append(_rows(path, form, parts))
+        except InputError as error:
+            if not any(text in str(error) for text in (PROPOSED, ": no column ")):
+                raise
+            message = (
+                "--column names the columns of all files; "
+                "if they differ, give the columns the same names"
+            )
+            raise InputError(
+                [*error.problems, Problem(display_name(path), None, message)]
+            ) from None
+    return parsed_rows
 
 
 def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
@@ -160,10 +182,11 @@ def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
     if parts and is_batch:
         return mturk.rows(table, parts)
     chosen = None if form == "auto" else formats()[form]
+    original = table
     table = with_named_columns(table, parts, chosen) if parts else table
     if chosen is not None:
         chosen.check(table)
-    rows = _detected_rows(table) if chosen is None else chosen.rows(table)
+    rows = _detected_rows(table, original) if chosen is None else chosen.rows(table)
     return replace(rows, notes=(*rows.notes, *_notes(table)))
 
 
@@ -193,8 +216,10 @@ def _is_json(path: Source) -> bool:
     )
 
 
-def _detected_rows(table: Table) -> Rows:
+def _detected_rows(table: Table, original: Table) -> Rows:
     """Return the rows in the format that matches the header.
+
+    original: the table with the names in the file, for messages.
 
     If several formats match, it is the one in which most of the first rows are valid. Raises InputError with
     the candidates if this is ambiguous, and with all known formats if none matches.
@@ -203,12 +228,14 @@ def _detected_rows(table: Table) -> Rows:
 
     fitting = [form for form in formats().values() if form.fits(table.frame.columns)]
     if not fitting:
-        header = ", ".join(table.frame.columns[:20])
+        header = ", ".join(original.frame.columns[:20])
         known_formats = "; ".join(f"{name}: {form.expected}" for name, form in formats().items())
         message = f"the columns {header} match no format of judgments; "
-        other_kind = remark(table.frame.columns)
-        if not other_kind and (command := proposal(table)):
-            message += f"if these are judgments, read them with: {command}"
+        other_kind = remark(original.frame.columns)
+        if not other_kind and (marks := marked_items(original)):
+            message += marks
+        elif not other_kind and (command := proposal(original)):
+            message += f"{PROPOSED}: {command}"
         else:
             message += f"known formats are {known_formats}{other_kind}"
         raise InputError(Problem(table.file, None, message))

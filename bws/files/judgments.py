@@ -21,7 +21,7 @@ from bws.model_annotators import RUN_COLUMNS, is_model
 from bws.problems import InputError, Problem
 from bws.records import Ints, Judgment, Judgments, Tuples, id_of, normal_id
 from bws.textio import write_atomic
-from bws.variants import Variants, find_variants
+from bws.variants import Variants, find_variants, note_on_words
 from bws.variants import merge_variants as merged_rows
 
 if TYPE_CHECKING:
@@ -95,7 +95,12 @@ def judgments_of(
     )
     annotator_of, annotators = _annotators(rows)
     run_of = _runs(rows, annotator_of, annotators)
-    _check_once(faults, assembled.tuple_of, annotator_of, annotators, run_of)
+    same_items = (
+        ""
+        if _has_ids(rows.tuple_id)
+        else "; without tuple ids, rows with the same items are one tuple"
+    )
+    _check_once(faults, assembled.tuple_of, annotator_of, annotators, run_of, same_items)
     display_order = orders_shown(faults, rows, assembled)
     if (
         on_invalid == "error"
@@ -129,6 +134,8 @@ def judgments_of(
         lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
         notes += [f"skipped rows: {lost}"]
         judgments = _without_unused(judgments.select(~faults.wrong))
+    items, groups = judgments.tuples.items.tolist(), judgments.tuples.group_of_item
+    notes += note_on_words(items, groups, invisible_only=not merge_variants)
     judgments = replace(judgments, reading_notes=(*rows.notes, *notes))
     if not judgments.tuples.n_scored:
         raise InputError(Problem(rows.file, None, "all items are control items; expected others"))
@@ -170,6 +177,10 @@ def _without_unused(judgments: Judgments) -> Judgments:
     )
 
 
+def _has_ids(column: pl.Series | None) -> bool:
+    return column is not None and bool((column != "").any())
+
+
 def _annotators(rows: Rows) -> tuple[Ints, NDArray[np.object_]]:
     """Return the annotator of each row, -1 if missing, and the annotators."""
     if rows.annotator is None:
@@ -198,8 +209,12 @@ def _check_once(
     annotator_of: Ints,
     annotators: NDArray[np.object_],
     run_of: Ints,
+    same_items: str,
 ) -> None:
-    """Add a fault for rows in which an annotator repeats a tuple, or a model a run of it."""
+    """Add a fault for rows in which an annotator repeats a tuple, or a model a run of it.
+
+    same_items: explanation of what a tuple is, for the messages.
+    """
     import polars as pl
 
     rows = np.flatnonzero(~faults.wrong & (annotator_of >= 0))
@@ -219,6 +234,7 @@ def _check_once(
             f"annotator {quoted(annotators[annotator_of[row]])} has judged this tuple in "
             f"{faults.place(earlier[key_of_row[row]], row)}; expected one judgment per annotator and tuple"
             f"{', and of a model one per prompt and run' if is_model(annotators[annotator_of[row]]) else ''}"
+            f"{same_items}"
         ),
     )
 
@@ -402,29 +418,42 @@ def _letter_indices(answers: pl.Series) -> pl.Series:
     )
 
 
-def with_known_start(rows: Rows, on_invalid: OnInvalid) -> tuple[Rows, list[str]]:
+def with_known_start(
+    rows: Rows, on_invalid: OnInvalid, study: Sequence[Rows] = ()
+) -> tuple[Rows, list[str]]:
     """Return the rows with the number of the first position, decided for all answers, and notes on it.
 
-    Positions count from 0 if 0 occurs and K does not, else from 1. With invalid rows skipped, raises
-    InputError if both 0 and K occur, or if positions or letters begin after the first and end after the last:
-    the remaining answers could be of the wrong items.
+    study: the rows of all files of the study in this notation, if there are several.
+
+    Positions count from 0 if 0 occurs and K does not, else from 1. With invalid rows skipped or several
+    files, raises InputError if both 0 and K occur, or if positions or letters begin after the first and end
+    after the last: the remaining answers could be of the wrong items.
     """
     if rows.answers == "item":
         return rows, []
-    start, low, high = _start(rows)
+    if len(study) < 2:
+        study = (rows,)
+    start, low, high = _start(*study)
     k = len(rows.items)
     if rows.answers == "letter":
         low, high = low + 1, high + 1
     is_ambiguous = rows.answers == "position" and low == 0 and high >= k
-    if on_invalid == "skip" and high >= low and (is_ambiguous or (low > 1 and high > k)):
+    if (is_ambiguous and len(study) > 1) or (
+        on_invalid == "skip" and high >= low and (is_ambiguous or (low > 1 and high > k))
+    ):
         names = [ALPHABET[n - 1] if rows.answers == "letter" else str(n) for n in (low, high, 1, k)]
         kind = "letters" if rows.answers == "letter" else "positions"
+        reason = (
+            "in all files of a study"
+            if is_ambiguous and len(study) > 1
+            else "since rows cannot be skipped if it is unknown which item an answer is (leave cells without "
+            "an answer empty)"
+        )
         message = (
             f"the answers have {kind} from {names[0]} to {names[1]}; expected {names[2]} to {names[3]}"
-            f"{f' or 0 to {k - 1}' if kind == 'positions' else ''}, since rows cannot be skipped if it is "
-            "unknown which item an answer is (leave cells without an answer empty)"
+            f"{f' or 0 to {k - 1}' if kind == 'positions' else ''}, {reason}"
         )
-        raise InputError(Problem(rows.file, None, message))
+        raise InputError(Problem(" and ".join(part.file for part in study), None, message))
     notes = []
     if start == 0:
         notes = [f"the positions of best and worst count from 0: 0 occurs, and {k} does not"]
@@ -435,14 +464,15 @@ def with_known_start(rows: Rows, on_invalid: OnInvalid) -> tuple[Rows, list[str]
     return replace(rows, start=start), notes
 
 
-def _start(rows: Rows) -> tuple[int, int, int]:
+def _start(*study: Rows) -> tuple[int, int, int]:
     """Return the number of the first position, and the lowest and the highest position or letter index.
 
     Without positions or letters, the highest is lower than the lowest.
     """
     import polars as pl
 
-    answers = pl.concat([rows.best, rows.worst])
+    rows = study[0]
+    answers = pl.concat([column.rename("") for part in study for column in (part.best, part.worst)])
     if rows.answers == "letter":
         indices = _letter_indices(answers)
     else:

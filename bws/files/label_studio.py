@@ -44,26 +44,58 @@ def rows(tasks: Sequence[Any], name: str) -> Rows:
     name: the file in messages. Skipped tasks (``was_cancelled``) and annotations without one letter in each
     control are problems that name the task and the annotation, since all tasks are usually in one line.
     """
+    as_texts = _are_texts(tasks)
+    unanswered = [
+        n for n, task in enumerate(tasks, start=1) if not _mapping(task).get("annotations")
+    ]
     problems: list[Problem] = []
     answers: list[tuple[str, dict[str, str]]] = []
     for number, task in enumerate(tasks, start=1):
-        for place, row, messages in _annotations(task, number):
+        for place, row, messages in _annotations(task, number, as_texts):
             problems += [Problem(name, None, f"{place}: {message}") for message in messages]
             answers += [] if messages else [(place, row)]
     if not answers:
         raise InputError(problems or Problem(name, None, "no judgments"))
-    return _rows(name, answers, problems)
+    notes = [f"{len(unanswered)} of {len(tasks)} tasks have no annotations"] if unanswered else []
+    return replace(_rows(name, answers, problems), notes=tuple(notes))
 
 
-def _annotations(task: Any, number: int) -> Iterator[tuple[str, dict[str, str], list[str]]]:
+def _are_texts(tasks: Sequence[Any]) -> bool:
+    """Return whether a choice is no letter but the text of an item, as in projects of other origin."""
+    return any(
+        choice not in tuple(LETTERS) and choice in _items(task)
+        for task in tasks
+        for annotation in _list(_mapping(task).get("annotations"))
+        for choice in (_choice(_mapping(annotation), role) for role in ROLES)
+    )
+
+
+def _letter_of(choice: str, items: Sequence[str]) -> str:
+    """Return the letter of the only item with this text; another choice is no letter."""
+    if items.count(choice) == 1 and len(items) <= len(LETTERS):
+        return LETTERS[items.index(choice)]
+    return f"the text {choice}" if choice in tuple(LETTERS) else choice
+
+
+def _items(task: Any) -> list[str]:
+    """Return the texts of the items of a task."""
+    data = _mapping(_mapping(task).get("data"))
+    values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
+    return [values[name] for name in numbered(values, "item")]
+
+
+def _annotations(
+    task: Any, number: int, as_texts: bool
+) -> Iterator[tuple[str, dict[str, str], list[str]]]:
     """Yield the name, the columns and the problems of each annotation of a task.
 
     Tasks and annotations without id are named by their number.
+    as_texts: whether the choices are the texts of the items, not letters.
     """
     task = _mapping(task)
     data = _mapping(task.get("data"))
     values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
-    items = numbered(values, "item")
+    items = _items(task)
     annotations = map(_mapping, _list(task.get("annotations")))
     for annotation_number, annotation in enumerate(annotations, start=1):
         place = (
@@ -71,8 +103,10 @@ def _annotations(task: Any, number: int) -> Iterator[tuple[str, dict[str, str], 
             f"annotation {annotation.get('id', f'no. {annotation_number}')}"
         )
         choices = {role: _choice(annotation, role) for role in ROLES}
+        if as_texts:
+            choices = {role: _letter_of(choice, items) for role, choice in choices.items()}
         row = {
-            **{f"item{number}": values[item] for number, item in enumerate(items, start=1)},
+            **{f"item{number}": item for number, item in enumerate(items, start=1)},
             **{key: values.get(key, "") for key in ("tuple_id", "group", *ROUND_COLUMNS)},
             **choices,
             "annotator": _annotator(annotation),
@@ -112,7 +146,7 @@ def _problems(annotation: Mapping[str, Any], choices: Mapping[str, str], k: int)
     if annotation.get("was_cancelled"):
         yield "the annotator skipped the task; skip invalid rows to ignore it"
         return
-    expected = f"expected one letter from A to {LETTERS[k - 1]}"
+    expected = f"expected one letter from A to {LETTERS[k - 1]} or the text of an item"
     for role, choice in choices.items():
         if choice not in tuple(LETTERS[:k]):
             yield (

@@ -6,6 +6,7 @@ Source: R package bwsTools, data sets ``agg``, ``indiv`` and ``vdata``, whose co
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +16,13 @@ from bws.files.rows import Format, Rows, column_of
 from bws.files.table import Table
 from bws.problems import InputError, Problem
 
-__all__ = ["FORMAT"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["FORMAT", "with_signs"]
 
 NAME = "long"
+SIGN_OF_WORD = {"best": "1", "most": "1", "worst": "-1", "least": "-1", "": "0"}
 ROLE_OF_VALUE = {"1": "best", "+1": "best", "-1": "worst", "\u22121": "worst", "0": ""}
 
 
@@ -34,7 +39,7 @@ def _rows(table: Table) -> Rows:
     """
     names = [_column(table, role) for role in LONG]
     *texts, values = (table.frame[name].str.strip_chars() for name in names)
-    values = values.str.replace(r"^([+\-\x{2212}]?[01])[.,]0+$", "$1")
+    values = with_signs(values)
     group = column_of(table, GROUP)
     groups = [""] * len(values) if group is None else group.to_list()
     blocks: dict[tuple[str, str], _Block] = {}
@@ -50,6 +55,22 @@ def _rows(table: Table) -> Rows:
             problems.append(Problem(table.file, line, message))
             items.broken = True
     return _of_blocks(table, list(blocks.values()), problems)
+
+
+def with_signs(values: pl.Series) -> pl.Series:
+    """Return the column with 1, -1 and 0 for decimal numbers, or for best, worst and empty cells.
+
+    >>> import polars as pl
+    >>> with_signs(pl.Series(["Best", "", "worst"])).to_list()
+    ['1', '0', '-1']
+    """
+    values = values.str.strip_chars().str.replace(r"^([+\-\x{2212}]?[01])[.,]0+$", "$1")
+    words = values.str.to_lowercase()
+    return (
+        words.replace(SIGN_OF_WORD)
+        if {"1", "-1"} <= {*words.replace(SIGN_OF_WORD)} - {*values}
+        else values
+    )
 
 
 def _column(table: Table, role: str) -> str:

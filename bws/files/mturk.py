@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bws.file_kinds import first_of, numbered, plain
+from bws.files.named_columns import column_list, with_word
 from bws.files.rows import Answers, Format, Rows, missing, rows_of
 from bws.files.table import Table
 from bws.problems import InputError, Problem
@@ -64,7 +66,7 @@ def rows(table: Table, parts: Mapping[str, str] | None = None) -> Rows:
     numbers = [] if parts else _part_numbers(table.frame.columns)
     table = _one_part_a_row(table, numbers) if numbers else table
     table = replace(table, frame=_with_radio_answers(table.frame))
-    items = [name.strip() for name in parts["items"].split(",")] if "items" in parts else None
+    items = column_list(parts["items"]) if "items" in parts else None
     items = items or _item_columns(table)
     best = parts.get("best") or _answer_column(table, "best", ("best", "most"))
     worst = parts.get("worst") or _answer_column(table, "worst", ("worst", "least"))
@@ -168,7 +170,7 @@ def _item_columns(table: Table) -> list[str]:
     choices = (
         "; ".join(", ".join(names) for names in sets.values()) or "no column is numbered from 1"
     )
-    message = f"ambiguous item columns ({choices}); specify them as part 'items'"
+    message = f"ambiguous item columns ({choices}); specify them with: --column items=NAME,NAME"
     raise InputError(Problem(table.file, None, message))
 
 
@@ -179,9 +181,9 @@ def _answer_column(table: Table, part: str, words: Sequence[str]) -> str:
     exact = _find_column(table, "Answer.", words)
     if exact or len(matches) == 1:
         return exact or matches[0]
-    message = (
-        f"ambiguous column of the {part} item ({', '.join(answers)}); specify it as part {part!r}"
-    )
+    usual = {role: with_word(answers, role) or "NAME" for role in ("best", "worst")}
+    options = " ".join(f"--column {role}={shlex.quote(name)}" for role, name in usual.items())
+    message = f"ambiguous column of the {part} item ({', '.join(answers)}); specify {options}"
     raise InputError(Problem(table.file, None, message))
 
 

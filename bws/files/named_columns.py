@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -21,18 +22,29 @@ from bws.file_kinds import (
     numbered,
     plain,
 )
+from bws.files.long import with_signs
 from bws.files.rows import Format
 from bws.files.table import Table
 from bws.problems import InputError, Problem
+from bws.textio import csv_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["proposal", "with_named_columns"]
+__all__ = ["column_list", "marked_items", "proposal", "with_named_columns", "with_word"]
 
 NAMES = {"best": BEST, "worst": WORST, "tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR}
-WORDS = {"best": ("best", "most", "top"), "worst": ("worst", "least", "bottom")}
+WORDS = {
+    "best": ("best", "most", "top", "meist", "positiv", "mejor", "meilleur"),
+    "worst": ("worst", "least", "bottom", "schlecht", "wenigst", "negativ", "peor", "pire"),
+}
+ABBREVIATIONS = {"best": "pos", "worst": "neg"}
 VALUES = {"1", "+1", "-1", "0", ""}
+MARKS = {"0", "1", "", "true", "false", "x"}
+NUMBER_SUFFIX, LETTER_SUFFIX = (
+    re.compile(r"(.*?)[ _.-]?(\d{1,3})"),
+    re.compile(r"(.*[ _.-]|)([A-L])"),
+)
 LONG_IDS = ("annotator", "tuple_id", "items")
 SAMPLE = 200
 MAX_TRIED = 100
@@ -63,7 +75,7 @@ def with_named_columns(table: Table, parts: Mapping[str, str], form: Format | No
 
 def _new_names(parts: Mapping[str, str], form: Format | None) -> list[tuple[str, str]]:
     """Return (column, new name) pairs; ValueError for a column with two roles."""
-    item_columns = [name.strip() for name in parts.get("items", "").split(",") if name.strip()]
+    item_columns = column_list(parts.get("items", ""))
     own_names = form.column_names if form else {}
     if "value" in parts and form and "value" not in own_names:
         raise ValueError(f"column value is of the form 'long'; form is {form.name!r}")
@@ -77,6 +89,51 @@ def _new_names(parts: Mapping[str, str], form: Format | None) -> list[tuple[str,
     if repeated := sorted({column for column in columns if columns.count(column) > 1}):
         raise ValueError(f"column {', '.join(repeated)} has two roles; expected one")
     return names
+
+
+def column_list(text: str) -> list[str]:
+    """Return the names in a list separated by commas; names with commas are quoted.
+
+    >>> column_list('a, "b, c"')
+    ['a', 'b, c']
+    """
+    return [
+        name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()
+    ]
+
+
+def with_word(columns: Sequence[str], role: str) -> str | None:
+    """Return the only column whose name contains a word for best or worst, or is its abbreviation.
+
+    >>> with_word(["Bestes", "Schlechtestes"], "worst"), with_word(["Answer.pos", "Answer.neg"], "best")
+    ('Schlechtestes', 'Answer.pos')
+    """
+    named = [
+        name
+        for name in columns
+        if any(word in plain(name) for word in WORDS[role])
+        or plain(name.rpartition(".")[2]) == ABBREVIATIONS[role]
+    ]
+    return named[0] if len(named) == 1 else None
+
+
+def marked_items(table: Table) -> str:
+    """Return what is expected of a table of one row per item whose columns of best and worst are marks.
+
+    Empty for other tables.
+    """
+    columns = table.frame.columns
+    best, worst = first_of(columns, BEST), first_of(columns, WORST)
+    item = first_of(columns, LONG["items"])
+    if not (best and worst and item):
+        return ""
+    values = [{*table.frame[name].str.strip_chars().str.to_lowercase()} for name in (best, worst)]
+    if not all(len(marks) == 2 and marks <= MARKS for marks in values):
+        return ""
+    return (
+        f"{best} and {worst} mark the item of a row; expected one column with 1 (best), -1 (worst) or 0, "
+        f"such as their difference, read with --column items={shlex.quote(item)} --column value=NAME"
+    )
 
 
 def proposal(table: Table) -> str:
@@ -95,9 +152,8 @@ def _wide_roles(table: Table) -> dict[str, str]:
     """Return the roles if there are columns of best and worst; empty otherwise."""
     columns = table.frame.columns
     roles = {}
-    for role, words in WORDS.items():
-        named = [name for name in columns if any(word in plain(name) for word in words)]
-        if column := first_of(columns, NAMES[role]) or (named[0] if len(named) == 1 else None):
+    for role in WORDS:
+        if column := first_of(columns, NAMES[role]) or with_word(columns, role):
             roles[role] = column
     items = _item_columns(table, list(roles.values()))
     if not items and len(roles) < 2:
@@ -106,21 +162,30 @@ def _wide_roles(table: Table) -> dict[str, str]:
     found = {role: first_of(others, NAMES[role]) for role in ("tuple_id", "group", "annotator")}
     found["annotator"] = found["annotator"] or first_of(others, LONG["annotator"])
     roles |= {role: name for role, name in found.items() if name}
-    return {"items": ",".join(items) or "NAME,NAME", "best": "NAME", "worst": "NAME"} | roles
+    return {
+        "items": csv_text([items]).strip() if items else "NAME,NAME",
+        "best": "NAME",
+        "worst": "NAME",
+    } | roles
 
 
 def _item_columns(table: Table, answers: Sequence[str]) -> list[str]:
     """Return the numbered columns, or else those from the first to the last with texts of the answers.
 
     Most texts of these two are answers, or are also in a column that contains an answer of the same row.
+    Otherwise, the columns are those numbered with gaps or by letters. Of several numbered sets, it is the one
+    with the answers, or else the one that is not of numbers.
     """
     columns = [name for name in table.frame.columns if name not in answers]
     stems = dict.fromkeys(re.sub(r"[ _.-]?\d+$", "", name) for name in columns)
     sets = [numbered(columns, re.escape(stem)) for stem in stems]
     sets = [names for names in sets if len(names) > 1]
+    head = table.frame.head(SAMPLE)
+    for choose in (_have_answers, _have_texts):
+        if len(sets) > 1:
+            sets = [names for names in sets if choose(head, names, answers)] or sets
     if len(sets) == 1:
         return sets[0]
-    head = table.frame.head(SAMPLE)
     texts = {name: {*head[name]} - {""} for name in table.frame.columns}
     matches = [
         name for name in columns if any((head[name] == head[answer]).any() for answer in answers)
@@ -130,15 +195,50 @@ def _item_columns(table: Table, answers: Sequence[str]) -> list[str]:
         n for n, name in enumerate(columns) if 2 * len(texts[name] & known) > len(texts[name])
     ]
     # An item between two others may never be chosen.
-    return columns[places[0] : places[-1] + 1] if len(places) > 1 and matches else []
+    if len(places) > 1 and matches:
+        return columns[places[0] : places[-1] + 1]
+    sets = _sets_of_suffixes(columns)
+    return sets[0] if len(sets) == 1 else []
+
+
+def _have_answers(head: pl.DataFrame, names: Sequence[str], answers: Sequence[str]) -> bool:
+    """Return whether most rows have their answer in one of these columns."""
+    return any(
+        2 * sum(head[answer][row] in texts for row, texts in enumerate(head[names].iter_rows()))
+        > len(head)
+        for answer in answers
+    )
+
+
+def _have_texts(head: pl.DataFrame, names: Sequence[str], _: Sequence[str]) -> bool:
+    """Return whether a text of these columns is not a number."""
+    return any(not head[name].str.contains(r"^[\s\d.,+-]*$").all() for name in names)
+
+
+def _sets_of_suffixes(columns: Sequence[str]) -> list[list[str]]:
+    """Return the columns with the same name before a number, or before a letter from A without gaps.
+
+    >>> _sets_of_suffixes(["item10", "item2", "Option A", "Option B", "x", "A"])
+    [['item2', 'item10'], ['Option A', 'Option B']]
+    """
+    sets: dict[str, list[tuple[int, str]]] = {}
+    for name in columns:
+        if match := NUMBER_SUFFIX.fullmatch(name):
+            sets.setdefault(match[1] + "1", []).append((int(match[2]), name))
+        elif match := LETTER_SUFFIX.fullmatch(name):
+            sets.setdefault(match[1] + "A", []).append((ord(match[2]) - ord("A"), name))
+    return [
+        [name for _, name in sorted(named)]
+        for stem, named in sets.items()
+        if len(named) > 1
+        and (stem.endswith("1") or sorted(n for n, _ in named) == list(range(len(named))))
+    ]
 
 
 def _long_roles(table: Table) -> dict[str, str]:
     """Return the roles of the long form if a column has only the values 1, -1 and 0; empty otherwise."""
     head = table.frame.head(SAMPLE)
-    plain_values = {
-        name: head[name].str.strip_chars().str.replace(r"[.,]0+$", "") for name in head.columns
-    }
+    plain_values = {name: with_signs(head[name]) for name in head.columns}
     signs = [name for name, values in plain_values.items() if {"1", "-1"} <= {*values} <= VALUES]
     if len(signs) != 1:
         return {}

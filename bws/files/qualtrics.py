@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from bws.file_kinds import ANNOTATOR, first_of
 from bws.files.columns import quoted, series
-from bws.files.rows import Format, Rows
+from bws.files.rows import Format, Rows, skipped_rows
 from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
 from bws.problems import InputError, Problem
@@ -77,8 +77,8 @@ def _fits(columns: Sequence[str]) -> bool:
 def _rows(table: Table) -> Rows:
     """Return one row per response and answered tuple; the annotator is the column annotator or ResponseId.
 
-    Tuples without both answers were not shown, or not reached, and are ignored. A response in preview is a
-    problem, and so is each answer that is no position.
+    Tuples without both answers were not shown, or not reached, and are ignored; a note counts responses
+    without any answer. A response in preview is a problem, and so is each answer that is no position.
     """
     table = _without_header_rows(table)
     numbers = _numbers(table)
@@ -86,32 +86,40 @@ def _rows(table: Table) -> Rows:
     if annotator not in table.frame.columns:
         raise InputError(Problem(table.file, 1, f"no column {RESPONSE_ID}; export all fields"))
     answers: list[_Answer] = []
+    unanswered: list[int] = []
     problems = list(table.problems)
     for line, row in zip(table.lines.tolist(), table.frame.iter_rows(named=True), strict=True):
         if row.get("Status", "").strip().lower() in NOT_PARTICIPANTS:
             message = f"the response has the status {quoted(row['Status'])}; skip invalid rows to ignore it"
             problems.append(Problem(table.file, line, message))
             continue
+        n_answers = len(answers)
         for number in numbers:
             best, worst, ids = (
                 row[column_name(number, role)].strip() for role in (*ROLES, "tuple")
             )
             if best or worst:
                 answers.append(_Answer(line, row[annotator], ids, best, worst))
-    return _of_answers(table.file, answers, problems)
+        if len(answers) == n_answers:
+            unanswered.append(line)
+    rows = _of_answers(table.file, answers, problems)
+    return replace(rows, notes=skipped_rows(unanswered, "response", "without answers"))
 
 
 def _without_header_rows(table: Table) -> Table:
     """Return the table without the texts of questions and the import ids below the header.
 
     Legacy exports have no import ids; their row of texts has no valid ResponseId (``R_`` and 15 characters).
+    In joined exports these rows are repeated.
     """
-    ids = table.frame[RESPONSE_ID] if RESPONSE_ID in table.frame.columns else series([])
-    first = 0
-    for row, text in enumerate(ids.head(2).to_list()):
-        if text.startswith(IMPORT_ID) or text in (RESPONSE_ID, "Response ID"):
-            first = row + 1
-    return Table(table.file, table.frame[first:], table.lines[first:], table.problems)
+    if RESPONSE_ID not in table.frame.columns:
+        return table
+    ids = table.frame[RESPONSE_ID].to_list()
+    titles = {RESPONSE_ID, "Response ID"}
+    if ids[1:2] and ids[1].startswith(IMPORT_ID):
+        titles.add(ids[0])  # In the language of the account.
+    keep = np.array([not text.startswith(IMPORT_ID) and text not in titles for text in ids], bool)
+    return replace(table, frame=table.frame.filter(keep), lines=table.lines[keep])
 
 
 def _numbers(table: Table) -> list[int]:

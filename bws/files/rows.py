@@ -18,10 +18,22 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Answers", "Format", "Rows", "column_of", "missing", "rows_of", "with_single_annotators"]
+__all__ = [
+    "Answers",
+    "Format",
+    "Rows",
+    "column_of",
+    "missing",
+    "rows_of",
+    "skipped_rows",
+    "with_single_annotators",
+]
 
 ID_SEPARATOR = re.compile("[,;|]")
 """Separates ids that were joined, as by an aggregation of a table."""
+
+MAX_LINES = 5
+"""Number of lines in a note."""
 
 Answers = Literal["item", "position", "letter"]
 
@@ -125,6 +137,20 @@ def rows_of(
         annotator=column("annotator"),
         shown=column("shown"),
     )
+
+
+def skipped_rows(lines: Sequence[int], noun: str, reason: str) -> tuple[str, ...]:
+    """Return a note on skipped rows; none without such rows.
+
+    >>> skipped_rows([4, 7], "response", "without answers")
+    ('2 responses without answers were skipped (lines 4, 7)',)
+    """
+    if not lines:
+        return ()
+    first = ", ".join(map(str, lines[:MAX_LINES])) + (", ..." if len(lines) > MAX_LINES else "")
+    if len(lines) == 1:
+        return (f"1 {noun} {reason} was skipped (line {first})",)
+    return (f"{len(lines)} {noun}s {reason} were skipped (lines {first})",)
 
 
 def with_single_annotators(rows: Rows) -> tuple[Rows, list[str]]:

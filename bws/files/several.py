@@ -26,10 +26,10 @@ def joined(parts: Sequence[Rows], on_invalid: OnInvalid) -> Rows:
     """Return the rows of several files, with the column ``file``.
 
     Equal ids of items, groups, tuples and annotators denote the same in all files. The notation of the
-    answers is decided for each file; missing columns are empty. The display order is used if all files have
+    answers is decided for each file, and the first position for all files of a format; missing columns are
+    empty. The display order is used if all files have
     it. Raises InputError if the number of items differs, or if only some files have tuple ids.
     """
-    parts = [_with_items_as_answers(part, on_invalid) for part in parts]
     first = parts[0]
     problems = [
         Problem(
@@ -40,6 +40,7 @@ def joined(parts: Sequence[Rows], on_invalid: OnInvalid) -> Rows:
     ]
     if problems := problems or _missing_tuple_ids(parts):
         raise InputError(problems)
+    parts = [_with_items_as_answers(part, parts, on_invalid) for part in parts]
     files = np.repeat(
         np.array([part.file for part in parts], dtype=object), list(map(_size, parts))
     )
@@ -72,11 +73,12 @@ def _size(rows: Rows) -> int:
     return len(rows.lines)
 
 
-def _with_items_as_answers(rows: Rows, on_invalid: OnInvalid) -> Rows:
+def _with_items_as_answers(rows: Rows, parts: Sequence[Rows], on_invalid: OnInvalid) -> Rows:
     """Return the rows with items in place of positions and letters; invalid answers name their notation."""
     if rows.answers == "item":
         return rows
-    rows, notes = with_known_start(rows, on_invalid)
+    alike = [part for part in parts if (part.form, part.answers) == (rows.form, rows.answers)]
+    rows, notes = with_known_start(rows, on_invalid, alike)
     items = np.array([column.to_list() for column in rows.items], dtype=object)
 
     def items_of(answers: pl.Series) -> pl.Series:

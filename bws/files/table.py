@@ -36,6 +36,9 @@ MAX_COLUMNS = 1000
 SEPARATORS = (",", "\t", ";")
 SEPARATOR_LINE = re.compile(rb'"?sep=([^\w"]|\\t)"?[,;\t]*\n', re.I)
 """First line of Excel, which declares the separator of the other lines."""
+MAX_HEADER = 2**20
+"""Size in bytes of the text in which the separator is searched."""
+QUOTED_FIELD = re.compile(r'(?:(?<=[,;\t\n])|\A)"(?:[^"]|"")*"(?=[,;\t\n])')
 DECIMAL_COMMA = r"^(\s*[+-]?[0-9]*),([0-9]+\s*)$"
 LINE_FEED, QUOTE = ord("\n"), ord('"')
 Bytes = NDArray[np.uint8]
@@ -109,7 +112,7 @@ def read_table(
 
     names: see `Table.named`.
     separator: None selects that of Excel's first line ``sep=;``, or else the most frequent one of comma, tab
-        and semicolon in the header.
+        and semicolon outside quotes in the header, preferably one that is as frequent in the next row.
     header: without a header, columns are named item1, item2, ... and quotes have no special meaning.
 
     Raises InputError if the file is not text, is empty, or has an invalid header. Rows with a wrong number
@@ -147,7 +150,7 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
     if keys is not None:
         message = f"is JSON, not a table; names of JSON Lines must end in .jsonl{remark(keys)}"
         raise InputError(Problem(name, line, message))
-    separator = separator or max(SEPARATORS, key=first.count)
+    separator = separator or _separator_of(body, name, line, header=header)
     width = first.count(separator) + 1
     if width > MAX_COLUMNS:
         message = f"{width} columns; expected at most {MAX_COLUMNS}"
@@ -163,6 +166,28 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
     )
     table = replace(table, separator=separator)
     return _without_repeated_headers(table) if header else table
+
+
+def _separator_of(body: bytes, name: str, line: int, *, header: bool) -> str:
+    """Return the most frequent separator of the first row, preferably one as frequent in the second row.
+
+    In tables with a header, separators in quoted fields do not count. Raises InputError for vertical bars.
+    """
+    text = body[:MAX_HEADER].decode("utf-8", "ignore")
+    if header:
+        text = QUOTED_FIELD.sub("", text)
+    first, *others = [row for row in text.split("\n") if row.strip()][:2] or [""]
+    separator = max(
+        SEPARATORS,
+        key=lambda mark: (
+            mark in first and all(row.count(mark) == first.count(mark) for row in others),
+            first.count(mark),
+        ),
+    )
+    if header and first.count("|") > max(1, first.count(separator)):
+        message = "separator | is not supported; expected commas, semicolons or tabs"
+        raise InputError(Problem(name, line, message))
+    return separator
 
 
 def tabbed_first_line(data: bytes) -> list[str]:
@@ -270,21 +295,29 @@ def _fast(
 def _careful(
     name: str, body: bytes, line: int, separator: str, names: list[str], *, header: bool
 ) -> Table:
-    """Return the table of any text, row by row; rows of another width are problems."""
+    """Return the table of any text, row by row; rows of another width are problems.
+
+    If two or more rows below the header are all longer by the same number of empty fields, these are ignored.
+    """
     import polars as pl
 
+    width = len(names)
     field_rows: list[list[str]] = []
     lines: list[int] = []
     problems: list[Problem] = []
     rows = _rows(name, body, line, separator, csv.QUOTE_MINIMAL if header else csv.QUOTE_NONE)
-    for start, row in islice(rows, int(header), None):
-        if len(row) == len(names):
+    parsed_rows = list(islice(rows, int(header), None))
+    has_one_width = len(parsed_rows) > 1 and len({len(row) for _, row in parsed_rows}) == 1
+    if has_one_width and not any(any(row[width:]) for _, row in parsed_rows):
+        parsed_rows = [(start, row[:width]) for start, row in parsed_rows]
+    for start, row in parsed_rows:
+        if len(row) == width:
             field_rows.append(row)
             lines.append(start)
         else:
-            message = f"{len(row)} fields; expected {len(names)}, as in the first row"
+            message = f"{len(row)} fields; expected {width}, as in the first row"
             problems.append(Problem(name, start, message))
-    columns = list(zip(*field_rows, strict=True)) or [()] * len(names)
+    columns = list(zip(*field_rows, strict=True)) or [()] * width
     schema = dict.fromkeys(names, pl.String)
     frame = pl.DataFrame(dict(zip(names, columns, strict=True)), schema=schema)
     return Table(name, frame, np.array(lines, np.int64), tuple(problems))

@@ -68,6 +68,13 @@ def radio(*names):
     return "\n".join([BATCH + header, *lines]) + "\n"
 
 
+WORDS = long("Participant,Screen,Statement,Picked", "{w},{block},{item},{value}")
+WORDS = WORDS.replace(",-1\n", ",Worst\n").replace(",1\n", ",Best\n").replace(",0\n", ",\n")
+MARKS = "RespondentID,Task,Item,Best,Worst\n" + "\n".join(
+    f"{w},1,{item},{int(item == best)},{int(item == worst)}"
+    for items, best, worst, w in TRIALS
+    for item in items
+)
 BATCH = "HITId,AssignmentId,WorkerId,AssignmentStatus,Input.item1,Input.item2,Input.item3,"
 HOLLIS = "group,id,uuid,trial,best_text,worst_text,best,worst,option1\n"
 QUALTRICS = "\n".join(
@@ -157,6 +164,24 @@ HOLLIS + rows("1,{w},9,0,younger,older,{best},{worst},{other}") + "\n", "hollis"
         "long form of an own script", "`Participant, Screen, Statement, Picked`",
         long("Participant,Screen,Statement,Picked", "{w},{block},{item},{value}"), "long",
         {"items": "Statement", "value": "Picked", "tuple_id": "Screen", "annotator": "Participant"},
+    ),
+    "tidy words": OtherFile(
+        "long form with words", "`Participant, Screen, Statement, Picked`: Best, Worst or empty",
+        WORDS, "long",
+        {"items": "Statement", "value": "Picked", "tuple_id": "Screen", "annotator": "Participant"},
+    ),
+    "marks": OtherFile(
+        "a row per item with two marks", "`RespondentID, Task, Item, Best, Worst`, 0 or 1", MARKS,
+        message="Best and Worst mark the item of a row; expected one column with 1 (best), -1 (worst) or 0",
+    ),
+    "lettered": OtherFile(
+        "German survey", "`Person; Option A…; Bestes; Schlechtestes`",
+        "Person;Option A;Option B;Option C;Bestes;Schlechtestes\n"
+        + rows("{w};{a};{b};{c};{best};{worst}") + "\n", "csv",
+        {
+            "items": "Option A,Option B,Option C", "best": "Bestes", "worst": "Schlechtestes",
+            "annotator": "Person",
+        },
     ),
     "batch": OtherFile(
         "MTurk batch", "`WorkerId, Input.item1…, Answer.best, Answer.worst`",

@@ -348,3 +348,58 @@ def test_a_state_without_tuples_asks_for_the_folder(tmp_path):
 def test_json_without_answers_is_refused(tmp_path):
     with pytest.raises(InputError, match="no answers of Potato"):
         read(tmp_path, "[1, 2", name="x.json")
+
+
+def test_responses_of_qualtrics_without_answers_are_counted(tmp_path):
+    empty = f"0,R_3,,,\n0,R_4,,,{encode_tuple('', '', (A, B, C, D))}\n"
+    result = read(tmp_path, PAIRS["qualtrics"] + empty)
+    assert said(result) == EXPECTED
+    assert result.notes == ["2 responses without answers were skipped (lines 6, 7)"]
+
+
+def test_joined_exports_of_qualtrics_are_read(tmp_path):
+    text = PAIRS["qualtrics"]
+    second = text.replace("R_1", "R_3").replace("R_2", "R_4")
+    assert said(read(tmp_path, text + second)) == EXPECTED * 2
+    in_german = (text + second).replace("Response ID", "Antwort-ID")
+    assert said(read(tmp_path, in_german)) == EXPECTED * 2
+
+
+def label_studio_tasks(*choices):
+    items = {"item1": "moon", "item2": "B", "item3": "sun"}
+    tasks = []
+    for best, worst in choices:
+        values = {"best": best, "worst": worst}
+        result = [{"from_name": r, "value": {"choices": [c]}} for r, c in values.items()]
+        tasks.append({"data": items, "annotations": [{"completed_by": 1, "result": result}]})
+    return [{**task, "id": n} for n, task in enumerate(tasks)]
+
+
+def test_choices_of_label_studio_are_letters_or_texts_in_all_tasks(tmp_path):
+    tasks = label_studio_tasks(("moon", "B"))
+    assert said(read(tmp_path, json.dumps(tasks), name="j.json")) == [
+        (("moon", "B", "sun"), "moon", "B")
+    ]
+    tasks = label_studio_tasks(("A", "B"))
+    assert said(read(tmp_path, json.dumps(tasks), name="j.json")) == [
+        (("moon", "B", "sun"), "moon", "B")
+    ]
+    tasks = label_studio_tasks(("moon", "B"), ("A", "sun"))
+    with pytest.raises(
+        InputError, match=r"task 1, annotation no\. 1: best is 'the text A'; expected"
+    ):
+        read(tmp_path, json.dumps(tasks), name="j.json")
+
+
+def test_tasks_of_label_studio_without_annotations_are_counted(tmp_path):
+    tasks = [*label_studio_tasks(("A", "C")), {"id": 7, "data": {}, "annotations": []}]
+    judgments = read(tmp_path, json.dumps(tasks), name="j.json")
+    assert judgments.notes == ["1 of 2 tasks have no annotations"]
+
+
+def test_a_repeated_judgment_names_the_meaning_of_a_tuple(tmp_path):
+    text = "item1,item2,best,worst,annotator,trial\na,b,a,b,w,1\nb,a,b,a,w,2\n"
+    with pytest.raises(
+        InputError, match=r"; without tuple ids, rows with the same items are one tuple$"
+    ):
+        read(tmp_path, text)

@@ -255,7 +255,7 @@ def test_records_are_checked_as_files_are():
         judgments_from_records(given)
     assert str(caught.value).split("\n") == [
         "records:2: annotator 'w1' has judged this tuple in line 1; expected one judgment per annotator "
-        "and tuple",
+        "and tuple; without tuple ids, rows with the same items are one tuple",
         "records:3: 3 items; the first record has 2",
         "records:4: best is 'c'; it must be one of the row's items",
     ]

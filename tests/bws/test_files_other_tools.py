@@ -14,7 +14,7 @@ from bws.files.named_columns import proposal
 from bws.files.table import read_table
 from bws.problems import InputError
 
-from .other_tools import CSV, FILES, JUDGED, KM, TRIALS, rows
+from .other_tools import BATCH, CSV, FILES, JUDGED, KM, TRIALS, rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "files.md"
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[3] / "shared")) / "data"
@@ -156,7 +156,7 @@ def test_a_judgment_in_two_files_is_refused_with_both_places(tmp_path):
         bws.read_judgments(paths)
     assert str(caught.value) == (
         f"{paths[1]}:2: annotator 'w1' has judged this tuple in {paths[0]}:2; expected one judgment per "
-        "annotator and tuple"
+        "annotator and tuple; without tuple ids, rows with the same items are one tuple"
     )
 
 
@@ -250,3 +250,83 @@ def test_the_documentation_lists_the_files():
     page = PAGE.read_text("utf-8")
     missing = [line for line in lines if line not in page]
     assert missing == [], "\n".join(missing)
+
+
+# Proposals
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        (
+            "rt1,rt2,word1,word2,best,worst\n210,312,kite,bus,1,2\n190,288,tram,cat,2,1\n",
+            ["items=word1,word2", "best=best", "worst=worst"],
+        ),
+        (
+            "item10,item2,item1,item3,best,worst\nx,y,z,w,1,2\nw,z,y,x,3,4\n",
+            ["items=item1,item2,item3,item10", "best=best", "worst=worst"],
+        ),
+        ("A,B,C,D,best,worst\nx,y,z,w,1,4\n", ["items=A,B,C,D", "best=best", "worst=worst"]),
+        (
+            "Wort A;Wort B;am meisten;am wenigsten\nx;y;x;y\ny;z;z;y\n",
+            ["items=Wort A,Wort B", "best=am meisten", "worst=am wenigsten"],
+        ),
+        (
+            "Wort A;Wort B;positivste;negativste\nx;y;x;y\ny;z;z;y\n",
+            ["items=Wort A,Wort B", "best=positivste", "worst=negativste"],
+        ),
+        (
+            '"Word, A";"Word, B";"Most, really";"Least, =no"\nx;y;x;y\ny;z;z;y\n',
+            ['items="Word, A","Word, B"', "best=Most, really", "worst=Least, =no"],
+        ),
+    ],
+)
+def test_a_proposed_command_reads_the_file(text, roles, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        bws.read_judgments(path)
+    options = shlex.split(str(caught.value).rpartition("read them with: ")[2])[2:]
+    assert options[1::2] == roles
+    assert CliRunner().invoke(score, [str(path), *options]).exit_code == 0
+
+
+def test_answers_of_a_batch_with_other_names_are_proposed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(
+        BATCH
+        + "Answer.pos,Answer.neg\n"
+        + rows("h,x,{w},Approved,{a},{b},{c},{best},{worst}")
+        + "\n"
+    )
+    with pytest.raises(InputError) as caught:
+        bws.read_judgments(path)
+    options = shlex.split(str(caught.value).rpartition("specify ")[2])
+    assert options == ["--column", "best=Answer.pos", "--column", "worst=Answer.neg"]
+    result = CliRunner().invoke(score, [str(path), *options])
+    assert (result.exit_code, "mturk-batch" in result.stderr) == (0, True)
+
+
+def test_a_role_that_is_named_twice_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(CSV)
+    result = CliRunner().invoke(score, [str(path), "--column", "items=i,j", "--column", "items=i"])
+    assert (result.exit_code, "names items twice" in result.stderr) == (2, True)
+
+
+def test_messages_on_named_columns_have_the_names_of_the_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("item1,item2,item3,good,bad\na,b,c,a,c\n")
+    with pytest.raises(InputError) as caught:
+        bws.read_judgments(path, parts={"items": "item1"})
+    assert "the columns item1, item2, item3, good, bad match" in str(caught.value)
+    assert "unused" not in str(caught.value)
+
+
+@pytest.mark.parametrize("parts", [None, {"items": "x,y,z", "best": "Top", "worst": "Low"}])
+def test_columns_are_named_for_all_files(parts, tmp_path):
+    second = "A,B,C,best1,worst1\na,b,c,a,c\n"
+    paths = two_files(tmp_path, "x,y,z,Top,Low\na,b,c,a,c\n" if parts else CSV, second)
+    expected = r"second\.csv: --column names the columns of all files; if they differ, give the col"
+    with pytest.raises(InputError, match=expected):
+        bws.read_judgments(paths, parts=parts)

@@ -219,3 +219,30 @@ def test_polars_patterns_match_ascii_digits_only() -> None:
         if "\\d" in pattern
     }
     assert found == {}
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_positions_in_several_files_count_from_the_same_number(start: int, tmp_path: Path) -> None:
+    """The second file has neither 0 nor 4."""
+    rows = study()
+    inner = [row for row in rows if {row[1] + start, row[2] + start} <= {1, 2, 3}]
+    outer = [row for row in rows if row not in inner]
+    whole = read_judgments(semeval(tmp_path / "all.csv", [*outer, *inner], start))
+    paths = [
+        semeval(tmp_path / "outer.csv", outer, start),
+        semeval(tmp_path / "inner.csv", inner, start),
+    ]
+    assert chosen(read_judgments(paths)) == chosen(whole)
+    assert chosen(read_judgments(paths[::-1], on_invalid="skip")) == chosen(
+        read_judgments(semeval(tmp_path / "all.csv", [*inner, *outer], start))
+    )
+
+
+def test_files_that_count_from_0_and_from_1_are_refused(tmp_path: Path) -> None:
+    paths = [semeval(tmp_path / f"{start}.csv", study(), start) for start in (0, 1)]
+    expected = (
+        r"0\.csv and .*1\.csv: the answers have positions from 0 to 4; expected 1 to 4 or 0 to 3, "
+        "in all files of a study"
+    )
+    with pytest.raises(InputError, match=expected):
+        read_judgments(paths)

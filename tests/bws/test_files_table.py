@@ -162,3 +162,39 @@ def test_what_polars_writes_is_read_again(cells):
     text = pl.DataFrame(cells, schema=["a", "b"], orient="row").write_csv()
     expected = [row for row in cells if any(row)]
     assert rows(text.encode())[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "separator", "columns"),
+    [
+        (
+            '"Datum, Uhrzeit";"A, B, C, D, E";best;worst\n1;"x, y";a;b\n', ";",
+            ["Datum, Uhrzeit", "A, B, C, D, E", "best", "worst"],
+        ),
+        ('"Word, A";"Most, really";"a ""b, c"""\nx;y;z\n', ";", ["Word, A", "Most, really", 'a "b, c"']),
+        ("A, B, C, D; h; j; k\titem1\titem2\nx, y\ta\tb\n", "\t", ["A, B, C, D; h; j; k", "item1", "item2"]),
+        ('"two\nlines, a, b, c";d\n1;2\n', ";", ["two\nlines, a, b, c", "d"]),
+        ('a "b,c",d;e\n1,2,3\n', ",", ['a "b', 'c"', "d;e"]),
+    ],
+)  # fmt: skip
+def test_the_separator_is_not_guessed_from_texts_of_the_header(text, separator, columns):
+    table = table_of(text.encode(), "a.csv")
+    assert (table.separator, table.frame.columns) == (separator, columns)
+    assert table.problems == ()
+
+
+def test_vertical_bars_are_refused():
+    with pytest.raises(InputError, match=r"^a\.csv:1: separator \| is not supported; expected com"):
+        table_of(b"item1|item2|best|worst\na|b|a|b, c\n", "a.csv")
+
+
+def test_separators_at_the_end_of_all_rows_are_ignored():
+    table = table_of(b"a,b,c\n1,2,3,,\n4,5,,,\n", "a.csv")
+    assert (table.frame.rows(), table.problems) == ([("1", "2", "3"), ("4", "5", "")], ())
+
+
+@pytest.mark.parametrize("rows", ["1,2,3\n4,5, 6,\n", "1,2,3,\n4,5,6,7\n"])
+def test_rows_with_other_numbers_of_fields_are_problems(rows):
+    """The empty field may be the last column of a row in which a comma is not quoted."""
+    table = table_of(f"a,b,c\n{rows}".encode(), "a.csv")
+    assert table.problems

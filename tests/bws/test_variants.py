@@ -255,3 +255,25 @@ def test_the_raw_arabic_file_has_half_as_many_items_when_merged():
     assert (len(split.tuples.items), len(merged.tuples.items)) == (4006, 2023)
     assert (split.variants.n_items, split.variants.n_distinct) == (4006, 2023)
     assert len(split) == len(merged) == 7359
+
+
+@pytest.mark.parametrize(
+    ("other", "merge", "is_reported"),
+    [
+        ("apple", True, True),
+        ("apple", False, False),  # Ids often differ in case alone.
+        ("Apple\u200b", True, True),
+        ("Apple\u200b", False, True),
+        ("Pear", True, False),
+    ],
+)
+def test_words_that_stay_apart_are_reported(other, merge, is_reported, tmp_path):
+    path = tmp_path / "j.csv"
+    path.write_text(
+        f"item1,item2,item3,best,worst,annotator\nApple,b,c,Apple,b,x\n{other},b,c,{other},b,y\n"
+    )
+    judgments = read_judgments(path, merge_variants=merge)
+    notes = [note for note in judgments.notes if "single words or ids" in note]
+    assert len(notes) == is_reported
+    assert all(note.startswith("2 items") and "'Apple' and" in note for note in notes)
+    assert len(judgments.tuples.items) == 4

@@ -173,8 +173,8 @@ def test_faults_of_label_studio_name_task_and_annotation(export, tmp_path):
         read_judgments(tmp_path / "export.json")
     assert [problem.message for problem in caught.value.problems] == [
         "task 2, annotation 2: the annotator skipped the task; skip invalid rows to ignore it",
-        "task 3, annotation 3: worst is missing; expected one letter from A to C",
-        "task 4, annotation 4: best is 'A, B'; expected one letter from A to C",
+        "task 3, annotation 3: worst is missing; expected one letter from A to C or the text of an item",
+        "task 4, annotation 4: best is 'A, B'; expected one letter from A to C or the text of an item",
     ]
     judgments = read_judgments(tmp_path / "export.json", on_invalid="skip")
     assert (len(judgments), judgments.n_left_out) == (1, 3)
@@ -195,7 +195,7 @@ def test_faults_of_label_studio_name_task_and_annotation(export, tmp_path):
 )
 def test_damaged_exports_of_label_studio_are_faults(task, tmp_path):
     (tmp_path / "export.json").write_text(json.dumps([task, 4]))
-    with pytest.raises(InputError, match="task None, annotation None: "):
+    with pytest.raises(InputError, match=r"task no\. 1, annotation no\. 1: "):
         read_judgments(tmp_path / "export.json")
 
 

@@ -104,6 +104,12 @@ def test_every_invalid_row_is_named():
     ]  # fmt: skip
 
 
+def test_repeated_columns_of_a_frame_are_an_error():
+    frame = pd.DataFrame(ROWS)
+    with pytest.raises(InputError, match="the header repeats score; expected unique names"):
+        read_similarity(pd.concat([frame, -frame[["score"]]], axis=1))
+
+
 def test_unknown_columns_and_other_files_are_named():
     with pytest.raises(
         InputError, match=r"first line: a, b, c\); expected a header with text1, text2"

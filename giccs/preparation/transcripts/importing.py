@@ -148,9 +148,17 @@ def _join_answers(transcripts: Sequence[Transcript]) -> list[Transcript]:
     """Return the transcripts with the answers to requests as last turns of their dialogues."""
     lines = {line.dialogue: line for transcript in transcripts for line in transcript.lines}
     answers: dict[str, list[Line]] = defaultdict(list)
+    first_answers: dict[str, Line] = {}
     problems = []
     for answer in chain.from_iterable(transcript.answers for transcript in transcripts):
-        if last := lines.get(answer.dialogue):
+        if first := first_answers.get(answer.dialogue):
+            message = (
+                f"the request {answer.dialogue!r} is also answered in line {first.line} of {first.file}; "
+                "expected one answer per request"
+            )
+            problems.append(_line_problem(answer, message))
+        elif last := lines.get(answer.dialogue):
+            first_answers[answer.dialogue] = answer
             number = str(int(last.number or 0) + 1)
             same = replace(last, number=number, speaker=answer.speaker, text=answer.text)
             answers[answer.dialogue].append(same)

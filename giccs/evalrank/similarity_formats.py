@@ -15,7 +15,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +83,8 @@ class RatedFile:
     """Minimum and maximum of the rating scale; None if unknown."""
     n_unrated: int = 0
     """Number of rows without a score, which are excluded from `pairs`."""
+    repeated_headers: tuple[int, ...] = ()
+    """Lines that repeat the header, which are excluded from `pairs`."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class _FileContent:
     scores: tuple[str, bytes] | None = None
     """Name and content of the file with the scores, if it is a separate file."""
     n_unrated: int = 0
+    repeated_headers: tuple[int, ...] = ()
 
 
 def read_rated(path: Source, columns: Columns | None = None) -> RatedFile:
@@ -130,7 +133,13 @@ def read_rated(path: Source, columns: Columns | None = None) -> RatedFile:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     files = [(name, data), *([file_content.scores] if file_content.scores else [])]
     hashes = tuple((file, hashlib.sha256(content).hexdigest()) for file, content in files)
-    return RatedFile(hashes, tuple(pairs), file_content.scale, file_content.n_unrated)
+    return RatedFile(
+        hashes,
+        tuple(pairs),
+        file_content.scale,
+        file_content.n_unrated,
+        file_content.repeated_headers,
+    )
 
 
 def _text_faults(pair: RatedPair) -> Iterator[str]:
@@ -225,7 +234,8 @@ def _table_content(table: Table, columns: Columns | None) -> _FileContent:
     table, columns, scale = (
         (table.named(columns), columns, None) if columns else _known_columns(table)
     )
-    return _table_rows(table.with_decimal_points([columns.score]), columns, scale)
+    content = _table_rows(table.with_decimal_points([columns.score]), columns, scale)
+    return replace(content, repeated_headers=table.repeated_headers)
 
 
 def _is_sts_benchmark(fields: Sequence[str]) -> bool:

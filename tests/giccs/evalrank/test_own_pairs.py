@@ -104,6 +104,18 @@ def test_every_invalid_row_is_named():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv", "semicolon"])
+def test_repeated_headers_are_counted(tmp_path, form):
+    path = write(tmp_path, form)
+    with open(path, "r+", encoding="utf-8") as file:
+        file.write(file.read().partition("\n")[0] + "\n")
+    data = read_similarity(path)
+    assert len(data.sets[0].pairs) == len(ROWS)
+    assert [warning.message for warning in data.warnings] == [
+        f"pairs: 1 lines repeat the header; skipped (first: {path}:{len(ROWS) + 2})"
+    ]
+
+
 def test_repeated_columns_of_a_frame_are_an_error():
     frame = pd.DataFrame(ROWS)
     with pytest.raises(InputError, match="the header repeats score; expected unique names"):
@@ -135,7 +147,7 @@ def test_the_command_names_the_task_that_reads_pairs(tmp_path):
     done = CliRunner().invoke(evaluate, [MODEL, "--data", path, "-o", str(tmp_path / "r")])
     assert done.exit_code == 2
     assert done.stderr == (
-        f"{path}: 13 lines are not JSON; this is a file of rated pairs (CSV); the task sentence-similarity "
+        f"{path}: this is a file of rated pairs (CSV); the task sentence-similarity "
         'reads it (--task sentence-similarity; task="sentence-similarity")\n'
     )
 

@@ -116,6 +116,23 @@ def test_repeated_headers_are_counted(tmp_path, form):
     ]
 
 
+COMMAS = [{**row, "score": f"{row['score']:.2f}".replace(".", ",")} for row in ROWS]
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "semicolon", "jsonl", "array", "frame"])
+def test_decimal_commas_are_read_in_any_form(tmp_path, form):
+    data = pd.DataFrame(COMMAS) if form == "frame" else write(tmp_path, form, COMMAS)
+    assert read_similarity(data).sets[0].pairs == read_similarity(ROWS).sets[0].pairs
+
+
+@pytest.mark.parametrize(("score", "other"), [("1,234", "0,5"), ("4,5", "3.5")])
+def test_ambiguous_commas_are_errors(tmp_path, score, other):
+    rows = [{**row, "score": score if n else other} for n, row in enumerate(ROWS)]
+    for data in (rows, write(tmp_path, "csv", rows), write(tmp_path, "tsv", rows)):
+        with pytest.raises(InputError, match=r"the score is '\d,\d+'; expected a number"):
+            read_similarity(data)
+
+
 def test_repeated_columns_of_a_frame_are_an_error():
     frame = pd.DataFrame(ROWS)
     with pytest.raises(InputError, match="the header repeats score; expected unique names"):

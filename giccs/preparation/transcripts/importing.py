@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from bws.files.dialogue_texts import equal_form
+from bws.files.formats import check_distinct
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from giccs.benchmark.candidates import repeated_candidates
@@ -68,6 +69,7 @@ def import_transcripts(
     """
     if layout and form not in ("auto", "table", "jsonl"):
         raise ValueError(f"format {form} has no columns for dialogues; expected table or jsonl")
+    check_distinct(paths)
     layout = replace(layout, user=tuple(user), system=tuple(system)) if layout else None
     transcripts = _read_files(paths, form, columns or {}, (source, domain, language), layout)
     transcripts = _join_answers(transcripts)
@@ -274,7 +276,10 @@ def _group_lines(transcripts: Iterable[Transcript]) -> dict[str, list[Line]]:
             ):
                 reported_dialogues.add(line.dialogue)
                 other_file = dialogue_lines[0].file
-                message = f"dialogue {line.dialogue} is also in {other_file}; expected in one file"
+                message = (
+                    f"dialogue {line.dialogue} is also in {other_file}; expected in one file; dialogues "
+                    "without an id are named after their file: rename a file if its name is repeated"
+                )
                 problems.append(_line_problem(line, message))
             dialogue_lines.append(line)
     if problems:

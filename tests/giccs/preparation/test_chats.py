@@ -252,6 +252,17 @@ def test_a_message_with_empty_content_has_its_text(tmp_path, empty):
     assert result.notes == ()
 
 
+def test_logs_of_one_name_and_a_log_given_twice_are_errors_with_a_remedy(tmp_path):
+    paths = []
+    for folder in ("da", "db"):
+        (tmp_path / folder).mkdir()
+        paths.append(lines(tmp_path / folder / "chats.jsonl", [{"messages": MESSAGES}]))
+    with pytest.raises(InputError, match="dialogue chats-1 is also in .*: rename a file"):
+        import_transcripts(paths)
+    with pytest.raises(InputError, match="is given twice; expected other files"):
+        import_transcripts([paths[0], paths[0]])
+
+
 def test_messages_without_a_conversation_belong_to_their_dialogue(tmp_path):
     rows = [
         {"conversation_id": c, **m}

@@ -305,7 +305,7 @@ def check_is_json_lines(text: str, name: str) -> None:
     check_is_no_markup(text, name)
     message = f"{len(lines)} lines are not JSON; expected JSON Lines, one object per line"
     if kind := _kind_of_header(lines[0]):
-        message = f"{len(lines)} lines are not JSON; this is {kind.title} (CSV); {kind.readers}"
+        message = f"this is {kind.title} (CSV); {kind.readers}"
     raise InputError(Problem(name, None, message))
 
 

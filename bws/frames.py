@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar
 
+from bws.problems import InputError, Problem
+
 if TYPE_CHECKING:
     from bws.tables import ResultTable
 
@@ -95,12 +97,20 @@ def frame_records(source: Source) -> list[dict[str, Any]]:
     """
     library = _library(source)
     if library == "pandas" and hasattr(source, "columns"):
+        _check_unique(list(map(str, source.columns)))
         source = source.to_dict("records")
     elif library == "polars" and hasattr(source, "to_dicts"):
         source = source.to_dicts()
     if not isinstance(source, Sequence) or not all(isinstance(row, Mapping) for row in source):
         raise TypeError(f"expected {EXPECTED}; got {type(source).__name__}")
     return [{str(key): _plain(value) for key, value in row.items()} for row in source]
+
+
+def _check_unique(names: Sequence[str]) -> None:
+    """Raise InputError if a data frame has several columns of one name."""
+    if repeated_names := sorted({name for name in names if names.count(name) > 1}):
+        message = f"the header repeats {', '.join(repeated_names)}; expected unique names"
+        raise InputError(Problem("<data>", 1, message))
 
 
 def _plain(value: Any) -> Any:

@@ -39,7 +39,7 @@ from bws.textio import display_name, read_bytes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_judgments", "format_names", "formats", "read_judgments"]
+__all__ = ["as_judgments", "check_distinct", "format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
 MAX_LINES = 5
@@ -119,7 +119,7 @@ def read_judgments(
     if form not in format_names():
         raise ValueError(f"unknown form {form!r}; expected one of {', '.join(format_names())}")
     if are_paths(path) and len(path) > 1:
-        _check_distinct(path)
+        check_distinct(path)
         rows = joined(_rows_of_files(path, form, parts), on_invalid)
     else:
         rows = _rows(path[0] if are_paths(path) else path, form, parts)
@@ -198,7 +198,7 @@ def _notes(table: Table) -> list[str]:
     return [f"{n_lines} the header and {were} skipped ({first})"] if lines else []
 
 
-def _check_distinct(paths: Sequence[str | os.PathLike[str]]) -> None:
+def check_distinct(paths: Sequence[str | os.PathLike[str]]) -> None:
     """Raise InputError for a file that is given twice."""
     first: set[str] = set()
     for path in paths:

@@ -46,6 +46,8 @@ class SimilaritySet:
     """Names and SHA-256 digests of the files."""
     n_unrated: int = 0
     """Number of rows without a score, which are excluded from `pairs`."""
+    repeated_headers: tuple[tuple[str, int], ...] = ()
+    """Files and lines that repeat the header, which are excluded from `pairs`."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ def read_similarity(data: Source, columns: Columns | None = None) -> SimilarityD
             for text in (
                 *_missing_file_warnings(similarity_set),
                 *_unrated_warnings(similarity_set),
+                *_repeated_header_warnings(similarity_set),
                 *_repeated_pair_warnings(similarity_set),
             )
         ),
@@ -189,6 +192,7 @@ def _join_files(name: str, files: Sequence[RatedFile]) -> SimilaritySet:
         scales.pop() if len(scales) == 1 else None,
         tuple(file for rated_file in files for file in rated_file.files),
         sum(file.n_unrated for file in files),
+        tuple((file.files[0][0], line) for file in files for line in file.repeated_headers),
     )
 
 
@@ -206,6 +210,14 @@ def _unrated_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
     if similarity_set.n_unrated:
         rows = similarity_set.n_unrated + len(similarity_set.pairs)
         yield f"{similarity_set.name}: {similarity_set.n_unrated} of {rows} rows have no gold score; skipped"
+
+
+def _repeated_header_warnings(similarity_set: SimilaritySet) -> Iterator[str]:
+    lines = similarity_set.repeated_headers
+    if lines:
+        first, number = lines[0]
+        skipped = f"{len(lines)} lines repeat the header; skipped (first: {first}:{number})"
+        yield f"{similarity_set.name}: {skipped}"
 
 
 def _repeated_pair_warnings(similarity_set: SimilaritySet) -> Iterator[str]:

@@ -15,7 +15,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from bws.file_kinds import pair_columns, remark
 from bws.files.schema import json_values
-from bws.files.table import Table, table_of, text_bytes
+from bws.files.table import DECIMAL_COMMA, Table, table_of, text_bytes
 from bws.frames import Source, frame_records, is_path
 from bws.problems import InputError, Problem
 from bws.textio import display_name, json_lines_text, read_bytes
@@ -34,6 +34,7 @@ __all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]
 Scale = tuple[float, float]
 QUOTED_TEXTS = re.compile(r'(?<=")\s*\n\s*(?=")')
 """The line break between two texts in quotes."""
+POINT_OR_THOUSANDS = r"\.|^\s*[+-]?[1-9][0-9]{0,2},[0-9]{3}\s*$"
 STS_SCALE: Scale = (0.0, 5.0)
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 STS_MIN_FIELDS, STS_SCORE_INDEX = 7, 4
@@ -83,6 +84,8 @@ class RatedFile:
     """Minimum and maximum of the rating scale; None if unknown."""
     n_unrated: int = 0
     """Number of rows without a score, which are excluded from `pairs`."""
+    repeated_headers: tuple[int, ...] = ()
+    """Lines that repeat the header, which are excluded from `pairs`."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class _FileContent:
     scores: tuple[str, bytes] | None = None
     """Name and content of the file with the scores, if it is a separate file."""
     n_unrated: int = 0
+    repeated_headers: tuple[int, ...] = ()
 
 
 def read_rated(path: Source, columns: Columns | None = None) -> RatedFile:
@@ -130,7 +134,13 @@ def read_rated(path: Source, columns: Columns | None = None) -> RatedFile:
         raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
     files = [(name, data), *([file_content.scores] if file_content.scores else [])]
     hashes = tuple((file, hashlib.sha256(content).hexdigest()) for file, content in files)
-    return RatedFile(hashes, tuple(pairs), file_content.scale, file_content.n_unrated)
+    return RatedFile(
+        hashes,
+        tuple(pairs),
+        file_content.scale,
+        file_content.n_unrated,
+        file_content.repeated_headers,
+    )
 
 
 def _text_faults(pair: RatedPair) -> Iterator[str]:
@@ -225,7 +235,23 @@ def _table_content(table: Table, columns: Columns | None) -> _FileContent:
     table, columns, scale = (
         (table.named(columns), columns, None) if columns else _known_columns(table)
     )
-    return _table_rows(table.with_decimal_points([columns.score]), columns, scale)
+    content = _table_rows(_with_decimal_points(table, columns.score), columns, scale)
+    return replace(content, repeated_headers=table.repeated_headers)
+
+
+def _with_decimal_points(table: Table, score: str) -> Table:
+    """Return the table with points for the decimal commas of the scores.
+
+    Where semicolons do not separate fields, a comma may also separate thousands: such scores, and those of
+    a column that has points too, remain as they are and are errors.
+    """
+    if table.separator == ";" or score not in table.frame.columns:
+        return table.with_decimal_points([score])
+    cells = table.frame[score]
+    if cells.str.contains(POINT_OR_THOUSANDS).any():
+        return table
+    points = cells.str.replace(DECIMAL_COMMA, "$1.$2")
+    return replace(table, frame=table.frame.with_columns(points))
 
 
 def _is_sts_benchmark(fields: Sequence[str]) -> bool:

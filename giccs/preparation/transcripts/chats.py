@@ -164,7 +164,15 @@ def _answer(values: Mapping[str, Any]) -> Chat | None:
     messages = [message for message in (*messages, response.get("message")) if _has_role(message)]
     notes = Counter({"further choices of an answer left out": max(0, len(messages) - 1)})
     notes["requests without an answer"] = int(not messages)
+    notes["answers that the maximum number of tokens cut"] = int(_is_cut(response, body, choices))
     return Chat(messages[:1], {"custom_id": values["custom_id"]}, +notes, is_answer=True)
+
+
+def _is_cut(response: Mapping[str, Any], body: Mapping[str, Any], choices: list[Any]) -> bool:
+    """Return whether the first answer to a request ends at the maximum number of tokens."""
+    choice = _mapping(next(iter(choices), None))
+    reasons = (choice.get("finish_reason"), _mapping(response.get("message")).get("stop_reason"))
+    return not {"length", "max_tokens"}.isdisjoint(reasons) or body.get("status") == "incomplete"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -336,7 +344,7 @@ def _read_message(
         return Message(role, "", "")
     keys = (*filter(None, [columns.get("text")]), *TEXT_KEYS)
     unused.update(f"messages.{key}" for key in values.keys() - MESSAGE_KEYS - {role_key, *keys})
-    content = next((values[key] for key in keys if values.get(key) is not None), None)
+    content = next((values[key] for key in keys if values.get(key) not in (None, "", [], {})), None)
     if content is not None and not isinstance(content, (str, list, dict)):
         return Message(role, "", f"content is {type(content).__name__}; expected text or parts")
     text = _joined_text([content] if isinstance(content, (str, dict)) else content or [], notes)

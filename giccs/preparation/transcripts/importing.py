@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
 from bws.files.dialogue_texts import equal_form
+from bws.files.formats import check_distinct
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from giccs.benchmark.candidates import repeated_candidates
@@ -68,6 +69,7 @@ def import_transcripts(
     """
     if layout and form not in ("auto", "table", "jsonl"):
         raise ValueError(f"format {form} has no columns for dialogues; expected table or jsonl")
+    check_distinct(paths)
     layout = replace(layout, user=tuple(user), system=tuple(system)) if layout else None
     transcripts = _read_files(paths, form, columns or {}, (source, domain, language), layout)
     transcripts = _join_answers(transcripts)
@@ -148,9 +150,17 @@ def _join_answers(transcripts: Sequence[Transcript]) -> list[Transcript]:
     """Return the transcripts with the answers to requests as last turns of their dialogues."""
     lines = {line.dialogue: line for transcript in transcripts for line in transcript.lines}
     answers: dict[str, list[Line]] = defaultdict(list)
+    first_answers: dict[str, Line] = {}
     problems = []
     for answer in chain.from_iterable(transcript.answers for transcript in transcripts):
-        if last := lines.get(answer.dialogue):
+        if first := first_answers.get(answer.dialogue):
+            message = (
+                f"the request {answer.dialogue!r} is also answered in line {first.line} of {first.file}; "
+                "expected one answer per request"
+            )
+            problems.append(_line_problem(answer, message))
+        elif last := lines.get(answer.dialogue):
+            first_answers[answer.dialogue] = answer
             number = str(int(last.number or 0) + 1)
             same = replace(last, number=number, speaker=answer.speaker, text=answer.text)
             answers[answer.dialogue].append(same)
@@ -266,7 +276,10 @@ def _group_lines(transcripts: Iterable[Transcript]) -> dict[str, list[Line]]:
             ):
                 reported_dialogues.add(line.dialogue)
                 other_file = dialogue_lines[0].file
-                message = f"dialogue {line.dialogue} is also in {other_file}; expected in one file"
+                message = (
+                    f"dialogue {line.dialogue} is also in {other_file}; expected in one file; dialogues "
+                    "without an id are named after their file: rename a file if its name is repeated"
+                )
                 problems.append(_line_problem(line, message))
             dialogue_lines.append(line)
     if problems:

@@ -104,6 +104,41 @@ def test_every_invalid_row_is_named():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv", "semicolon"])
+def test_repeated_headers_are_counted(tmp_path, form):
+    path = write(tmp_path, form)
+    with open(path, "r+", encoding="utf-8") as file:
+        file.write(file.read().partition("\n")[0] + "\n")
+    data = read_similarity(path)
+    assert len(data.sets[0].pairs) == len(ROWS)
+    assert [warning.message for warning in data.warnings] == [
+        f"pairs: 1 lines repeat the header; skipped (first: {path}:{len(ROWS) + 2})"
+    ]
+
+
+COMMAS = [{**row, "score": f"{row['score']:.2f}".replace(".", ",")} for row in ROWS]
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "semicolon", "jsonl", "array", "frame"])
+def test_decimal_commas_are_read_in_any_form(tmp_path, form):
+    data = pd.DataFrame(COMMAS) if form == "frame" else write(tmp_path, form, COMMAS)
+    assert read_similarity(data).sets[0].pairs == read_similarity(ROWS).sets[0].pairs
+
+
+@pytest.mark.parametrize(("score", "other"), [("1,234", "0,5"), ("4,5", "3.5")])
+def test_ambiguous_commas_are_errors(tmp_path, score, other):
+    rows = [{**row, "score": score if n else other} for n, row in enumerate(ROWS)]
+    for data in (rows, write(tmp_path, "csv", rows), write(tmp_path, "tsv", rows)):
+        with pytest.raises(InputError, match=r"the score is '\d,\d+'; expected a number"):
+            read_similarity(data)
+
+
+def test_repeated_columns_of_a_frame_are_an_error():
+    frame = pd.DataFrame(ROWS)
+    with pytest.raises(InputError, match="the header repeats score; expected unique names"):
+        read_similarity(pd.concat([frame, -frame[["score"]]], axis=1))
+
+
 def test_unknown_columns_and_other_files_are_named():
     with pytest.raises(
         InputError, match=r"first line: a, b, c\); expected a header with text1, text2"
@@ -129,7 +164,7 @@ def test_the_command_names_the_task_that_reads_pairs(tmp_path):
     done = CliRunner().invoke(evaluate, [MODEL, "--data", path, "-o", str(tmp_path / "r")])
     assert done.exit_code == 2
     assert done.stderr == (
-        f"{path}: 13 lines are not JSON; this is a file of rated pairs (CSV); the task sentence-similarity "
+        f"{path}: this is a file of rated pairs (CSV); the task sentence-similarity "
         'reads it (--task sentence-similarity; task="sentence-similarity")\n'
     )
 

@@ -210,6 +210,59 @@ def test_answers_of_a_batch_are_the_last_turns_of_its_requests(tmp_path):
         import_transcripts(paths[1:])
 
 
+def test_a_second_answer_to_a_request_is_an_error(tmp_path):
+    requests = [{"custom_id": name, "body": {"messages": [user(name)]}} for name in ("r1", "r2")]
+    asked = lines(tmp_path / "in.jsonl", requests)
+    answers = [answer("r1", "one"), answer("r2", "three"), answer("r1", "two")]
+    with pytest.raises(InputError) as caught:
+        import_transcripts([asked, lines(tmp_path / "out.jsonl", answers)])
+    assert str(caught.value).endswith(
+        f"out.jsonl:3: the request 'r1' is also answered in line 1 of {tmp_path / 'out.jsonl'}; "
+        "expected one answer per request"
+    )
+    files = [lines(tmp_path / f"{n}.jsonl", [answer("r1", "one")]) for n in range(2)]
+    with pytest.raises(InputError, match=r"1.jsonl:1: the request 'r1' is also answered in line 1"):
+        import_transcripts([asked, *files])
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {
+            "response": {
+                "body": {"choices": [{"message": assistant("x"), "finish_reason": "length"}]}
+            }
+        },
+        {"response": {"body": {"status": "incomplete", "output": [assistant("x")]}}},
+        {"result": {"message": {**assistant("x"), "stop_reason": "max_tokens"}}},
+    ],
+)
+def test_cut_answers_are_counted(tmp_path, end):
+    rows = [{"custom_id": "r", "body": {"messages": [user("Hi")]}}, {"custom_id": "r", **end}]
+    result = import_transcripts([lines(tmp_path / "c.jsonl", rows)])
+    assert turns(result.dialogues[0]) == [("user", "Hi"), ("system", "x")]
+    assert result.notes == ("1 answers that the maximum number of tokens cut",)
+
+
+@pytest.mark.parametrize("empty", [[], "", {}, None])
+def test_a_message_with_empty_content_has_its_text(tmp_path, empty):
+    sent = [*SENT, {"sender": "assistant", "text": "Bye", "content": empty}]
+    result = import_transcripts([lines(tmp_path / "c.jsonl", [{"chat_messages": sent}])])
+    assert turns(result.dialogues[0]) == [*ASKED, ("system", "Bye")]
+    assert result.notes == ()
+
+
+def test_logs_of_one_name_and_a_log_given_twice_are_errors_with_a_remedy(tmp_path):
+    paths = []
+    for folder in ("da", "db"):
+        (tmp_path / folder).mkdir()
+        paths.append(lines(tmp_path / folder / "chats.jsonl", [{"messages": MESSAGES}]))
+    with pytest.raises(InputError, match="dialogue chats-1 is also in .*: rename a file"):
+        import_transcripts(paths)
+    with pytest.raises(InputError, match="is given twice; expected other files"):
+        import_transcripts([paths[0], paths[0]])
+
+
 def test_messages_without_a_conversation_belong_to_their_dialogue(tmp_path):
     rows = [
         {"conversation_id": c, **m}

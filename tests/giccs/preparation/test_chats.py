@@ -263,6 +263,14 @@ def test_logs_of_one_name_and_a_log_given_twice_are_errors_with_a_remedy(tmp_pat
         import_transcripts([paths[0], paths[0]])
 
 
+@pytest.mark.parametrize("key", ["conversation_hash", "id"])
+def test_equal_dialogues_of_one_id_are_counted(tmp_path, key):
+    rows = [{key: "h", "conversation": MESSAGES}] * 3
+    result = import_transcripts([lines(tmp_path / "c.jsonl", rows)])
+    assert [turns(dialogue) for dialogue in result.dialogues] == [ASKED]
+    assert result.notes == ("2 dialogues equal to an earlier one of the same id left out",)
+
+
 def test_messages_without_a_conversation_belong_to_their_dialogue(tmp_path):
     rows = [
         {"conversation_id": c, **m}
@@ -316,7 +324,10 @@ def test_a_conversation_without_turns_is_reported(tmp_path):
         ),
         ([{"messages": [user("Hi"), {"content": "x"}]}], "object 1: message 2: no role; expected"),
         ([{"messages": MESSAGES}, 7], "object 2: not a JSON object (it is 7)"),
-        ([{"id": 1, "messages": MESSAGES}] * 2, "object 2: repeats the dialogue '1' of object 1"),
+        (
+            [{"id": 1, "messages": MESSAGES[:n]} for n in (2, 3)],
+            "object 2: repeats the dialogue '1' of object 1",
+        ),
     ],
 )
 def test_invalid_chats_are_named_by_their_number(tmp_path, values, message):

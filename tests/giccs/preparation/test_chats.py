@@ -84,6 +84,10 @@ SHAPES = {
     "thread of OpenAssistant": ({"thread_id": "w", "thread": [NODES[0], *NODES[2:]]}, "w"),
     "export of ChatGPT": ({"id": "g", "mapping": MAPPING, "current_node": "c"}, "g"),
     "export of Claude": ({"uuid": "q", "chat_messages": SENT}, "q"),
+    "preference of OpenAI": (
+        {"input": {"messages": MESSAGES[:2]}, "preferred_output": MESSAGES[2:], "id": "o"}, "o",
+    ),
+    "input and output": ({"input": MESSAGES[:2], "output": MESSAGES[2:]}, "chats-1"),
     "a list of messages": (MESSAGES, "chats-1"),
 }  # fmt: skip
 
@@ -208,6 +212,14 @@ def test_answers_of_a_batch_are_the_last_turns_of_its_requests(tmp_path):
     )
     with pytest.raises(InputError, match=r"out.jsonl:1: the request 'r3' is in no file; expected"):
         import_transcripts(paths[1:])
+
+
+def test_an_object_of_unknown_shape_is_named_by_its_keys(tmp_path):
+    path = lines(tmp_path / "c.jsonl", [{"conversation_a": MESSAGES, "conversation_b": MESSAGES}])
+    with pytest.raises(
+        InputError, match=r"the object \(keys: conversation_a, conversation_b\) has"
+    ):
+        import_transcripts([path])
 
 
 def test_a_second_answer_to_a_request_is_an_error(tmp_path):

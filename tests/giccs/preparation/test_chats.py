@@ -269,7 +269,7 @@ def test_logs_of_one_name_and_a_log_given_twice_are_errors_with_a_remedy(tmp_pat
     for folder in ("da", "db"):
         (tmp_path / folder).mkdir()
         paths.append(lines(tmp_path / folder / "chats.jsonl", [{"messages": MESSAGES}]))
-    with pytest.raises(InputError, match="dialogue chats-1 is also in .*: rename a file"):
+    with pytest.raises(InputError, match=r"dialogue chats-1 is also in .*: rename a file"):
         import_transcripts(paths)
     with pytest.raises(InputError, match="is given twice; expected other files"):
         import_transcripts([paths[0], paths[0]])

@@ -63,7 +63,7 @@ TOOL_ROLES = (
 )  # fmt: skip
 TEXT_PARTS = (None, "text", "input_text", "output_text")
 """Types of content parts whose ``text`` is what the speaker says."""
-PROMPTS = ("prompt", "instruction")
+PROMPTS = ("prompt", "instruction", "input")
 ANSWERS = ("completion", "response", "output", "chosen")
 OTHER_BRANCHES = "messages of other branches left out"
 
@@ -261,8 +261,18 @@ def _exported_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": _mapping(message.get("author")).get("role"), "content": parts}
 
 
+def _preference(values: Mapping[str, Any]) -> Chat | None:
+    """Return the conversation of preference fine-tuning with the preferred answer."""
+    asked, preferred = _mapping(values.get("input")).get("messages"), values.get("preferred_output")
+    if not isinstance(asked, list) or not isinstance(preferred, list):
+        return None
+    rest = _without(values, "input", "preferred_output", "non_preferred_output")
+    n_other = int("non_preferred_output" in values)
+    return Chat([*asked, *preferred], rest, +Counter({OTHER_BRANCHES: n_other}))
+
+
 SHAPES: Sequence[Callable[[Mapping[str, Any]], Chat | None]] = (
-    _request, _answer, _message_list, _tree, _export, _prompt,
+    _request, _answer, _message_list, _tree, _export, _preference, _prompt,
 )  # fmt: skip
 
 

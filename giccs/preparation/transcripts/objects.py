@@ -120,6 +120,7 @@ class ObjectReader:
         self.notes: Counter[str] = Counter()
         self._warnings: list[Problem] = []
         self._dialogues: list[LocatedRecord[str]] = []
+        self._contents: dict[str, tuple[Any, ...]] = {}
         self._problems: list[Problem] = []
         self._unsplit: Counter[str] = Counter()
         self._unknown_labels: Counter[str] = Counter()
@@ -148,8 +149,11 @@ class ObjectReader:
         self.lines.append(self._line(row, row.values, name, {}))
         self._problems += row.problems
 
-    def add_dialogue(self, row: Row, name: str) -> None:
-        """Add an object that represents a dialogue with its candidates; `name` is the default dialogue id."""
+    def add_dialogue(self, row: Row, name: str, *, skip_equal: bool = False) -> None:
+        """Add an object that represents a dialogue with its candidates; `name` is the default dialogue id.
+
+        skip_equal: whether to count a dialogue that is equal to one of the same id instead of refusing it.
+        """
         self._check_id_key(row)
         layout_keys = {*self.layout.names, *([] if self.layout.candidates else ["candidates"])}
         metadata = self._parts(
@@ -161,8 +165,14 @@ class ObjectReader:
         if "dialogue" in metadata and not metadata["dialogue"].strip():
             row.wrong("empty dialogue id; expected one per dialogue")
         dialogue = normal_id(metadata.pop("dialogue", "")) or name
-        self._dialogues.append(LocatedRecord(dialogue, row.location))
         turns = self._turns(row) or [""]  # A dialogue without turns is reported.
+        content = (turns, row.values.get("candidates"), metadata)
+        earlier = self._contents.setdefault(dialogue, content)
+        is_equal = earlier is not content and earlier == content
+        if skip_equal and is_equal and not row.problems:
+            self.notes["dialogues equal to an earlier one of the same id left out"] += 1
+            return
+        self._dialogues.append(LocatedRecord(dialogue, row.location))
         self.lines += [
             self._line(row, turn, dialogue, metadata, str(number))
             for number, turn in enumerate(turns, start=1)
@@ -188,7 +198,7 @@ class ObjectReader:
             self.answers += [self._line(inner, turn, dialogue, {}) for turn in turns]
             self._problems += inner.problems
         else:
-            self.add_dialogue(inner, name)
+            self.add_dialogue(inner, name, skip_equal=True)
 
     def add_messages(self, rows: Sequence[Row], name: str) -> None:
         """Add the messages of a conversation, one object each; `name` is the default dialogue id."""
@@ -296,9 +306,9 @@ class ObjectReader:
         elif isinstance(turn, dict):
             fields = self._parts(row, turn)
         if "text" not in fields:
-            row.wrong(
-                f"turn {number or 'here'} has no text; expected a string or an object with text"
-            )
+            where = f"turn {number}" if number else f"the object (keys: {', '.join(row.values)})"
+            other = "" if number else ", a dialogue with turns, or a conversation of a chat log"
+            row.wrong(f"{where} has no text; expected a string or an object with text{other}")
         return Line(
             row.location.file,
             row.location.line or 0,

@@ -84,6 +84,10 @@ SHAPES = {
     "thread of OpenAssistant": ({"thread_id": "w", "thread": [NODES[0], *NODES[2:]]}, "w"),
     "export of ChatGPT": ({"id": "g", "mapping": MAPPING, "current_node": "c"}, "g"),
     "export of Claude": ({"uuid": "q", "chat_messages": SENT}, "q"),
+    "preference of OpenAI": (
+        {"input": {"messages": MESSAGES[:2]}, "preferred_output": MESSAGES[2:], "id": "o"}, "o",
+    ),
+    "input and output": ({"input": MESSAGES[:2], "output": MESSAGES[2:]}, "chats-1"),
     "a list of messages": (MESSAGES, "chats-1"),
 }  # fmt: skip
 
@@ -210,6 +214,14 @@ def test_answers_of_a_batch_are_the_last_turns_of_its_requests(tmp_path):
         import_transcripts(paths[1:])
 
 
+def test_an_object_of_unknown_shape_is_named_by_its_keys(tmp_path):
+    path = lines(tmp_path / "c.jsonl", [{"conversation_a": MESSAGES, "conversation_b": MESSAGES}])
+    with pytest.raises(
+        InputError, match=r"the object \(keys: conversation_a, conversation_b\) has"
+    ):
+        import_transcripts([path])
+
+
 def test_a_second_answer_to_a_request_is_an_error(tmp_path):
     requests = [{"custom_id": name, "body": {"messages": [user(name)]}} for name in ("r1", "r2")]
     asked = lines(tmp_path / "in.jsonl", requests)
@@ -257,10 +269,18 @@ def test_logs_of_one_name_and_a_log_given_twice_are_errors_with_a_remedy(tmp_pat
     for folder in ("da", "db"):
         (tmp_path / folder).mkdir()
         paths.append(lines(tmp_path / folder / "chats.jsonl", [{"messages": MESSAGES}]))
-    with pytest.raises(InputError, match="dialogue chats-1 is also in .*: rename a file"):
+    with pytest.raises(InputError, match=r"dialogue chats-1 is also in .*: rename a file"):
         import_transcripts(paths)
     with pytest.raises(InputError, match="is given twice; expected other files"):
         import_transcripts([paths[0], paths[0]])
+
+
+@pytest.mark.parametrize("key", ["conversation_hash", "id"])
+def test_equal_dialogues_of_one_id_are_counted(tmp_path, key):
+    rows = [{key: "h", "conversation": MESSAGES}] * 3
+    result = import_transcripts([lines(tmp_path / "c.jsonl", rows)])
+    assert [turns(dialogue) for dialogue in result.dialogues] == [ASKED]
+    assert result.notes == ("2 dialogues equal to an earlier one of the same id left out",)
 
 
 def test_messages_without_a_conversation_belong_to_their_dialogue(tmp_path):
@@ -316,7 +336,10 @@ def test_a_conversation_without_turns_is_reported(tmp_path):
         ),
         ([{"messages": [user("Hi"), {"content": "x"}]}], "object 1: message 2: no role; expected"),
         ([{"messages": MESSAGES}, 7], "object 2: not a JSON object (it is 7)"),
-        ([{"id": 1, "messages": MESSAGES}] * 2, "object 2: repeats the dialogue '1' of object 1"),
+        (
+            [{"id": 1, "messages": MESSAGES[:n]} for n in (2, 3)],
+            "object 2: repeats the dialogue '1' of object 1",
+        ),
     ],
 )
 def test_invalid_chats_are_named_by_their_number(tmp_path, values, message):

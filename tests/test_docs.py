@@ -50,7 +50,7 @@ def take(found, page):
             continue
         test = doctest.DocTestParser().get_doctest(step.text, names, place, page, step.line - 1)
         said = []
-        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(
+        doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(
             test, out=said.append, clear_globs=False
         )
         names = test.globs

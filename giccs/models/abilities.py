@@ -237,10 +237,6 @@ class ChatTemplateModel(Model, Protocol):
         """Return `text` as a user message followed by the generation prompt; raise InputError without a
         template."""
 
-    def chat_date(self) -> str:
-        """Return the date that the chat template writes into prompts; empty if it writes none."""
-        return ""
-
 
 @runtime_checkable
 class ServedModel(Model, Protocol):

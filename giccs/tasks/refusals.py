@@ -82,8 +82,11 @@ def no_generation_reason(model: Any, task: str, *, chat_template: bool) -> str:
 
 
 def chat_parameters(model: Any, *, chat_template: bool) -> dict[str, Any]:
-    """Return the signature entries of a chat template; those that write the date have one per day."""
-    date = model.chat_date() if chat_template else ""
+    """Return the signature entries of a chat template.
+
+    A model whose template may write the date has a method `chat_date`, which returns it or an empty string.
+    """
+    date = model.chat_date() if chat_template and hasattr(model, "chat_date") else ""
     return {"chat_template": chat_template, **({"chat_date": date} if date else {})}
 
 

@@ -122,7 +122,7 @@ def test_a_missing_column_and_a_repeated_one_are_reported():
         bws.score(repeated)
 
 
-@pytest.mark.parametrize("source", [5, None, ["a", "b"], ROWS.lazy(), frozenset()])
+@pytest.mark.parametrize("source", [5, None, [1, 2], ROWS.lazy(), frozenset()])
 @pytest.mark.parametrize("function", [bws.score, bws.reliability, bws.agreement, bws.audit])
 def test_other_types_are_refused_with_the_expected_ones(function, source):
     kind = type(source).__name__

@@ -3,7 +3,6 @@
 import csv
 import itertools
 import json
-import tomllib
 from importlib import resources
 from importlib.util import find_spec
 
@@ -22,6 +21,7 @@ from giccs.judging.questions import tuple_questions
 from giccs.models.abilities import LikelihoodModel, OptionScore, Response, Scored
 from giccs.prompts import LETTERS
 from giccs_app.judging.cli import judge
+from mturk.kinds.texts import built_in_texts
 
 from ..hostile import Hostile, send
 
@@ -91,8 +91,7 @@ def longest(monkeypatch):
 
 
 def page_texts(language):
-    path = resources.files("mturk.kinds.tuples") / f"texts.{language}.toml"
-    return tomllib.loads(path.read_text("utf-8"))
+    return built_in_texts("mturk.kinds.tuples", language)
 
 
 def sentences(text):

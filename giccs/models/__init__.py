@@ -272,8 +272,9 @@ def configured(model: Model, options: ModelOptions) -> Model:
 
 def _prompted(model: Model, options: ModelOptions) -> Model:
     if not options.prompt:
-        # A model without a default route is refused before its weights are loaded.
-        return model.with_prompt("default") if isinstance(model, PromptedModel) else model
+        if isinstance(model, PromptedModel):
+            model.with_prompt("default")  # refuses a model without a default route
+        return model
     if len(options.prompt) > 1:
         raise ValueError(f"{len(options.prompt)} prompts; expected one per model")
     if not isinstance(model, PromptedModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 __all__ = ["model_digest"]
@@ -39,13 +39,13 @@ def _settings(model: Any) -> Iterator[str]:
     """Yield the settings of a model that its representation and weights do not contain."""
     for part in model.modules():
         if hasattr(part, "get_config_dict"):
-            yield _json(part.get_config_dict())
+            yield _text(part.get_config_dict())
     for name in MODEL_SETTINGS:
         yield f"{name}={getattr(model, name, None)!r}"
     config: Any = getattr(getattr(model, "auto_model", model), "config", None)
     if hasattr(config, "to_dict"):
         values = config.to_dict()
-        yield _json({name: values[name] for name in values.keys() - {*CONFIG_ORIGINS}})
+        yield _text({name: values[name] for name in values.keys() - {*CONFIG_ORIGINS}})
 
 
 def _tokenizer_settings(tokenizer: Any) -> Iterator[str]:
@@ -56,10 +56,19 @@ def _tokenizer_settings(tokenizer: Any) -> Iterator[str]:
         yield f"{name}={getattr(tokenizer, name, None)!r}"
     rules = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(rules, "to_str"):
-        yield _json(json.loads(rules.to_str()) | {"padding": None, "truncation": None})
+        yield _text(json.loads(rules.to_str()) | {"padding": None, "truncation": None})
     elif hasattr(rules, "get_vocab"):
-        yield _json(rules.get_vocab())
+        yield _text(rules.get_vocab())
 
 
-def _json(settings: Any) -> str:
-    return json.dumps(settings, sort_keys=True, default=str)
+def _text(settings: Any) -> str:
+    """Return settings as text that does not depend on the order of keys and sets."""
+    if isinstance(settings, Mapping):
+        return (
+            f"{{{', '.join(sorted(f'{key}: {_text(value)}' for key, value in settings.items()))}}}"
+        )
+    if isinstance(settings, set | frozenset):
+        return f"{{{', '.join(sorted(map(_text, settings)))}}}"
+    if isinstance(settings, list | tuple):
+        return f"[{', '.join(map(_text, settings))}]"
+    return repr(settings)

@@ -244,9 +244,7 @@ def test_a_router_without_a_default_route(tmp_path):
     with pytest.raises(giccs.InputError) as caught:
         giccs.evaluate(model, data, "pairwise-sts", name="towers")
     (line,) = str(caught.value).splitlines()
-    assert line.startswith(
-        "towers: cannot process the inputs (ValueError: Could not determine route"
-    )
+    assert line.startswith("towers: has the routes query, document and no default route")
 
 
 def test_the_traceback_is_logged(tmp_path, fault, caplog):

@@ -261,7 +261,10 @@ def _check_static(name: str, file: Path) -> None:
     with file.open("rb") as stream:  # The header of safetensors: its length, and JSON.
         length = int.from_bytes(stream.read(8), "little")
         header = stream.read(length) if length < file.stat().st_size else b"{}"
-    tensors = json.loads(header)
+    try:
+        tensors = json.loads(header)
+    except (ValueError, RecursionError) as error:
+        raise InputError(Problem(name, None, f"{file.name} is no file of safetensors")) from error
     dtype = next((tensors[key]["dtype"] for key in STATIC_TENSORS if key in tensors), "F32")
     if dtype not in ("F64", "F32", "F16", "BF16"):
         message = f"its static embeddings are whole numbers ({dtype}), which sentence-transformers rejects"

@@ -353,8 +353,9 @@ def test_simulated_judgments_do_not_replace_what_may_be_people_s(study, change):
     encoding = change if change in ("utf-16", "latin-1") else "utf-8"
     Path("old.csv").write_bytes(text.replace("worker1", "wörker1").encode(encoding))
     before = Path("old.csv").read_bytes()
+    count = 24 if change == "utf-16" else 1
     with pytest.raises(
-        InputError, match=r"old\.csv: (cannot be read|contains [0-9]+ answers of people)"
+        InputError, match=rf"old\.csv: (cannot be read|contains {count} answers of people)"
     ):
         write_judgments(read_judgments("simulated.csv"), "old.csv")
     assert Path("old.csv").read_bytes() == before

@@ -19,6 +19,7 @@ __all__ = [
     "Faults",
     "delimited",
     "encode",
+    "listed_lines",
     "quoted",
     "series",
     "shortened",
@@ -86,8 +87,20 @@ def texts(column: pl.Series) -> NDArray[np.object_]:
     return np.array(column.to_list(), dtype=object)
 
 
+MAX_LINES = 5
+"""Number of lines in a message."""
 MAX_QUOTED = 60
 """Maximum number of characters of a quoted text in a message."""
+
+
+def listed_lines(lines: Sequence[int]) -> str:
+    """Return the first lines of a list, for messages.
+
+    >>> listed_lines([4, 7]), listed_lines(range(2, 9))
+    ('4, 7', '2, 3, 4, 5, 6, ...')
+    """
+    first = ", ".join(map(str, lines[:MAX_LINES]))
+    return f"{first}, ..." if len(lines) > MAX_LINES else first
 
 
 class Faults:

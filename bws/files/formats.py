@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from bws.file_kinds import BEST, WORST, first_of, numbered, plain, remark
 from bws.files import hollis, label_studio, long, mturk, potato, qualtrics
-from bws.files.columns import series
+from bws.files.columns import listed_lines, series
 from bws.files.controls import COLUMN, name_list, with_named_controls
 from bws.files.judgments import (
     OnInvalid,
@@ -24,7 +24,12 @@ from bws.files.judgments import (
     judgments_of,
     right_answers,
 )
-from bws.files.named_columns import marked_items, proposal, with_named_columns
+from bws.files.named_columns import (
+    UnknownColumnsError,
+    marked_items,
+    proposal,
+    with_named_columns,
+)
 from bws.files.pairs import pair_id, pair_of_list
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.several import joined
@@ -42,11 +47,9 @@ if TYPE_CHECKING:
 __all__ = ["as_judgments", "check_distinct", "format_names", "formats", "read_judgments"]
 
 GROUP_OF_FORMATS = "bws.formats"
-MAX_LINES = 5
 OWN_COLUMNS = (COLUMN, *ROUND_COLUMNS, *RUN_COLUMNS, "seconds", "comment")
 """Columns of judgments of giccs that have a meaning besides the roles."""
 PAIR_ANSWERS = ("bestpair", "worstpair")
-PROPOSED = "if these are judgments, read them with"
 SAMPLE = 200
 """Number of rows used to distinguish formats with similar headers."""
 
@@ -149,9 +152,7 @@ def _rows_of_files(
     for path in paths:
         try:
             parsed_rows.append(_rows(path, form, parts))
-        except InputError as error:
-            if not any(text in str(error) for text in (PROPOSED, ": no column ")):
-                raise
+        except UnknownColumnsError as error:
             message = (
                 "--column names the columns of all files; "
                 "if they differ, give the columns the same names"
@@ -193,9 +194,8 @@ def _rows(path: Source, form: str, parts: Mapping[str, str] | None) -> Rows:
 def _notes(table: Table) -> list[str]:
     lines = table.repeated_headers
     n_lines = "1 line repeats" if len(lines) == 1 else f"{len(lines)} lines repeat"
-    first = ", ".join(map(str, lines[:MAX_LINES])) + (", ..." if len(lines) > MAX_LINES else "")
     were = "was" if len(lines) == 1 else "were"
-    return [f"{n_lines} the header and {were} skipped ({first})"] if lines else []
+    return [f"{n_lines} the header and {were} skipped ({listed_lines(lines)})"] if lines else []
 
 
 def check_distinct(paths: Sequence[str | os.PathLike[str]]) -> None:
@@ -235,7 +235,8 @@ def _detected_rows(table: Table, original: Table) -> Rows:
         if not other_kind and (marks := marked_items(original)):
             message += marks
         elif not other_kind and (command := proposal(original)):
-            message += f"{PROPOSED}: {command}"
+            message += f"if these are judgments, read them with: {command}"
+            raise UnknownColumnsError(Problem(table.file, None, message))
         else:
             message += f"known formats are {known_formats}{other_kind}"
         raise InputError(Problem(table.file, None, message))

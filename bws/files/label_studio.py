@@ -79,9 +79,14 @@ def _letter_of(choice: str, items: Sequence[str]) -> str:
 
 def _items(task: Any) -> list[str]:
     """Return the texts of the items of a task."""
-    data = _mapping(_mapping(task).get("data"))
-    values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
+    values = _values(task)
     return [values[name] for name in numbered(values, "item")]
+
+
+def _values(task: Any) -> dict[str, str]:
+    """Return the texts and numbers of the data of a task."""
+    data = _mapping(_mapping(task).get("data"))
+    return {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
 
 
 def _annotations(
@@ -93,8 +98,7 @@ def _annotations(
     as_texts: whether the choices are the texts of the items, not letters.
     """
     task = _mapping(task)
-    data = _mapping(task.get("data"))
-    values = {key: str(value) for key, value in data.items() if isinstance(value, (str, int))}
+    values = _values(task)
     items = _items(task)
     annotations = map(_mapping, _list(task.get("annotations")))
     for annotation_number, annotation in enumerate(annotations, start=1):

@@ -24,10 +24,9 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "PARTS", "rows"]
+__all__ = ["FORMAT", "rows"]
 
 NAME = "mturk-batch"
-PARTS = ("items", "best", "worst", "tuple_id", "group", "annotator")
 BUTTON = r"^[A-Za-z_ ]+([0-9]{1,2})$"
 BUTTON_VALUES = ("true", "false", "")
 TASK_ANSWERS = "Answer.taskAnswers"

@@ -31,7 +31,9 @@ from bws.textio import csv_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["column_list", "marked_items", "proposal", "with_named_columns", "with_word"]
+__all__ = [
+    "UnknownColumnsError", "column_list", "marked_items", "proposal", "with_named_columns", "with_word",
+]  # fmt: skip
 
 NAMES = {"best": BEST, "worst": WORST, "tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR}
 WORDS = {
@@ -50,6 +52,10 @@ SAMPLE = 200
 MAX_TRIED = 100
 
 
+class UnknownColumnsError(InputError):
+    """A header for which other columns have to be named."""
+
+
 def with_named_columns(table: Table, parts: Mapping[str, str], form: Format | None) -> Table:
     """Return the table with the names that a format expects for the columns of these roles.
 
@@ -63,7 +69,7 @@ def with_named_columns(table: Table, parts: Mapping[str, str], form: Format | No
     if missing := [name for name in new_names if name not in table.frame.columns]:
         columns = ", ".join(table.frame.columns)
         message = f"no column {', '.join(missing)}; existing columns are {columns}"
-        raise InputError(Problem(table.file, 1, message))
+        raise UnknownColumnsError(Problem(table.file, 1, message))
     unused = {
         name: f"{name} (unused)"
         for name in table.frame.columns
@@ -212,7 +218,7 @@ def _have_answers(head: pl.DataFrame, names: Sequence[str], answers: Sequence[st
 
 def _have_texts(head: pl.DataFrame, names: Sequence[str], _: Sequence[str]) -> bool:
     """Return whether a text of these columns is not a number."""
-    return any(not head[name].str.contains(r"^[\s\d.,+-]*$").all() for name in names)
+    return any(not head[name].str.contains(r"^[\s0-9.,+-]*$").all() for name in names)
 
 
 def _sets_of_suffixes(columns: Sequence[str]) -> list[list[str]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
-from bws.files.columns import quoted
+from bws.files.columns import listed_lines, quoted
 from bws.files.table import Table
 from bws.problems import InputError, Problem
 
@@ -31,9 +31,6 @@ __all__ = [
 
 ID_SEPARATOR = re.compile("[,;|]")
 """Separates ids that were joined, as by an aggregation of a table."""
-
-MAX_LINES = 5
-"""Number of lines in a note."""
 
 Answers = Literal["item", "position", "letter"]
 
@@ -147,10 +144,9 @@ def skipped_rows(lines: Sequence[int], noun: str, reason: str) -> tuple[str, ...
     """
     if not lines:
         return ()
-    first = ", ".join(map(str, lines[:MAX_LINES])) + (", ..." if len(lines) > MAX_LINES else "")
     if len(lines) == 1:
-        return (f"1 {noun} {reason} was skipped (line {first})",)
-    return (f"{len(lines)} {noun}s {reason} were skipped (lines {first})",)
+        return (f"1 {noun} {reason} was skipped (line {lines[0]})",)
+    return (f"{len(lines)} {noun}s {reason} were skipped (lines {listed_lines(lines)})",)
 
 
 def with_single_annotators(rows: Rows) -> tuple[Rows, list[str]]:

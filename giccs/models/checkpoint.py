@@ -16,6 +16,7 @@ __all__ = [
     "WEIGHTS",
     "adapter_settings",
     "architectures",
+    "check_has_weights",
     "check_shards",
     "first_line",
     "is_causal",
@@ -118,6 +119,13 @@ def adapter_settings(folder: Path) -> dict[str, Any] | None:
     if settings is not None and not isinstance(settings, dict):
         raise InputError(Problem(str(folder / ADAPTER), None, "expected a JSON object"))
     return settings
+
+
+def check_has_weights(name: str, folder: Path) -> None:
+    """Raise InputError if no file in a folder or below contains weights."""
+    if not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
+        message = f"contains no weights; expected a file {' or '.join(WEIGHTS)}"
+        raise InputError(Problem(name, None, message))
 
 
 def check_shards(name: str, folder: Path) -> None:

@@ -17,8 +17,8 @@ candidate.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from bws.problems import InputError, Problem, suggestion
 from giccs.models.abilities import SidedModel
@@ -28,6 +28,7 @@ __all__ = [
     "NO_PROMPT",
     "PROMPT_PATTERN",
     "EncoderPrompt",
+    "Routes",
     "Side",
     "after_prompt",
     "check_routes",
@@ -60,15 +61,29 @@ class Side:
     """Task of sentence-transformers, which chooses a route; None for the default route."""
 
 
-class Routes(Protocol):
-    """Routes of a model, see `giccs.models.modules.Routes`."""
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Routes of a module Router, which has other modules for queries than for documents."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the routes."""
+    names: tuple[str, ...]
+    default: str | None
+    """Route of texts without a task; None if there is none."""
+    mappings: Mapping[tuple[Any, Any], str] = field(default_factory=dict)
+    """(task, modality) -> route; None stands for any."""
 
     def route(self, task: str | None) -> str | None:
-        """Return the route of texts with a task; None if there is none."""
+        """Return the route of texts with a task, as Router resolves it; None if there is none.
+
+        >>> routes = Routes(("query", "document"), default="document")
+        >>> routes.route("query"), routes.route(None), routes.route("passage")
+        ('query', 'document', None)
+        """
+        for key in ((task, "text"), (task, None), (None, "text"), (None, None)):
+            if key in self.mappings:
+                return self.mappings[key]
+        if task is not None:
+            return task if task in self.names else None
+        return "text" if "text" in self.names else self.default
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +182,19 @@ def _sides(
         target, is_two, candidate = text.partition(SEPARATOR)
         return name, (Side(target), Side(candidate if is_two else target))
     if prompt == "default" and default:
-        side = Side(_own_side(model, default, own, None).prompt)
+        side = Side(_named_side(model, default, own, None).prompt)
         return default, (side, side)
     if prompt in ("default", "none"):
         return "none" if default else "", (Side(), Side())
     target, _, candidate = prompt.partition(SEPARATOR)
     names = (target, candidate or target)
-    first, second = (_own_side(model, side, own, routes) for side in names)
+    first, second = (_named_side(model, side, own, routes) for side in names)
     return prompt, (first, second)
 
 
-def _own_side(model: str, name: str, own: Mapping[str, str | None], routes: Routes | None) -> Side:
+def _named_side(
+    model: str, name: str, own: Mapping[str, str | None], routes: Routes | None
+) -> Side:
     if name == "none":
         return Side()
     route_names = routes.names if routes else ()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bws.problems import InputError, Problem
 from giccs.models.adapters import Adapter, find_adapter
 from giccs.models.checkpoint import (
-    WEIGHTS,
+    check_has_weights,
     check_shards,
     first_line,
     located,
@@ -107,8 +107,7 @@ def checked_source(name: str, folder: Path, options: ModelOptions) -> tuple[Sour
     if not isinstance(config, dict):
         raise _refused(name, "contains no model: no config.json and no .gguf file")
     for path in dict.fromkeys([folder, source.base]):
-        if not any(any(path.rglob(pattern)) for pattern in WEIGHTS):
-            raise _refused(name, f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
+        check_has_weights(name, path)
         check_shards(name, path)
     files = (path / "tokenizer_config.json" for path in (folder, source.base))
     documents = [config, *(read_json(file) or {} for file in files)]

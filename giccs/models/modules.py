@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,14 @@ from bws.problems import InputError, Problem
 from giccs.models.adapters import Adapter, find_adapter
 from giccs.models.checkpoint import (
     CLASS_KINDS,
-    WEIGHTS,
+    check_has_weights,
     check_shards,
     read_json,
     revision,
     weights_dtype,
 )
 from giccs.models.devices import device_map
+from giccs.models.encoder_prompts import Routes
 from giccs.models.encoding import SIMILARITIES
 from giccs.models.pooling import check_pooling
 from giccs.models.quantisation import check_quantised
@@ -32,7 +33,7 @@ from giccs.models.quantisation import check_quantised
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["ENCODERS", "LIBRARY", "Module", "Routes", "SavedModel", "saved_model"]
+__all__ = ["ENCODERS", "LIBRARY", "Module", "SavedModel", "saved_model"]
 
 ENCODERS = ("SentenceTransformer", "SparseEncoder")
 """Classes of encoders with a vector per text."""
@@ -61,31 +62,6 @@ class Module:
     def name(self) -> str:
         """The name of the class."""
         return self.type.rpartition(".")[2]
-
-
-@dataclass(frozen=True, slots=True)
-class Routes:
-    """Routes of a module Router, which has other modules for queries than for documents."""
-
-    names: tuple[str, ...]
-    default: str | None
-    """Route of texts without a task; None if there is none."""
-    mappings: Mapping[tuple[Any, Any], str] = field(default_factory=dict)
-    """(task, modality) -> route; None stands for any."""
-
-    def route(self, task: str | None) -> str | None:
-        """Return the route of texts with a task, as Router resolves it; None if there is none.
-
-        >>> routes = Routes(("query", "document"), default="document")
-        >>> routes.route("query"), routes.route(None), routes.route("passage")
-        ('query', 'document', None)
-        """
-        for key in ((task, "text"), (task, None), (None, "text"), (None, None)):
-            if key in self.mappings:
-                return self.mappings[key]
-        if task is not None:
-            return task if task in self.names else None
-        return "text" if "text" in self.names else self.default
 
 
 class SavedModel:
@@ -194,8 +170,8 @@ def saved_model(
     if not is_model:
         raise refused("contains no model: neither modules.json nor config.json")
     _check_class(name, saved, classes)
-    if saved.needs_weights and not any(any(folder.rglob(pattern)) for pattern in WEIGHTS):
-        raise refused(f"contains no weights; expected a file {' or '.join(WEIGHTS)}")
+    if saved.needs_weights:
+        check_has_weights(name, folder)
     if _has_own_code(saved, known_modules) and not options.trust_remote_code:
         raise refused("requires its own code; review it, then allow it with --trust-remote-code")
     bases = [adapter.base for adapter in saved.adapters]

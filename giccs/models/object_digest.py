@@ -26,8 +26,8 @@ def model_digest(model: Any, tokenizer: Any = None) -> str:
     """
     import torch
 
-    own = getattr(model, "tokenizer", None) if tokenizer is None else tokenizer
-    parts = [repr(model), *_settings(model), *_tokenizer_settings(own)]
+    tokenizer = getattr(model, "tokenizer", None) if tokenizer is None else tokenizer
+    parts = [repr(model), *_settings(model), *_tokenizer_settings(tokenizer)]
     content = hashlib.sha256("\n".join(parts).encode())
     for name, tensor in sorted(model.state_dict().items()):
         content.update(f"{name} {tuple(tensor.shape)}".encode())

@@ -42,6 +42,7 @@ from giccs.models.checkpoint import first_line
 from giccs.models.cross_encoder import SCORE, check_label, pair_fits, pair_order_scores
 from giccs.models.encoder_prompts import (
     EncoderPrompt,
+    Routes,
     Side,
     after_prompt,
     check_routes,
@@ -67,7 +68,6 @@ from giccs.models.input_limits import (
 from giccs.models.late_interaction import SIMILARITY, document_fits, maxsim_order_scores
 from giccs.models.loading import Loaded, Source
 from giccs.models.model_errors import UnsupportedOptionError
-from giccs.models.modules import Routes
 from giccs.models.object_digest import model_digest
 from giccs.models.sentence import library_vectors
 from giccs.models.seq2seq import Seq2SeqModel

@@ -9,7 +9,7 @@ Prompts are those of the model itself (``prompts`` and ``default_prompt_name`` o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -220,7 +220,7 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
             max_length=min(transformer.max_seq_length or NO_LIMIT, NO_LIMIT),
             return_tensors="pt",
         ).to(self._model.device)
-        token_check(self.name, transformer)(tokens)
+        self._check_tokens(tokens)
         with torch.inference_mode():
             states = transformer.auto_model(**tokens, output_hidden_states=True).hidden_states
         average = (states[1].float() + states[-1].float()) / 2
@@ -233,6 +233,10 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
         settings = {} if self._saved.modules is None else self._saved.settings
         own, default = settings.get("prompts") or {}, settings.get("default_prompt_name")
         return resolve_prompt(self.name, prompt, own, default, self._saved.routes)
+
+    @cached_property
+    def _check_tokens(self) -> Callable[[Mapping[str, Any]], None]:
+        return token_check(self.name, self._model[0])
 
     @property
     def _is_sparse(self) -> bool:

@@ -166,9 +166,13 @@ class PairwiseSTS:
 
         The cosine is also that of models of pairs, whose similarity is not one of vectors.
         """
+        return self._similarity_of(model) != vector_similarity(model)
+
+    def _similarity_of(self, model: Any) -> str:
+        """Return the requested similarity of vectors, or else that of the model."""
         if self.similarity is None:
-            return False
-        return VECTOR_SIMILARITIES[self.similarity] != vector_similarity(model)
+            return vector_similarity(model)
+        return VECTOR_SIMILARITIES[self.similarity]
 
     def _needs_vectors(self, model: Any) -> bool:
         return self._has_other_similarity(model) or self._encoding == "mean"
@@ -232,9 +236,7 @@ class PairwiseSTS:
             mean_of_turns(of_side, [*map(len, side)])
             for of_side, side in zip(vectors, (targets, candidates), strict=True)
         )
-        stated = vector_similarity(model)
-        similarity = SIMILARITIES[VECTOR_SIMILARITIES.get(str(self.similarity), stated)]
-        return similarity(left, right)
+        return SIMILARITIES[self._similarity_of(model)](left, right)
 
     def _metrics(
         self, items: Sequence[Item], prediction: np.ndarray, rows: Sequence[int], fits: np.ndarray

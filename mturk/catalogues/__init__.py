@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PACKAGE_FOLDER", "SOURCE_LANGUAGE", "Catalogue", "available_languages", "best_language", "catalogues",
-    "is_translated", "locale", "message_id", "read_catalogue", "translate", "translations",
+    "is_translated", "locale", "message_id", "read_catalogue", "translate", "translations", "untranslated",
 ]  # fmt: skip
 
 SOURCE_LANGUAGE = "en"
@@ -193,10 +193,21 @@ def is_translated(language: str, context: str, text: str, folders: Sequence[Path
     >>> is_translated("en-GB", "nav.work", "Tasks"), is_translated("de", "nav.work", "Jobs")
     (True, False)
     """
+    return not untranslated(language, {context: text}, folders)
+
+
+def untranslated(
+    language: str, texts: Mapping[str, str], folders: Sequence[Path] = ()
+) -> list[str]:
+    """Return the contexts of the English texts that no catalogue for a language translates."""
+    if base_language(language) == SOURCE_LANGUAGE:
+        return []
     found = catalogues(language, folders)
-    return base_language(language) == SOURCE_LANGUAGE or any(
-        catalogue.has(context, text) for catalogue in found
-    )
+    return [
+        context
+        for context, text in texts.items()
+        if not any(catalogue.has(context, text) for catalogue in found)
+    ]
 
 
 def best_language(wanted: Iterable[str], available: Iterable[str]) -> str | None:

@@ -14,17 +14,17 @@ from bws.textio import parse_toml
 from mturk.catalogues import (
     Catalogue,
     catalogues,
-    is_translated,
     locale,
     message_id,
+    untranslated,
 )
 from mturk.kinds import get_kind
 from mturk.kinds.registry import GROUP, kind_names
 from mturk.kinds.texts import (
     SHARED_FILE,
-    built_in_languages,
     built_in_texts,
     check_texts,
+    is_built_in,
     page_messages,
     read_built_in_file,
     translated_files,
@@ -127,11 +127,7 @@ def catalogue_text(catalog: Catalog) -> str:
 
 def missing_texts(language: str, folders: Sequence[Path] = ()) -> list[str]:
     """Return the keys of the texts that are English in a language."""
-    return [
-        key
-        for key, text in source_texts().items()
-        if not is_translated(language, key, text, folders)
-    ]
+    return untranslated(language, source_texts(), folders)
 
 
 def site_notes(languages: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
@@ -154,19 +150,14 @@ def page_notes(settings: Settings, folders: tuple[Path, ...] = ()) -> list[str]:
     """Return remarks on the texts of a page from catalogues: no review, and texts that are English."""
     package, language = get_kind(settings.kind).package, settings.language
     found = catalogues(language, folders)
-    if not found or language not in built_in_languages(package, folders=folders):
+    if not found or not is_built_in(package, language, folders=folders):
         return []
     if settings.texts and settings.texts != read_built_in_file(package, language, folders=folders):
         return []  # a file of the study
     notes = []
     if not all(one.reviewer for one in found):
         notes.append(f"nobody has reviewed the translation of the page in {language}")
-    missing = [
-        key
-        for key, text in page_messages(package).items()
-        if not is_translated(language, key, text, folders)
-    ]
-    if missing:
+    if missing := untranslated(language, page_messages(package), folders):
         names = ", ".join(missing[:MAX_NAMES]) + (", ..." if len(missing) > MAX_NAMES else "")
         notes.append(
             f"{len(missing)} texts of the page are missing in {language} ({names}): English texts are "
@@ -186,8 +177,8 @@ def catalogue_problems(catalogue: Catalogue) -> list[Problem]:
     ]
     folders = catalogue.folders
     for package, page in _pages():
-        languages = built_in_languages(package, page, folders)
-        if page != SHARED_FILE and catalogue.language in languages and not problems:
+        is_own = page != SHARED_FILE and is_built_in(package, catalogue.language, page, folders)
+        if is_own and not problems:
             toml = read_built_in_file(package, catalogue.language, page, folders)
             place = f"{name}: {package.rpartition('.')[2]}"
             try:

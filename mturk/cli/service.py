@@ -200,7 +200,7 @@ def _check_catalogues() -> None:
     if problems := [one for catalogue in own for one in catalogue_problems(catalogue)]:
         raise InputError(problems)
     for note in site_notes([*languages()], folders()):
-        logging.getLogger("mturk.server").warning("%s", note)
+        logging.getLogger("mturk.server").info("%s", note)
 
 
 @command(

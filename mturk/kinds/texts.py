@@ -17,11 +17,13 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, parse_toml, read_text, read_toml
 from giccs.benchmark.languages import language_tag
 from mturk import catalogues, limits
+from mturk.catalogues import available_languages
 
 __all__ = [
     "built_in_languages",
     "built_in_texts",
     "check_texts",
+    "is_built_in",
     "page_messages",
     "page_texts",
     "parse_texts",
@@ -69,7 +71,7 @@ def read_built_in_file(
     ``page.LANGUAGE.toml``, texts shared by several such files, they come first.
     """
     tag = language if _file(package, name, language).is_file() else "en"
-    if tag != language and language not in built_in_languages(package, name, folders):
+    if tag != language and not is_built_in(package, language, name, folders):
         raise FileNotFoundError(f"{package}: {name}.{language}.toml")
     shared = _file(package, SHARED_FILE, tag)
     files = {SHARED_FILE: shared} if shared.is_file() else {}
@@ -98,17 +100,24 @@ def built_in_languages(
     """
     files = (file.name.split(".") for file in _folder(package).iterdir())
     languages = {parts[1] for parts in files if parts[0] == name and parts[2:] == ["toml"]}
-    if name in translated_files(package):
-        messages = page_messages(package, name)
-        languages |= {
-            language
-            for language in catalogues.available_languages(folders)
-            if any(
-                catalogues.is_translated(language, key, text, folders)
-                for key, text in messages.items()
-            )
-        }
-    return tuple(sorted(languages))
+    languages |= {*available_languages(folders)}
+    return tuple(sorted(one for one in languages if is_built_in(package, one, name, folders)))
+
+
+def is_built_in(
+    package: str, language: str, name: str = "texts", folders: tuple[Path, ...] = ()
+) -> bool:
+    """Return whether a kind has built-in texts in a language: a file, or a translation of one of its texts.
+
+    >>> is_built_in("mturk.kinds.tuples", "de"), is_built_in("mturk.kinds.conditions", "de", "test")
+    (True, False)
+    """
+    if _file(package, name, language).is_file():
+        return True
+    if name not in translated_files(package) or language not in available_languages(folders):
+        return False
+    messages = page_messages(package, name)
+    return len(catalogues.untranslated(language, messages, folders)) < len(messages)
 
 
 @cache

@@ -26,6 +26,7 @@ from mturk.kinds.texts import (
     built_in_languages,
     built_in_texts,
     check_texts,
+    is_built_in,
     page_texts,
     parse_texts,
     read_built_in_file,
@@ -80,10 +81,11 @@ def default_settings(
     base = base_language(language)
     page = page_language or (parse_texts(texts)["language"] if texts else base)
     definition = get_kind(kind)
-    package, languages = definition.package, built_in_languages(definition.package)
-    if not texts and page not in languages:
+    package = definition.package
+    if not texts and not is_built_in(package, page):
+        available = ", ".join(built_in_languages(package))
         raise ValueError(
-            f"no built-in page texts in {page} (available: {', '.join(languages)}); expected "
+            f"no built-in page texts in {page} (available: {available}); expected "
             f"{page}.po beside the settings file (`mturk-hits check-texts --new {page}`), "
             'texts = "FILE.toml", or the language of the page'
         )
@@ -155,12 +157,10 @@ class SettingsFile:
         package = get_kind(self.kind).package
         if self.folder is None or not get_kind(self.kind).has_question:
             return ""
-        if language not in built_in_languages(package, folders=(self.folder,)):
+        if not is_built_in(package, language, folders=(self.folder,)):
             return ""
         texts = read_built_in_file(package, language, folders=(self.folder,))
-        if language in built_in_languages(package) and texts == read_built_in_file(
-            package, language
-        ):
+        if is_built_in(package, language) and texts == read_built_in_file(package, language):
             return ""
         name = display_name(self.folder / f"{language}.po")
         check_texts(parse_texts(texts), built_in_texts(package, SOURCE_LANGUAGE), name)

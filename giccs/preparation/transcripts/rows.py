@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Any
 
 from bws.files.schema import Row, json_values, message_text, table_rows
@@ -84,12 +84,16 @@ def _json_row(location: Location, value: Any, reason: str) -> Row:
 
 def _with_trees(rows: Sequence[Row], reader: ObjectReader) -> list[Row]:
     """Return the rows with a tree in place of the messages that belong to it by ``parent_id``."""
-    nodes = [row for row in rows if {"message_id", "parent_id"} <= row.values.keys()]
+
+    def is_node(row: Row) -> bool:
+        return {"message_id", "parent_id"} <= row.values.keys()
+
+    nodes = list(filter(is_node, rows))
     trees, n_lost = join_replies(row.values for row in nodes)
     reader.notes.update({"messages without their tree left out": n_lost} if n_lost else {})
     locations = {row.values["message_id"]: row.location for row in nodes}
     tree_rows = [Row(locations[tree["message_tree_id"]], tree) for tree in trees]
-    return [*tree_rows, *(row for row in rows if row not in nodes)] if nodes else list(rows)
+    return [*tree_rows, *filterfalse(is_node, rows)]
 
 
 def read_dialogue_table(

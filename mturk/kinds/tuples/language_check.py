@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from giccs.benchmark.languages import base_language
-from mturk.kinds.texts import built_in_languages, built_in_texts, parse_texts
+from mturk.kinds.texts import built_in_texts, is_built_in, parse_texts
 
 if TYPE_CHECKING:
     from mturk.study.settings import Settings
@@ -44,11 +44,7 @@ def load_clozes(settings: Settings) -> tuple[Cloze, ...]:
     language = base_language(settings.dialogue_language)
     texts = parse_texts(settings.texts) if settings.texts else {}
     if base_language(texts.get("language", "")) != language:
-        texts = (
-            built_in_texts(__package__, language)
-            if language in built_in_languages(__package__)
-            else {}
-        )
+        texts = built_in_texts(__package__, language) if is_built_in(__package__, language) else {}
     return tuple(
         Cloze(entry["key"], entry["sentence"], tuple(entry["options"]), entry["right"], language)
         for entry in texts.get("cloze", ())

@@ -137,12 +137,17 @@ def show_assignment(visit: Visit) -> Response:
     assignment = _own_assignment(visit, visit.path_parameter("assignment_id"))
     if assignment.status != OPEN_STATUS:
         return _leave_assignment(visit, assignment)
+    progress = visit.progress() if visit.study else None
+    n_submitted = (
+        progress.submitted
+        if progress
+        else len(visit.site.work.history(visit.worker, visit.session.study, limit=1))
+    )
     frame = question_frame(
-        visit, assignment.question, assignment.hit_id, assignment.assignment_id,
-        is_first=not visit.site.work.history(visit.worker, visit.session.study, limit=1),
+        visit, assignment.question, assignment.hit_id, assignment.assignment_id, is_first=not n_submitted
     )  # fmt: skip
     due = datetime.fromtimestamp(assignment.deadline, UTC)
-    position, total = _position(visit)
+    position, total = _position(visit, progress)
     return visit.page(
         "assignment.html", assignment=assignment, frame=frame, frames=frame.sources, due=due,
         grace=round(assignment.closes - assignment.deadline), seconds=expected_seconds(assignment.question),
@@ -150,11 +155,11 @@ def show_assignment(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-def _position(visit: Visit) -> tuple[int | None, int | None]:
+def _position(visit: Visit, progress: StudyProgress | None) -> tuple[int | None, int | None]:
     """Return the number of the participant's task and that of all tasks of the study; None if unknown."""
-    if visit.study is None:
+    if visit.study is None or progress is None:
         return None, None
-    position = visit.progress().submitted_now + 1
+    position = progress.submitted_now + 1
     if visit.study.hits is not None:
         return position, max(position, visit.study.hits)
     offers = _offers_of_study(visit)

@@ -244,7 +244,10 @@ def test_a_router_without_a_default_route(tmp_path):
     with pytest.raises(giccs.InputError) as caught:
         giccs.evaluate(model, data, "pairwise-sts", name="towers")
     (line,) = str(caught.value).splitlines()
-    assert line.startswith("towers: has the routes query, document and no default route")
+    assert line == (
+        "towers: has the routes query, document and no default route; "
+        "expected one or two, as in --prompt 'query' or 'query||document'"
+    )
 
 
 def test_the_traceback_is_logged(tmp_path, fault, caplog):

@@ -13,7 +13,7 @@ from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Prompt
 from giccs.models.checkpoint import stated_kind
-from giccs.models.modules import Routes
+from giccs.models.encoder_prompts import Routes
 from giccs.models.objects import model_of_object
 from giccs.models.vocabulary import counted_tokens
 from giccs.progress import silent

@@ -149,9 +149,7 @@ def test_decisions_by_options(answered):
 
 def test_a_comment_cannot_steer_the_terminal(study):
     study.submit("A1", study.hit_ids()[0], comment="a\n\x9b31mb\u202ec")
-    shown = study.run("review")
-    assert not {"\x9b", "\u202e"} & set(shown)
-    assert "31mb" in shown
+    assert r"a \u009b31mb\u202ec" in study.run("review")
     (row,) = study.json("review")["waiting"]
     assert row["comment"] == "a\n\x9b31mb\u202ec"
 

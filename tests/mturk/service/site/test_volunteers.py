@@ -93,7 +93,7 @@ def test_nobody_becomes_an_invited_worker_or_a_volunteer_of_another_study(servic
     begin(anna, service, "anna")
     assert join(stranger, service, "ben").status_code == 422
     assert join(stranger, service, "anna", "other").status_code == 422
-    assert "take part as anna" in join(anna, service, "anna", "other").text
+    assert "You are signed in as anna." in join(anna, service, "anna", "other").text
 
 
 def test_a_form_of_another_page_joins_nobody(service, visit):  # noqa: F811

@@ -5,7 +5,8 @@
 The service runs as `mturk-hits serve` in a separate process on a new SQLite file; publisher and workers are
 in this process. Without --pace the workers never pause, for maximum load; with --pace, they spend that number
 of seconds per HIT on average. Afterwards all assignments are read through the API: each acknowledged
-submission must be stored once.
+submission must be stored once. Without --pace the same requests are then sent to `benchmarks.bare_service`,
+whose CPU time per submission is a bound.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -28,17 +30,21 @@ from typing import Any
 import psutil
 from tabulate import tabulate
 
+from benchmarks.bare_service import run_workers
 from bws.files import read_tuples
 from giccs.benchmark.assemble import read_dialogues
-from mturk.kinds import Behaviour
+from mturk.answers import expected_tuples_in_page
+from mturk.kinds import Behaviour, Truth
 from mturk.kinds.tuples.plan import plan
 from mturk.study.client import connect, resolve
 from mturk.study.ledger import Ledger
 from mturk.study.publish import adopt_hits, create_hits
 from mturk.study.settings import Settings
+from mturk.study.simulated_browser import WebClient
 from mturk.study.simulated_workers import (
     SimulationLog,
     read_truth,
+    simulate_answer,
     simulate_workers,
     simulated_worker_ids,
 )
@@ -46,18 +52,37 @@ from mturk.study.simulated_workers import (
 WORKERS = 50
 ASSIGNMENTS = 34
 """300 HITs x 34 = 10,200 submissions, 204 per worker."""
+WORKER = "APAGES"
+STEPS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("/work/enter", {"worker": WORKER}),
+    ("/work/start", {"country": "DE", "consent": "yes"}),
+    ("/work/accept", {}),
+)
+"""Forms, and what the worker of `save_pages` fills in."""
 LIMITS = {"publish": 5.0, "p95": 0.250}
 """Limits in seconds."""
 
 
+SERVICE = [
+    "-c",
+    "from mturk.cli import main; main()",
+    "serve",
+    "--json",
+    "--quiet",
+    "--port",
+    "0",
+    "--db",
+]
+
+
 @contextmanager
-def service(folder: Path) -> Iterator[tuple[str, psutil.Process, dict[str, float]]]:
-    """Run the service; yield its URL, its process, and a dict that receives its peak memory at the end."""
-    code = "from mturk.cli import main; main()"
-    arguments = ["serve", "--json", "--quiet", "--port", "0", "--db", str(folder / "hits.db")]
+def service(
+    folder: Path, arguments: Sequence[str]
+) -> Iterator[tuple[str, psutil.Process, dict[str, float]]]:
+    """Run a service; yield its URL, its process, and a dict that receives its peak memory at the end."""
     with open(folder / "serve.log", "w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=log, text=True
         )
     assert process.stdout is not None
     cost: dict[str, float] = {}
@@ -113,6 +138,31 @@ def cpu_seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
+def save_pages(url: str, folder: Path, truth: Truth) -> list[tuple[str, str]]:
+    """Save the pages of a task for the bare service; return the fields of an answer."""
+    browser = WebClient(url, on_response=lambda path, seconds: None, stop_event=threading.Event())
+    page = browser.get("/work/")
+    for action, chosen in STEPS:
+        form = page.forms(action) or browser.get("/work/").forms(action)
+        page = browser.post(action, form[0].fields | chosen)
+    question = browser.get(page.frame or "")
+    (folder / "page.html").write_text(page.text, "utf-8")
+    (folder / "question.html").write_text(question.text, "utf-8")
+    browser.post("/work/return", page.forms("/work/return")[0].fields)
+    browser.close()
+    tuples = expected_tuples_in_page(question.text)
+    return simulate_answer(tuples, truth, Behaviour(), WORKER, 0.0)
+
+
+def bare_cpu(folder: Path, fields: list[tuple[str, str]], n_each: int) -> float:
+    """Return the CPU seconds per submission of the bare service."""
+    arguments = ["-m", "benchmarks.bare_service", str(folder)]
+    with service(folder, arguments) as (url, server, _):
+        began = cpu_seconds(server)
+        run_workers(url, WORKERS, n_each, fields, threading.Event())
+        return (cpu_seconds(server) - began) / (WORKERS * n_each)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pace", type=float, default=0.0)
@@ -124,13 +174,14 @@ def main(arguments: list[str] | None = None) -> None:
         resources.as_file(resources.files("giccs.data")) as data,
     ):
         folder = Path(name)
-        with service(folder) as (url, server, cost):
+        with service(folder, [*SERVICE, str(folder / "hits.db")]) as (url, server, cost):
             client, book, published = publish(url, folder, settings, data)
             hits = len(book.hits())
             print(
                 f"{hits} HITs published in {published:.2f} s ({published / hits * 1000:.1f} ms each)"
             )
             truth = read_truth(data / "dialogues.jsonl")
+            fields = save_pages(url, folder, truth)
             processes = (server, psutil.Process())
             start, began = time.perf_counter(), [cpu_seconds(one) for one in processes]
             done = simulate_workers(
@@ -140,7 +191,14 @@ def main(arguments: list[str] | None = None) -> None:
             cpu = [cpu_seconds(one) - before for one, before in zip(processes, began, strict=True)]
             check(client, book, done, hits * settings.assignments)
             book.close()
+        if not options.pace:
+            bound = bare_cpu(folder, fields, max(1, done.counts["submitted"] // WORKERS))
     report(done, wall, cpu[0], cpu[1], cost["peak"])
+    if not options.pace:
+        ratio = cpu[0] / done.counts["submitted"] / bound
+        print(
+            f"the same requests on the bare server and database: {bound * 1000:.2f} ms; ratio {ratio:.2f}"
+        )
     p95 = done.quantiles()["all"]["p95"]
     for limit_name, value in (("publish", published), ("p95", p95)):
         verdict = "within" if value <= LIMITS[limit_name] else "ABOVE"

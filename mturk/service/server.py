@@ -47,6 +47,7 @@ __all__ = [
     "ServerOptions",
     "build_apps",
     "limit_malloc_arenas",
+    "loop_factory",
     "serve",
 ]
 
@@ -246,7 +247,7 @@ def serve(
             metrics_socket = stack.enter_context(_listen(host, port, "--metrics"))
             listeners.append((_metrics_app(database, metrics, host), metrics_socket))
             addresses = replace(addresses, metrics=f"{_origin(host, metrics_socket)}/metrics")
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_run(listeners, lambda stop: ready(addresses, stop)))
 
 
@@ -317,7 +318,7 @@ def _origin(host: str, listening: socket.socket) -> str:
     return f"http://{address}:{listening.getsockname()[1]}"
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return the factory of uvloop, a faster event loop, where it exists; None for that of Python."""
     try:
         import uvloop

@@ -101,6 +101,21 @@ IS_AVAILABLE = and_(
 )
 """Condition for available HITs of which the worker has no assignment."""
 COUNTED_ASSIGNMENT_OF_HIT = COUNTED_ASSIGNMENT.where(assignment.c.hit_id == bindparam("hit_id"))
+OWN_HITS = (
+    select(hit.c.hit_type_id, hit.c.status, func.count())
+    .select_from(assignment.join(hit, hit.c.hit_id == assignment.c.hit_id))
+    .where(assignment.c.worker_id == bindparam("worker_id"), counts_towards_maximum)
+    .group_by(hit.c.hit_type_id, hit.c.status)
+)
+"""Numbers of HITs of which a worker has an assignment."""
+SUBMITTED = (
+    select(assignment.c.number)
+    .where(
+        assignment.c.worker_id == bindparam("worker_id"),
+        assignment.c.status.in_(("Submitted", "Approved", "Rejected")),
+    )
+    .limit(1)
+)
 NEXT_HITS = (
     select(hit.c.hit_id)
     .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
@@ -143,18 +158,23 @@ OWN_ASSIGNMENT = select(assignment).where(
 
 
 def _select_offers() -> Any:
-    """Return a query of the HIT types available to a worker, without a scan of all HITs."""
+    """Return a query of the HIT types available to a worker, without a scan of all HITs.
+
+    Assignable HITs are counted, with those of which the worker has an assignment: this reads only an index.
+    """
     is_available = and_(hit.c.hit_type_id == hit_type.c.hit_type_id, IS_AVAILABLE)
-    counted_hits = (
-        select(hit.c.number)
-        .where(is_available)
+    is_assignable = and_(hit.c.hit_type_id == hit_type.c.hit_type_id, hit.c.status == "Assignable")
+    assignable_hits = (
+        select(hit.c.status)
+        .where(is_assignable)
         .correlate(hit_type)
-        .limit(MAX_COUNTED_HITS + 1)
+        .limit(bindparam("max_counted"))
         .subquery()
     )
+    n_assignable = select(func.count()).select_from(assignable_hits).scalar_subquery()
     groups = select(
         hit_type,
-        select(func.count()).select_from(counted_hits).scalar_subquery().label("hits_available"),
+        n_assignable.label("n_assignable"),
         _select_first(is_available, hit.c.hit_id, hit.c.number.asc()).label("sample_hit_id"),
         _select_first(is_available, hit.c.number, hit.c.number.desc()).label("newest"),
     ).subquery()
@@ -309,10 +329,22 @@ class WorkerService:
             if is_blocked(connection, worker_id):
                 return []
             qualifications = worker_qualifications(connection, worker_id)
-            values = {"worker_id": worker_id, "now": now, "limit": limit}
+            own_hits = {
+                type_id: count
+                for type_id, status, count in connection.execute(OWN_HITS, {"worker_id": worker_id})
+                if status == "Assignable"
+            }
+            values = {
+                "worker_id": worker_id, "now": now, "limit": limit,
+                "max_counted": MAX_COUNTED_HITS + 1 + max(own_hits.values(), default=0),
+            }  # fmt: skip
             rows = connection.execute(OFFERS, values).all()
             return [
-                _build_offer(row, unmet_requirements(row.qualifications, qualifications))
+                _build_offer(
+                    row,
+                    row.n_assignable - own_hits.get(row.hit_type_id, 0),
+                    unmet_requirements(row.qualifications, qualifications),
+                )
                 for row in rows
                 if not unmet_requirements(row.qualifications, qualifications, "see")
             ]
@@ -450,6 +482,10 @@ class WorkerService:
             for row in rows
         ]  # fmt: skip
 
+    def has_submitted(self, worker_id: str) -> bool:
+        """Return whether the worker has submitted an assignment, in a study or outside."""
+        return self.database.first(SUBMITTED, {"worker_id": worker_id}) is not None
+
     def progress(self, worker_id: str, study: str | None = None) -> WorkerProgress:
         """Return the worker's counts and earnings."""
         self._apply_due_changes_if_stale()
@@ -552,10 +588,10 @@ def _is_work_of(worker_id: str, study: Any) -> Any:
     return and_(is_of_worker, assignment.c.participation.in_(in_study))
 
 
-def _build_offer(row: Row[Any], missing: Sequence[str]) -> Offer:
+def _build_offer(row: Row[Any], n_available: int, missing: Sequence[str]) -> Offer:
     return Offer(
         row.hit_type_id, row.group_id, row.title, row.description, row.keywords, _dollars(row.reward),
-        row.duration, min(row.hits_available, MAX_COUNTED_HITS), row.hits_available > MAX_COUNTED_HITS,
+        row.duration, min(n_available, MAX_COUNTED_HITS), n_available > MAX_COUNTED_HITS,
         row.sample_hit_id, not missing, tuple(missing),
     )  # fmt: skip
 

@@ -138,13 +138,9 @@ def show_assignment(visit: Visit) -> Response:
     if assignment.status != OPEN_STATUS:
         return _leave_assignment(visit, assignment)
     progress = visit.progress() if visit.study else None
-    n_submitted = (
-        progress.submitted
-        if progress
-        else len(visit.site.work.history(visit.worker, visit.session.study, limit=1))
-    )
+    is_known = progress.submitted > 0 if progress else visit.site.work.has_submitted(visit.worker)
     frame = question_frame(
-        visit, assignment.question, assignment.hit_id, assignment.assignment_id, is_first=not n_submitted
+        visit, assignment.question, assignment.hit_id, assignment.assignment_id, is_first=not is_known
     )  # fmt: skip
     due = datetime.fromtimestamp(assignment.deadline, UTC)
     position, total = _position(visit, progress)

@@ -76,7 +76,7 @@ NEEDED = [
     ("mturk-hits", "serve --db x.db --port 0", "study"),
     ("mturk-hits", "migrate --db x.db", "study"),
     ("mturk-hits", "invite --workers 2 --db x.db", "study"),
-    ("mturk-hits", "simulate --truth {truth} --workers 2", ""),
+    ("mturk-hits", "simulate --truth {truth} --workers 2 --endpoint http://127.0.0.1:1", ""),
     ("mturk-hits", "estimate {tuples} --dialogues {dialogues}", "study"),
     ("mturk-hits", "preview {tuples} --dialogues {dialogues} --no-browser", "study"),
     ("mturk-hits", "publish {tuples} --dialogues {dialogues}", "study"),

@@ -44,11 +44,8 @@ class BareService:
     """Four requests, two of which write."""
 
     def __init__(self, folder: Path) -> None:
-        self._file, self._local, self._lock = (
-            folder / "bare.db",
-            threading.local(),
-            threading.Lock(),
-        )
+        self._file = folder / "bare.db"
+        self._local, self._lock = threading.local(), threading.Lock()
         self._page = (folder / "page.html").read_text("utf-8")
         self._connection().executescript(SCHEMA)
         question = (folder / "question.html").read_text("utf-8")

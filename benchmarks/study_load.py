@@ -52,6 +52,8 @@ from mturk.study.simulated_workers import (
 WORKERS = 50
 ASSIGNMENTS = 34
 """300 HITs x 34 = 10,200 submissions, 204 per worker."""
+CODE = "from mturk.cli import main; main()"
+SERVICE = ["-c", CODE, "serve", "--json", "--quiet", "--port", "0", "--db"]
 WORKER = "APAGES"
 STEPS: tuple[tuple[str, dict[str, str]], ...] = (
     ("/work/enter", {"worker": WORKER}),
@@ -61,18 +63,6 @@ STEPS: tuple[tuple[str, dict[str, str]], ...] = (
 """Forms, and what the worker of `save_pages` fills in."""
 LIMITS = {"publish": 5.0, "p95": 0.250}
 """Limits in seconds."""
-
-
-SERVICE = [
-    "-c",
-    "from mturk.cli import main; main()",
-    "serve",
-    "--json",
-    "--quiet",
-    "--port",
-    "0",
-    "--db",
-]
 
 
 @contextmanager
@@ -181,7 +171,7 @@ def main(arguments: list[str] | None = None) -> None:
                 f"{hits} HITs published in {published:.2f} s ({published / hits * 1000:.1f} ms each)"
             )
             truth = read_truth(data / "dialogues.jsonl")
-            fields = save_pages(url, folder, truth)
+            fields = [] if options.pace else save_pages(url, folder, truth)
             processes = (server, psutil.Process())
             start, began = time.perf_counter(), [cpu_seconds(one) for one in processes]
             done = simulate_workers(

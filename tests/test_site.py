@@ -125,3 +125,6 @@ def test_the_readme_is_short_and_its_links_lead_to_files():
     links = [link for link in re.findall(r"\]\(([^)]+)\)", readme) if ":" not in link]
     assert links
     assert [link for link in links if not (ROOT / link.partition("#")[0]).is_file()] == []
+    for path, _, anchor in (link.partition("#") for link in links if "#" in link):
+        headings = re.findall(r"^#+ (.*)", (ROOT / path).read_text("utf-8"), re.M)
+        assert anchor in [heading.lower().replace(" ", "-") for heading in headings]

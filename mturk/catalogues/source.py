@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from mturk.study.settings import Settings
 
 __all__ = [
-    "catalogue_problems", "catalogue_text", "missing_texts", "new_catalogue", "page_notes",
-    "site_notes", "source_texts",
-    "update_catalogue",
+    "catalogue_problems", "catalogue_text", "missing_notes", "missing_texts", "new_catalogue", "page_notes",
+    "source_texts", "unreviewed_languages", "update_catalogue",
 ]  # fmt: skip
 
 LINE_CHARACTERS = 100
@@ -130,20 +129,24 @@ def missing_texts(language: str, folders: Sequence[Path] = ()) -> list[str]:
     return untranslated(language, source_texts(), folders)
 
 
-def site_notes(languages: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
-    """Return remarks on the catalogues of a site: languages without a review, and missing texts."""
-    notes = []
-    used = {language: catalogues(language, folders) for language in languages}
-    unreviewed = [tag for tag, found in used.items() if not all(one.reviewer for one in found)]
-    if unreviewed:
-        notes.append(f"nobody has reviewed the translations in {', '.join(unreviewed)}")
-    for language in languages:
-        if missing := missing_texts(language, folders):
-            notes.append(
-                f"{len(missing)} of {len(source_texts())} texts are missing in {language} and shown in "
-                "English; `mturk-hits check-texts` lists them"
-            )
-    return notes
+def unreviewed_languages(languages: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+    """Return the languages with a catalogue that nobody has reviewed."""
+    return [
+        language
+        for language in languages
+        if not all(one.reviewer for one in catalogues(language, folders))
+    ]
+
+
+def missing_notes(languages: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+    """Return a remark on each language of a site in which texts are missing."""
+    counts = {language: len(missing_texts(language, folders)) for language in languages}
+    return [
+        f"{count} of {len(source_texts())} texts are missing in {language} and shown in English; "
+        "`mturk-hits check-texts` lists them"
+        for language, count in counts.items()
+        if count
+    ]
 
 
 def page_notes(settings: Settings, folders: tuple[Path, ...] = ()) -> list[str]:

@@ -193,14 +193,17 @@ def _read_studies(path: str | None) -> list[PanelStudy]:
 def _check_catalogues() -> None:
     """Log what is missing in the languages of the site; InputError for faults in those of a study."""
     from mturk.catalogues import read_catalogue
-    from mturk.catalogues.source import catalogue_problems, site_notes
+    from mturk.catalogues.source import catalogue_problems, missing_notes, unreviewed_languages
     from mturk.service.site.texts import folders, languages
 
     own = [read_catalogue(path) for folder in folders() for path in sorted(folder.glob("*.po"))]
     if problems := [one for catalogue in own for one in catalogue_problems(catalogue)]:
         raise InputError(problems)
-    for note in site_notes([*languages()], folders()):
-        logging.getLogger("mturk.server").info("%s", note)
+    log = logging.getLogger("mturk.server")
+    if unreviewed := unreviewed_languages([*languages()], folders()):
+        log.info("nobody has reviewed the translations in %s", ", ".join(unreviewed))
+    for note in missing_notes([*languages()], folders()):
+        log.warning("%s", note)
 
 
 @command(

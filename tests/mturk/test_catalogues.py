@@ -133,8 +133,8 @@ def test_missing_texts_come_from_the_package_then_from_english_and_are_listed(tm
     assert f"cy: 1 of {len(source.source_texts())} texts, reviewed by nobody" in listed
     assert "missing nav.leave: Sign out" in listed
     assert "missing nav.work:" not in listed
-    [note, missing] = source.site_notes(["cy"], (tmp_path,))
-    assert note == "nobody has reviewed the translations in cy"
+    assert source.unreviewed_languages(["cy", "de"], (tmp_path,)) == ["cy"]
+    [missing] = source.missing_notes(["cy", "de"], (tmp_path,))
     assert "texts are missing in cy and shown in English" in missing
 
 

@@ -107,13 +107,11 @@ OWN_HITS = (
     .where(assignment.c.worker_id == bindparam("worker_id"), counts_towards_maximum)
     .group_by(hit.c.hit_type_id, hit.c.status)
 )
-"""Numbers of HITs of which a worker has an assignment."""
+"""Numbers of HITs of which a worker has an assignment. The statuses of the HITs are not conditions, because
+SQLite would then begin with all assignable HITs."""
 SUBMITTED = (
     select(assignment.c.number)
-    .where(
-        assignment.c.worker_id == bindparam("worker_id"),
-        assignment.c.status.in_(("Submitted", "Approved", "Rejected")),
-    )
+    .where(assignment.c.worker_id == bindparam("worker_id"), assignment.c.submitted.is_not(None))
     .limit(1)
 )
 NEXT_HITS = (

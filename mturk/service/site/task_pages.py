@@ -137,7 +137,7 @@ def show_assignment(visit: Visit) -> Response:
     assignment = _own_assignment(visit, visit.path_parameter("assignment_id"))
     if assignment.status != OPEN_STATUS:
         return _leave_assignment(visit, assignment)
-    progress = visit.progress() if visit.study else None
+    progress = visit.progress() if visit.session.study else None
     is_known = progress.submitted > 0 if progress else visit.site.work.has_submitted(visit.worker)
     frame = question_frame(
         visit, assignment.question, assignment.hit_id, assignment.assignment_id, is_first=not is_known

@@ -18,6 +18,8 @@ __all__ = ["Cluster", "NoServerError", "cluster"]
 
 CONNECTIONS = 100
 """Default limit of a server."""
+START_SECONDS = 600
+"""Upper limit of a start: recovery after a crash synchronises every file, on a busy disk for minutes."""
 OWNER = "postgres"
 """PostgreSQL does not run as root; Debian's package creates this user."""
 
@@ -29,8 +31,8 @@ class NoServerError(RuntimeError):
 class Cluster:
     """A running server in a folder; `user` is the command prefix to run commands as its owner."""
 
-    def __init__(self, folder: str, user: list[str]) -> None:
-        self.folder, self.user = folder, user
+    def __init__(self, folder: str, user: list[str], durable: bool) -> None:
+        self.folder, self.user, self.durable = folder, user, durable
 
     def run(self, name: str, *arguments: str, **options: Any) -> None:
         """Run a PostgreSQL program as the owner of the cluster."""
@@ -42,10 +44,10 @@ class Cluster:
         """Start the server and wait until it answers."""
         options = (
             f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' "
-            f"-c max_connections={CONNECTIONS}"
+            f"-c max_connections={CONNECTIONS} -c fsync={'on' if self.durable else 'off'}"
         )
-        data, log = f"{self.folder}/data", f"{self.folder}/log"
-        self.run("pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start")
+        data, log, seconds = f"{self.folder}/data", f"{self.folder}/log", str(START_SECONDS)
+        self.run("pg_ctl", "-D", data, "-w", "-t", seconds, "-l", log, "-o", options, "start")
 
     def stop(self) -> None:
         """Stop the server immediately, like a crash."""
@@ -58,12 +60,15 @@ class Cluster:
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
-    """Run a server; raise NoServerError if PostgreSQL is not available."""
+def cluster(durable: bool = True) -> Iterator[Cluster]:
+    """Run a server; raise NoServerError if PostgreSQL is not available.
+
+    Without `durable`, data survive a crash of the server, but not of the operating system (fsync = off).
+    """
     _programs()
     folder = tempfile.mkdtemp(prefix="giccs-postgresql-")
     try:
-        server = Cluster(folder, _owner_command(folder))
+        server = Cluster(folder, _owner_command(folder), durable)
         server.run("initdb", "-D", f"{folder}/data", "-U", "giccs", "-A", "trust", "-E", "UTF8",
                   "--locale=C.UTF-8", "-N")  # fmt: skip
         server.start()

@@ -59,7 +59,7 @@ def cluster():
     """A PostgreSQL server of the tests: .create(name) creates an empty database."""
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     try:
-        with POSTGRESQL.cluster() as result:
+        with POSTGRESQL.cluster(durable=False) as result:
             yield result
     except POSTGRESQL.NoServerError as error:
         pytest.skip(str(error))

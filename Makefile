@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
+.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -44,6 +44,9 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 
 test: $(VENV)/dev $(AXE)  ## run all tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
+
+nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations, which make test leaves out
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m nightly
 
 # Not in .venv, because aiobotocore of inspect_ai needs another botocore than awscli, and not in constraints.txt, so
 # that these tests use the newest versions.

@@ -1,6 +1,7 @@
 """What tests of several packages need."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import unicodedata
@@ -24,6 +25,20 @@ def pytest_collection_modifyitems(items):
     if marked and (reason := _missing_cuda()):
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """Print the command that repeats the failed tests alone, at the end."""
+    yield
+    failed = [
+        report.nodeid
+        for outcome in ("failed", "error")
+        for report in terminalreporter.stats.get(outcome, ())
+    ]
+    if failed:
+        command = ["python", "-m", "pytest", "-m", "", *dict.fromkeys(failed)]
+        terminalreporter.write_line(f"repeat the failed tests alone: {shlex.join(command)}")
 
 
 def _missing_cuda():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +65,9 @@ class StudyProgress:
     submitted: int
     """Submitted tasks in all sessions."""
     submitted_now: int
-    """Submitted tasks in this session and in earlier ones that were not completed."""
+    """Submitted tasks since another session was completed last."""
+    is_late: bool
+    """Whether the session continues, its time is over, and no task is in progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,8 @@ class Participants:
 
         `browser` is the key of the browser; only digests of it and of `nonce` are stored. `agreed` is the
         wording to which the worker has consented now; `answers` are those to the questions before the study,
-        and `outcome` is ``screened_out`` if they were not accepted. A task in progress moves to this session.
+        and `outcome` is ``screened_out`` if they were not accepted: this ends all sessions that were not
+        completed, and returns a task in progress. Otherwise a task in progress moves to this session.
         Raises WorkError as `find`.
         """
         now = self.clock.now()
@@ -150,7 +154,10 @@ class Participants:
             if agreed is not None and entry.study and number is not None:
                 _record_consent(connection, number, entry.study, agreed, now)
             if known is not None and known.outcome == NO_CONSENT:
-                _set_outcome(connection, known.number, None)
+                is_known = participation.c.number == known.number
+                connection.execute(update(participation).where(is_known).values(outcome=None))
+            if entry.study and outcome is not None:
+                _end_uncompleted(connection, entry.worker, entry.study, outcome, now)
             if number is not None and outcome is None:
                 _move_open(connection, entry, number)
             _begin_session(connection, nonce, entry.worker, number, now)
@@ -173,36 +180,34 @@ class Participants:
     def n_submitted(self, worker_id: str, study: str) -> int:
         """Return the number of tasks that a worker has submitted in a study."""
         with self.database.read() as connection:
-            return sum(_submitted_tasks(connection, worker_id, study).values())
+            return len(_times_of_submissions(connection, worker_id, study))
 
     def progress(
-        self, worker_id: str, study: str, number: int, *, max_tasks: int | None, max_seconds: float | None
-    ) -> StudyProgress:  # fmt: skip
+        self, worker_id: str, study: str, number: int, *, max_seconds: float | None
+    ) -> StudyProgress:
         """Return what a participant has done in a study; `number` is the current participation.
 
-        A session that was completed is a batch of its own; a later session continues the ones that were not.
-        A session that continues after `max_seconds` without `max_tasks` submitted tasks ends as
-        ``timed_out``.
+        The tasks until the completion of a session are a batch of their own, in whichever session they were
+        submitted; later tasks belong to the next batch.
         """
+        now = self.clock.now()
         query = select(participation).where(is_participation(worker_id, study))
         with self.database.read() as connection:
             rows = connection.execute(query.order_by(participation.c.number)).all()
-            counts = _submitted_tasks(connection, worker_id, study)
+            times = _times_of_submissions(connection, worker_id, study)
+            is_working = _has_open(connection, worker_id, study, now)
         row = next((row for row in rows if row.number == number), None)
         if row is None:
             raise WorkError("Unknown", "There is no such participation.")
         completed = [one for one in rows if one.completed is not None]
         is_completed = any(one.panel_session == row.panel_session for one in completed)
-        other_batches = [
-            counts.get(one.number, 0) for one in completed if one.panel_session != row.panel_session
-        ]
-        submitted_now = sum(counts.values()) - sum(other_batches)
-        is_done = is_completed or (max_tasks is not None and submitted_now >= max_tasks)
-        outcome = row.outcome
-        if outcome is None and not is_done and _is_over(row.joined, max_seconds, self.clock.now()):
-            self._end(number, TIMED_OUT)
-            outcome = TIMED_OUT
-        return StudyProgress(outcome, is_completed, sum(counts.values()), submitted_now)
+        others = [one.completed for one in completed if one.panel_session != row.panel_session]
+        last_batch_ended = max(others, default=-math.inf)
+        is_over = max_seconds is not None and now >= row.joined + max_seconds
+        return StudyProgress(
+            row.outcome, is_completed, len(times), sum(time > last_batch_ended for time in times),
+            is_late=row.outcome is None and not is_completed and is_over and not is_working,
+        )  # fmt: skip
 
     def complete(self, number: int) -> None:
         """Record that a participant has received the completion code."""
@@ -213,24 +218,18 @@ class Participants:
                 .values(completed=self.clock.now(), outcome=FINISHED)
             )
 
-    def _end(self, number: int, outcome: str) -> None:
+    def time_out(self, number: int) -> None:
+        """End a participation whose time is over; no effect if it has ended."""
         with self.database.write() as connection:
-            connection.execute(
-                update(participation)
-                .where(participation.c.number == number, participation.c.outcome.is_(None))
-                .values(outcome=outcome)
-            )
+            _set_outcome(connection, participation.c.number == number, TIMED_OUT)
 
-    def decline(self, number: int) -> None:
-        """End a participation whose participant does not consent to a changed wording.
+    def decline(self, worker_id: str, study: str) -> None:
+        """End the participation of a worker who does not consent, in all sessions that were not completed.
 
         Submitted tasks remain; a task in progress is returned. A later consent continues the participation.
         """
-        now = self.clock.now()
-        self._end(number, NO_CONSENT)
         with self.database.write() as connection:
-            return_open(connection, assignment.c.participation == number, now)
-            _end_sessions(connection, session.c.participation == number, now)
+            _end_uncompleted(connection, worker_id, study, NO_CONSENT, self.clock.now())
 
     def withdraw(self, worker_id: str, study: str, *, actor: str = audit.PARTICIPANT) -> int | None:
         """Delete a worker's answers in a study; return their number, None if the worker never took part."""
@@ -258,7 +257,7 @@ class Participants:
             connection.execute(update(participation).where(is_bound).values(released=now))
             if numbers:
                 audit.record(connection, now, actor, "release", study)
-            n_submitted = sum(_submitted_tasks(connection, worker_id, study).values())
+            n_submitted = len(_times_of_submissions(connection, worker_id, study))
         return Released(len(numbers), n_returned, n_submitted)
 
     def revoke(self, token: str) -> None:
@@ -336,28 +335,43 @@ def _record_consent(
     )  # fmt: skip
 
 
-def _submitted_tasks(connection: Connection, worker_id: str, study: str) -> dict[int, int]:
-    """Return number of a participation -> submitted tasks of a worker in a study."""
+def _times_of_submissions(connection: Connection, worker_id: str, study: str) -> list[float]:
+    """Return the times at which a worker submitted tasks of a study."""
     query = (
-        select(assignment.c.participation, func.count())
+        select(assignment.c.submitted)
         .join(participation, participation.c.number == assignment.c.participation)
-        .where(
-            assignment.c.worker_id == worker_id,
-            assignment.c.submitted.is_not(None),
-            participation.c.study == study,
-        )
-        .group_by(assignment.c.participation)
+        .where(assignment.c.worker_id == worker_id, participation.c.study == study)
+        .where(assignment.c.submitted.is_not(None))
     )
-    return {row[0]: row[1] for row in connection.execute(query)}
+    return list(connection.scalars(query))
 
 
-def _set_outcome(connection: Connection, number: int, outcome: str | None) -> None:
-    is_it = participation.c.number == number
-    connection.execute(update(participation).where(is_it).values(outcome=outcome))
+def _has_open(connection: Connection, worker_id: str, study: str, now: float) -> bool:
+    """Return whether a worker has a task of a study in progress that can still be submitted."""
+    query = (
+        select(assignment.c.number)
+        .join(participation, participation.c.number == assignment.c.participation)
+        .where(assignment.c.worker_id == worker_id, participation.c.study == study)
+        .where(assignment.c.status == "Accepted", assignment.c.due > now)
+    )
+    return connection.scalar(query.limit(1)) is not None
 
 
-def _is_over(joined: float, max_seconds: float | None, now: float) -> bool:
-    return max_seconds is not None and now >= joined + max_seconds
+def _set_outcome(connection: Connection, condition: Any, outcome: str) -> None:
+    """End participations that continue."""
+    continues = condition & participation.c.outcome.is_(None)
+    connection.execute(update(participation).where(continues).values(outcome=outcome))
+
+
+def _end_uncompleted(
+    connection: Connection, worker_id: str, study: str, outcome: str, now: float
+) -> None:
+    """End all sessions of a participant that were not completed; return tasks in progress."""
+    condition = is_participation(worker_id, study) & participation.c.completed.is_(None)
+    numbers = connection.scalars(select(participation.c.number).where(condition)).all()
+    _set_outcome(connection, condition, outcome)
+    return_open(connection, assignment.c.participation.in_(numbers), now)
+    _end_sessions(connection, session.c.participation.in_(numbers), now)
 
 
 def _move_open(connection: Connection, entry: Entry, number: int) -> None:

@@ -84,7 +84,7 @@ def _routes(site: Site) -> list[Route | Mount]:
         post("/join/{token}", entry.join),
         get("/work/start", entry.start),
         post("/work/start", entry.complete_start),
-        post("/work/leave", entry.sign_out),
+        post("/work/leave", entry.sign_out, needs_form_token=False),
         get("/work/withdraw", entry.withdraw),
         post("/work/withdraw", entry.confirm_withdrawal),
         get("/work/preview/{hit_id}", task_pages.preview),

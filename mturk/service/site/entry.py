@@ -13,7 +13,14 @@ from starlette.responses import Response
 from mturk.catalogues import best_language
 from mturk.limits import WORKER_ID
 from mturk.service.rules.admission import Entry, StudyRules
-from mturk.service.rules.ends import LEFT, NO_CONSENT, SCREENED_OUT, WITHDRAWN, WITHOUT_TASKS
+from mturk.service.rules.ends import (
+    CLOSED,
+    LEFT,
+    NO_CONSENT,
+    SCREENED_OUT,
+    WITHDRAWN,
+    WITHOUT_TASKS,
+)
 from mturk.service.rules.participation import Consent
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
@@ -168,10 +175,9 @@ def ended_page(visit: Visit, study: PanelStudy | None, end: str, *, submitted: b
 def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
     """End the participation of those who do not consent; nothing about new participants is stored."""
     participants = visit.site.participants
-    known = _find(visit, entry)
+    _find(visit, entry)  # proves the id
     submitted = participants.n_submitted(entry.worker, study.name) > 0
-    if known is not None:
-        participants.decline(known.number)
+    participants.decline(entry.worker, study.name)
     response = ended_page(visit, study, NO_CONSENT, submitted=submitted)
     visit.change_session(pending=None)
     return response
@@ -179,7 +185,7 @@ def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
 
 def withdraw(visit: Visit) -> Response:
     """Show what a withdrawal from the study deletes and what it keeps."""
-    if visit.worker and visit.study is None:
+    if visit.worker and visit.session.study is None:
         return visit.redirect("/work/")
     if visit.progress().outcome == WITHDRAWN:
         return visit.redirect("/work/next")
@@ -188,10 +194,10 @@ def withdraw(visit: Visit) -> Response:
 
 def confirm_withdrawal(visit: Visit) -> Response:
     """Withdraw the participant from the study; a new session shows the end and messages only."""
-    worker, study, number = visit.worker, visit.study, visit.session.participation
+    worker, study, number = visit.worker, visit.session.study, visit.session.participation
     if study is None or number is None:
         return visit.redirect("/work/")
-    visit.site.participants.withdraw(worker, study.name)
+    visit.site.participants.withdraw(worker, study)
     visit.change_session(nonce=new_nonce())
     visit.site.participants.resume(visit.session.nonce, worker, number)
     return visit.redirect("/work/next")
@@ -244,9 +250,10 @@ def _requested_fields(visit: Visit, entry: Entry) -> list[str]:
     if known is None:
         fields = [question.field_name for question in study.questions]
         return ["consent", *(["country"] if study.country else []), *fields]
-    is_over = known.outcome in WITHOUT_TASKS
+    if known.completed is not None or known.outcome in WITHOUT_TASKS:
+        return []
     has_consented = visit.site.participants.has_consented(known.number, _consents(study))
-    return [] if is_over or has_consented else ["consent"]
+    return [] if has_consented and known.outcome != NO_CONSENT else ["consent"]
 
 
 def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
@@ -334,12 +341,14 @@ def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> i
 def sign_out(visit: Visit) -> Response:
     """End the session on the server, but keep the language and the browser's key."""
     session, study = visit.session, visit.study
-    visit.sign_out()
-    if session.worker is None:
+    if session.worker is None:  # the page after signing out was loaded again
         return visit.redirect("/work/")
+    if not visit.has_form_token:
+        raise RefusedError(403, "error.csrf", "form token missing or wrong")
+    visit.sign_out()
     participants = visit.site.participants
     participants.leave(session.nonce)
-    if study is None:
+    if session.study is None:
         return visit.redirect("/work/")
-    submitted = participants.n_submitted(session.worker, study.name) > 0
-    return ended_page(visit, study, LEFT, submitted=submitted)
+    submitted = participants.n_submitted(session.worker, session.study) > 0
+    return ended_page(visit, study, LEFT if study else CLOSED, submitted=submitted)

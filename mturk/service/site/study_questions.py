@@ -18,7 +18,7 @@ ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
 TYPES = ("choice", "language", "number", "text")
 MAX_ANSWER_CHARACTERS = 500
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-NUMBER = re.compile(r"-?\d{1,9}")
+NUMBER = re.compile(r"-?[0-9]{1,9}")
 KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum", "range")
 READY_MADE: Mapping[str, Mapping[str, Any]] = {
     "age": {"type": "number", "range": [1, 120]},

@@ -91,6 +91,9 @@ def next_task(visit: Visit) -> Response:
             return _task(visit, assignment)
     if ended is None and visit.study is None:
         ended = CLOSED
+    if progress.is_late and not _is_finished(visit, progress):
+        visit.site.participants.time_out(visit.session.participation or 0)
+        ended = TIMED_OUT
     if ended is not None:
         return ended_page(visit, visit.study, ended, submitted=submitted)
     for offer in [] if _has_done_enough(visit, progress) else _offers_of_study(visit):
@@ -106,6 +109,12 @@ def next_task(visit: Visit) -> Response:
     if progress.submitted_now and visit.session.participation is not None:
         visit.site.participants.complete(visit.session.participation)
     return visit.page("finished.html", done=submitted)
+
+
+def _is_finished(visit: Visit, progress: StudyProgress) -> bool:
+    """Return whether the visitor has submitted tasks of the study, and all that there are to do."""
+    enough = _has_done_enough(visit, progress)
+    return enough or (progress.submitted_now > 0 and not _offers_of_study(visit))
 
 
 def _offers_of_study(visit: Visit) -> list[Offer]:

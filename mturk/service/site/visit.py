@@ -97,9 +97,11 @@ class Visit:
         if number is None:
             raise RefusedError(401, "enter.closed", "the session has no participation")
         return self.site.participants.progress(
-            self.worker, self.session.study or "", number,
-            max_tasks=study.hits if study else None, max_seconds=study.max_seconds if study else None,
-        )  # fmt: skip
+            self.worker,
+            self.session.study or "",
+            number,
+            max_seconds=study.max_seconds if study else None,
+        )
 
     @property
     def volunteers(self) -> bool:

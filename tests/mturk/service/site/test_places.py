@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -67,7 +68,8 @@ def test_the_place_of_who_ran_out_of_time_is_free_also_if_nobody_looked(service,
 
 
 def test_a_task_in_progress_holds_the_place_after_the_time_of_the_study(service, visit):  # noqa: F811
-    service.publish(places=9, duration=3600)
+    for _ in range(2):
+        service.publish(places=9, duration=3600)
     study = replace(TIMED, participants=1)
     anna = visit(study)
     page = anna.begin(service)
@@ -156,6 +158,7 @@ def test_who_is_done_and_invited_again_gets_the_tasks_of_the_next_batch(service,
     for _ in range(3):
         service.publish()
     assert "C0DE" in anna.join(service, session="x1").text
+    service.clock.advance(1)
     page = anna.begin(service, session="x2")
     assert "Task 1 of 2" in page.text
     page = anna.finish(page)
@@ -167,6 +170,105 @@ def test_who_is_done_and_invited_again_gets_the_tasks_of_the_next_batch(service,
         lost = visit(study)
         lost.join(service, session=session)
         assert "C0DE" in lost.submit("/work/start", text="/work/start").text
+
+
+@pytest.mark.parametrize("sees_the_end", [True, False])
+def test_tasks_count_for_one_code_only(service, visit, sees_the_end):  # noqa: F811
+    for _ in range(7):
+        service.publish()
+    anna = visit(replace(STUDY, hits=2))
+    page = anna.begin(service, session="x1")
+    if sees_the_end:  # one task in each of two sessions
+        anna.finish(page)
+    else:  # two tasks in one session, whose end is not opened
+        page = anna.finish(page)
+        anna.post(anna.answer_address(page), data={"answer": "yes"})
+    page = anna.begin(service, session="x2")
+    page = anna.finish(page) if sees_the_end else page
+    assert "C0DE" in page.text
+    service.clock.advance(1)
+    page = anna.begin(service, session="x3")
+    assert "Task 1 of 2" in page.text
+    assert "C0DE" in anna.finish(anna.finish(page)).text
+
+
+def test_loading_a_task_after_the_time_does_not_end_the_participation(service, visit):  # noqa: F811
+    for _ in range(2):
+        service.publish(duration=3600)
+    anna = visit(replace(TIMED, hits=2))
+    page = anna.finish(anna.begin(service, session="x1"))
+    service.clock.advance(700)
+    anna.get(page.url.path)
+    assert rows(service, participation)[0].outcome is None
+    assert "C0DE" in anna.finish(page).text
+
+
+def test_who_has_done_every_task_has_finished_although_the_time_is_over(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit(TIMED)
+    page = anna.begin(service, session="x1")
+    anna.post(anna.answer_address(page), data={"answer": "yes"})
+    service.clock.advance(700)
+    assert "C0DE" in anna.get("/work/next").text
+    assert rows(service, participation)[0].outcome == "finished"
+
+
+def test_who_has_finished_is_not_asked_for_consent_again(service, visit):  # noqa: F811
+    service.publish()
+    visited = visit()
+    visited.finish(visited.begin(service, session="x1"))
+    again = visit(replace(STUDY, version="2", no_consent_code="NOCONS"))
+    start = again.join(service, session="x1")
+    assert 'name="consent"' not in start.text
+    assert "C0DE" in again.submit("/work/start", text="/work/start").text
+
+
+@pytest.mark.parametrize("end", ["screened out", "declined"])
+@pytest.mark.parametrize("in_progress", [False, True])
+def test_an_end_in_a_further_session_ends_the_earlier_ones(service, visit, end, in_progress):  # noqa: F811
+    service.publish(places=9)
+    questions = read_questions([{"id": "age", "minimum": 18}])
+    study = PanelStudy("pilot", "C0DE", country=False, questions=questions, participants=1)
+    anna = visit(study)
+    anna.join(service, session="x1")
+    page = anna.submit("/work/start", text="/work/start", consent="yes", **{"question-age": "30"})
+    address = anna.answer_address(page)
+    if not in_progress:
+        anna.submit("/work/return", assignment=page.url.path.rpartition("/")[2])
+    anna.join(service, session="x2")
+    fields = {"decline": "yes"} if end == "declined" else {"consent": "yes", "question-age": "17"}
+    page = anna.submit("/work/start", text="/work/start", **fields)
+    assert "Return submission" in page.text
+    assert anna.post(address, data={"answer": "yes"}).status_code == 410
+    assert not open_task(anna.get("/work/next"))
+    assert visit(study).join(service, BEN, session="x3").status_code == 200  # the place is free
+    lost = visit(study)
+    page = lost.join(service, session="x1")
+    assert ('name="consent"' in page.text) == (end == "declined")
+    page = lost.submit("/work/start", text="/work/start", consent="yes")
+    assert open_task(page) == (end == "declined")
+
+
+def test_the_page_after_signing_out_can_be_loaded_again(service, visit):  # noqa: F811
+    service.publish()
+    anna = visit()
+    page = anna.finish(anna.begin(service))
+    token = re.search('name="csrf" value="([0-9a-f]+)"', page.text)[1]
+    assert anna.post("/work/leave", data={"csrf": "0"}).status_code == 403
+    assert "signed out" in anna.post("/work/leave", data={"csrf": token}).text
+    assert anna.post("/work/leave", data={"csrf": token}).status_code == 200
+
+
+def test_signing_out_of_a_closed_study_says_that_it_has_ended(service, visit):  # noqa: F811
+    service.publish(places=9)
+    anna = visit()
+    page = anna.finish(anna.begin(service))
+    closed = visit(replace(STUDY, name="other"))
+    closed.cookies = anna.cookies
+    token = re.search('name="csrf" value="([0-9a-f]+)"', page.text)[1]
+    page = closed.post("/work/leave", data={"csrf": token})
+    assert "has ended" in page.text
+    assert "Return submission" not in page.text
 
 
 def test_who_is_invited_again_when_no_task_is_left_keeps_the_code(service, visit):  # noqa: F811
@@ -193,6 +295,7 @@ def test_a_signed_session_is_a_proof_in_another_browser(service, visit, signed):
 
     first, second = visit(study), visit(study)
     assert "C0DE" in first.finish(begin(first, "x1")).text
+    service.clock.advance(1)
     assert "C0DE" in second.finish(begin(second, "x2")).text
     assert [row["session_id"] for row in exported(service)] == ["x1", "x2"]
     assert visit(study).join(service, session="x3").status_code == 403  # without a signature

@@ -85,9 +85,7 @@ def test_a_participant_who_is_screened_out_leaves_no_answers(api, database):
         (SCREENED_OUT, None),
         (None, {"age": "17"}),
     ]
-    progress = participants.progress(
-        "AOUT", "asking", rows[0].number, max_tasks=None, max_seconds=None
-    )
+    progress = participants.progress("AOUT", "asking", rows[0].number, max_seconds=None)
     assert (progress.outcome, progress.submitted) == (SCREENED_OUT, 0)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from huggingface_hub import metadata_load
-from streamlit.testing.v1 import AppTest
 
 from bws.files import read_judgments, write_judgments
 from giccs.benchmark import read_benchmark, write_benchmark
@@ -137,9 +136,9 @@ def test_the_leaderboard_is_shown_by_the_program_of_the_space(space, chromium, t
         server.wait(120)
 
 
-def test_it_runs_without_uploads(space, monkeypatch):
+def test_it_runs_without_uploads(space, app_tester, monkeypatch):
     monkeypatch.chdir(space)
-    page = AppTest.from_file(str(space / "app.py"), default_timeout=60)
+    page = app_tester.from_file(str(space / "app.py"), default_timeout=60)
     page.query_params["page"] = "models"
     page.run()
     assert not page.exception

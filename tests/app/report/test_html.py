@@ -4,10 +4,10 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
+from contextlib import chdir
 from functools import cache
 from html.parser import HTMLParser
+from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,6 +21,8 @@ pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
 pytest.importorskip("spacy", reason="the extra giccs[demo] is not installed")
 pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not installed")
 pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
+
+from click.testing import CliRunner
 
 from bws.command import Console
 from bws.files import read_judgments
@@ -92,11 +94,10 @@ class Reader(HTMLParser):
 def printed_by(command, folder):
     """Run a command that the page names, in the page's folder, and return its JSON."""
     name, *arguments = shlex.split(command)
-    path = Path(sys.executable).with_name(name)
-    done = subprocess.run(
-        [str(path), *arguments], cwd=folder, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    (script,) = entry_points(group="console_scripts", name=name)
+    with chdir(folder):
+        done = CliRunner().invoke(script.load(), arguments)
+    assert done.exit_code == 0, f"{command}\n{done.output}"
     return json.loads(done.stdout)
 
 

@@ -45,6 +45,12 @@ def space(results, tmp_path_factory):
 
 
 @pytest.fixture
+def without_report(monkeypatch):
+    """Leave out the report, which takes most of the time, from folders of which other files are tested."""
+    monkeypatch.setattr("giccs_app.explorer.space._write_page", lambda data, simulated: "")
+
+
+@pytest.fixture
 def named_judgments(tmp_path):
     """Judgments of giccs-sample by people with names, who wrote comments."""
     judgments = load().judgments
@@ -84,6 +90,7 @@ def front_matter(space):
     return metadata_load(space / "README.md")
 
 
+@pytest.mark.usefixtures("without_report")
 def test_models_of_the_hub_are_metadata_of_the_space(tmp_path, results):
     store = Store(tmp_path / "results")
     (result,) = Store(results).results()
@@ -94,6 +101,7 @@ def test_models_of_the_hub_are_metadata_of_the_space(tmp_path, results):
     assert front_matter(tmp_path / "space")["models"] == ["acme/bert"]
 
 
+@pytest.mark.usefixtures("without_report")
 def test_without_results_there_is_no_leaderboard(tmp_path):
     assert export("--export-space", tmp_path / "space").exit_code == 0
     front = front_matter(tmp_path / "space")
@@ -102,6 +110,7 @@ def test_without_results_there_is_no_leaderboard(tmp_path):
     assert "eaderboard" not in (tmp_path / "space/README.md").read_text()
 
 
+@pytest.mark.usefixtures("without_report")
 def test_results_on_other_data_are_left_out_and_counted(tmp_path, results):
     store = Store(tmp_path / "results")
     (result,) = Store(results).results()

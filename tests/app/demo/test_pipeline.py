@@ -159,15 +159,30 @@ def test_killed_in_the_midst_of_the_work(reference, killed, tmp_path):
     assert (folder / "benchmark.jsonl").read_bytes() == benchmark
 
 
+def check_next_run(reference, folder):
+    """Run the demo in the folder, and compare its files and results with those of the reference."""
+    result = run(folder)
+    assert result.results[1].metrics == reference[1].results[1].metrics
+    for name in MADE:
+        assert (folder / name).read_bytes() == (reference[0] / name).read_bytes()
+
+
+def test_ended_before_the_scores_and_run_again(reference, tmp_path, monkeypatch):
+    def note(console, message):
+        if "Scores" in message:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Console, "note", note)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path)
+    assert not (tmp_path / "benchmark.jsonl").exists()
+    check_next_run(reference, tmp_path)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    "moment",
-    [
-        "Scores",
-        *(
-            pytest.param(moment, marks=pytest.mark.nightly)
-            for moment in ("Tuples", "Starting", "Writing", "Pairwise", "report")
-        ),
-    ],
+    "moment", ["Tuples", "Starting", "Writing", "Scores", "Pairwise", "report"]
 )
 def test_killed_at_any_other_step_and_run_again(reference, tmp_path, moment):
     with started(tmp_path) as process:
@@ -175,10 +190,7 @@ def test_killed_at_any_other_step_and_run_again(reference, tmp_path, moment):
             if moment in line:
                 break
         process.kill()
-    result = run(tmp_path)
-    assert result.results[1].metrics == reference[1].results[1].metrics
-    for name in MADE:
-        assert (tmp_path / name).read_bytes() == (reference[0] / name).read_bytes()
+    check_next_run(reference, tmp_path)
 
 
 def test_what_somebody_changed_is_written_anew_and_said(reference, capsys):

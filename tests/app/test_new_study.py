@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,13 +27,36 @@ def init(*arguments):
     return CliRunner().invoke(main, ["init", *map(str, arguments)], prog_name="giccs")
 
 
-def run_readme(study, n_commands):
+def commands_of(study, n_commands):
     commands = "".join(SHELL.findall((study / "README.md").read_text("utf-8")))
     assert commands.count("giccs ") == n_commands
+    return commands
+
+
+@pytest.fixture
+def run_readme(monkeypatch):
+    """Return a function that runs the commands of README.md in this process."""
+
+    def run(study, n_commands):
+        monkeypatch.chdir(study)
+        for command in commands_of(study, n_commands).splitlines():
+            words, _, output = command.partition(" > ")
+            program, *arguments = shlex.split(words)
+            done = CliRunner().invoke(main, arguments, prog_name=program)
+            assert done.exit_code == 0, f"{command}: {done.output}"
+            assert "warning" not in done.stderr, command
+            if output:
+                Path(output).write_text(done.stdout, "utf-8")
+
+    return run
+
+
+def run_in_shell(study, n_commands):
     python_path = os.pathsep.join([str(ROOT), str(ROOT / "app")])
-    script = f'giccs() {{ "{sys.executable}" -m giccs "$@"; }}\nset -e\n{commands}'
+    function = f'giccs() {{ "{sys.executable}" -m giccs "$@"; }}'
     done = subprocess.run(
-        ["bash", "-c", script], cwd=study, env={**os.environ, "PYTHONPATH": python_path},
+        ["bash", "-c", f"{function}\nset -e\n{commands_of(study, n_commands)}"],
+        cwd=study, env={**os.environ, "PYTHONPATH": python_path},
         capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -40,7 +64,7 @@ def run_readme(study, n_commands):
 
 
 @pytest.mark.parametrize("language", ["en", "de", "es"])
-def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, language):
+def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, run_readme, language):
     study = tmp_path / "my study"
     assert init(study, "--language", language).exit_code == 0
     run_readme(study, n_commands=12)
@@ -52,9 +76,17 @@ def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, language):
     assert read_settings(study / "hits.toml").language == language
 
 
-def test_the_steps_of_a_study_of_conditions_run(tmp_path):
+@pytest.mark.nightly
+def test_the_steps_run_in_a_shell(tmp_path):
+    study = tmp_path / "my study"
+    assert init(study).exit_code == 0
+    run_in_shell(study, n_commands=12)
+    assert "baseline:char-ngram" in (study / "table.tex").read_text("utf-8")
+
+
+def test_the_steps_of_a_study_of_conditions_run_in_a_shell(tmp_path):
     assert init(tmp_path / "study", "--kind", "conditions", "--language", "de").exit_code == 0
-    run_readme(tmp_path / "study", n_commands=2)
+    run_in_shell(tmp_path / "study", n_commands=2)
     page = (tmp_path / "study" / "page.html").read_text("utf-8")
     assert 'lang="de"' in page
     assert "Ein brauner Hund schläft auf einem Sofa." in page
@@ -62,7 +94,7 @@ def test_the_steps_of_a_study_of_conditions_run(tmp_path):
 
 @pytest.mark.parametrize("language", ["en", "de", "es"])
 @pytest.mark.parametrize("preset", ["relatedness", "sentiment", "plausibility"])
-def test_the_steps_of_a_study_of_plain_items_run(tmp_path, preset, language):
+def test_the_steps_of_a_study_of_plain_items_run(tmp_path, run_readme, preset, language):
     study = tmp_path / "study"
     result = init(study, "--preset", preset, "--language", language)
     assert result.exit_code == 0, result.output

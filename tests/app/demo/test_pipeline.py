@@ -3,24 +3,17 @@
 import json
 import os
 import select
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("boto3", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("uvicorn", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("altair", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("vl_convert", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("spacy", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not installed")
-
 import click
+import pytest
 
 from bws.command import Console
 from bws.problems import InputError
@@ -30,6 +23,10 @@ from giccs_app.demo.pipeline import run_pipeline
 from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.demo.service import service
 
+REQUIRED = ("boto3", "uvicorn", "altair", "vl_convert", "jinja2", "spacy", "lexicalrichness")
+pytestmark = pytest.mark.skipif(  # found, not imported, which would take seconds
+    None in map(find_spec, REQUIRED), reason="the extra giccs[demo] is not installed"
+)
 FEW = Plan(
     sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=()
 )
@@ -41,6 +38,7 @@ from bws.command import Console
 plan = Plan(sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=())
 run_pipeline(sys.argv[1], plan, Console(False, False))
 """
+HAS_PIDFD = hasattr(os, "pidfd_open")
 MADE = ("tuples.csv", "benchmark.jsonl", "one-in-5.jsonl")
 
 
@@ -103,16 +101,21 @@ def ends(handle):
     return bool(ready)
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux")
+@pytest.mark.skipif(not HAS_PIDFD, reason="needs Linux")
 @pytest.mark.parametrize(
     ("moment", "how"),
     [
-        ("Publishing", signal.SIGKILL),
-        ("Publishing", signal.SIGINT),
-        ("simulated workers", signal.SIGKILL),
-        ("simulated workers", signal.SIGTERM),
-        ("Collecting", signal.SIGKILL),
         ("Collecting", signal.SIGINT),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in (
+                ("Publishing", signal.SIGKILL),
+                ("Publishing", signal.SIGINT),
+                ("simulated workers", signal.SIGKILL),
+                ("simulated workers", signal.SIGTERM),
+                ("Collecting", signal.SIGKILL),
+            )
+        ),
     ],
 )
 def test_killed_while_the_service_runs_and_run_again(reference, tmp_path, moment, how):
@@ -130,23 +133,54 @@ def test_killed_while_the_service_runs_and_run_again(reference, tmp_path, moment
         assert (tmp_path / name).read_bytes() == (reference[0] / name).read_bytes()
 
 
-def test_killed_in_the_midst_of_the_work(reference, tmp_path):
-    """Workers have HITs in hand then, which nobody else can get and which are not offered again."""
-    with started(tmp_path) as process:
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """Return the folder of a run that was killed while workers had HITs in hand."""
+    folder = tmp_path_factory.mktemp("killed") / "demo"
+    with started(folder) as process:
         for line in process.stderr:
             if "simulated workers" in line:
                 break
-        with closing(sqlite3.connect(f"file:{tmp_path}/hits.db?mode=ro", uri=True)) as database:
+        with closing(sqlite3.connect(f"file:{folder}/hits.db?mode=ro", uri=True)) as database:
             query = "SELECT COUNT(*) FROM assignment WHERE status = 'Submitted'"
             while database.execute(query).fetchone()[0] < 5:
                 assert process.poll() is None
+        services = children(process) if HAS_PIDFD else []
         process.kill()
-    run(tmp_path)
-    assert (tmp_path / "benchmark.jsonl").read_bytes() == (
-        reference[0] / "benchmark.jsonl"
-    ).read_bytes()
+    assert all(map(ends, services)), "the service outlives the command"
+    return folder
 
 
+def test_killed_in_the_midst_of_the_work(reference, killed, tmp_path):
+    """HITs in the hands of workers cannot be accepted by others and are not offered again."""
+    folder = shutil.copytree(killed, tmp_path / "demo")
+    run(folder)
+    benchmark = (reference[0] / "benchmark.jsonl").read_bytes()
+    assert (folder / "benchmark.jsonl").read_bytes() == benchmark
+
+
+def check_next_run(reference, folder):
+    """Run the demo in the folder, and compare its files and results with those of the reference."""
+    result = run(folder)
+    assert result.results[1].metrics == reference[1].results[1].metrics
+    for name in MADE:
+        assert (folder / name).read_bytes() == (reference[0] / name).read_bytes()
+
+
+def test_ended_before_the_scores_and_run_again(reference, tmp_path, monkeypatch):
+    def note(console, message):
+        if "Scores" in message:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Console, "note", note)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path)
+    assert not (tmp_path / "benchmark.jsonl").exists()
+    check_next_run(reference, tmp_path)
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "moment", ["Tuples", "Starting", "Writing", "Scores", "Pairwise", "report"]
 )
@@ -156,10 +190,7 @@ def test_killed_at_any_other_step_and_run_again(reference, tmp_path, moment):
             if moment in line:
                 break
         process.kill()
-    result = run(tmp_path)
-    assert result.results[1].metrics == reference[1].results[1].metrics
-    for name in MADE:
-        assert (tmp_path / name).read_bytes() == (reference[0] / name).read_bytes()
+    check_next_run(reference, tmp_path)
 
 
 def test_what_somebody_changed_is_written_anew_and_said(reference, capsys):
@@ -217,16 +248,11 @@ def test_a_service_that_does_not_start_says_why(tmp_path):
         pass
 
 
-def test_a_lost_database_is_a_clear_word(reference, tmp_path):
+def test_a_lost_database_is_a_clear_word(killed, tmp_path):
     """The ledger knows of HITs that a new database does not have."""
     from mturk.study.ledger import Ledger
 
-    folder = tmp_path / "demo"
-    with started(folder) as process:
-        for line in process.stderr:
-            if "simulated workers" in line:
-                break
-        process.kill()
+    folder = shutil.copytree(killed, tmp_path / "demo")
     with Ledger.open(folder / "ledger.db") as book:
         assert all(hit.hit_id for hit in book.hits())
     for path in folder.glob("hits.db*"):

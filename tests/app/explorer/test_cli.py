@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import urllib.request
+from contextlib import chdir, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,12 +42,18 @@ def served(monkeypatch):
     return calls
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
-    """Go to a folder with the sample, judgments of people and of models, ledgers, and notes."""
+@pytest.fixture(scope="module")
+def shared_files(tmp_path_factory):
+    """Return a folder with the sample, judgments of people and of models, ledgers, and notes."""
+    folder = tmp_path_factory.mktemp("files")
+    with chdir(folder):
+        write_files()
+    return folder
+
+
+def write_files():
     from mturk.study.ledger import Ledger
 
-    monkeypatch.chdir(tmp_path)
     for name, copy in (("benchmark.jsonl", "b.jsonl"), ("judgments.csv", "j.csv")):
         with sample_file("giccs-sample", name) as path:
             shutil.copy(path, copy)
@@ -75,7 +82,20 @@ def files(tmp_path, monkeypatch):
             ledger.start_study(LOCAL, Settings(), [plan], 0.0)
     Path("n.csv").write_text(f"dialogue_id,note,time\n{dialogue},a,2026-01-31T12:00:00+00:00\n")
     Path("of-others.csv").write_text("dialogue_id,note,time\nx,a,2026-01-31T12:00:00+00:00\n")
-    return tmp_path
+    text = Path("other.csv").read_text()
+    judgments_of_model = re.sub("simulated-[0-9]", "model:m", text).splitlines()
+    rows = judgments_of_model[1::3]  # one of three judgments of each tuple
+    Path("other-model.csv").write_text("\n".join([judgments_of_model[0], *rows, ""]))
+    with closing(sqlite3.connect("other.db")) as database:
+        database.execute("CREATE TABLE something (value)")
+        database.commit()
+
+
+@pytest.fixture
+def files(shared_files, tmp_path, monkeypatch):
+    """Go to a copy of the folder."""
+    shutil.copytree(shared_files, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
 
 
 def test_what_is_named_is_passed_on_and_nothing_else(served, files):
@@ -120,15 +140,9 @@ def test_what_is_named_is_passed_on_and_nothing_else(served, files):
     ],
 )
 def test_a_wrong_file_ends_the_command_before_the_server_starts(
-    served, files, option, name, message
+    served, shared_files, monkeypatch, option, name, message
 ):
-    text = Path("other.csv").read_text()
-    judgments_of_model = re.sub("simulated-[0-9]", "model:m", text).splitlines()
-    rows = judgments_of_model[1::3]  # one of three judgments of each tuple
-    Path("other-model.csv").write_text("\n".join([judgments_of_model[0], *rows, ""]))
-    sqlite3.connect("other.db").close()
-    with sqlite3.connect("other.db") as database:
-        database.execute("CREATE TABLE something (value)")
+    monkeypatch.chdir(shared_files)
     arguments = [option, name, "--port", str(free_port()), "--no-browser"]
     result = CliRunner().invoke(cli.explore, arguments)
     assert (result.exit_code, served) == (2, []), result.output

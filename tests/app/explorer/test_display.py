@@ -8,8 +8,6 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from streamlit.testing.v1 import AppTest
-
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.display import MAX_ROWS_SHOWN, as_csv, as_drawing, as_json
 
@@ -45,12 +43,15 @@ def script(rows, calls):
     display.show_table(pl.DataFrame({"n": range(rows)}), "numbers/../x")
 
 
-def test_a_long_table_is_cut_and_says_so_and_nothing_is_made_before_it_is_asked_for(monkeypatch):
+def test_a_long_table_is_cut_and_says_so_and_nothing_is_made_before_it_is_asked_for(
+    app_tester, monkeypatch
+):
     monkeypatch.setattr(
         "giccs_app.explorer.display.as_csv", as_csv
     )  # the script replaces it; this puts it back
     calls = []
-    app = AppTest.from_function(script, kwargs={"rows": MAX_ROWS_SHOWN + 1, "calls": calls}).run()
+    arguments = {"rows": MAX_ROWS_SHOWN + 1, "calls": calls}
+    app = app_tester.from_function(script, kwargs=arguments, default_timeout=60).run()
     assert not app.exception
     assert len(app.dataframe[0].value) == MAX_ROWS_SHOWN
     assert app.caption[0].value == "The first 500 of 501 rows; downloads contain all."
@@ -58,8 +59,9 @@ def test_a_long_table_is_cut_and_says_so_and_nothing_is_made_before_it_is_asked_
     assert calls == []
 
 
-def test_a_short_table_is_whole():
-    app = AppTest.from_function(script, kwargs={"rows": 3, "calls": []}).run()
+def test_a_short_table_is_whole(app_tester):
+    arguments = {"rows": 3, "calls": []}
+    app = app_tester.from_function(script, kwargs=arguments, default_timeout=60).run()
     assert len(app.dataframe[0].value) == 3
     assert not app.caption
 
@@ -78,8 +80,8 @@ def result_script():
     show_result(ResultTable(columns, rows, ["all: **a note**"]), "x")
 
 
-def test_a_table_of_results_has_titles_texts_of_intervals_and_notes():
-    app = AppTest.from_function(result_script).run()
+def test_a_table_of_results_has_titles_texts_of_intervals_and_notes(app_tester):
+    app = app_tester.from_function(result_script, default_timeout=60).run()
     assert not app.exception
     frame = app.dataframe[0].value
     assert frame.columns.tolist() == ["n_turns", "pearson", "alpha_both"]
@@ -109,8 +111,8 @@ def german_script():
     show_table(frame, "x", column_config={"share": number_column("Anteil", format="%+.2f")})
 
 
-def test_german_tables_have_german_numbers_in_every_browser_and_remain_numbers():
-    app = AppTest.from_function(german_script, default_timeout=60)
+def test_german_tables_have_german_numbers_in_every_browser_and_remain_numbers(app_tester):
+    app = app_tester.from_function(german_script, default_timeout=60)
     app.query_params["lang"] = "de"
     app.run()
     assert not app.exception

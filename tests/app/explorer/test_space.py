@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from huggingface_hub import metadata_load
-from streamlit.testing.v1 import AppTest
 
 from bws.files import read_judgments, write_judgments
 from giccs.benchmark import read_benchmark, write_benchmark
@@ -43,6 +42,12 @@ def space(results, tmp_path_factory):
     result = export("--results", results, "--export-space", folder)
     assert result.exit_code == 0, result.output
     return folder
+
+
+@pytest.fixture
+def without_report(monkeypatch):
+    """Leave out the report, which takes most of the time, from folders of which other files are tested."""
+    monkeypatch.setattr("giccs_app.explorer.space._write_page", lambda data, simulated: "")
 
 
 @pytest.fixture
@@ -85,6 +90,7 @@ def front_matter(space):
     return metadata_load(space / "README.md")
 
 
+@pytest.mark.usefixtures("without_report")
 def test_models_of_the_hub_are_metadata_of_the_space(tmp_path, results):
     store = Store(tmp_path / "results")
     (result,) = Store(results).results()
@@ -95,6 +101,7 @@ def test_models_of_the_hub_are_metadata_of_the_space(tmp_path, results):
     assert front_matter(tmp_path / "space")["models"] == ["acme/bert"]
 
 
+@pytest.mark.usefixtures("without_report")
 def test_without_results_there_is_no_leaderboard(tmp_path):
     assert export("--export-space", tmp_path / "space").exit_code == 0
     front = front_matter(tmp_path / "space")
@@ -103,6 +110,7 @@ def test_without_results_there_is_no_leaderboard(tmp_path):
     assert "eaderboard" not in (tmp_path / "space/README.md").read_text()
 
 
+@pytest.mark.usefixtures("without_report")
 def test_results_on_other_data_are_left_out_and_counted(tmp_path, results):
     store = Store(tmp_path / "results")
     (result,) = Store(results).results()
@@ -137,9 +145,9 @@ def test_the_leaderboard_is_shown_by_the_program_of_the_space(space, chromium, t
         server.wait(120)
 
 
-def test_it_runs_without_uploads(space, monkeypatch):
+def test_it_runs_without_uploads(space, app_tester, monkeypatch):
     monkeypatch.chdir(space)
-    page = AppTest.from_file(str(space / "app.py"), default_timeout=60)
+    page = app_tester.from_file(str(space / "app.py"), default_timeout=60)
     page.query_params["page"] = "models"
     page.run()
     assert not page.exception

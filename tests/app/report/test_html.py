@@ -4,23 +4,16 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
+from contextlib import chdir
 from functools import cache
 from html.parser import HTMLParser
+from importlib.metadata import entry_points
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("boto3", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("uvicorn", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("altair", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("vl_convert", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("spacy", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("lexicalrichness", reason="the extra giccs[demo] is not installed")
-pytest.importorskip("torch", reason="the extra giccs[demo] is not installed")
+from click.testing import CliRunner
 
 from bws.command import Console
 from bws.files import read_judgments
@@ -37,8 +30,19 @@ from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import _agreement_section
 from giccs_app.report.study_figures import pairs_figures, reliability_figures
 
-from ...giccs.causal_models import make_model
-
+REQUIRED = (
+    "boto3",
+    "uvicorn",
+    "altair",
+    "vl_convert",
+    "jinja2",
+    "spacy",
+    "lexicalrichness",
+    "torch",
+)
+pytestmark = pytest.mark.skipif(  # found, not imported, which would take seconds
+    None in map(find_spec, REQUIRED), reason="the extra giccs[demo] is not installed"
+)
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[3] / ".cache/axe/axe.min.js"))
 TITLES = {
     "study": "The study",
@@ -92,11 +96,10 @@ class Reader(HTMLParser):
 def printed_by(command, folder):
     """Run a command that the page names, in the page's folder, and return its JSON."""
     name, *arguments = shlex.split(command)
-    path = Path(sys.executable).with_name(name)
-    done = subprocess.run(
-        [str(path), *arguments], cwd=folder, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    (script,) = entry_points(group="console_scripts", name=name)
+    with chdir(folder):
+        done = CliRunner().invoke(script.load(), arguments)
+    assert done.exit_code == 0, f"{command}\n{done.output}"
     return json.loads(done.stdout)
 
 
@@ -111,6 +114,8 @@ def as_shown(value, text):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A study with simulated workers, baselines, and a causal model with random weights."""
+    from ...giccs.causal_models import make_model
+
     model = make_model(tmp_path_factory.mktemp("models") / "tiny", n_positions=1024)
     lines = sample_dialogues().splitlines(keepends=True)
     plan = Plan(
@@ -196,13 +201,17 @@ def test_of_real_annotators_it_does_not_say_that_they_are_simulated(folder, tmp_
     assert "simulated scores" not in text
 
 
-def test_it_is_written_again_only_where_something_changed(folder, tmp_path):
+def test_it_is_written_again_only_where_something_changed(tmp_path):
+    """Of few data: what is compared is the digest of all inputs."""
     path = tmp_path / "report.html"
-    assert write_page(Inputs(folder), path)
-    assert not write_page(Inputs(folder), path)
-    assert write_page(Inputs(folder, simulated=True), path)
+    write_benchmark(read_benchmark("giccs-sample").first(1).items, tmp_path / "benchmark.jsonl")
+    assert write_page(Inputs(tmp_path), path)
+    assert not write_page(Inputs(tmp_path), path)
+    assert write_page(Inputs(tmp_path, simulated=True), path)
     path.write_text("broken")
-    assert write_page(Inputs(folder), path)
+    assert write_page(Inputs(tmp_path), path)
+    write_benchmark(read_benchmark("giccs-sample").first(2).items, tmp_path / "benchmark.jsonl")
+    assert write_page(Inputs(tmp_path), path)
 
 
 def test_sections_without_files_are_left_out(folder, tmp_path):
@@ -283,8 +292,15 @@ class Ids(HTMLParser):
         self.found += [value for name, value in attrs if name == "id"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (390, "dark"),
+        (1280, "light"),
+        pytest.param(390, "light", marks=pytest.mark.nightly),
+        pytest.param(1280, "dark", marks=pytest.mark.nightly),
+    ],
+)
 def test_in_chromium_without_network(chromium, folder, width, scheme):
     context = chromium.new_context(
         viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True

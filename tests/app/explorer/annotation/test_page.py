@@ -22,6 +22,15 @@ HOSTILE = "<script>alert(1)</script> **bold** $x$ [a](http://example.org) `c` :r
 
 
 @pytest.fixture
+def app_tester(app_tester, monkeypatch):
+    """Return the app tester without a check of charts, which test_charts.py and test_streamlit_app.py do."""
+    from altair.utils import schemapi
+
+    monkeypatch.setattr(schemapi.SchemaBase, "validate", classmethod(lambda cls, *given: None))
+    return app_tester
+
+
+@pytest.fixture
 def opened(opened):
     def open_page(*arguments, **parameters):
         return opened(*arguments, **{"page": "annotation"} | parameters)

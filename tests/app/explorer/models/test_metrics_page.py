@@ -139,7 +139,9 @@ def test_every_task_has_the_tables_of_the_report(opened, results, task):
     assert "All" not in said(app)
 
 
-@pytest.mark.parametrize("task", OTHERS)
+@pytest.mark.parametrize(
+    "task", ["csts", *(pytest.param(t, marks=pytest.mark.nightly) for t in OTHERS if t != "csts")]
+)
 def test_in_german(opened, results, task):
     app = open_task(opened, results, task, lang="de")
     cells = [cell for cell in displayed(app)[0].row(0) if isinstance(cell, str) and "[" in cell]

@@ -15,6 +15,7 @@ from mturk.cli import main
 from mturk.service.server import ServerOptions
 from mturk.service.site.links import LinkError, read_worker_token
 from mturk.service.store.database import Database
+from tests.mturk.new_database import new_database
 
 
 def invite(*arguments, code=0):
@@ -25,7 +26,7 @@ def invite(*arguments, code=0):
 
 @pytest.fixture
 def path(tmp_path):
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     database.close()
     return tmp_path / "hits.db"
 

@@ -165,5 +165,7 @@ def test_http_is_redirected_to_the_same_page(behind_nginx, tmp_path):
     import urllib3
 
     plain = (tmp_path / "plain").read_text()
-    answer = urllib3.request("GET", f"http://localhost:{plain}/work/?a=b", redirect=False)
+    answer = urllib3.request(
+        "GET", f"http://localhost:{plain}/work/?a=b", redirect=False, timeout=300
+    )
     assert (answer.status, answer.headers["Location"]) == (308, "https://localhost/work/?a=b")

@@ -74,9 +74,9 @@ class Running:
 
     def __init__(self, folder, balance=10_000_000):
         from mturk.service.clock import ManualClock
-        from mturk.service.store.database import Database
+        from tests.mturk.new_database import new_database
 
-        self.database = Database(folder / "hits.db", balance=balance)
+        self.database = new_database(folder / "hits.db", balance=balance)
         self.clock = ManualClock(START)
 
     @contextmanager
@@ -220,14 +220,15 @@ def files(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def no_keys_of_this_machine(monkeypatch, tmp_path):
+def no_keys_of_this_machine(monkeypatch, tmp_path_factory):
     """Hide the AWS settings of this machine."""
     import os
 
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "no-credentials"))
+    folder = tmp_path_factory.getbasetemp()  # a folder for each of these tests would cost some ms
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "no-config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "no-credentials"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 

@@ -212,6 +212,7 @@ def test_a_requester_goes_from_batch_to_batch_and_finds_what_is_lost(tmp_path):
     assert (less.lost, more.unacknowledged) == (1, told[0]["submitted"])
 
 
+@pytest.mark.nightly
 def test_some_seconds_of_a_study(tmp_path, capsys):
     """All processes as in the hour; nobody abandons a HIT, which would take its 60 seconds to come back."""
     people = CrowdSettings(people=4, behaviour=Behaviour(pace=0.2, returns=0.1), mean_rest=0.5)

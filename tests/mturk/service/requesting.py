@@ -36,7 +36,7 @@ class Requester:
     """A requester of a running service, with actions of its workers."""
 
     service: object
-    http: urllib3.PoolManager = field(default_factory=urllib3.PoolManager)
+    http: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(timeout=300))
 
     @cached_property
     def boto(self):

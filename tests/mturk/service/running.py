@@ -10,6 +10,7 @@ from mturk.service.clock import ManualClock
 from mturk.service.rules.work import WorkerService
 from mturk.service.server import Addresses, ServerOptions, serve
 from mturk.service.store.database import Database
+from tests.mturk.new_database import new_database
 
 START = 1_800_000_000.0
 
@@ -48,7 +49,7 @@ def running(
     folder: Path, options: ServerOptions | None = None, start: float = START
 ) -> Iterator[Service]:
     """Run a service in a thread; `options.port` 0 selects free ports."""
-    database, clock = Database(folder / "hits.db"), ManualClock(start)
+    database, clock = new_database(folder / "hits.db"), ManualClock(start)
     told, answering = {}, threading.Event()
 
     def ready(addresses, stop):

@@ -15,6 +15,7 @@ from mturk.cli import main
 from mturk.service.server import ServerOptions
 from mturk.service.site.links import LinkError, read_worker_token
 from mturk.service.store.database import Database
+from tests.mturk.new_database import new_database
 
 
 def invite(*arguments, code=0):
@@ -25,7 +26,7 @@ def invite(*arguments, code=0):
 
 @pytest.fixture
 def path(tmp_path):
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     database.close()
     return tmp_path / "hits.db"
 
@@ -72,8 +73,8 @@ def test_the_service_takes_the_link_and_no_changed_one(endpoint_running, tmp_pat
         line = invite("AONE", "--db", tmp_path / "hits.db", "--site-url", f"{service.site}/")
         link = line.split("\t")[1].strip()
         assert link.startswith(f"{service.site}/enter?")
-        entered = urllib3.request("GET", link, redirect=False)
-        changed = urllib3.request("GET", link[:-2], redirect=False)
+        entered = urllib3.request("GET", link, redirect=False, timeout=300)
+        changed = urllib3.request("GET", link[:-2], redirect=False, timeout=300)
     assert (entered.status < 400, changed.status >= 400) == (True, True)
 
 

@@ -85,7 +85,7 @@ def contained(folder, port, site, frames):
 def behind_nginx(tmp_path, request):
     from mturk.service.clock import SystemClock
     from mturk.service.server import ServerOptions, serve
-    from mturk.service.store.database import Database
+    from tests.mturk.new_database import new_database
 
     port, site, frames = free_ports(3)
     certificate(tmp_path)
@@ -95,7 +95,7 @@ def behind_nginx(tmp_path, request):
         frame_url=f"https://questions.localhost:{port}",
     )  # fmt: skip
     told, up = {}, threading.Event()
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
 
     def ready(addresses, stop):
         told["stop"] = stop
@@ -165,5 +165,7 @@ def test_http_is_redirected_to_the_same_page(behind_nginx, tmp_path):
     import urllib3
 
     plain = (tmp_path / "plain").read_text()
-    answer = urllib3.request("GET", f"http://localhost:{plain}/work/?a=b", redirect=False)
+    answer = urllib3.request(
+        "GET", f"http://localhost:{plain}/work/?a=b", redirect=False, timeout=300
+    )
     assert (answer.status, answer.headers["Location"]) == (308, "https://localhost/work/?a=b")

@@ -331,6 +331,7 @@ def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(clust
     assert set(stored.values()) == {1}
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     not (shutil.which("nginx") or Path("/usr/sbin/nginx").exists()), reason="nginx is not installed"
 )

@@ -13,7 +13,7 @@ from bws.problems import InputError
 from mturk.service import connections, server
 from mturk.service.clock import ManualClock
 from mturk.service.server import ServerOptions, serve
-from mturk.service.store.database import Database
+from tests.mturk.new_database import new_database
 
 TARGET = "MTurkRequesterServiceV20170117."
 
@@ -61,7 +61,7 @@ def test_every_address_of_this_machine_serves_under_its_own_name(endpoint_runnin
     ],
 )
 def test_nobody_else_reaches_it_without_keys_through_a_proxy_neither(tmp_path, options):
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     with pytest.raises(InputError, match="requires keys"):
         serve(database, ManualClock(0.0), ServerOptions(port=0, **options), lambda _, stop: stop())
     database.close()

@@ -12,6 +12,10 @@ import urllib.error
 import urllib.request
 
 import pytest
+from click.testing import CliRunner
+
+from mturk.cli import main
+from mturk.service.monitoring import logs
 
 CODE = "from mturk.cli import main; main()"
 KEYS = '{"lab": "a secret of the laboratory"}'
@@ -24,13 +28,18 @@ def start(folder, *arguments, **environment):
     )  # fmt: skip
 
 
-def refused(folder, *arguments, **environment):
-    """Return the message of a failing start, which has exit code 2 and no traceback."""
-    process = start(folder, *arguments, **environment)
-    out, err = process.communicate(timeout=300)
-    assert (process.returncode, out) == (2, ""), err
-    assert "Traceback" not in err
-    return err
+@pytest.fixture
+def refused(tmp_path, monkeypatch):
+    """Return a function that returns the message of a failing start in this process."""
+    monkeypatch.setattr(logs, "configure", lambda form, level: None)
+
+    def message(*arguments, **environment):
+        words = ["serve", "--db", str(tmp_path / "hits.db"), *arguments]
+        result = CliRunner().invoke(main, words, env=environment)
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        return result.stderr
+
+    return message
 
 
 def get(url, headers=None, data=None):
@@ -55,16 +64,6 @@ def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path):
     assert stat.S_IMODE((tmp_path / "hits.db").stat().st_mode) == 0o600
 
 
-def test_json_names_all_addresses(tmp_path):
-    process = start(tmp_path, "--port", "0", "--json")
-    addresses = json.loads(process.stdout.readline())
-    assert addresses.keys() == {"api", "site", "frames", "metrics", "studies"}
-    assert len({addresses["api"], addresses["frames"]}) == 2
-    assert (addresses["metrics"], addresses["studies"]) == (None, {})
-    process.terminate()
-    process.communicate(timeout=300)
-
-
 def test_recruiting_links_are_told_and_not_logged(tmp_path):
     """Standard error is the log, with one JSON object per line if requested."""
     (tmp_path / "studies.toml").write_text('[pilot]\ncompletion_code = "C1"\n')
@@ -82,16 +81,16 @@ def test_recruiting_links_are_told_and_not_logged(tmp_path):
     assert "answered" in events
     for private in (link.rpartition("/")[2], participant):
         assert private.lower() not in log.lower()
-    process = start(tmp_path, *call, "--json")
-    ready = json.loads(process.stdout.readline())
-    assert ready["studies"]["pilot"].startswith(f"{ready['api']}/join/")
-    process.terminate()
-    process.communicate(timeout=300)
 
 
-def test_numbers_are_told_on_a_port_of_their_own_where_one_is_named(tmp_path):
-    process = start(tmp_path, "--port", "0", "--json", "--metrics", "127.0.0.1:0")
+def test_json_names_all_addresses_and_numbers_are_told_on_a_port_of_their_own(tmp_path):
+    (tmp_path / "studies.toml").write_text('[pilot]\ncompletion_code = "C1"\n')
+    studies = ("--studies", str(tmp_path / "studies.toml"))
+    process = start(tmp_path, "--port", "0", "--json", "--metrics", "127.0.0.1:0", *studies)
     addresses = json.loads(process.stdout.readline())
+    assert addresses.keys() == {"api", "site", "frames", "metrics", "studies"}
+    assert len({addresses["api"], addresses["frames"], addresses["metrics"]}) == 3
+    assert addresses["studies"]["pilot"].startswith(f"{addresses['api']}/join/")
     status, page = get(addresses["metrics"])
     assert status == 200
     assert "giccs_database_up 1.0" in page
@@ -102,12 +101,12 @@ def test_numbers_are_told_on_a_port_of_their_own_where_one_is_named(tmp_path):
     assert process.returncode == 0
 
 
-def test_beyond_this_machine_keys_are_needed(tmp_path):
+def test_beyond_this_machine_keys_are_needed(tmp_path, refused):
     for host in ("0.0.0.0", "::", "192.0.2.1"):
-        assert "requires keys" in refused(tmp_path, "--host", host, "--port", "0")
+        assert "requires keys" in refused("--host", host, "--port", "0")
     public = ("--host", "0.0.0.0", "--port", "0")
     urls = ("--site-url", "http://work.example.org", "--frame-url", "https://questions.example.org")
-    output = refused(tmp_path, *public, GICCS_KEYS=KEYS)
+    output = refused(*public, GICCS_KEYS=KEYS)
     assert "--site-url: is required with --host 0.0.0.0" in output
     assert "--frame-url: is required" in output
     process = start(tmp_path, *public, *urls, GICCS_KEYS=KEYS)
@@ -118,11 +117,15 @@ def test_beyond_this_machine_keys_are_needed(tmp_path):
     assert "questions.example.org is not" not in log
 
 
-def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
+def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path, refused):
     taken = socket.create_server(("127.0.0.1", 0))
     port = str(taken.getsockname()[1])
-    assert "cannot listen" in refused(tmp_path, "--port", port)
-    output = refused(tmp_path, "--port", "0", "--metrics", f"127.0.0.1:{port}")
+    process = start(tmp_path, "--port", port)
+    out, err = process.communicate(timeout=300)
+    assert (process.returncode, out) == (2, ""), err
+    assert "cannot listen" in err
+    assert "Traceback" not in err
+    output = refused("--port", "0", "--metrics", f"127.0.0.1:{port}")
     assert "choose another --metrics" in output
     taken.close()
     (tmp_path / "text.db").write_text("no database")
@@ -138,12 +141,12 @@ def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path):
         (["--metrics", "9464"], "such as 127.0.0.1:9464"),
         (["--metrics", "127.0.0.1:65536"], "such as 127.0.0.1:9464"),
     ):
-        assert output in refused(tmp_path, "--port", "0", *arguments), arguments
+        assert output in refused("--port", "0", *arguments), arguments
 
 
 @pytest.mark.parametrize("keys", ["", "{}", '{"a": "short"}', "[1]"])
-def test_keys_that_protect_nothing_are_refused(tmp_path, keys):
-    output = refused(tmp_path, "--port", "0", GICCS_KEYS=keys)
+def test_keys_that_protect_nothing_are_refused(refused, keys):
+    output = refused("--port", "0", GICCS_KEYS=keys)
     assert "GICCS_KEYS" in output
     assert "short" not in output.replace("must be a string of", "")
 

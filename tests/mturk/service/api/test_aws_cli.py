@@ -11,6 +11,10 @@ import pytest
 
 AWS = shutil.which("aws", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
+HIT_TYPE = (
+    "--title", "Dialoge", "--description", "Zwei Äußerungen", "--reward", "0.25",
+    "--assignment-duration-in-seconds", "600",
+)  # fmt: skip
 pytestmark = pytest.mark.skipif(AWS is None, reason="the AWS command line is not installed")
 
 
@@ -33,11 +37,24 @@ def aws(service, tmp_path):
     return call
 
 
+def test_a_hit_by_the_aws_command_line(aws, service, examples):
+    hit_type_id = aws("create-hit-type", *HIT_TYPE)["HITTypeId"]
+    hit = aws(
+        "create-hit-with-hit-type", "--hit-type-id", hit_type_id, "--lifetime-in-seconds", "3600",
+        "--max-assignments", "2", "--question", examples.QUESTION,
+    )["HIT"]  # fmt: skip
+    assert (hit["HITStatus"], hit["Reward"], hit["MaxAssignments"]) == ("Assignable", "0.25", 2)
+    service.work.register("AONE")
+    assignment_id = service.work.accept("AONE", hit["HITId"]).assignment_id
+    service.work.submit(assignment_id, "AONE", [("answer", "ü 🙂")])
+    (result,) = aws("list-assignments-for-hit", "--hit-id", hit["HITId"])["Assignments"]
+    assert result["AssignmentId"] == assignment_id
+    assert "ü 🙂" in result["Answer"]
+
+
+@pytest.mark.nightly
 def test_a_study_by_the_aws_command_line(aws, service, examples):
-    kind = aws(
-        "create-hit-type", "--title", "Dialoge", "--description", "Zwei Äußerungen", "--reward", "0.25",
-        "--assignment-duration-in-seconds", "600",
-    )["HITTypeId"]  # fmt: skip
+    kind = aws("create-hit-type", *HIT_TYPE)["HITTypeId"]
     hit = aws(
         "create-hit-with-hit-type", "--hit-type-id", kind, "--lifetime-in-seconds", "3600",
         "--max-assignments", "2", "--question", examples.QUESTION, "--unique-request-token", "once",

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mturk.service.api.operations import OPERATIONS
+from tests.mturk.nightly import first_in_ci
 
 NUMBERS = st.one_of(
     st.integers(-2, 40),
@@ -194,10 +195,11 @@ def test_requests_that_are_carried_out(shared, shapes, operation):
 
 
 @pytest.mark.parametrize("operation", ORDER)
-def test_whole_requests(shared, shapes, operation):
+@pytest.mark.parametrize("n_requests", first_in_ci([5, 50]))
+def test_whole_requests(shared, shapes, operation, n_requests):
     strategy = shapes.of(shapes.model.operation_model(operation).input_shape)
 
-    @bounded(25)
+    @bounded(n_requests)
     @given(strategy)
     def run(parameters):
         read(shapes.model, operation, shared.post(operation, written(parameters)))
@@ -206,10 +208,11 @@ def test_whole_requests(shared, shapes, operation):
 
 
 @pytest.mark.parametrize("operation", ORDER)
-def test_broken_requests(shared, shapes, operation):
+@pytest.mark.parametrize("n_requests", first_in_ci([5, 50]))
+def test_broken_requests(shared, shapes, operation, n_requests):
     strategy = shapes.of(shapes.model.operation_model(operation).input_shape)
 
-    @bounded(20)
+    @bounded(n_requests)
     @given(strategy, st.data())
     def run(parameters, data):
         names = [*parameters, data.draw(STRANGE)]

@@ -50,7 +50,7 @@ def post(service, headers, body=b"{}"):
     sent = urllib3.HTTPHeaderDict()
     for name, value in headers:
         sent.add(name, value)
-    return urllib3.request("POST", f"{service.api}/", headers=sent, body=body).json()
+    return urllib3.request("POST", f"{service.api}/", headers=sent, body=body, timeout=300).json()
 
 
 def test_who_has_the_key_is_let_in(guarded):

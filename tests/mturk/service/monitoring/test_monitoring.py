@@ -48,7 +48,7 @@ FAILURE = "The service failed; the request may be repeated."
 
 def get(url, **headers):
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return urllib3.request("GET", url, headers=names, retries=False, redirect=False)
+    return urllib3.request("GET", url, headers=names, retries=False, redirect=False, timeout=300)
 
 
 def samples(url):
@@ -265,7 +265,7 @@ def test_a_proxy_cannot_give_what_is_no_id(tmp_path, endpoint_running, given):
             answer = get(f"{address}/nowhere", X_Request_ID=given.encode())
             assert len(answer.headers["X-Request-ID"]) == 30
         twice = urllib3.HTTPHeaderDict([("X-Request-ID", "one"), ("X-Request-ID", "two")])
-        answer = urllib3.request("GET", f"{service.site}/work/", headers=twice)
+        answer = urllib3.request("GET", f"{service.site}/work/", headers=twice, timeout=300)
         assert answer.headers["X-Request-ID"] not in ("one", "two", "one, two")
 
 
@@ -315,7 +315,7 @@ def test_who_goes_away_while_sending_is_no_failure():
 def test_a_method_that_somebody_makes_up_is_in_no_line(service):
     with logged("json") as log_text:
         for method in ("APRIVATE77", "PURGE", "DELETE"):  # the first is no method of HTTP
-            urllib3.request(method, f"{service.site}/work/")
+            urllib3.request(method, f"{service.site}/work/", timeout=300)
         health(service.site)  # answered when the lines of those before are written
     refused, *lines = lines_of(log_text.getvalue())
     assert refused["event"] == "Invalid HTTP request received."
@@ -477,7 +477,9 @@ def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
     with closing(Database(tmp_path / "hits.db")) as database, serving(database) as addresses:
 
         def write(_):
-            return urllib3.request("POST", addresses.api, headers=target, body=body, retries=False)
+            return urllib3.request(
+                "POST", addresses.api, headers=target, body=body, retries=False, timeout=300
+            )
 
         with ThreadPoolExecutor(45) as pool:
             with database.write():
@@ -494,8 +496,8 @@ def test_strangers_make_up_no_names(tmp_path):
         for made_up in ("a", "b/c", "%0Ax=1", "work/preview/3A", "work/preview/3B", "join/x"):
             assert get(f"{addresses.site}/{made_up}").status in (303, 403, 404)
             target = {"X-Amz-Target": TARGET + made_up}
-            urllib3.request("POST", addresses.site, headers=target, body=b"{}")
-            urllib3.request("GET", f"{addresses.frames}/{made_up}")
+            urllib3.request("POST", addresses.site, headers=target, body=b"{}", timeout=300)
+            urllib3.request("GET", f"{addresses.frames}/{made_up}", timeout=300)
         assert (
             get(addresses.metrics, Accept="application/openmetrics-text; version=x").status == 200
         )

@@ -11,8 +11,8 @@ from mturk.service.clock import ManualClock
 from mturk.service.errors import ApiError
 from mturk.service.rules import lifecycle
 from mturk.service.rules.work import WorkerService
-from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, worker
+from tests.mturk.new_database import new_database
 
 DAY = 86_400
 HIT = {
@@ -44,7 +44,7 @@ def clock():
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     yield database
     database.close()
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 from sqlalchemy import select
 
 from mturk.money import bonus_fee
@@ -18,8 +24,8 @@ from mturk.service.clock import ManualClock
 from mturk.service.errors import RequestError
 from mturk.service.rules.person import erase
 from mturk.service.rules.work import WorkError, WorkerService
-from mturk.service.store.database import Database
 from mturk.service.store.schema import account, assignment, hit
+from tests.mturk.new_database import new_database
 
 QUESTION = write_html_question("<p>?</p>")
 KIND = {"Title": "t", "Description": "d", "Reward": "1.00", "AssignmentDurationInSeconds": 60}
@@ -129,7 +135,7 @@ class Studies(RuleBasedStateMachine):
     @initialize()
     def begin(self):
         self.folder = Path(tempfile.mkdtemp())
-        self.database = Database(self.folder / "hits.db", balance=5_000)
+        self.database = new_database(self.folder / "hits.db", balance=5_000)
         with self.database.engine.connect() as connection:  # no power fails here
             connection.exec_driver_sql("COMMIT")
             connection.exec_driver_sql("PRAGMA synchronous = OFF")
@@ -343,7 +349,15 @@ class Studies(RuleBasedStateMachine):
         assert row.held == model["unit"] * (free + pending + submitted)
 
 
-Studies.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, derandomize=True
-)
-TestAnyOrder = Studies.TestCase
+def run_studies(examples):
+    steps = settings(max_examples=examples, stateful_step_count=40, deadline=None, derandomize=True)
+    run_state_machine_as_test(Studies, settings=steps)
+
+
+def test_some_orders():
+    run_studies(6)
+
+
+@pytest.mark.nightly
+def test_many_orders():
+    run_studies(60)

@@ -31,6 +31,7 @@ from mturk.service.site.study_questions import read_questions
 from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, message, qualification_type
 from mturk.study.settings import Settings
+from tests.mturk.new_database import new_database
 
 START = 1_800_000_000.0
 ASKED = (
@@ -127,7 +128,7 @@ class Service:
 
 @pytest.fixture
 def service(tmp_path):
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     yield Service(database)
     database.close()
 
@@ -183,7 +184,7 @@ def start_site(stack, service, studies, *, open_entry=True):
 @pytest.fixture
 def live(tmp_path):
     """Start the site and the frame origin, and wait until they listen."""
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     with ExitStack() as stack:
         stack.callback(database.close)
         dialect = {"id": "dialect", "type": "choice", "text": {"de": "Dialekt?", "en": "Dialect?"},
@@ -207,7 +208,7 @@ def timed_site(tmp_path):
 
     Sites of one test share the cookies of a browser.
     """
-    database = Database(tmp_path / "hits.db")
+    database = new_database(tmp_path / "hits.db")
     service = Service(database, ManualClock(time.time()))
     with ExitStack() as stack:
         stack.callback(database.close)

@@ -8,6 +8,7 @@ import pytest
 from mturk.answers import from_xml
 from mturk.service.site import texts as site_texts
 from mturk.service.site.studies import PanelStudy
+from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import (
     accept,
     choose,
@@ -94,7 +95,7 @@ def test_every_kind_of_field_is_restored_but_no_password(live, open_page):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("end", ["Sign out", "Return"])
+@pytest.mark.parametrize("end", first_in_ci(["Sign out", "Return"]))
 def test_a_draft_ends_with_the_session_and_with_the_task(live, open_page, end):
     live.service.publish(our_question())
     page = open_page()
@@ -130,7 +131,7 @@ def test_a_draft_is_nobody_elses_and_ends_with_its_deadline(live, open_page):
 CLOCKS = {"ahead": 7 * 86_400, "behind": -7 * 86_400}
 
 
-@pytest.mark.parametrize("device", CLOCKS)
+@pytest.mark.parametrize("device", first_in_ci(CLOCKS))
 def test_a_draft_does_not_depend_on_the_clock_of_the_device(live, open_page, device):
     live.service.publish(our_question())
     page = open_page()
@@ -147,7 +148,7 @@ def test_a_draft_does_not_depend_on_the_clock_of_the_device(live, open_page, dev
     assert page.locator("#left").inner_text().startswith(("29:", "30:"))
 
 
-@pytest.mark.parametrize("locale", sorted(WAITING))
+@pytest.mark.parametrize("locale", first_in_ci(WAITING))
 def test_the_deadline_keeps_what_was_typed_and_a_grace_period_takes_it(
     timed_site, open_page, locale
 ):
@@ -186,7 +187,7 @@ def test_the_deadline_keeps_what_was_typed_and_a_grace_period_takes_it(
     assert [status for _, status, _ in stored(live)] == ["Abandoned", "Submitted"]
 
 
-@pytest.mark.parametrize("locale", sorted(WAITING))
+@pytest.mark.parametrize("locale", first_in_ci(WAITING))
 def test_without_a_connection_the_answer_stays_and_is_sent_later(live, open_page, locale):
     for _ in range(3):
         live.service.publish(our_question())
@@ -264,7 +265,7 @@ def test_what_a_question_demands_from_the_page_around_it_is_limited(live, open_p
     assert stored(live)[0][1] == "Accepted"
 
 
-@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("width", first_in_ci([320, 390]))
 def test_on_a_phone_an_incomplete_submission_shows_and_focuses_the_message(live, open_page, width):
     live.service.publish(our_question())
     page = open_page(**PHONE | {"viewport": {"width": width, "height": 568}})
@@ -372,7 +373,7 @@ def test_progress_through_a_study_and_its_duration(live, open_page):
     page.get_by_role("heading", name="Finished, thank you!").wait_for()
 
 
-@pytest.mark.parametrize("locale", sorted(WAITING))
+@pytest.mark.parametrize("locale", first_in_ci(reversed(WAITING)))
 def test_a_volunteer_from_the_link_to_the_end_on_a_phone(live, open_page, locale):
     for _ in range(2):
         live.service.publish(our_question(), reward=0)

@@ -21,14 +21,22 @@ from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.studies import PanelStudy
 from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import assignment, hit, participation
+from tests.mturk.new_database import new_database
+from tests.mturk.nightly import first_in_ci
+from tests.mturk.service.site.conftest import Service
 from tests.mturk.service.site.test_participants import FRAME, SITE, Visitor
 
 PEOPLE = ("a" * 24, "b" * 24, "c" * 24)
 WAYS = ("open the link of the study again", "write to the researchers", "please open it again")
 CODES = re.compile(r'<code translate="no">(\w+)</code>')
 N_WALKS, N_STEPS = 16, 40
-SEEN = Counter()
-"""What all walks have seen: (title of a page, whether its participant had submitted a task)."""
+ENDS = [
+    ("You have withdrawn", True), ("The time is over", True), ("You are signed out", True),
+    ("Your answer has been received", True), ("You are not taking part", True),
+    ("Thank you for your interest", True), ("Sign in", True), ("Finished, thank you!", True),
+    ("You have withdrawn", False), ("The time is over", False), ("Request not possible", False),
+]  # fmt: skip
+"""Pages that all walks together see: (title, whether the participant has submitted a task)."""
 TITLE = re.compile("<title>(.*?) – ")
 FREED = ("withdrawn", "screened_out", "no_consent", "timed_out")
 STUDY = PanelStudy(
@@ -228,21 +236,18 @@ class Walk:
         assert refused.value.code == "StudyFull"
 
 
-@pytest.mark.parametrize("seed", range(N_WALKS))
-def test_random_walks_keep_pay_and_places(service, seed):
-    walk = Walk(service, seed)
-    for _ in range(N_STEPS):
-        walk.step()
-    SEEN.update(walk.seen)
-
-
-def test_the_walks_have_seen_the_ends():
-    if sum(SEEN.values()) < N_WALKS * N_STEPS / 4:
-        pytest.skip("the walks did not run in this process")
-    for title in (
-        "You have withdrawn", "The time is over", "You are signed out", "Your answer has been received",
-        "You are not taking part", "Thank you for your interest", "Sign in", "Finished, thank you!",
-    ):  # fmt: skip
-        assert SEEN[title, True], (title, SEEN)
-    for title in ("You have withdrawn", "The time is over", "Request not possible"):
-        assert SEEN[title, False], (title, SEEN)
+@pytest.mark.parametrize("seeds", first_in_ci([range(2), range(N_WALKS)]), ids=len)
+def test_random_walks_keep_pay_and_places(tmp_path, seeds):
+    seen = Counter()
+    for seed in seeds:
+        print("seed", seed)
+        database = new_database(tmp_path / f"{seed}.db")
+        walk = Walk(Service(database), seed)
+        for _ in range(N_STEPS):
+            walk.step()
+        seen += walk.seen
+        database.close()
+    assert len(seen) > 5
+    assert seen["Your answer has been received", True] or seen["Finished, thank you!", True]
+    if len(seeds) == N_WALKS:
+        assert [page for page in ENDS if not seen[page]] == []

@@ -4,6 +4,7 @@ import pytest
 
 from mturk.kinds.tuples.page import question_xml
 from mturk.study.settings import Settings
+from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import choose, enter
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -11,7 +12,7 @@ START = {"de-DE": "Beginnen", "en-GB": "Start"}
 CONSENT = "We study how similar utterances are. " * 3
 
 
-@pytest.fixture(params=sorted(START))
+@pytest.fixture(params=first_in_ci(sorted(START)))
 def locale(request):
     return request.param
 
@@ -54,7 +55,7 @@ def bottom_of_first_turn(page):
     return box["y"] + box["height"]
 
 
-@pytest.mark.parametrize("study", ["pilot", "open"])
+@pytest.mark.parametrize("study", first_in_ci(["pilot", "open"]))
 def test_the_first_turn_is_on_the_first_screen_of_a_phone(live, open_page, locale, question, study):
     """In the second task: the first one begins with the instructions."""
     for _ in range(2):

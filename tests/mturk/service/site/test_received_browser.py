@@ -5,6 +5,7 @@ import pytest
 from mturk.answers import from_xml
 from mturk.service.site import texts
 from mturk.service.site.studies import PanelStudy
+from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import stored
 from tests.mturk.service.site.test_received import SURVEY
 
@@ -19,7 +20,7 @@ def begin(live, page):
     page.wait_for_url("**/work/assignment/*")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", first_in_ci(LANGUAGES))
 def test_the_cookie_is_lost_during_a_task(timed_site, open_page, language):
     live = timed_site(STUDY)
     live.service.publish()
@@ -39,7 +40,7 @@ def test_the_cookie_is_lost_during_a_task(timed_site, open_page, language):
     assert page.locator("code").inner_text() == "C0DE"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", first_in_ci(reversed(LANGUAGES)))
 def test_a_survey_ends_with_a_redirect(timed_site, open_page, elsewhere, language):
     live = timed_site(STUDY)
     live.service.publish(SURVEY.replace("https://survey.example/s", f"{elsewhere}/redirect"))

@@ -4,6 +4,7 @@ import pytest
 
 from mturk.cli import main
 from mturk.service.rules.inquiries import Inquiries
+from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import choose, our_question, stored
 
 WORDS = {
@@ -25,7 +26,7 @@ WORDS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=sorted(WORDS))
+@pytest.fixture(params=first_in_ci(sorted(WORDS)))
 def browser(request, live, open_page):
     """A page in a language, with its texts, and a function that opens the start page."""
     for _ in range(3):

@@ -101,7 +101,9 @@ def goes_on(serve, secret, its_id, examples):
     ) as process:
         try:
             site = json.loads(process.stdout.readline())["api"]
-            page = urllib3.request("GET", worker_link(site, secret, "ATHREE"), redirect=False)
+            page = urllib3.request(
+                "GET", worker_link(site, secret, "ATHREE"), redirect=False, timeout=300
+            )
             assert page.status == 303
             client = boto3.client(
                 "mturk", endpoint_url=site, region_name="us-east-1", aws_access_key_id="any",

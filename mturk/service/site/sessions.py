@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import secrets
@@ -58,9 +59,7 @@ def read_session(cookies: Mapping[str, str], secret: bytes, *, secure: bool) -> 
     """Return the session of a valid, unexpired cookie, else None."""
     cookie = cookies.get(_cookie_name(secure), "")
     try:
-        fields, signed = URLSafeTimedSerializer(secret, salt=SALT).loads(
-            cookie, return_timestamp=True
-        )
+        fields, signed = _serializer(secret).loads(cookie, return_timestamp=True)
         age = time.time() - signed.timestamp()
         if not -MAX_CLOCK_SKEW_SECONDS <= age <= SESSION_SECONDS:
             return None
@@ -72,7 +71,7 @@ def read_session(cookies: Mapping[str, str], secret: bytes, *, secure: bool) -> 
 
 def write_session(response: Response, session: Session, secret: bytes, *, secure: bool) -> None:
     """Set the session cookie. Lax, not Strict: workers arrive by links from other sites."""
-    value = URLSafeTimedSerializer(secret, salt=SALT).dumps(asdict(session))
+    value = _serializer(secret).dumps(asdict(session))
     response.set_cookie(
         _cookie_name(secure), str(value), max_age=SESSION_SECONDS, path="/", secure=secure, httponly=True,
         samesite="lax",
@@ -92,6 +91,11 @@ def csrf_token(session: Session, secret: bytes) -> str:
 def csrf_matches(session: Session, secret: bytes, token: str) -> bool:
     """Compare a form's token with that of the session, in constant time."""
     return hmac.compare_digest(csrf_token(session, secret).encode(), token.encode())
+
+
+@functools.cache
+def _serializer(secret: bytes) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(secret, salt=SALT)
 
 
 def _cookie_name(secure: bool) -> str:

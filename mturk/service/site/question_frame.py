@@ -12,7 +12,6 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from markupsafe import Markup
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
@@ -30,6 +29,7 @@ from mturk.service.site.links import (
 )
 from mturk.service.site.question_form import read_form
 from mturk.service.site.visit import RefusedError, Site, Visit, environment
+from mturk.service.threads import run_in_request_thread
 
 __all__ = ["QuestionFrame", "build_frame", "question_frame"]
 
@@ -67,7 +67,7 @@ class QuestionPages:
             parameters = view.parameters(self.site_url, self.secret)
             if any(request.query_params.get(key) != value for key, value in parameters.items()):
                 raise LinkError("the query is not the token's")
-            page = await run_in_threadpool(self._page, view, parameters)
+            page = await run_in_request_thread(self._page, view, parameters)
         except (LinkError, WorkError) as error:
             log.warning("question refused: %s", getattr(error, "code", error))
             return self._refusal(language)

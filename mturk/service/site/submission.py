@@ -6,7 +6,6 @@ import functools
 import logging
 from collections.abc import Sequence
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -26,6 +25,7 @@ from mturk.service.site.links import LinkError, read_submit_token
 from mturk.service.site.question_form import find_problems, read_form
 from mturk.service.site.request_handling import MAX_FIELDS, BodyError, read_fields
 from mturk.service.site.visit import Site, environment
+from mturk.service.threads import run_in_request_thread
 
 __all__ = ["Submissions"]
 
@@ -58,7 +58,7 @@ class Submissions:
             fields = await _read_answer(request)
         except BodyError as error:
             return self._refuse(language, error.status, error.key)
-        return await run_in_threadpool(self._submit, language, assignment_id, worker_id, fields)
+        return await run_in_request_thread(self._submit, language, assignment_id, worker_id, fields)
 
     async def reject_preview(self, request: Request) -> Response:
         """Refuse submissions from a preview."""

@@ -20,7 +20,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    bindparam,
+    literal_column,
 )
 
 __all__ = [
@@ -158,15 +158,14 @@ assignment = Table(
     Column("due", Float, comment="deadline, then the time of automatic approval, then null"),
     Column("participation", BigInteger, comment="participation.number; null outside studies"),
 )
-_is_counted = assignment.c.status.in_(COUNTED_STATUSES)
-Index("one_of_worker_and_hit", assignment.c.hit_id, assignment.c.worker_id, unique=True,
-      sqlite_where=_is_counted, postgresql_where=_is_counted)  # fmt: skip
 counts_towards_maximum = assignment.c.status.in_(
-    bindparam("live", COUNTED_STATUSES, expanding=True, literal_execute=True)
+    [literal_column(f"'{status}'", String) for status in COUNTED_STATUSES]
 )
 """Condition for assignments that count towards max_assignments. The statuses are literals in the query, not
-bound parameters: only then can SQLite use the partial index above instead of a scan of all assignments of
+bound parameters: only then can SQLite use the partial index below instead of a scan of all assignments of
 the worker."""
+Index("one_of_worker_and_hit", assignment.c.hit_id, assignment.c.worker_id, unique=True,
+      sqlite_where=counts_towards_maximum, postgresql_where=counts_towards_maximum)  # fmt: skip
 Index("assignment_of_worker", assignment.c.worker_id, assignment.c.status)
 Index("assignment_due", assignment.c.due)
 

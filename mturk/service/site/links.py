@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -215,7 +216,8 @@ class _UncompressedSerializer(URLSafeSerializer):
 
 @functools.cache
 def _serializer(secret: bytes, purpose: str) -> URLSafeSerializer:
-    return _UncompressedSerializer(secret, salt=f"mturk.{purpose}")
+    signer = {"digest_method": hashlib.sha1}  # the default, without a wrapper that makes it slower
+    return _UncompressedSerializer(secret, salt=f"mturk.{purpose}", signer_kwargs=signer)
 
 
 def _sign(secret: bytes, purpose: str, values: Sequence[Any]) -> str:

@@ -45,12 +45,11 @@ class Submissions:
         A form is sent by POST. Survey platforms end with a redirect, that is by GET: it must contain
         assignmentId, and no browser that only prefetches the address, and no HEAD, submits anything.
         """
-        language = texts.choose_language(request.headers.get("accept-language", ""))
         try:
             token = request.path_params["token"]
             assignment_id, worker_id, language = read_submit_token(self.site.secret, token)
         except LinkError as error:
-            return self._refused_token(request, language, error)
+            return self._refused_token(request, error)
         seconds = self.site.by_worker.wait(worker_id)
         if seconds:
             return self._too_many_requests(language, seconds)
@@ -101,7 +100,8 @@ class Submissions:
             return self._refuse(language, status, f"error.{error.code}")
         return self._page(language, 200, "done" if is_new else "again")
 
-    def _refused_token(self, request: Request, language: str, error: LinkError) -> Response:
+    def _refused_token(self, request: Request, error: LinkError) -> Response:
+        language = texts.choose_language(request.headers.get("accept-language", ""))
         address = request.client.host if request.client else "unknown"
         log.warning("answer refused: %s", error)
         seconds = self.site.by_refusals.wait(address)

@@ -269,6 +269,7 @@ def _sqlite_engine(url: URL) -> Engine:
         url,
         pool_size=50,
         max_overflow=0,
+        pool_use_lifo=True,  # the connection used last has the pages and statements in memory
         hide_parameters=True,  # logged errors must not contain answers, worker ids or secrets
         connect_args={"timeout": LOCK_TIMEOUT_MILLISECONDS / 1000, "check_same_thread": False},
     )

@@ -76,7 +76,7 @@ class _CompiledStatement:
             name: bind.effective_value for name, bind in binds.items() if not bind.required
         }
         columns = [*getattr(statement, "exported_columns", ())]
-        self._row = namedtuple("Row", [str(column.key) for column in columns], rename=True)
+        self._row: Any = namedtuple("Row", [str(column.key) for column in columns], rename=True)
         self._processors = _result_processors(columns, dialect)
         self._driver_error: type[Exception] = dialect.loaded_dbapi.Error
 
@@ -111,7 +111,7 @@ class _CompiledStatement:
 
 def _result_processors(columns: Sequence[Any], dialect: Dialect) -> dict[int, Processor]:
     """Return index -> function for the columns whose values the driver does not convert: JSON in SQLite."""
-    processors = {}
+    processors: dict[int, Processor] = {}
     for index, column in enumerate(columns):
         if isinstance(column.type, JSON):
             process = column.type.dialect_impl(dialect).result_processor(dialect, None)

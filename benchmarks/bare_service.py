@@ -28,7 +28,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from mturk.service.server import REQUEST_THREADS, loop_factory
+from mturk.service.server import loop_factory
+from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
 __all__ = ["run_workers"]

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from anyio import to_thread
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -60,8 +59,6 @@ Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 ALL_ADDRESSES = ("0.0.0.0", "::", "[::]")  # noqa: S104 - names of hosts that need public addresses
 LAST_PORT = 65_535
-REQUEST_THREADS = 16
-"""Threads for requests; with more, they wait longer for one another than the requests for a thread."""
 MAX_MALLOC_ARENAS = 2
 M_ARENA_MAX = -8
 """Value in glibc's malloc.h."""
@@ -352,7 +349,6 @@ async def _run(
         for app, _ in listeners
     ]  # fmt: skip
     loop = asyncio.get_running_loop()
-    to_thread.current_default_thread_limiter().total_tokens = REQUEST_THREADS
 
     def stop() -> None:
         for server in servers:

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -35,6 +34,7 @@ from mturk.service.monitoring.requests import annotate_request, request_id
 from mturk.service.rules import audit, lifecycle
 from mturk.service.store.database import Database
 from mturk.service.store.schema import new_id
+from mturk.service.threads import run_in_request_thread
 
 __all__ = ["Api", "Caller"]
 
@@ -78,7 +78,7 @@ class Api:
         annotate_request(operation=UNKNOWN_OPERATION)
         try:
             body = await _read_body(request)
-            return await run_in_threadpool(self._respond, request, body)
+            return await run_in_request_thread(self._respond, request, body)
         except ApiError as error:
             return _error_response(error)
         except ClientDisconnect:

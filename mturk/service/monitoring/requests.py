@@ -11,7 +11,7 @@ from http import HTTPMethod
 from typing import TYPE_CHECKING, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
+from structlog.contextvars import bind_contextvars, get_contextvars
 
 from mturk.service.store.schema import new_id
 
@@ -65,7 +65,6 @@ class ObservedApp:
         request_fields: dict[str, str] = {}
         current_id = _trusted_id(scope, self.trusted) or new_id()
         # Handler threads see both: a pool thread runs in a copy of the context.
-        clear_contextvars()
         bind_contextvars(request_id=current_id)
         _request_fields.set(request_fields)
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from mturk.limits import LOCALE
 from mturk.service.store.schema import assignment, block, qualification, qualification_type, worker
+from mturk.service.store.statements import Statement
 
 __all__ = [
     "SYSTEM_TYPES",
@@ -66,19 +67,25 @@ COMPARATOR_PHRASES = {
 }
 
 # Statements are built once: building one takes SQLAlchemy longer than executing it.
-LOCATION = select(worker.c.country, worker.c.subdivision).where(
-    worker.c.worker_id == bindparam("worker_id")
+LOCATION = Statement(
+    select(worker.c.country, worker.c.subdivision).where(
+        worker.c.worker_id == bindparam("worker_id")
+    )
 )
-GRANTED = select(qualification.c.qualification_type_id, qualification.c.value).where(
-    qualification.c.worker_id == bindparam("worker_id"), qualification.c.status == "Granted"
+GRANTED = Statement(
+    select(qualification.c.qualification_type_id, qualification.c.value).where(
+        qualification.c.worker_id == bindparam("worker_id"), qualification.c.status == "Granted"
+    )
 )
-TYPE_NAMES = select(qualification_type.c.qualification_type_id, qualification_type.c.name)
-STATUS_COUNTS = (
+TYPE_NAMES = Statement(
+    select(qualification_type.c.qualification_type_id, qualification_type.c.name)
+)
+STATUS_COUNTS = Statement(
     select(assignment.c.status, func.count())
     .where(assignment.c.worker_id == bindparam("worker_id"))
     .group_by(assignment.c.status)
 )
-BLOCK = select(block.c.number).where(block.c.worker_id == bindparam("worker_id"))
+BLOCK = Statement(select(block.c.number).where(block.c.worker_id == bindparam("worker_id")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +103,10 @@ class WorkerQualifications:
 def worker_qualifications(connection: Connection, worker_id: str) -> WorkerQualifications:
     """Return a worker's qualifications, including the system types."""
     parameters = {"worker_id": worker_id}
-    location = connection.execute(LOCATION, parameters).first()
-    granted = connection.execute(GRANTED, parameters).all()
-    names = connection.execute(TYPE_NAMES).all()
-    counts = {row[0]: row[1] for row in connection.execute(STATUS_COUNTS, parameters)}
+    location = LOCATION.first(connection, parameters)
+    granted = GRANTED.all(connection, parameters)
+    names = TYPE_NAMES.all(connection, {})
+    counts = dict(STATUS_COUNTS.all(connection, parameters))
     country, subdivision = location if location else (None, None)
     values = {row.qualification_type_id: row.value for row in granted}
     return WorkerQualifications(
@@ -112,7 +119,7 @@ def worker_qualifications(connection: Connection, worker_id: str) -> WorkerQuali
 
 def is_blocked(connection: Connection, worker_id: str) -> bool:
     """Return whether the requester has blocked the worker."""
-    return connection.scalar(BLOCK, {"worker_id": worker_id}) is not None
+    return BLOCK.scalar(connection, {"worker_id": worker_id}) is not None
 
 
 def unmet_requirements(

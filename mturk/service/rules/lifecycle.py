@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, exists, insert, select, updat
 from mturk.service.errors import does_not_exist, wrong_state
 from mturk.service.rules import escrow
 from mturk.service.store.schema import assignment, event, hit, new_id, notification
+from mturk.service.store.statements import Statement
 
 __all__ = [
     "accept",
@@ -40,22 +41,29 @@ ASSIGNMENT_BY_ID = select(assignment).where(
 )
 HIT_STATE = [column for column in hit.c if column.name not in ("question", "annotation")]
 COUNTS = ("pending", "submitted", "completed", "committed", "held")
-CHANGE_COUNTS = (
+CHANGE_COUNTS = Statement(
     update(hit)
     .where(hit.c.hit_id == bindparam("id"))
     .values({name: hit.c[name] + bindparam(f"{name}_change", type_=hit.c[name].type) for name in COUNTS})
     .returning(*HIT_STATE)
 )  # fmt: skip
 UNCHANGED = dict.fromkeys((f"{name}_change" for name in COUNTS), 0)
-CHANGE_STATUS = update(assignment).where(
-    assignment.c.number == bindparam("of"), assignment.c.status == bindparam("before")
+NEW_ASSIGNMENT = Statement(insert(assignment).inline())
+CHANGE_STATUS = Statement(
+    update(assignment).where(
+        assignment.c.number == bindparam("of"), assignment.c.status == bindparam("before")
+    )
 )
-HAS_DUE_CHANGES = select(
-    exists().where(assignment.c.due <= bindparam("now"))
-    | exists().where(hit.c.due <= bindparam("now"))
+HAS_DUE_CHANGES = Statement(
+    select(
+        exists().where(assignment.c.due <= bindparam("now"))
+        | exists().where(hit.c.due <= bindparam("now"))
+    )
 )
-SUBSCRIPTION = select(notification.c.specification).where(
-    notification.c.hit_type_id == bindparam("hit_type_id"), notification.c.active.is_(True)
+SUBSCRIPTION = Statement(
+    select(notification.c.specification).where(
+        notification.c.hit_type_id == bindparam("hit_type_id"), notification.c.active.is_(True)
+    )
 )
 
 
@@ -106,8 +114,8 @@ def accept(
     It can be submitted until `grace_seconds` after the deadline.
     """
     assignment_id = new_id()
-    connection.execute(
-        insert(assignment),
+    NEW_ASSIGNMENT.change(
+        connection,
         {
             "assignment_id": assignment_id, "hit_id": row.hit_id, "worker_id": worker, "status": "Accepted",
             "reward": kind.reward, "unit": row.unit, "auto_approval_delay": kind.auto_approval_delay,
@@ -203,7 +211,7 @@ def _available_assignments(row: Row[Any]) -> int:
 
 def has_due_changes(connection: Connection, now: float) -> bool:
     """Return whether `apply_due_changes` would change anything."""
-    return bool(connection.scalar(HAS_DUE_CHANGES, {"now": now}))
+    return bool(HAS_DUE_CHANGES.scalar(connection, {"now": now}))
 
 
 def apply_due_changes(connection: Connection, now: float) -> None:
@@ -226,7 +234,7 @@ def apply_due_changes(connection: Connection, now: float) -> None:
 
 def record_event(connection: Connection, kind: str, now: float, **ids: str | None) -> None:
     """Record an event if the requester subscribed to events of this kind; nothing is sent."""
-    specification = connection.scalar(SUBSCRIPTION, {"hit_type_id": ids.get("hit_type_id")})
+    specification = SUBSCRIPTION.scalar(connection, {"hit_type_id": ids.get("hit_type_id")})
     if kind in (specification or {}).get("EventTypes", ()):
         connection.execute(
             insert(event).values(kind=kind, at=now, specification=specification, **ids)
@@ -235,17 +243,15 @@ def record_event(connection: Connection, kind: str, now: float, **ids: str | Non
 
 def _update_assignment(connection: Connection, row: Row[Any], status: str, **values: Any) -> None:
     """Update an assignment, unless its status has changed since it was read."""
-    result = connection.execute(
-        CHANGE_STATUS, {"of": row.number, "before": row.status, "status": status, **values}
-    )
-    if not result.rowcount:
+    parameters = {"of": row.number, "before": row.status, "status": status, **values}
+    if not CHANGE_STATUS.change(connection, parameters):
         raise wrong_state("Assignment", status, [row.status])
 
 
 def _update_hit_counts(connection: Connection, hit_id: str, now: float, **changes: int) -> Row[Any]:
     """Change the counts of a HIT, and its state accordingly; return its row before the change of state."""
     values = UNCHANGED | {f"{name}_change": change for name, change in changes.items()}
-    row = connection.execute(CHANGE_COUNTS, {"id": hit_id, **values}).one()
+    row: Row[Any] = CHANGE_COUNTS.first(connection, {"id": hit_id, **values})
     _refresh_hit(connection, row, now, overdraw=True)
     return row
 

@@ -31,12 +31,15 @@ from mturk.service.store.schema import (
     revoked_link,
     session,
 )
+from mturk.service.store.statements import Statement
 
 __all__ = ["Consent", "Participants", "Released", "StudyProgress"]
 
-OPEN_SESSION = select(session.c.started).where(
-    session.c.session_id == bindparam("session_id"), session.c.ended.is_(None)
-)  # built once, because each request executes it
+OPEN_SESSION = Statement(
+    select(session.c.started).where(
+        session.c.session_id == bindparam("session_id"), session.c.ended.is_(None)
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)

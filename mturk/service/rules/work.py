@@ -13,12 +13,12 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     Row,
-    Select,
     and_,
     bindparam,
     exists,
     func,
     insert,
+    literal_column,
     or_,
     select,
     update,
@@ -46,6 +46,7 @@ from mturk.service.store.schema import (
     worker,
 )
 from mturk.service.store.schema import participation as participation_table
+from mturk.service.store.statements import Statement
 
 __all__ = [
     "Message",
@@ -81,7 +82,7 @@ MAX_COUNTED_HITS = 1_000
 DUE_CHECK_SECONDS = 1.0
 
 # Statements are built once: building one takes SQLAlchemy longer than executing it.
-OFFERED_HIT: Select[Any] = (
+OFFERED_HIT = Statement(
     select(
         *lifecycle.HIT_STATE, hit_type.c.title, hit_type.c.reward, hit_type.c.duration,
         hit_type.c.auto_approval_delay, hit_type.c.qualifications,
@@ -89,8 +90,10 @@ OFFERED_HIT: Select[Any] = (
     .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
     .where(hit.c.hit_id == bindparam("hit_id"))
 )  # fmt: skip
-QUESTION = select(hit.c.question).where(hit.c.hit_id == bindparam("hit_id"))
-KNOWN_WORKER = select(worker.c.worker_id).where(worker.c.worker_id == bindparam("worker_id"))
+QUESTION = Statement(select(hit.c.question).where(hit.c.hit_id == bindparam("hit_id")))
+KNOWN_WORKER = Statement(
+    select(worker.c.worker_id).where(worker.c.worker_id == bindparam("worker_id"))
+)
 COUNTED_ASSIGNMENT = select(assignment.c.status).where(
     assignment.c.worker_id == bindparam("worker_id"), counts_towards_maximum
 )
@@ -100,7 +103,9 @@ IS_AVAILABLE = and_(
     ~COUNTED_ASSIGNMENT.where(assignment.c.hit_id == hit.c.hit_id).exists(),
 )
 """Condition for available HITs of which the worker has no assignment."""
-COUNTED_ASSIGNMENT_OF_HIT = COUNTED_ASSIGNMENT.where(assignment.c.hit_id == bindparam("hit_id"))
+COUNTED_ASSIGNMENT_OF_HIT = Statement(
+    COUNTED_ASSIGNMENT.where(assignment.c.hit_id == bindparam("hit_id"))
+)
 OWN_HITS = (
     select(hit.c.hit_type_id, hit.c.status, func.count())
     .select_from(assignment.join(hit, hit.c.hit_id == assignment.c.hit_id))
@@ -109,7 +114,7 @@ OWN_HITS = (
 )
 """Numbers of HITs of which a worker has an assignment. The statuses of the HITs are not conditions, because
 SQLite would then begin with all assignable HITs."""
-SUBMITTED = (
+SUBMITTED = Statement(
     select(assignment.c.number)
     .where(assignment.c.worker_id == bindparam("worker_id"), assignment.c.submitted.is_not(None))
     .limit(1)
@@ -122,7 +127,8 @@ NEXT_HITS = (
     .limit(NEXT_HIT_POOL_SIZE)
     .subquery()
 )
-NEXT_HIT_IDS = select(func.aggregate_strings(NEXT_HITS.c.hit_id, " "))
+SPACE: Any = literal_column("' '")
+NEXT_HIT_IDS = Statement(select(func.aggregate_strings(NEXT_HITS.c.hit_id, SPACE)))
 """In one row: SQLite's driver lets other threads run after each row, while the writers wait."""
 ASSIGNMENT = (
     select(assignment, hit.c.hit_type_id, hit_type.c.title, participation_table.c.study)
@@ -130,7 +136,9 @@ ASSIGNMENT = (
     .join(hit_type, hit_type.c.hit_type_id == hit.c.hit_type_id)
     .outerjoin(participation_table, participation_table.c.number == assignment.c.participation)
 )
-ASSIGNMENT_BY_ID = ASSIGNMENT.where(assignment.c.assignment_id == bindparam("assignment_id"))
+ASSIGNMENT_BY_ID = Statement(
+    ASSIGNMENT.where(assignment.c.assignment_id == bindparam("assignment_id"))
+)
 OPEN_ASSIGNMENTS = ASSIGNMENT.where(
     assignment.c.worker_id == bindparam("worker_id"), assignment.c.status == "Accepted"
 ).order_by(assignment.c.number)
@@ -143,15 +151,17 @@ IN_SAME_STUDY = or_(
     .scalar_subquery(),
 )
 """Condition for assignments of the study of a participation; all without one."""
-OPEN_OF_HIT = OPEN_ASSIGNMENTS.where(
-    assignment.c.hit_id == bindparam("hit_id"), IN_SAME_STUDY
-).limit(1)
-OPEN_OF_GROUP = OPEN_ASSIGNMENTS.where(
-    hit_type.c.group_id == bindparam("group_id"), IN_SAME_STUDY
-).limit(1)
-OWN_ASSIGNMENT = select(assignment).where(
-    assignment.c.assignment_id == bindparam("assignment_id"),
-    assignment.c.worker_id == bindparam("worker_id"),
+OPEN_OF_HIT = Statement(
+    OPEN_ASSIGNMENTS.where(assignment.c.hit_id == bindparam("hit_id"), IN_SAME_STUDY).limit(1)
+)
+OPEN_OF_GROUP = Statement(
+    OPEN_ASSIGNMENTS.where(hit_type.c.group_id == bindparam("group_id"), IN_SAME_STUDY).limit(1)
+)
+OWN_ASSIGNMENT = Statement(
+    select(assignment).where(
+        assignment.c.assignment_id == bindparam("assignment_id"),
+        assignment.c.worker_id == bindparam("worker_id"),
+    )
 )
 
 
@@ -388,7 +398,7 @@ class WorkerService:
                 next_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)
                 if next_id is None:
                     raise WorkError("NoWork", "There are no more HITs of this kind for you.")
-                if connection.scalar(KNOWN_WORKER, {"worker_id": worker_id}) is None:
+                if KNOWN_WORKER.scalar(connection, {"worker_id": worker_id}) is None:
                     raise WorkError("Unknown", "There is no such worker.")
                 offered = _offered_hit(connection, next_id)
                 _check_allowed(connection, worker_id, offered, "accept")
@@ -398,7 +408,7 @@ class WorkerService:
                     connection, offered, offered, worker_id, now, participation, self.grace_seconds
                 )
                 values = {"assignment_id": assignment_id}
-                row = connection.execute(ASSIGNMENT_BY_ID, values).one()
+                row = ASSIGNMENT_BY_ID.first(connection, values)
         return self._build_assignment(row)
 
     def assignment(self, assignment_id: str) -> OpenAssignment:
@@ -596,7 +606,7 @@ def _build_offer(row: Row[Any], n_available: int, missing: Sequence[str]) -> Off
 
 def _next_hit_id(connection: Connection, worker_id: str, group_id: str, now: float) -> str | None:
     values = {"worker_id": worker_id, "group_id": group_id, "now": now}
-    candidates = (connection.scalar(NEXT_HIT_IDS, values) or "").split()
+    candidates = (NEXT_HIT_IDS.scalar(connection, values) or "").split()
     return min(candidates, key=lambda hit_id: _shuffle_key(worker_id, hit_id), default=None)
 
 
@@ -606,7 +616,7 @@ def _shuffle_key(worker_id: str, hit_id: str) -> bytes:
 
 def _offered_hit(connection: Connection, hit_id: str) -> Row[Any]:
     """Return a HIT with the terms of its type, without its question."""
-    row = connection.execute(OFFERED_HIT, {"hit_id": hit_id}).first()
+    row: Row[Any] | None = OFFERED_HIT.first(connection, {"hit_id": hit_id})
     if row is None:
         raise WorkError("Unknown", "There is no such HIT.")
     return row
@@ -635,12 +645,13 @@ def _open_assignment(
         else (OPEN_OF_HIT, {"hit_id": hit_id})
     )
     parameters = {"worker_id": worker_id, "participation": number, **values}
-    return connection.execute(query, parameters).first()
+    row: Row[Any] | None = query.first(connection, parameters)
+    return row
 
 
 def _check_available(connection: Connection, worker_id: str, row: Row[Any], now: float) -> None:
     values = {"worker_id": worker_id, "hit_id": row.hit_id}
-    if connection.scalar(COUNTED_ASSIGNMENT_OF_HIT, values) is not None:
+    if COUNTED_ASSIGNMENT_OF_HIT.scalar(connection, values) is not None:
         raise WorkError("AlreadyDone", "You have already done this HIT.")
     if row.expiration <= now or row.status == "Disposed":
         raise WorkError("Expired", "The HIT is no longer offered.")
@@ -650,7 +661,7 @@ def _check_available(connection: Connection, worker_id: str, row: Row[Any], now:
 
 def _own_assignment_row(connection: Connection, assignment_id: str, worker_id: str) -> Row[Any]:
     values = {"assignment_id": assignment_id, "worker_id": worker_id}
-    row = connection.execute(OWN_ASSIGNMENT, values).first()
+    row: Row[Any] | None = OWN_ASSIGNMENT.first(connection, values)
     if row is None:  # the same message for unknown ids and other workers' assignments
         raise WorkError("NotYours", "You have no such assignment.")
     return row

@@ -74,7 +74,11 @@ def _routes(site: Site) -> list[Route | Mount]:
         return Route(path, create_endpoint(site, handler, **options), methods=["POST"])
 
     submissions = Submissions(site)
-    return [
+    return [  # Starlette compares one after the other, so the routes of each task are the first ones
+        post("/work/continue", task_pages.continue_work, needs_form_token=False),
+        get("/work/assignment/{assignment_id}", task_pages.show_assignment),
+        Route("/submit/preview/mturk/externalSubmit", submissions.reject_preview, methods=BOTH),
+        Route("/submit/{token}/mturk/externalSubmit", submissions.submit, methods=BOTH),
         get("/", lambda visit: visit.redirect("/work/")),
         get("/work", lambda visit: visit.redirect("/work/")),
         get("/work/", task_pages.home),
@@ -90,18 +94,14 @@ def _routes(site: Site) -> list[Route | Mount]:
         get("/work/preview/{hit_id}", task_pages.preview),
         post("/work/accept", task_pages.accept),
         get("/work/next", task_pages.next_task),
-        get("/work/assignment/{assignment_id}", task_pages.show_assignment),
         post("/work/return", task_pages.return_assignment),
         get("/work/returned", task_pages.returned),
-        post("/work/continue", task_pages.continue_work, needs_form_token=False),
         get("/work/history", worker_pages.history),
         get("/work/messages", worker_pages.messages),
         post("/work/messages", worker_pages.send_message),
         get("/work/qualifications", worker_pages.qualifications),
         get("/work/qualification/{type_id}", worker_pages.test),
         post("/work/qualification/{type_id}", worker_pages.request_qualification),
-        Route("/submit/preview/mturk/externalSubmit", submissions.reject_preview, methods=BOTH),
-        Route("/submit/{token}/mturk/externalSubmit", submissions.submit, methods=BOTH),
         Route("/mturk/externalSubmit", submissions.reject_without_token, methods=BOTH),
         Mount("/work/static", static_files()),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,7 +47,8 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def page_headers(*frames: str) -> dict[str, str]:
+@functools.lru_cache
+def page_headers(*frames: str) -> Mapping[str, str]:
     """Return the headers of a page of the site; `frames` are the sources it may embed."""
     policy = BASE_POLICY | {"frame-ancestors": "'none'"}
     if frames:
@@ -64,7 +66,8 @@ def page_headers(*frames: str) -> dict[str, str]:
     }
 
 
-def answer_headers(site_url: str) -> dict[str, str]:
+@functools.lru_cache
+def answer_headers(site_url: str) -> Mapping[str, str]:
     """Return the headers of responses of the site inside the question frame.
 
     The page has no origin in the frame's sandbox, so the site's origin is given instead of 'self'.

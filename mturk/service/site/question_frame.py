@@ -12,12 +12,18 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from markupsafe import Markup
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 
-from mturk.question_xml import ExternalQuestion, HTMLQuestion, QuestionForm, read_question
+from mturk.question_xml import (
+    CACHED_QUESTIONS,
+    ExternalQuestion,
+    HTMLQuestion,
+    Question,
+    QuestionForm,
+    read_question,
+)
 from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.site import texts
 from mturk.service.site.headers import SANDBOX, frame_headers, origin_of, static_files
@@ -30,6 +36,7 @@ from mturk.service.site.links import (
 )
 from mturk.service.site.question_form import read_form
 from mturk.service.site.visit import RefusedError, Site, Visit, environment
+from mturk.service.threads import run_in_request_thread
 
 __all__ = ["QuestionFrame", "build_frame", "question_frame"]
 
@@ -57,6 +64,8 @@ class QuestionPages:
         self.headers = frame_headers(
             site_url, frame_url, allow_external=allow_external, image_origins=image_origins
         )
+        self._pages: dict[str, HTMLQuestion] = {}
+        """HIT id -> page of the last assignments, which needs no thread for the database."""
 
     async def show(self, request: Request) -> Response:
         """Show the question of the token; the query parameters must match the token."""
@@ -67,17 +76,26 @@ class QuestionPages:
             parameters = view.parameters(self.site_url, self.secret)
             if any(request.query_params.get(key) != value for key, value in parameters.items()):
                 raise LinkError("the query is not the token's")
-            page = await run_in_threadpool(self._page, view, parameters)
+            page = self._page(await self._question(view), view, parameters)
         except (LinkError, WorkError) as error:
             log.warning("question refused: %s", getattr(error, "code", error))
             return self._refusal(language)
         return HTMLResponse(page, headers=self.headers)
 
-    def _page(self, view: QuestionView, parameters: Mapping[str, str]) -> str:
+    async def _question(self, view: QuestionView) -> Question:
         if view.assignment_id == NOT_AVAILABLE:
-            question = read_question(self.work.preview(view.worker_id, view.hit_id))
-        else:
-            question = read_question(self.work.question(view.hit_id))
+            question = await run_in_request_thread(self.work.preview, view.worker_id, view.hit_id)
+            return read_question(question)
+        if page := self._pages.get(view.hit_id):
+            return page
+        question = read_question(await run_in_request_thread(self.work.question, view.hit_id))
+        if isinstance(question, HTMLQuestion):
+            self._pages[view.hit_id] = question
+            if len(self._pages) > CACHED_QUESTIONS:
+                del self._pages[next(iter(self._pages))]
+        return question
+
+    def _page(self, question: Question, view: QuestionView, parameters: Mapping[str, str]) -> str:
         script = _script(self.frame_url, self.site_url, parameters, view.language)
         if isinstance(question, HTMLQuestion):
             return with_script(question.html, script)

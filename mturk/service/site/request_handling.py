@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from urllib.parse import parse_qsl
 
-from starlette.concurrency import run_in_threadpool
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -22,6 +21,7 @@ from mturk.service.site.sessions import (
     write_session,
 )
 from mturk.service.site.visit import RefusedError, Site, Visit
+from mturk.service.threads import run_in_request_thread
 
 __all__ = [
     "MAX_BODY_BYTES",
@@ -125,7 +125,7 @@ def create_endpoint(
                 fields = await read_fields(request)
             except BodyError as error:
                 body_error = error
-        return await run_in_threadpool(
+        return await run_in_request_thread(
             _respond, site, request, fields, body_error, handler, needs_form_token
         )
 

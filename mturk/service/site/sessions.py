@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import secrets
@@ -23,6 +24,8 @@ __all__ = [
 MAX_CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clock of the process that signed a cookie may be ahead."""
 SALT = "mturk.session"
+CACHED_SESSIONS = 1024
+"""Number of parsed cookies that are kept, because each request of a worker sends the same one."""
 
 
 def new_nonce() -> str:
@@ -56,23 +59,25 @@ class Session:
 
 def read_session(cookies: Mapping[str, str], secret: bytes, *, secure: bool) -> Session | None:
     """Return the session of a valid, unexpired cookie, else None."""
-    cookie = cookies.get(_cookie_name(secure), "")
     try:
-        fields, signed = URLSafeTimedSerializer(secret, salt=SALT).loads(
-            cookie, return_timestamp=True
-        )
-        age = time.time() - signed.timestamp()
-        if not -MAX_CLOCK_SKEW_SECONDS <= age <= SESSION_SECONDS:
-            return None
-        pending = fields.pop("pending", None)
-        return Session(**fields, pending=Entry(**pending) if pending else None)
+        session, signed = _parse_cookie(cookies.get(_cookie_name(secure), ""), secret)
     except (BadData, TypeError):  # TypeError: fields of another version
         return None
+    age = time.time() - signed
+    return session if -MAX_CLOCK_SKEW_SECONDS <= age <= SESSION_SECONDS else None
+
+
+@functools.lru_cache(CACHED_SESSIONS)
+def _parse_cookie(cookie: str, secret: bytes) -> tuple[Session, float]:
+    """Return the session of a cookie, and when it was signed; raise BadData or TypeError."""
+    fields, signed = _serializer(secret).loads(cookie, return_timestamp=True)
+    pending = fields.pop("pending", None)
+    return Session(**fields, pending=Entry(**pending) if pending else None), signed.timestamp()
 
 
 def write_session(response: Response, session: Session, secret: bytes, *, secure: bool) -> None:
     """Set the session cookie. Lax, not Strict: workers arrive by links from other sites."""
-    value = URLSafeTimedSerializer(secret, salt=SALT).dumps(asdict(session))
+    value = _serializer(secret).dumps(asdict(session))
     response.set_cookie(
         _cookie_name(secure), str(value), max_age=SESSION_SECONDS, path="/", secure=secure, httponly=True,
         samesite="lax",
@@ -92,6 +97,11 @@ def csrf_token(session: Session, secret: bytes) -> str:
 def csrf_matches(session: Session, secret: bytes, token: str) -> bool:
     """Compare a form's token with that of the session, in constant time."""
     return hmac.compare_digest(csrf_token(session, secret).encode(), token.encode())
+
+
+@functools.cache
+def _serializer(secret: bytes) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(secret, salt=SALT)
 
 
 def _cookie_name(secure: bool) -> str:

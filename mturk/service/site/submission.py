@@ -6,7 +6,6 @@ import functools
 import logging
 from collections.abc import Sequence
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -26,6 +25,7 @@ from mturk.service.site.links import LinkError, read_submit_token
 from mturk.service.site.question_form import find_problems, read_form
 from mturk.service.site.request_handling import MAX_FIELDS, BodyError, read_fields
 from mturk.service.site.visit import Site, environment
+from mturk.service.threads import run_in_request_thread
 
 __all__ = ["Submissions"]
 
@@ -45,12 +45,11 @@ class Submissions:
         A form is sent by POST. Survey platforms end with a redirect, that is by GET: it must contain
         assignmentId, and no browser that only prefetches the address, and no HEAD, submits anything.
         """
-        language = texts.choose_language(request.headers.get("accept-language", ""))
         try:
             token = request.path_params["token"]
             assignment_id, worker_id, language = read_submit_token(self.site.secret, token)
         except LinkError as error:
-            return self._refused_token(request, language, error)
+            return self._refused_token(request, error)
         seconds = self.site.by_worker.wait(worker_id)
         if seconds:
             return self._too_many_requests(language, seconds)
@@ -58,7 +57,7 @@ class Submissions:
             fields = await _read_answer(request)
         except BodyError as error:
             return self._refuse(language, error.status, error.key)
-        return await run_in_threadpool(self._submit, language, assignment_id, worker_id, fields)
+        return await run_in_request_thread(self._submit, language, assignment_id, worker_id, fields)
 
     async def reject_preview(self, request: Request) -> Response:
         """Refuse submissions from a preview."""
@@ -101,7 +100,8 @@ class Submissions:
             return self._refuse(language, status, f"error.{error.code}")
         return self._page(language, 200, "done" if is_new else "again")
 
-    def _refused_token(self, request: Request, language: str, error: LinkError) -> Response:
+    def _refused_token(self, request: Request, error: LinkError) -> Response:
+        language = texts.choose_language(request.headers.get("accept-language", ""))
         address = request.client.host if request.client else "unknown"
         log.warning("answer refused: %s", error)
         seconds = self.site.by_refusals.wait(address)

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, Row, create_engine, event, insert, select
+from sqlalchemy import Connection, create_engine, event, insert, select, text
 from sqlalchemy.engine import URL, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
@@ -21,6 +21,7 @@ from bws.problems import InputError, Problem
 from mturk.service.store import migrations
 from mturk.service.store.group_commit import GroupCommit
 from mturk.service.store.schema import VERSIONS, account, setting
+from mturk.service.store.statements import Statement, hide_values
 
 __all__ = ["Database"]
 
@@ -35,6 +36,7 @@ PROBE_BYTES = 256 * 1024
 SQLITE_HEADER = b"SQLite format 3\0"
 POOL_SIZE = 15
 """Connections to PostgreSQL per process: six processes fit into the server's default limit of 100."""
+BEGIN, BEGIN_WRITE = Statement(text("BEGIN")), Statement(text("BEGIN IMMEDIATE"))
 LOCK_WRITERS = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'giccs', 'big')})"
 SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 SESSION_SETTINGS = f"""
@@ -65,7 +67,7 @@ class Database:
                 **({} if self.is_file else SNAPSHOT_OPTIONS)
             )
             self._query_engine = self.engine.execution_options(
-                **({"single_query": True} if self.is_file else {"isolation_level": "AUTOCOMMIT"})
+                **({} if self.is_file else {"isolation_level": "AUTOCOMMIT"})
             )
             self._write_engine = self.engine.execution_options(write=True)
             self._writers = GroupCommit(
@@ -89,10 +91,10 @@ class Database:
         with self._read_engine.begin() as connection:
             yield connection
 
-    def first(self, query: Executable, values: Mapping[str, Any]) -> Row[Any] | None:
+    def first(self, query: Statement, values: Mapping[str, Any]) -> Any:
         """Return the first row of a query, or None. This is faster than `read`: it begins no transaction."""
         with self._query_engine.connect() as connection:
-            return connection.execute(query, values).first()
+            return query.first(connection, values)
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -267,6 +269,7 @@ def _sqlite_engine(url: URL) -> Engine:
         url,
         pool_size=50,
         max_overflow=0,
+        pool_use_lifo=True,  # the connection used last has the pages and statements in memory
         hide_parameters=True,  # logged errors must not contain answers, worker ids or secrets
         connect_args={"timeout": LOCK_TIMEOUT_MILLISECONDS / 1000, "check_same_thread": False},
     )
@@ -291,8 +294,7 @@ def _start_sqlite(connection: Connection) -> None:
     options = connection.get_execution_options()
     if options.get("rebuild"):  # a table with incoming foreign keys is rebuilt
         connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-    if not options.get("single_query"):
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("write") else "BEGIN")
+    (BEGIN_WRITE if options.get("write") else BEGIN).change(connection, {})
 
 
 def _postgresql_engine(url: URL) -> Engine:
@@ -312,10 +314,9 @@ def _postgresql_engine(url: URL) -> Engine:
 
 
 def _hide_values(context: ExceptionContext) -> None:
-    """Remove the details of an error, in which PostgreSQL quotes stored values."""
     for error in (context.original_exception, context.sqlalchemy_exception):
         if error is not None:
-            error.args = tuple(str(argument).partition("\nDETAIL:")[0] for argument in error.args)
+            hide_values(error)
 
 
 def _prepare_postgresql(connection: Any, _: Any) -> None:

@@ -7,13 +7,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.engine import Engine
+
+from mturk.service.store.statements import Statement
 
 __all__ = ["MAX_WRITERS", "GroupCommit"]
 
 MAX_WRITERS = 32
 """Maximum number of writers per transaction; it limits how long the first one waits for the commit."""
+SAVE = Statement(text("SAVEPOINT writer"))
+UNDO = Statement(text("ROLLBACK TO SAVEPOINT writer"))
+RELEASE = Statement(text("RELEASE SAVEPOINT writer"))
 
 
 class GroupCommit:
@@ -87,23 +92,23 @@ class _Group:
         self.n_writers += 1
         is_first = self.n_writers == 1
         if not is_first:
-            self._set_savepoint("SAVEPOINT writer")
+            self._set_savepoint(SAVE)
         try:
             yield self._connection
         except BaseException:
             if is_first:
                 self.is_broken = True
             else:
-                self._set_savepoint("ROLLBACK TO SAVEPOINT writer")
-                self._set_savepoint("RELEASE SAVEPOINT writer")
+                self._set_savepoint(UNDO)
+                self._set_savepoint(RELEASE)
             raise
         if not is_first:
-            self._set_savepoint("RELEASE SAVEPOINT writer")
+            self._set_savepoint(RELEASE)
 
-    def _set_savepoint(self, statement: str) -> None:
+    def _set_savepoint(self, statement: Statement) -> None:
         """Execute a statement on the savepoint; it fails if the database has ended the transaction."""
         try:
-            self._connection.exec_driver_sql(statement)
+            statement.change(self._connection, {})
         except BaseException as error:
             self.is_broken, self._error = True, error
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import secrets
 
 from sqlalchemy import (
@@ -21,7 +20,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    bindparam,
+    literal_column,
 )
 
 __all__ = [
@@ -159,15 +158,14 @@ assignment = Table(
     Column("due", Float, comment="deadline, then the time of automatic approval, then null"),
     Column("participation", BigInteger, comment="participation.number; null outside studies"),
 )
-_is_counted = assignment.c.status.in_(COUNTED_STATUSES)
-Index("one_of_worker_and_hit", assignment.c.hit_id, assignment.c.worker_id, unique=True,
-      sqlite_where=_is_counted, postgresql_where=_is_counted)  # fmt: skip
 counts_towards_maximum = assignment.c.status.in_(
-    bindparam("live", COUNTED_STATUSES, expanding=True, literal_execute=True)
+    [literal_column(f"'{status}'", String) for status in COUNTED_STATUSES]
 )
 """Condition for assignments that count towards max_assignments. The statuses are literals in the query, not
-bound parameters: only then can SQLite use the partial index above instead of a scan of all assignments of
+bound parameters: only then can SQLite use the partial index below instead of a scan of all assignments of
 the worker."""
+Index("one_of_worker_and_hit", assignment.c.hit_id, assignment.c.worker_id, unique=True,
+      sqlite_where=counts_towards_maximum, postgresql_where=counts_towards_maximum)  # fmt: skip
 Index("assignment_of_worker", assignment.c.worker_id, assignment.c.status)
 Index("assignment_due", assignment.c.due)
 
@@ -380,8 +378,9 @@ audit = Table(
 )
 Index("audit_at", audit.c.at)
 
-ID_BYTES = 18
-"""18 bytes make 29 characters of base 32."""
+ID_LENGTH = 29
+BASE_32 = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32] for byte in range(256))
+"""Byte -> character, each of the 32 characters for 8 bytes."""
 
 
 def new_id() -> str:
@@ -390,4 +389,4 @@ def new_id() -> str:
     >>> len(new_id()), new_id()[0]
     (30, '3')
     """
-    return "3" + base64.b32encode(secrets.token_bytes(ID_BYTES)).decode().rstrip("=")
+    return "3" + secrets.token_bytes(ID_LENGTH).translate(BASE_32).decode()

@@ -30,12 +30,13 @@ from starlette.requests import Request
 from mturk.service.clock import SystemClock
 from mturk.service.monitoring.logs import formatter
 from mturk.service.monitoring.metrics import Metrics
-from mturk.service.server import REQUEST_THREADS, ServerOptions, serve
+from mturk.service.server import ServerOptions, serve
 from mturk.service.site.links import worker_link
 from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
 from mturk.service.store.schema import worker
+from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations" / "service.md"
@@ -467,10 +468,6 @@ def test_a_server_that_is_stopped_or_hangs_is_not_well_until_it_answers(cluster)
         assert (numbers["giccs_database_up",], numbers["giccs_hits", "Assignable"]) == (1, 0)
 
 
-def request_threads():
-    return [thread for thread in threading.enumerate() if "AnyIO worker" in thread.name]
-
-
 def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
     target = {"X-Amz-Target": f"{TARGET}DisassociateQualificationFromWorker"}
     body = json.dumps({"WorkerId": "A1", "QualificationTypeId": "3A"})
@@ -484,7 +481,7 @@ def test_numbers_are_told_while_all_threads_wait_for_a_writer(tmp_path):
         with ThreadPoolExecutor(45) as pool:
             with database.write():
                 answers = pool.map(write, range(45))
-                while len(request_threads()) < REQUEST_THREADS:
+                while database._writers._n_queueing < REQUEST_THREADS:
                     time.sleep(0.01)
                 page = urllib3.request("GET", addresses.metrics, retries=False, timeout=300)
                 assert b"giccs_database_up 1.0" in page.data

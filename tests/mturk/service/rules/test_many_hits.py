@@ -22,20 +22,21 @@ def plans(requester):
     def planned(call, *arguments):
         asked = []
 
-        def listen(connection, cursor, statement, parameters, context, many):
-            asked.append((statement, parameters))
+        def listen(connection, *_):
+            connection.set_trace_callback(asked.append)
 
-        event.listen(engine, "before_cursor_execute", listen)
+        event.listen(engine, "checkout", listen)
         try:
             call(*arguments)
         finally:
-            event.remove(engine, "before_cursor_execute", listen)
+            event.remove(engine, "checkout", listen)
+        statements = [statement for statement in asked if statement.startswith("SELECT")]
+        engine.dispose()  # these connections are no longer traced
         with engine.connect() as connection:
             return [
                 row[-1]
-                for statement, parameters in asked
-                if statement.startswith("SELECT")
-                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+                for statement in statements
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")
             ]
 
     return planned

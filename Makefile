@@ -63,8 +63,8 @@ test-harnesses: $(HARNESSES)/bin/inspect-evals-lint  ## run the tests on lm-eval
 	    tests/giccs/evaluation/test_inspect_tasks.py tests/giccs/evaluation/test_interop.py \
 	    tests/giccs/evaluation/test_mteb_encoders.py
 
-test-models: $(VENV)/dev  ## run the tests on real model weights only (make test runs them too)
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/app/demo/test_demo.py \
+test-models: $(VENV)/dev  ## run the tests on real model weights only, the complete demo included
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m '' tests/app/demo/test_demo.py \
 	    tests/giccs/tasks/test_multiple_choice.py tests/giccs/tasks/test_pairwise.py -k 'real or demo'
 
 # CPUs without AVX-512 skip that line.

@@ -4,7 +4,10 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-DIALOGUES = ("long", "arabic", "hebrew", "persian", "urdu", "emoji")
+DIALOGUES = (
+    *("long", "arabic", "emoji"),
+    *(pytest.param(name, marks=pytest.mark.nightly) for name in ("hebrew", "persian", "urdu")),
+)
 
 
 @pytest.fixture

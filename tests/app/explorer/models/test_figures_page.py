@@ -47,8 +47,15 @@ def table(app):
     return pl.from_pandas(app.dataframe[0].value)
 
 
-@pytest.mark.parametrize("history", ["with", "without"])
-@pytest.mark.parametrize("metric", ["spearman", "rank_spearman"])
+@pytest.mark.parametrize(
+    ("metric", "history"),
+    [
+        ("spearman", "with"),
+        ("rank_spearman", "without"),
+        pytest.param("spearman", "without", marks=pytest.mark.nightly),
+        pytest.param("rank_spearman", "with", marks=pytest.mark.nightly),
+    ],
+)
 def test_differences_are_those_of_the_command(opened, results, metric, history):
     store = Store(results)
     pairs = [store.with_predictions(each) for each in store.results() if each.task[0] == "p"]

@@ -210,9 +210,9 @@ def test_a_hundred_results_are_shown_quickly(opened, tmp_path):
         Store(tmp_path).add(Result(f"m{n}", "pairwise-sts", estimate, (), signature, {}, 1.0))
     app = opened(tmp_path)
     assert len(table(app)) == 100
-    start = time.perf_counter()
+    start = time.process_time()  # unlike the elapsed time, the same on a busy machine
     app.text_input(key="model_name").set_value("m9").run()
-    assert time.perf_counter() - start < 5  # 0.3 s on an idle core
+    assert time.process_time() - start < 5  # 0.3 s
     assert len(table(app)) == 11
 
 

@@ -8,6 +8,7 @@ pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 import streamlit
 
+from giccs.benchmark import read_benchmark, write_benchmark
 from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.study import load
 
@@ -66,16 +67,20 @@ def test_a_benchmark_without_judgments_has_no_intervals(opened, hostile):
     assert text_of("overview.ranked_plain", "en") in captions(app)
 
 
-def test_table_2_comes_when_it_is_asked_for(opened):
+def test_table_2_comes_when_it_is_asked_for(opened, tmp_path):
     pytest.importorskip("spacy", reason="the extra giccs[stats] is not installed")
     pytest.importorskip("simplemma", reason="the extra giccs[stats] is not installed")
     pytest.importorskip("lexicalrichness", reason="the extra giccs[stats] is not installed")
-    app = opened()
-    assert len(app.dataframe) == 2
+    sample = read_benchmark("giccs-sample")
+    items = [item for item in sample.items if item.dialogue_id in sample.dialogue_ids[::10]]
+    write_benchmark(items, tmp_path / "six.jsonl")
+    app = opened("--data", tmp_path / "six.jsonl")
+    assert not app.dataframe
     app.toggle(key="overview-description").set_value(True).run()
     assert app.query_params == {"overview-description": "yes"}
-    table = app.dataframe[2].value
-    assert table["dialogues"].iloc[-1] == table["dialogues"].iloc[:-1].sum() == 60
+    table = app.dataframe[0].value
+    assert len(table) > 2
+    assert table["dialogues"].iloc[-1] == table["dialogues"].iloc[:-1].sum() == 6
 
 
 def test_table_2_names_what_is_missing(opened, monkeypatch):

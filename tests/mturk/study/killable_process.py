@@ -88,6 +88,17 @@ def run(arguments, kill, made):
     return {"status": os.waitstatus_to_exitcode(status), "steps": reached}
 
 
+def changes(step):
+    """Return whether something has changed at a step, or is not yet committed."""
+    reads = any(word in step for word in ("List", "Get", "GET", "cost"))
+    return step == "before commit" or (step.startswith("after ") and not reads)
+
+
+def first_of_each(steps):
+    """Return the number of the first step of each kind at which something has changed."""
+    return sorted({steps.index(step) + 1 for step in steps if changes(step)})
+
+
 if __name__ == "__main__":
     for name in (
         "bws.files",

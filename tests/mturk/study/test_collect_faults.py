@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from mturk.study.ledger import Ledger
+from tests.mturk.nightly import first_in_ci
+from tests.mturk.study.killable_process import first_of_each
 
 HERE = Path(__file__)
+EXTENT = pytest.mark.parametrize("is_all", first_in_ci([False, True]))
+"""Whether to kill at all steps, or at the first of each kind."""
 ROOT = HERE.parents[3]
 YEAR = 31_536_000  # the service's clock is ahead of this machine's
 SCRIPT = HERE.with_name("killable_process.py")
@@ -55,6 +59,10 @@ def killable(running):
     made.close()
 
 
+def kills(steps, is_all):
+    return range(1, len(steps) + 1) if is_all else first_of_each(steps)
+
+
 def kept(path):
     with Ledger.open(path) as book:
         return {
@@ -63,7 +71,8 @@ def kept(path):
         }
 
 
-def test_collecting(study, killable, tmp_path):
+@EXTENT
+def test_collecting(study, killable, tmp_path, is_all):
     study.submit_all(["A1", "A2"], comment="ü")
     study.book.close()
     whole = tmp_path / "whole.db"
@@ -72,7 +81,7 @@ def test_collecting(study, killable, tmp_path):
     assert Counter(steps)["before ListAssignmentsForHIT"] == 4
     expected = (tmp_path / "whole.csv").read_text("utf-8")
     assert len(kept(whole)) == 4
-    for kill in range(1, len(steps) + 1):
+    for kill in kills(steps, is_all):
         path, output = tmp_path / f"{kill}.db", tmp_path / f"{kill}.csv"
         shutil.copy(study.path, path)
         if kill > 1:  # the pseudonyms are to be the same
@@ -86,7 +95,8 @@ def test_collecting(study, killable, tmp_path):
             assert output.read_text("utf-8") == expected
 
 
-def test_bonuses(study, killable, tmp_path):
+@EXTENT
+def test_bonuses(study, killable, tmp_path, is_all):
     ids = [study.submit("A1", study.hit_ids()[0])]
 
     def file(number):
@@ -99,7 +109,7 @@ def test_bonuses(study, killable, tmp_path):
     assert Counter(steps)["before SendBonus"] == 1
     # from the second command on nothing is new to collect, so that there are fewer steps
     steps = killable.run("bonus", file(999), "--ledger", study.path)
-    for kill in range(1, len(steps) + 1):
+    for kill in kills(steps, is_all):
         killable.run("bonus", file(kill), "--ledger", study.path, kill=kill)
         study.running.clock.advance((kill % 2) * 90_000)  # every other time the token is forgotten
         killable.run("bonus", file(kill), "--ledger", study.path)
@@ -110,15 +120,16 @@ def test_bonuses(study, killable, tmp_path):
     )
     assert paid == {
         (one, f"0.{place}0", f"kill {kill}"): 1
-        for kill in (0, 999, *range(1, len(steps) + 1))
+        for kill in (0, 999, *kills(steps, is_all))
         for place, one in enumerate(ids, start=1)
     }
     assert {action.state for action in study.book.actions()} == {"done"}
 
 
-def test_decisions(make_study, killable, tmp_path):
+@EXTENT
+def test_decisions(make_study, killable, tmp_path, is_all):
     study = make_study(assignments=100)
-    ids = list(study.submit_all([f"A{n}" for n in range(45)]).values())
+    ids = list(study.submit_all([f"A{n}" for n in range(45 if is_all else 15)]).values())
 
     def file(number):
         path = tmp_path / f"{number}.csv"
@@ -129,14 +140,14 @@ def test_decisions(make_study, killable, tmp_path):
     killable.run("review", file(0), "--ledger", study.path)
     steps = killable.run("review", file(1), "--ledger", study.path)
     assert steps.count("before ApproveAssignment") == steps.count("before RejectAssignment") == 1
-    assert len(steps) + 2 <= len(ids) // 2
-    for kill in range(1, len(steps) + 1):
-        killable.run("review", file(kill + 1), "--ledger", study.path, kill=kill)
-        killable.run("review", file(kill + 1), "--ledger", study.path)
-        approved, rejected = (study.assignment(one) for one in ids[2 * kill + 2 : 2 * kill + 4])
+    assert len(kills(steps, is_all)) + 2 <= len(ids) // 2
+    for number, kill in enumerate(kills(steps, is_all), start=2):
+        killable.run("review", file(number), "--ledger", study.path, kill=kill)
+        killable.run("review", file(number), "--ledger", study.path)
+        approved, rejected = (study.assignment(one) for one in ids[2 * number : 2 * number + 2])
         assert approved["AssignmentStatus"] == "Approved"
         assert rejected["AssignmentStatus"] == "Rejected"
-        assert rejected["RequesterFeedback"] == f"nein {kill + 1}"
+        assert rejected["RequesterFeedback"] == f"nein {number}"
     here = {assignment.assignment_id: assignment.status for assignment in study.book.assignments()}
     assert here == {
         assignment_id: study.assignment(assignment_id)["AssignmentStatus"] for assignment_id in ids
@@ -144,8 +155,9 @@ def test_decisions(make_study, killable, tmp_path):
     assert {action.state for action in study.book.actions()} == {"done"}
 
 
+@EXTENT
 @pytest.mark.parametrize("assignments", [1, 9])
-def test_topping_up(make_study, killable, assignments):
+def test_topping_up(make_study, killable, assignments, is_all):
     """With 1 assignment, a HIT is extended and the expired one reopened; with 9, the page is republished."""
 
     def lacking(seed):
@@ -167,7 +179,7 @@ def test_topping_up(make_study, killable, assignments):
         assert {hit["HITStatus"] for hit in there} == {"Assignable"}
 
     steps = killable.run("top-up", "--ledger", lacking(1000).path)
-    for kill in range(1, len(steps) + 1):
+    for kill in kills(steps, is_all):
         study = lacking(kill)
         killable.run("top-up", "--ledger", study.path, kill=kill)
         killable.run("top-up", "--ledger", study.path)

@@ -21,6 +21,8 @@ from mturk.study.client import ServiceError
 from mturk.study.ledger import Ledger
 from mturk.study.prolific_api import Prolific, UnknownResultError, read_token, resolve_prolific
 from tests.mturk.conftest import _listen, _serving
+from tests.mturk.nightly import first_in_ci
+from tests.mturk.study.killable_process import changes, first_of_each
 from tests.mturk.study.prolific_stand_in import TOKEN, StandIn
 
 ROOT = Path(__file__).parents[3]
@@ -353,14 +355,17 @@ def restore(session, ledger):
     session.run("status")
 
 
-def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session):
-    """The ledger at each step of the payment, with the payments at each later step; and without a ledger."""
+@pytest.mark.parametrize("is_all", first_in_ci([False, True]))
+def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session, is_all):
+    """The payments at each step, with the ledgers of the steps before (or two of them) and with none."""
     commands, prepare = prepared(session)
     bonus, paid = next((words, paid) for words, paid in commands if words[0] == "bonus")
     killable, states = Killable(session), {}
     try:
         prepare(bonus)
-        for kill in range(1, len(killable.run(*bonus)["steps"]) + 1):
+        for kill, step in enumerate(killable.run(*bonus)["steps"], start=1):
+            if not changes(step):
+                continue
             prepare(bonus)
             killable.run(*bonus, kill=kill)
             key = (actions_of(session), tuple(session.service.paid()))
@@ -370,14 +375,17 @@ def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session):
     assert [*dict.fromkeys(paid for _, paid in states)] == [(), (paid[0], paid[2]), tuple(paid)]
     ledgers, snapshots = zip(*states.values(), strict=True)
     stopped = 0
-    for number, snapshot in enumerate(snapshots, start=1):
-        for ledger in [None, *ledgers[:number]]:
+    last = {paid: number for number, (_, paid) in enumerate(states, start=1)}
+    for number in range(1, len(states) + 1) if is_all else last.values():
+        snapshot = snapshots[number - 1]
+        before = ledgers[:number] if is_all else {ledgers[0], ledgers[number - 1]}
+        for ledger in [None, *before]:
             session.service.restore(snapshot)
             restore(session, ledger)
-            before = session.service.paid()
+            paid_before = session.service.paid()
             result = CliRunner().invoke(main, session.arguments(*bonus))
             if "does not know; nothing was paid" in result.output:
-                assert session.service.paid() == before
+                assert session.service.paid() == paid_before
                 listed = re.findall("^[0-9a-f]{24}(?=: )", result.output, re.MULTILINE)
                 session.run(*bonus, *(word for one in listed for word in ("--paid", one)))
                 stopped += 1
@@ -385,7 +393,7 @@ def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session):
                 complete(session, bonus, session.status)
             assert session.service.paid() == paid
             assert session.json(*bonus)["paid_before"] == 3
-    assert stopped > len(states)
+    assert stopped > (len(states) if is_all else 2)
 
 
 def actions_of(session):
@@ -433,8 +441,18 @@ def is_left_undone(fault, call):
     return call.startswith("POST studies/") and fault in ("500", "drop before")
 
 
-def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch):
-    """Each fault at each call that changes something, and one of them at each call that reads."""
+def faults_of(call, number, is_all):
+    """Return the faults to try at a call with this number; all at payments."""
+    reads = call.startswith("GET") or "cost" in call
+    one_of_them = [FAULTS[number % len(FAULTS)]]
+    if is_all:
+        return one_of_them if reads else FAULTS
+    return [] if reads else FAULTS if call.endswith("pay/") else one_of_them
+
+
+@pytest.mark.parametrize("is_all", first_in_ci([False, True]))
+def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch, is_all):
+    """Each fault at each call that changes something, and one of them at each call that reads; or fewer."""
     commands, prepare = prepared(session)
     service = session.service
 
@@ -444,8 +462,7 @@ def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch
         service.calls.clear()
         session.run(*arguments)
         for step, call in enumerate(list(service.calls), start=1):
-            reads = call.startswith("GET") or "cost" in call
-            for fault in [FAULTS[step % len(FAULTS)]] if reads else FAULTS:
+            for fault in faults_of(call, tried.total(), is_all):
                 prepare(arguments)
                 service.calls.clear()
                 monkeypatch.setattr(
@@ -457,7 +474,7 @@ def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch
                 complete(session, arguments, session.status)
                 check(session, arguments, paid)
                 tried[fault] += 1
-    assert min(tried[fault] for fault in FAULTS) >= 10
+    assert min(tried[fault] for fault in FAULTS) >= (10 if is_all else 2)
     assert 7.0 in session.waits  # as the stand-in asks for
 
 
@@ -485,7 +502,8 @@ class Killable:
         assert self.process.wait(120) == 0
 
 
-def test_command_killed_at_any_step_is_completed_once(session):
+@pytest.mark.parametrize("is_all", first_in_ci([False, True]))
+def test_command_killed_at_any_step_is_completed_once(session, is_all):
     """Killed after each call that changes something at Prolific, and after each commit of the ledger."""
     commands, prepare = prepared(session)
     killable = Killable(session)
@@ -494,9 +512,8 @@ def test_command_killed_at_any_step_is_completed_once(session):
             prepare(arguments)
             steps = killable.run(*arguments)["steps"]
             assert sum(step.startswith("before ") for step in steps) >= 2
-            for kill, step in enumerate(steps, start=1):
-                if not step.startswith("after") or "GET" in step or "cost" in step:
-                    continue  # nothing has changed since the last kill
+            changed = [kill for kill, step in enumerate(steps, start=1) if changes(step)]
+            for kill in changed if is_all else first_of_each(steps):
                 prepare(arguments)
                 dead = killable.run(*arguments, kill=kill)
                 assert (dead["status"], dead["steps"]) == (-9, steps[:kill])

@@ -18,6 +18,8 @@ from mturk.study.client import ServiceError, connect, resolve
 from mturk.study.ledger import Ledger
 from mturk.study.publish import adopt_hits, available_balance, create_hits, unpublished_hits
 from mturk.study.settings import Settings
+from tests.mturk.nightly import first_in_ci
+from tests.mturk.study.killable_process import first_of_each
 
 ROOT = Path(__file__).parents[3]
 HITS = 2
@@ -68,7 +70,8 @@ def killable(running, files, tmp_path):
     made.close()
 
 
-def test_killed_at_any_step_creates_each_hit_once(killable):
+@pytest.mark.parametrize("is_all", first_in_ci([False, True]))
+def test_killed_at_any_step_creates_each_hit_once(killable, is_all):
     assert killable.publish(1000)["status"] == 0  # So that each list of HITs has two pages.
     whole = killable.publish(0)
     assert whole["status"] == 0
@@ -76,7 +79,7 @@ def test_killed_at_any_step_creates_each_hit_once(killable):
     assert {"before commit", "after commit"} < set(steps)
     assert steps.count("before CreateHITWithHITType") == HITS
     assert steps.count("after commit") >= 3 + HITS  # the study, the type, all sent, each created
-    for kill in range(1, len(steps) + 1):
+    for kill in range(1, len(steps) + 1) if is_all else first_of_each(steps):
         dead = killable.publish(kill, kill)
         assert (dead["status"], dead["steps"]) == (-9, steps[:kill])
         assert killable.publish(kill)["status"] == 0, steps[:kill]
@@ -86,14 +89,15 @@ def test_killed_at_any_step_creates_each_hit_once(killable):
             assert unpublished_hits(book) == []
 
 
-def test_repeatedly_killed_publication_completes(killable):
+@pytest.mark.parametrize("progress", first_in_ci([6, 2]))
+def test_repeatedly_killed_publication_completes(killable, progress):
     """Each run progresses further."""
     runs = 0
-    for kill in range(2, 200, 2):
+    for kill in range(progress, 200, progress):
         runs += 1
         if killable.publish(7, kill)["status"] == 0:
             break
-    assert runs > 5
+    assert runs > 10 / progress
     result = Counter(killable.running.annotations())
     assert [result[name] for name in killable.meant(7)] == [1] * HITS
 
@@ -135,13 +139,18 @@ FAULTS = (
 )  # fmt: skip
 
 
+STEPS = pytest.mark.parametrize("steps", first_in_ci([(4,), range(1, 4 + HITS)]), ids=len)
+"""Calls that fail: the one for the first HIT, or each: the list, the balance, the type, and the HITs."""
+
+
+@STEPS
 @pytest.mark.parametrize("fault", FAULTS)
-def test_resumed_publication_after_failed_call_creates_each_hit_once(publisher, fault):
+def test_resumed_publication_after_failed_call_creates_each_hit_once(publisher, fault, steps):
     faults = publisher.running.faults
     publisher.publish(0)
-    calls = list(faults.calls)
-    assert len(calls) == 3 + HITS  # the list, the balance, the type, and the HITs
-    for step in range(1, len(calls) + 1):
+    assert len(faults.calls) == 3 + HITS
+    assert faults.calls[3] == "CreateHITWithHITType"
+    for step in steps:
         first = len(faults.calls)
         faults.choose = lambda operation, number: fault if number == first + step else None  # noqa: B023
         with pytest.raises(ServiceError):
@@ -153,10 +162,11 @@ def test_resumed_publication_after_failed_call_creates_each_hit_once(publisher, 
         assert publisher.hits(step) == [1] * HITS
 
 
+@STEPS
 @pytest.mark.parametrize("fault", ["error", "error after", "hang after"])
-def test_failed_call_is_retried_without_duplicate(publisher, fault):
+def test_failed_call_is_retried_without_duplicate(publisher, fault, steps):
     faults = publisher.running.faults
-    for step in range(1, 4 + HITS):
+    for step in steps:
         first = len(faults.calls)
         faults.choose = lambda operation, number: fault if number == first + step else None  # noqa: B023
         publisher.publish(step, attempts=3, timeout=timeout_for(fault))

@@ -84,8 +84,8 @@ class QuestionPages:
 
     async def _question(self, view: QuestionView) -> Question:
         if view.assignment_id == NOT_AVAILABLE:
-            question = await run_in_request_thread(self.work.preview, view.worker_id, view.hit_id)
-            return read_question(question)
+            xml = await run_in_request_thread(self.work.preview, view.worker_id, view.hit_id)
+            return read_question(xml)
         if page := self._pages.get(view.hit_id):
             return page
         question = read_question(await run_in_request_thread(self.work.question, view.hit_id))

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 __all__ = ["Statement", "hide_values"]
 
 Processor = Callable[[Any], Any]
+ROW_TYPE: Any = namedtuple
 DRIVER_TYPES = (String, Integer, Float, Boolean)
 """Types whose values the drivers return as Python values; SQLite returns 0 or 1 for Boolean."""
 
@@ -76,7 +77,7 @@ class _CompiledStatement:
             name: bind.effective_value for name, bind in binds.items() if not bind.required
         }
         columns = [*getattr(statement, "exported_columns", ())]
-        self._row: Any = namedtuple("Row", [str(column.key) for column in columns], rename=True)
+        self._row = ROW_TYPE("Row", [str(column.key) for column in columns], rename=True)
         self._processors = _result_processors(columns, dialect)
         self._driver_error: type[Exception] = dialect.loaded_dbapi.Error
 

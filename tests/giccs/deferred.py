@@ -13,8 +13,8 @@ class Deferred:
         self._name = name
 
     def __getattr__(self, attribute):
-        if attribute.startswith(("__", "pytest_")):  # pytest asks every global variable for these
-            raise AttributeError(attribute)
+        if attribute.startswith(("__", "pytest_")) and attribute != "__version__":
+            raise AttributeError(attribute)  # pytest asks every global variable for some
         is_own = self._name.startswith("giccs")
         return getattr((import_module if is_own else pytest.importorskip)(self._name), attribute)
 

@@ -3,10 +3,10 @@
 import functools
 import json
 
-import pytest
+from .deferred import Deferred
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+torch = Deferred("torch")
+transformers = Deferred("transformers")
 
 GERMAN = [
     "Dialog: Äußerung 1: Ich möchte heute einen Tisch am Fenster für vier Personen.",
@@ -138,7 +138,7 @@ TOKENIZERS = {
 }  # fmt: skip
 
 
-def naive(folder, prompts, dtype=torch.float32):
+def naive(folder, prompts, dtype="float32"):
     """Return [[(ln p, tokens)]]: each option by itself with its prompt, log-softmax over all in float64."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()

@@ -4,16 +4,17 @@ import json
 import shutil
 
 import numpy as np
-import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-torch = pytest.importorskip("torch")
-library = pytest.importorskip("sentence_transformers")
-transformers = pytest.importorskip("transformers")
-from safetensors.torch import save_file  # noqa: E402
-from sentence_transformers.base.modules import Router  # noqa: E402
-from sentence_transformers.sentence_transformer import modules as parts  # noqa: E402
-from sentence_transformers.sparse_encoder import modules as sparse_parts  # noqa: E402
-from tokenizers import Tokenizer, models, pre_tokenizers, processors  # noqa: E402
+from .deferred import Deferred
+
+torch = Deferred("torch")
+safetensors = Deferred("safetensors.torch")
+parts = Deferred("sentence_transformers.sentence_transformer.modules")
+sparse_parts = Deferred("sentence_transformers.sparse_encoder.modules")
+routers = Deferred("sentence_transformers.base.modules")
+library = Deferred("sentence_transformers")
+transformers = Deferred("transformers")
 
 LEFT = ["ich möchte einen Tisch", "heute gern am Fenster", "für vier", "Tisch"]
 RIGHT = ["einen Tisch für vier Personen", "am Fenster", "Tisch", "heute"]
@@ -68,7 +69,7 @@ def dense(seed, width=8):
 
 def router(modules=None, **default):
     modules = modules or ([dense(1)], [dense(2)])
-    return Router.for_query_document(*modules, **default)
+    return routers.Router.for_query_document(*modules, **default)
 
 
 def word_vectors(max_seq_length=100):
@@ -153,7 +154,7 @@ class Folders:
         """As model2vec saves quantised vectors: whole numbers, which are not scaled."""
         saved(folder, [static()])
         matrix = torch.randint(-127, 127, (len(VOCABULARY), 16), dtype=torch.int8)
-        save_file({"embeddings": matrix}, folder / "model.safetensors")
+        safetensors.save_file({"embeddings": matrix}, folder / "model.safetensors")
 
     def static_mapped(self, folder):
         """As model2vec saves a reduced vocabulary: a row and a weight of each token."""
@@ -162,7 +163,7 @@ class Folders:
         rows = torch.arange(len(VOCABULARY)) % 7
         tensors = {"embeddings": torch.randn(7, 16), "mapping": rows}
         tensors["weights"] = torch.rand(len(VOCABULARY), dtype=torch.float64)
-        save_file(tensors, folder / "model.safetensors")
+        safetensors.save_file(tensors, folder / "model.safetensors")
 
     def clip(self, folder):
         clip_base(self.root / "clip-base")
@@ -185,11 +186,11 @@ class Folders:
         """Routes of other names, chosen by a mapping; texts without a task have their own."""
         routes = {"short": [dense(1)], "long": [dense(2)], "other": [dense(3)]}
         mappings = {("query", "text"): "short", ("document", None): "long", (None, None): "other"}
-        mapped = Router(routes, route_mappings=mappings)
+        mapped = routers.Router(routes, route_mappings=mappings)
         saved(folder, [self.base(), parts.Pooling(16), mapped])
 
     def asym(self, folder):
-        """As versions before 5 saved a Router."""
+        """As versions before 5 saved a routers.Router."""
         saved(folder, [self.base(), parts.Pooling(16), router()])
         (folder / "config_sentence_transformers.json").unlink()
         modules = json.loads((folder / "modules.json").read_text())
@@ -295,7 +296,7 @@ def adapter(folder, base, method="LORA", task=None, seed=0, targets=("query",), 
         prefix = f"base_model.model.{layer.format(n)}.lora_"
         tensors[f"{prefix}A.weight"] = torch.randn(2, 16)
         tensors[f"{prefix}B.weight"] = torch.randn(48 if is_gpt else 16, 2)
-    save_file(tensors, folder / "adapter_model.safetensors")
+    safetensors.save_file(tensors, folder / "adapter_model.safetensors")
     return folder
 
 

@@ -15,9 +15,28 @@ EXAMPLE = ROOT / "docs" / "examples" / "giccs-plugin"
 HOW_TO = ROOT / "docs" / "how-to" / "python.md"
 
 
+CALLS = {
+    "task": ("baseline:char-ngram", "--task", "top-candidate", "--json"),
+    "option": ("baseline:char-ngram", "--task", "top-candidate", "--shots", "2"),
+    "refused": ("package:smollm2", "--task", "top-candidate"),
+    "model": ("words:jaccard", "--task", "pairwise-sts", "--limit", "6", "--json"),
+}
+PROGRAM = """
+import json
+import sys
+from click.testing import CliRunner
+from giccs.cli.evaluation import evaluate
+
+calls = json.loads(sys.argv[1])
+done = {name: CliRunner().invoke(evaluate, arguments) for name, arguments in calls.items()}
+results = {name: [one.exit_code, one.stdout, one.stderr] for name, one in done.items()}
+print(json.dumps(results))
+"""
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """Return a function that runs giccs-eval where the example project is installed."""
+def called(tmp_path_factory):
+    """Return exit code, output and errors of giccs-eval where the example project is installed."""
     folder = tmp_path_factory.mktemp("installed")
     source = tmp_path_factory.mktemp("source")
     for file in ("pyproject.toml", "giccs_plugin.py"):
@@ -28,21 +47,19 @@ def run(tmp_path_factory):
     )
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
 
-    def run(*arguments):
-        code = "import sys; from giccs.cli.evaluation import evaluate; evaluate(sys.argv[1:], prog_name='x')"
-        return subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            cwd=tmp_path_factory.mktemp("run"), env={**os.environ, "PYTHONPATH": path},
-            capture_output=True, text=True,
-        )  # fmt: skip
-
-    return run
-
-
-def test_the_task_of_another_package_is_evaluated(run):
-    done = run("baseline:char-ngram", "--task", "top-candidate", "--json")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(CALLS)],
+        cwd=tmp_path_factory.mktemp("run"), env={**os.environ, "PYTHONPATH": path},
+        capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    (result,) = json.loads(done.stdout)["results"]
+    return json.loads(done.stdout)
+
+
+def test_the_task_of_another_package_is_evaluated(called):
+    code, output, errors = called["task"]
+    assert code == 0, errors
+    (result,) = json.loads(output)["results"]
     assert result["task"] == "top-candidate"
     accuracy = result["metrics"]["accuracy"]
     frame = giccs.evaluate("baseline:char-ngram").predictions()
@@ -52,22 +69,22 @@ def test_the_task_of_another_package_is_evaluated(run):
     assert accuracy["value"] == pytest.approx((best["score"].array == highest.array).mean())
 
 
-def test_its_options_are_checked(run):
-    done = run("baseline:char-ngram", "--task", "top-candidate", "--shots", "2")
-    assert done.returncode == 2
-    assert "--shots is for csts-prompt, not for top-candidate" in done.stderr
+def test_its_options_are_checked(called):
+    code, _, errors = called["option"]
+    assert code == 2
+    assert "--shots is for csts-prompt, not for top-candidate" in errors
 
 
-def test_it_refuses_models_that_do_not_compare_texts(run):
-    done = run("package:smollm2", "--task", "top-candidate")
-    assert done.returncode == 2
-    assert "top-candidate requires an encoder" in done.stderr
+def test_it_refuses_models_that_do_not_compare_texts(called):
+    code, _, errors = called["refused"]
+    assert code == 2
+    assert "top-candidate requires an encoder" in errors
 
 
-def test_a_model_of_another_package_is_evaluated(run):
-    done = run("words:jaccard", "--task", "pairwise-sts", "--limit", "6", "--json")
-    assert done.returncode == 0, done.stderr
-    (result,) = json.loads(done.stdout)["results"]
+def test_a_model_of_another_package_is_evaluated(called):
+    code, output, errors = called["model"]
+    assert code == 0, errors
+    (result,) = json.loads(output)["results"]
     assert result["model"] == "words:jaccard"
     assert result["signature"]["kind"] == "words"
 

@@ -1,7 +1,6 @@
 """The functions of giccs on models and data in Python give what the commands print."""
 
 import json
-import os
 import pydoc
 import subprocess
 import sys
@@ -334,21 +333,37 @@ number = 42
 """
 
 
+CALLS = """
+import json
+import sys
+from click.testing import CliRunner
+from giccs.cli.evaluation import evaluate
+
+results = {}
+for name in sys.argv[1:]:
+    done = CliRunner().invoke(evaluate, [f"python:{name}", "--limit", "6", "--json"])
+    results[f"python:{name}"] = done.exit_code, done.stdout, done.stderr
+print(json.dumps(results))
+"""
+
+
 def test_python_models_are_found_by_the_command(tmp_path):
     (tmp_path / "my_models.py").write_text(MODULE)
 
-    def run(model):
-        code = "from giccs.cli.evaluation import evaluate; evaluate()"
-        return subprocess.run(
-            [sys.executable, "-c", code, model, "--limit", "6", "--json"],
-            cwd=tmp_path, env=os.environ | {"PYTHONPATH": os.environ.get("PYTHONPATH", "")},
-            capture_output=True, text=True,
-        )  # fmt: skip
-
+    names = ["my_models:overlap", "my_models:make", "my_models:overlaps", "my_models:number",
+             "my_models", "nothing:model"]  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", CALLS, *names],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    called = json.loads(done.stdout)
     for attribute in ("overlap", "make"):
-        done = run(f"python:my_models:{attribute}")
-        assert done.returncode == 0, done.stderr
-        (result,) = json.loads(done.stdout)["results"]
+        code, output, errors = called[f"python:my_models:{attribute}"]
+        assert code == 0, errors
+        (result,) = json.loads(output)["results"]
         assert result["model"] == f"python:my_models:{attribute}"
         assert result["signature"]["revision"] is None
     for name, message in {
@@ -357,9 +372,9 @@ def test_python_models_are_found_by_the_command(tmp_path):
         "python:my_models:overlaps": "has no attribute 'overlaps'; did you mean 'overlap'?",
         "python:my_models:number": "the model is of type int; expected a name",
     }.items():
-        done = run(name)
-        assert done.returncode == 2
-        assert message in done.stderr
+        code, _, errors = called[name]
+        assert code == 2
+        assert message in errors
 
 
 def test_the_interface_is_listed_and_light():

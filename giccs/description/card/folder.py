@@ -76,20 +76,22 @@ def card_of(
     tables = [
         items_table([replace(item, language=item.language or lang) for item in benchmark.items])
     ]
-    sections = [facts_of_scores(benchmark)]
+    if judgments is not None:
+        tables.append(judgments_table(judgments, comments=comments))
+    if soft_targets is not None:
+        tables.append(soft_targets_table(soft_targets, benchmark))
+    simulated = _simulated(benchmark, judgments, stated)
+    sections = [facts_of_scores(benchmark)]  # The statistics take seconds.
     left_out: list[str] = []
     try:
         sections.insert(0, facts_of_dialogues(benchmark, lang))
     except ValueError as error:
         left_out.append(f"the card has no statistics of the dialogues: {error}")
     if judgments is not None:
-        tables.append(judgments_table(judgments, comments=comments))
         sections += facts_of_judgments(benchmark, judgments)
-    if soft_targets is not None:
-        tables.append(soft_targets_table(soft_targets, benchmark))
     return Card(
         stated=stated,
-        simulated=_simulated(benchmark, judgments, stated),
+        simulated=simulated,
         tables=tuple(tables),
         sections=tuple(sections),
         how_judged="" if judgments is None else how_judged(judgments, benchmark),

@@ -16,8 +16,8 @@ from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
-    from giccs.models.served.client import Limits
     from giccs.models.served.responses import Support
+    from giccs.models.served.server import Limits
 
 __all__ = ["ChatModel", "open_chat"]
 

@@ -11,7 +11,6 @@ import json
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from threading import Event
 from typing import Any
@@ -23,9 +22,9 @@ import openai
 from giccs.models.served.budget import Account, BudgetError
 from giccs.models.served.cache import Answer
 from giccs.models.served.requests import Request
-from giccs.models.served.server import Server, Usage
+from giccs.models.served.server import Limits, Server, Usage
 
-__all__ = ["Failure", "Limits", "Rejected", "TooLong", "Wire"]
+__all__ = ["Failure", "Rejected", "TooLong", "Wire"]
 
 MAX_MESSAGE_LENGTH = 300
 """Maximum number of characters of a server's message in an error."""
@@ -51,19 +50,6 @@ class Rejected(Failure):
 
 class TooLong(Rejected):
     """The prompt is too long for the server."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of time, retries and size."""
-
-    seconds: float = 300.0
-    """Per attempt: timeout without data, and from the first to the last byte of the body."""
-    retries: int = 6
-    pause: float = 0.5
-    """Delay in seconds before a request is repeated after an invalid answer; doubled each time."""
-    largest: int = 16 * 2**20
-    """Maximum size of an answer in bytes."""
 
 
 class Wire:

@@ -55,7 +55,7 @@ from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
-    from giccs.models.served.client import Limits
+    from giccs.models.served.server import Limits
 
 __all__ = ["CompletionsModel", "open_completions"]
 

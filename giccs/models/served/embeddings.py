@@ -38,7 +38,7 @@ from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
-    from giccs.models.served.client import Limits
+    from giccs.models.served.server import Limits
 
 __all__ = ["EmbeddingsModel", "open_embeddings"]
 

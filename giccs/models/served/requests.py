@@ -17,12 +17,12 @@ from giccs.caching import cache_folder
 from giccs.models.served.budget import Account
 from giccs.models.served.cache import Answer, Cache
 from giccs.models.served.claims import Claims
-from giccs.models.served.server import Server, Usage, find_price, find_server
+from giccs.models.served.server import Limits, Server, Usage, find_price, find_server
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
-    from giccs.models.served.client import Limits, Wire
+    from giccs.models.served.client import Wire
 
 __all__ = ["Asker", "Batching", "Request", "largest_input", "open_server"]
 
@@ -217,7 +217,7 @@ class Asker:
 
         The result that a prompt is too long is not stored, because it costs nothing and may change.
         """
-        from giccs.models.served.client import Limits, Wire
+        from giccs.models.served.client import Wire
 
         stop = Event()
         limits = self._limits or Limits()

@@ -13,7 +13,16 @@ from urllib.parse import urlsplit
 
 from bws.problems import InputError, Problem
 
-__all__ = ["OFFICIAL", "Price", "Server", "Usage", "find_price", "find_server", "format_cost"]
+__all__ = [
+    "OFFICIAL",
+    "Limits",
+    "Price",
+    "Server",
+    "Usage",
+    "find_price",
+    "find_server",
+    "format_cost",
+]
 
 OFFICIAL = "https://api.openai.com/v1"
 MILLION = 1_000_000
@@ -22,6 +31,19 @@ NO_KEY = "none"
 """Placeholder for a missing key, because the protocol requires one."""
 SECRET = 16
 """Minimum length of a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of time, retries and size."""
+
+    seconds: float = 300.0
+    """Per attempt: timeout without data, and from the first to the last byte of the body."""
+    retries: int = 6
+    pause: float = 0.5
+    """Delay in seconds before a request is repeated after an invalid answer; doubled each time."""
+    largest: int = 16 * 2**20
+    """Maximum size of an answer in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

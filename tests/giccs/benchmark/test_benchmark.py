@@ -12,6 +12,7 @@ from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
 from giccs.cli.validation import validate
 
 from ..conftest import rows, write
+from ..representatives import others_nightly
 
 
 def problems_of(tmp_path, lines):
@@ -182,7 +183,7 @@ def test_limit_takes_whole_dialogues(benchmark_file):
     assert len(first.items) == 10
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", others_nightly(range(40), *range(8)))
 def test_damaged_files_give_problems_and_never_a_traceback(tmp_path, benchmark_file, seed):
     """Bytes of a good file are replaced, dropped or doubled, or the file is noise."""
     draw = random.Random(seed)

@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from .. import commands
 from ..conftest import rows, write
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -87,21 +89,42 @@ def hub(tmp_path, static_encoder):
     server.server_close()
 
 
-def run(tmp_path, endpoint, *arguments, offline="0"):
-    """The command in a process of its own: hub libraries read their settings when imported."""
+@contextmanager
+def hub_settings(tmp_path, endpoint):
+    """Set what hub libraries read from the environment when they are imported."""
+    from huggingface_hub import constants
+
+    form = "/{repo_id}/resolve/{revision}/{filename}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_OFFLINE", "0")
+        patch.setattr(constants, "HF_HUB_OFFLINE", False)
+        patch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
+        patch.setattr(constants, "ENDPOINT", endpoint)
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + form)
+        yield
+
+
+def run(tmp_path, endpoint, *arguments):
+    """Call a command with the hub at an address."""
+    with hub_settings(tmp_path, endpoint):
+        return commands.run(*arguments, cwd=tmp_path)
+
+
+def process(tmp_path, endpoint, *arguments, offline="0"):
+    """Run a command in a process of its own, with the settings in its environment."""
     home = {"HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": endpoint, "HF_HUB_OFFLINE": offline}
     command = [str(Path(sys.executable).parent / arguments[0]), *arguments[1:]]
     return subprocess.run(
-        command, env=os.environ | home, cwd=tmp_path, capture_output=True, text=True, timeout=300
+        command, env=os.environ | home, cwd=tmp_path, capture_output=True, text=True
     )
 
 
 def test_a_data_set_is_fetched_and_then_found_offline(tmp_path, hub):
-    online = run(tmp_path, hub, "giccs-validate", "lab/dialogues", "--json")
+    online = process(tmp_path, hub, "giccs-validate", "lab/dialogues", "--json")
     assert online.returncode == 0, online.stderr
     assert json.loads(online.stdout)["items"] == 10
     pinned = run(tmp_path, hub, "giccs-validate", f"lab/dialogues@{COMMIT}", "--json")
-    offline = run(tmp_path, hub, "giccs-validate", "lab/dialogues", "--json", offline="1")
+    offline = process(tmp_path, hub, "giccs-validate", "lab/dialogues", "--json", offline="1")
     assert online.stdout == pinned.stdout == offline.stdout
 
 

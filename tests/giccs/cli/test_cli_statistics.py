@@ -17,10 +17,9 @@ from giccs.description.statistics import describe
 
 from ..benchmark.test_release import write_release
 from ..conftest import rows, write
+from ..deferred import requires
 
-pytest.importorskip("spacy")
-pytest.importorskip("simplemma")
-pytest.importorskip("lexicalrichness")
+pytestmark = requires("spacy", "simplemma", "lexicalrichness")
 
 
 def call(*arguments):

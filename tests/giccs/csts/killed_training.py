@@ -39,5 +39,6 @@ def killing(steps):
 
 
 if __name__ == "__main__":
+    sys.modules["peft"] = None  # it is not used, and its import takes longer than the training
     model, folder, steps = sys.argv[1:]
     train(settings(model), small(), Path(folder), Machine("cpu"), killing(int(steps)))

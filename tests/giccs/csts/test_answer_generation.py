@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import giccs.models
@@ -144,6 +144,7 @@ def test_rows_with_a_label_are_asked_about_and_all_where_none_has_one(tmp_path, 
         st.tuples(st.text(st.characters(codec="utf-8")), st.text("a\"',;\r\n\t =+")), min_size=1
     )
 )
+@settings(max_examples=30)
 def test_whatever_is_written_is_read_again_as_it_was_cleaned(written):
     result = [
         AnsweredRow(Instance(str(n), "a", "b", "c", 3, n), *map(cleaned, both))
@@ -389,6 +390,7 @@ def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
         "    add(self, written)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "Journal.add = dying\n"
+        "sys.modules['peft'] = None\n"  # not used, and slow to import
         "from giccs.csts.cli import main\n"
         "main(sys.argv[1:])\n"
     )

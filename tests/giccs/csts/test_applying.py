@@ -1,5 +1,6 @@
 """Models that giccs-csts train made are applied by giccs-eval, and refused where they cannot be used."""
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -8,20 +9,21 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("accelerate")
+from bws.problems import InputError
+from giccs.cli.evaluation import evaluate
+from giccs.csts.cli import main
+from giccs.csts.data import read_csts, write_csts
+from giccs.measures.results import Store
+from giccs.models import ModelOptions, open_model
 
-from safetensors.torch import load_file, save_file  # noqa: E402
+from ..deferred import Deferred, requires
+from ..representatives import others_nightly
+from . import tiny_bert, tiny_roberta
 
-from bws.problems import InputError  # noqa: E402
-from giccs.cli.evaluation import evaluate  # noqa: E402
-from giccs.csts.cli import main  # noqa: E402
-from giccs.csts.data import read_csts, write_csts  # noqa: E402
-from giccs.csts.encoders.scorer import load_trained  # noqa: E402
-from giccs.measures.results import Store  # noqa: E402
-from giccs.models import ModelOptions, open_model  # noqa: E402
-
-from . import tiny_bert, tiny_roberta  # noqa: E402
+pytestmark = requires("torch", "accelerate")
+torch = Deferred("torch")
+scorers = Deferred("giccs.csts.encoders.scorer")
+safetensors = Deferred("safetensors.torch")
 
 SPLITS = {"train": 16, "validation": 12, "test": 20}
 SHORT = ["--epochs", 1, "--batch-size", 8, "--learning-rate", 0.001, "--device", "cpu"]
@@ -86,8 +88,14 @@ def assert_same_numbers(found, expected):
             assert found[name][number] == pytest.approx(metric[number], abs=1e-5), name
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("base", ["bert", "roberta"])
+@pytest.mark.parametrize(
+    ("base", "way"),
+    others_nightly(
+        itertools.product(["bert", "roberta"], WAYS),
+        *(("bert", way) for way in WAYS),
+        ("roberta", "cross"),
+    ),
+)
 def test_a_trained_model_gives_the_numbers_of_its_training(place, trained, base, way):
     folder, training = trained(base, way)
     (result,) = applied(place, folder)["results"]
@@ -179,20 +187,24 @@ def test_mining_says_what_the_folder_is(place, trained, tmp_path):
 
 
 def rename(folder):
-    weights = load_file(folder / "model.safetensors")
-    save_file({f"x.{name}": one for name, one in weights.items()}, folder / "model.safetensors")
+    weights = safetensors.load_file(folder / "model.safetensors")
+    safetensors.save_file(
+        {f"x.{name}": one for name, one in weights.items()}, folder / "model.safetensors"
+    )
 
 
 def leave_out(folder):
-    weights = load_file(folder / "model.safetensors")
+    weights = safetensors.load_file(folder / "model.safetensors")
     weights.pop(sorted(weights)[0])
-    save_file(weights, folder / "model.safetensors")
+    safetensors.save_file(weights, folder / "model.safetensors")
 
 
 def reshape(folder):
-    weights = load_file(folder / "model.safetensors")
+    weights = safetensors.load_file(folder / "model.safetensors")
     name = sorted(weights)[0]
-    save_file(weights | {name: weights[name][:-1].contiguous()}, folder / "model.safetensors")
+    safetensors.save_file(
+        weights | {name: weights[name][:-1].contiguous()}, folder / "model.safetensors"
+    )
 
 
 def as_bi(folder):
@@ -218,7 +230,7 @@ def test_weights_that_do_not_match_the_settings_are_refused(place, trained, tmp_
     shutil.copytree(trained("bert", "cross")[0], tmp_path / "model")
     damage(tmp_path / "model")
     with pytest.raises(InputError) as caught:
-        load_trained(tmp_path / "model")
+        scorers.load_trained(tmp_path / "model")
     assert why in str(caught.value)
     done = call(
         evaluate, tmp_path / "model", "--task", "csts", "--data", place / "c-sts", "-o",
@@ -247,7 +259,7 @@ def test_a_model_whose_inputs_had_another_form_is_refused(place, trained, tmp_pa
     assert done.exit_code == 2
     assert "the form of the inputs changed since the training; train the model again" in done.stderr
     with pytest.raises(InputError, match="the form of the inputs changed"):
-        load_trained(tmp_path / "model")
+        scorers.load_trained(tmp_path / "model")
 
 
 def test_hidden_labels_are_predicted_by_a_trained_model(place, trained, tmp_path):
@@ -259,7 +271,7 @@ def test_hidden_labels_are_predicted_by_a_trained_model(place, trained, tmp_path
     command = [folder, "--task", "csts", "--data", tmp_path, "--split", "test", "-o", tmp_path]
     (path,) = document_of(evaluate, *command, "--device", "cpu")["submissions"]
     scores = json.loads(Path(path).read_text())
-    assert [*scores.values()] == pytest.approx(load_trained(folder).predict(rows), abs=1e-6)
+    assert [*scores.values()] == pytest.approx(scorers.load_trained(folder).predict(rows), abs=1e-6)
 
 
 def test_the_device_follows_the_options(trained):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bws.problems import InputError
@@ -228,6 +228,7 @@ ROWS = st.lists(
 
 
 @given(rows=ROWS)
+@settings(max_examples=30)
 def test_what_is_written_is_read_again(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("rows") / "a.csv"
     rows = [row for row in rows if all(text.strip() for text in row[:3])] or [("a", "b", "c", 1)]

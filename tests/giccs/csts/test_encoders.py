@@ -5,16 +5,18 @@ import itertools
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+from bws.problems import InputError
+from giccs.csts.data import Instance, read_csts
+from giccs.csts.encoders.base import base_folder, load_encoder, load_tokens
+from giccs.csts.encoders.settings import SHORTEST, Settings, why_impossible
 
-from bws.problems import InputError  # noqa: E402
-from giccs.csts.data import Instance, read_csts  # noqa: E402
-from giccs.csts.encoders.base import base_folder, load_encoder, load_tokens  # noqa: E402
-from giccs.csts.encoders.inputs import Batches, Units, row_texts, units  # noqa: E402
-from giccs.csts.encoders.scorer import PARTS, Scorer, TrainedScorer, load_trained, save_trained  # noqa: E402  # noqa: E402
-from giccs.csts.encoders.settings import SHORTEST, Settings, why_impossible  # noqa: E402
+from ..deferred import Deferred, requires
+from . import tiny_bert
 
-from . import tiny_bert  # noqa: E402
+pytestmark = requires("torch")
+torch = Deferred("torch")
+inputs = Deferred("giccs.csts.encoders.inputs")
+scorers = Deferred("giccs.csts.encoders.scorer")
 
 ROWS = read_csts("csts-sample", "train").instances[:6]
 SHAPES = [
@@ -35,7 +37,7 @@ def tokens(tiny):
 
 def scorer_of(tiny, settings):
     torch.manual_seed(1)
-    return Scorer(load_encoder("tiny", tiny), settings)
+    return scorers.Scorer(load_encoder("tiny", tiny), settings)
 
 
 def row(uid, label, pair, one="A red kite.", two="A red bus.", condition="The color."):
@@ -86,8 +88,8 @@ def test_texts_may_not_be_longer_than_the_model_allows(tiny):
 )
 def test_what_each_encoding_reads(encoding, shown, expected):
     settings = Settings("m", encoding=encoding, **shown)
-    assert row_texts(row("0", 5, 0), settings) == expected
-    assert len(expected) == PARTS[encoding]
+    assert inputs.row_texts(row("0", 5, 0), settings) == expected
+    assert len(expected) == scorers.PARTS[encoding]
 
 
 def test_the_two_rows_of_a_pair_are_one_unit_and_what_has_no_partner_is_alone():
@@ -98,17 +100,17 @@ def test_the_two_rows_of_a_pair_are_one_unit_and_what_has_no_partner_is_alone():
         row("5", 1, 3), row("6", 4, 3), row("7", 5, 3),  # three
     ]  # fmt: skip
     names = lambda found: [[one.uid for one in unit] for unit in found]  # noqa: E731
-    assert names(units(rows, "quad")) == [["1", "0"]]
-    assert names(units(rows, "mse")) == [[str(n)] for n in range(8)]
-    both = names(units(rows, "quad+mse"))
+    assert names(inputs.units(rows, "quad")) == [["1", "0"]]
+    assert names(inputs.units(rows, "mse")) == [[str(n)] for n in range(8)]
+    both = names(inputs.units(rows, "quad+mse"))
     assert both == [["1", "0"], ["2"], ["3"], ["4"], ["5"], ["6"], ["7"]]
 
 
 def test_a_batch_knows_where_its_pairs_are(tokens):
     rows = [row("0", 1, 0), row("1", 4, 0, condition="The size of the thing."), row("2", 3, 1)]
     settings = Settings("m", objective="quad+mse")
-    made = Units(units(rows, "quad+mse")[::-1], tokens, settings)
-    batch = Batches(tokens.tokenizer.pad_token_id)([made[0], made[1]])
+    made = inputs.Units(inputs.units(rows, "quad+mse")[::-1], tokens, settings)
+    batch = inputs.Batches(tokens.tokenizer.pad_token_id)([made[0], made[1]])
     assert batch["labels"].tolist() == [3, 4, 1]
     assert batch["pairs"].tolist() == [[1, 2]]
     assert batch["input_ids"].shape[0] == batch["attention_mask"].shape[0] == 6
@@ -129,8 +131,8 @@ def test_every_weight_is_used_so_that_several_devices_can_share_it(
         "m", encoding=encoding, operation=operation, pooling=pooling, transform=transform
     )
     scorer = scorer_of(tiny, settings)
-    made = Units([(row,) for row in ROWS], tokens, settings)
-    batch = Batches(0)([made[n] for n in range(len(made))])
+    made = inputs.Units([(row,) for row in ROWS], tokens, settings)
+    batch = inputs.Batches(0)([made[n] for n in range(len(made))])
     scores = scorer(batch["input_ids"], batch["attention_mask"])
     assert scores.shape == (6,)
     scores.square().sum().backward()
@@ -143,7 +145,7 @@ def test_a_row_s_score_does_not_depend_on_the_rest_of_its_batch(
     tiny, tokens, encoding, operation, pooling
 ):
     settings = Settings("m", encoding=encoding, operation=operation, pooling=pooling)
-    trained = TrainedScorer(settings, scorer_of(tiny, settings), tokens)
+    trained = scorers.TrainedScorer(settings, scorer_of(tiny, settings), tokens)
     alone = np.concatenate([trained.predict([row]) for row in ROWS])
     assert np.abs(alone - trained.predict(ROWS)).max() < 1e-5
     assert np.ptp(alone) > 1e-3
@@ -153,7 +155,7 @@ def test_a_bi_encoder_is_the_cosine_of_two_texts_and_does_not_mind_their_order(t
     settings = Settings("m", pooling="mean")
     scorer = scorer_of(tiny, settings)
     swapped = [row("0", 5, 0, one.sentence2, one.sentence1, one.condition) for one in ROWS]
-    trained = TrainedScorer(settings, scorer, tokens)
+    trained = scorers.TrainedScorer(settings, scorer, tokens)
     assert trained.predict(ROWS) == pytest.approx(trained.predict(swapped), abs=1e-6)
     sides = [pooled(scorer, tokens, [side, ROWS[0].condition]) for side in sides_of(ROWS[0])]
     assert trained.predict(ROWS[:1])[0] == pytest.approx(cosine(*sides), abs=1e-6)
@@ -163,7 +165,7 @@ def test_a_bi_encoder_is_the_cosine_of_two_texts_and_does_not_mind_their_order(t
 def test_a_tri_encoder_joins_condition_and_sentence(tiny, tokens, operation):
     settings = Settings("m", encoding="tri", operation=operation, pooling="mean", transform=True)
     scorer = scorer_of(tiny, settings)
-    trained = TrainedScorer(settings, scorer, tokens)
+    trained = scorers.TrainedScorer(settings, scorer, tokens)
     result = trained.predict(ROWS[:1])[0]  # also takes the model out of training
     with torch.no_grad():
         about = scorer.condition(pooled(scorer, tokens, [ROWS[0].condition]))
@@ -195,9 +197,9 @@ def cosine(a, b):
 @pytest.mark.parametrize(("encoding", "operation"), SHAPES)
 def test_a_saved_model_comes_back_with_the_same_scores(tiny, tokens, tmp_path, encoding, operation):
     settings = Settings("m", encoding=encoding, operation=operation, transform=True, seeds=(7,))
-    before = TrainedScorer(settings, scorer_of(tiny, settings), tokens)
-    save_trained(before.scorer, tokens, settings, tmp_path / "model")
-    after = load_trained(tmp_path / "model")
+    before = scorers.TrainedScorer(settings, scorer_of(tiny, settings), tokens)
+    scorers.save_trained(before.scorer, tokens, settings, tmp_path / "model")
+    after = scorers.load_trained(tmp_path / "model")
     assert after.settings == settings
     assert after.predict(ROWS).tolist() == before.predict(ROWS).tolist()
     assert not [*tmp_path.rglob("*.bin"), *tmp_path.rglob("*.pt"), *tmp_path.rglob("*.pkl")]
@@ -205,7 +207,7 @@ def test_a_saved_model_comes_back_with_the_same_scores(tiny, tokens, tmp_path, e
 
 def test_what_is_no_trained_model_is_refused(tiny):
     with pytest.raises(InputError, match="contains no trained model"):
-        load_trained(tiny)
+        scorers.load_trained(tiny)
 
 
 # What is refused
@@ -287,5 +289,5 @@ def test_folders_that_are_no_encoder_are_refused(tmp_path, tiny_gpt):
 
 
 def test_every_pooler_and_shape_is_tested():
-    assert {encoding for encoding, _ in SHAPES} == set(PARTS)
+    assert {encoding for encoding, _ in SHAPES} == set(scorers.PARTS)
     assert set(POOLERS) == set(itertools.product(("cls", "mean"), (False, True)))

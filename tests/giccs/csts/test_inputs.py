@@ -3,20 +3,22 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+from giccs.csts.data import read_csts
+from giccs.csts.encoders.base import load_encoder, load_tokens
+from giccs.csts.encoders.settings import Settings
+from giccs.evaluation.task_results import evaluate_task, signature_of
+from giccs.models import open_model
+from giccs.progress import silent
+from giccs.tasks import TaskOptions, open_tasks
 
-from giccs.csts.data import read_csts  # noqa: E402
-from giccs.csts.encoders.base import load_encoder, load_tokens  # noqa: E402
-from giccs.csts.encoders.inputs import Batches, Units, model_inputs  # noqa: E402
-from giccs.csts.encoders.scorer import Scorer, TrainedScorer  # noqa: E402
-from giccs.csts.encoders.settings import Settings  # noqa: E402
-from giccs.evaluation.task_results import evaluate_task, signature_of  # noqa: E402
-from giccs.models import open_model  # noqa: E402
-from giccs.progress import silent  # noqa: E402
-from giccs.tasks import TaskOptions, open_tasks  # noqa: E402
+from ..deferred import Deferred, requires
+from . import tiny_bert, tiny_roberta
 
-from . import tiny_bert, tiny_roberta  # noqa: E402
+pytestmark = requires("torch", "transformers")
+torch = Deferred("torch")
+inputs = Deferred("giccs.csts.encoders.inputs")
+scorers = Deferred("giccs.csts.encoders.scorer")
+transformers = Deferred("transformers")
 
 ROWS = read_csts("csts-sample", "train").instances[:7]
 ENCODINGS = ["bi", "cross", "tri"]
@@ -60,16 +62,18 @@ def plain_vectors(plain, arguments, pooling):
 
 def scorer_of(folder, settings):
     torch.manual_seed(1)
-    return Scorer(load_encoder("tiny", folder), settings).eval()
+    return scorers.Scorer(load_encoder("tiny", folder), settings).eval()
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_inputs_are_those_of_the_tokenizer(folder, plain, encoding):
     _, tokenizer = plain
-    units = Units(
+    units = inputs.Units(
         [(row,) for row in ROWS], load_tokens("tiny", folder, 512), Settings("m", encoding=encoding)
     )
-    batch = model_inputs(Batches(tokenizer.pad_token_id)([units[n] for n in range(len(ROWS))]))
+    batch = inputs.model_inputs(
+        inputs.Batches(tokenizer.pad_token_id)([units[n] for n in range(len(ROWS))])
+    )
     passes = [batch[name].chunk(len(batch[name]) // len(ROWS)) for name in batch]
     for arguments, *result in zip(plain_texts(tokenizer, encoding), *passes, strict=True):
         length = result[0].shape[1]
@@ -103,7 +107,7 @@ def test_pairs_have_the_separators_of_the_model(folder, plain):
 def test_scores_are_those_of_a_plain_call(folder, plain, encoding, pooling):
     settings = Settings("m", encoding=encoding, pooling=pooling)
     scorer = scorer_of(folder, settings)
-    result = TrainedScorer(settings, scorer, load_tokens("tiny", folder, 512)).predict(ROWS)
+    result = scorers.TrainedScorer(settings, scorer, load_tokens("tiny", folder, 512)).predict(ROWS)
     vectors = [
         plain_vectors(plain, arguments, pooling) for arguments in plain_texts(plain[1], encoding)
     ]

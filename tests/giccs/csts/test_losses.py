@@ -2,12 +2,14 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
+from ..deferred import Deferred, requires
 
-from giccs.csts.encoders.training import mse, objective, quad, rescaled  # noqa: E402
+pytestmark = requires("torch")
+torch = Deferred("torch")
+losses = Deferred("giccs.csts.encoders.losses")
 
-LABELS = torch.tensor([5, 1, 4, 2, 3])
-PAIRS = torch.tensor([[0, 1], [2, 3]])  # the fifth row is alone
+LABELS = [5, 1, 4, 2, 3]
+PAIRS = [[0, 1], [2, 3]]  # the fifth row is alone
 NAMES = ["mse", "quad", "quad+mse"]
 
 
@@ -21,18 +23,18 @@ def vectors():
 def loss_of(name, vectors, margin=1.0):
     first, second = vectors.chunk(2)
     scores = torch.nn.functional.cosine_similarity(first, second, dim=-1)
-    return objective(name, scores, LABELS, PAIRS, margin)
+    return losses.objective(name, scores, torch.tensor(LABELS), torch.tensor(PAIRS), margin)
 
 
 def test_labels_from_1_to_5_become_0_to_1():
-    assert rescaled(torch.tensor([1, 2, 3, 4, 5])).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert losses.rescaled(torch.tensor([1, 2, 3, 4, 5])).tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_squared_error_by_hand():
     # (0.5 - 1)^2 = 0.25, (0.5 - 0)^2 = 0.25, (0.75 - 0.75)^2 = 0
-    assert mse(torch.tensor([0.5, 0.5, 0.75]), torch.tensor([5, 1, 4])).item() == pytest.approx(
-        0.5 / 3
-    )
+    assert losses.mse(
+        torch.tensor([0.5, 0.5, 0.75]), torch.tensor([5, 1, 4])
+    ).item() == pytest.approx(0.5 / 3)
 
 
 def test_quadruplet_loss_by_hand():
@@ -44,9 +46,9 @@ def test_quadruplet_loss_by_hand():
     scores = cosine(torch.stack([p1, n1, q1, m1]), torch.stack([p2, n2, q2, m2]))
     pairs = torch.tensor([[0, 1], [2, 3]])
     # max(1 + 0.6 - 0.6, 0) = 1; max(1 - 1 - 1, 0) = 0
-    assert quad(scores, pairs, margin=1.0).item() == pytest.approx(0.5)
+    assert losses.quad(scores, pairs, margin=1.0).item() == pytest.approx(0.5)
     # with a margin of 2.5: 2.5 and 0.5
-    assert quad(scores, pairs, margin=2.5).item() == pytest.approx(1.5)
+    assert losses.quad(scores, pairs, margin=2.5).item() == pytest.approx(1.5)
 
 
 def test_the_sum_weighs_both_alike(vectors):
@@ -62,13 +64,13 @@ def test_only_rows_of_pairs_feel_the_quadruplet_loss(vectors):
 
 def test_pairs_apart_by_the_margin_are_left_alone():
     scores = torch.tensor([0.95, -0.1], requires_grad=True)
-    quad(scores, torch.tensor([[0, 1]]), margin=1.0).backward()
+    losses.quad(scores, torch.tensor([[0, 1]]), margin=1.0).backward()
     assert scores.grad.tolist() == [0, 0]
 
 
 def test_a_batch_without_pairs_has_a_loss_of_0_that_can_be_differentiated():
     scores = torch.tensor([0.3, 0.4], requires_grad=True)
-    loss = quad(scores, torch.zeros(0, 2, dtype=torch.long), margin=1.0)
+    loss = losses.quad(scores, torch.zeros(0, 2, dtype=torch.long), margin=1.0)
     loss.backward()
     assert (loss.item(), scores.grad.tolist()) == (0, [0, 0])
 

@@ -8,26 +8,29 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("accelerate")
+from bws.problems import InputError
+from giccs.csts.cli import main
+from giccs.csts.encoders.base import freeze
+from giccs.csts.encoders.runs import train, train_seeds
+from giccs.csts.encoders.settings import Machine, Settings, settings_of
 
-from safetensors.torch import load_file  # noqa: E402
+from ..deferred import Deferred, requires
+from . import killed_training, tiny_bert
 
-from bws.problems import InputError  # noqa: E402
-from giccs.csts.cli import main  # noqa: E402
-from giccs.csts.encoders import training  # noqa: E402
-from giccs.csts.encoders.base import freeze  # noqa: E402
-from giccs.csts.encoders.runs import train, train_seeds  # noqa: E402
-from giccs.csts.encoders.scorer import Scorer, load_trained  # noqa: E402
-from giccs.csts.encoders.settings import Machine, Settings, settings_of  # noqa: E402
-
-from . import killed_training, tiny_bert  # noqa: E402
+pytestmark = requires("torch", "accelerate")
+torch = Deferred("torch")
+scorers = Deferred("giccs.csts.encoders.scorer")
+training = Deferred("giccs.csts.encoders.training")
+safetensors = Deferred("safetensors.torch")
 
 CPU = Machine("cpu")
 SHORT = {"epochs": 1, "batch": 8, "learning_rate": 1e-3, "pooling": "mean"}
-needs_bf16 = pytest.mark.skipif(
-    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="this CPU does not support bf16"
-)
+
+
+@pytest.fixture(scope="module")
+def bf16():
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        pytest.skip("this CPU does not support bf16")
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +79,8 @@ def test_the_margin_changes_what_is_learned(tiny, splits, tmp_path):
 
 def test_frozen_layers_and_embeddings_keep_their_weights(tiny, splits, tmp_path):
     outcome = train(Settings(tiny, frozen_layers=1, **SHORT), splits, tmp_path, CPU)
-    before = load_file(Path(tiny, "model.safetensors"))
-    after = load_file(outcome.models[0] / "model.safetensors")
+    before = safetensors.load_file(Path(tiny, "model.safetensors"))
+    after = safetensors.load_file(outcome.models[0] / "model.safetensors")
     changed = {
         name.split(".attention")[0].split(".intermediate")[0].split(".output")[0]
         for name, weights in before.items()
@@ -137,22 +140,22 @@ def test_bf16_is_refused_by_a_cpu_without_it(tiny, splits, tmp_path, monkeypatch
         train(Settings(tiny, mixed_precision="bf16", **SHORT), splits, tmp_path, CPU)
 
 
-@needs_bf16
+@pytest.mark.usefixtures("bf16")
 def test_bf16_is_for_training_and_the_saved_model_scores_what_was_measured(
     tiny, splits, tmp_path, monkeypatch
 ):
     seen = {True: set(), False: set()}
-    pooled = Scorer._pooled
+    pooled = scorers.Scorer._pooled
 
     def watched(self, hidden, mask):
         seen[self.training].add(torch.is_autocast_enabled("cpu"))
         assert hidden.dtype == torch.float32
         return pooled(self, hidden, mask)
 
-    monkeypatch.setattr(Scorer, "_pooled", watched)
+    monkeypatch.setattr(scorers.Scorer, "_pooled", watched)
     outcome = train(Settings(tiny, mixed_precision="bf16", **SHORT), splits, tmp_path, CPU)
     assert seen == {True: {True}, False: {False}}
-    scored = load_trained(outcome.models[0]).predict(splits.test)
+    scored = scorers.load_trained(outcome.models[0]).predict(splits.test)
     assert np.array_equal(scored, outcome.result.predictions["prediction"].to_numpy())
     single = predicted(Settings(tiny, **SHORT), splits, tmp_path)
     assert not np.array_equal(scored, single)
@@ -160,7 +163,7 @@ def test_bf16_is_for_training_and_the_saved_model_scores_what_was_measured(
     assert outcome.result.signature["setting"].endswith(", bf16")
 
 
-@needs_bf16
+@pytest.mark.usefixtures("bf16")
 def test_an_interrupted_bf16_training_resumes_to_the_same_weights(tiny, splits, tmp_path):
     settings = replace(killed_training.settings(tiny), mixed_precision="bf16", epochs=3)
 
@@ -178,7 +181,7 @@ def test_an_interrupted_bf16_training_resumes_to_the_same_weights(tiny, splits, 
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-@needs_bf16
+@pytest.mark.usefixtures("bf16")
 def test_the_environment_of_accelerate_does_not_change_a_training(
     tiny, splits, tmp_path, monkeypatch
 ):

@@ -2,12 +2,12 @@
 
 import re
 
-import pytest
-
 from giccs.csts.data import read_csts
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+from ..deferred import Deferred
+
+torch = Deferred("torch")
+transformers = Deferred("transformers")
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

@@ -1,11 +1,11 @@
 """A random RoBERTa, two layers of 32, with a byte-level BPE tokenizer of the words of csts-sample."""
 
-import pytest
-
 from giccs.csts.data import read_csts
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+from ..deferred import Deferred
+
+torch = Deferred("torch")
+transformers = Deferred("transformers")
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 

@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -14,12 +15,13 @@ from click.testing import CliRunner
 from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.card import card as card_command
+from giccs.description.card import folder as folder_module
 from giccs.description.card.eval_yaml import eval_yaml
 from giccs.description.card.folder import check_may_be_public
 from giccs.description.card.stated import Stated
 from giccs.description.card.tables import items_table
 
-from ..benchmark.test_hub import Hub, run
+from ..benchmark.test_hub import Hub, hub_settings, run
 from ..conftest import rows, write
 
 LICENSED = 'language = ["de"]\nlicense = "cc-by-4.0"\n'
@@ -109,20 +111,16 @@ def push_cli(tmp_path, hub, *more):
 
 
 def push(tmp_path, hub, *, private=False):
-    """Push the folder ``out``, in a process of its own without the commands around it."""
-    code = f"""
-import sys, types
-from bws.problems import InputError
-from pathlib import Path
-from giccs.benchmark import read_benchmark
-from giccs.description.card.folder import push
-card = types.SimpleNamespace(fingerprint=read_benchmark("b.jsonl").fingerprint)
-try:
-    print(push(card, Path("out"), "lab/sample", private={private}))
-except InputError as error:
-    sys.exit(str(error))
-"""
-    return run(tmp_path, hub, "python", "-c", code)
+    """Push the folder ``out`` without the command around it; return the commit."""
+    card = SimpleNamespace(fingerprint=read_benchmark(tmp_path / "b.jsonl").fingerprint)
+    with hub_settings(tmp_path, hub):
+        return folder_module.push(card, tmp_path / "out", "lab/sample", private=private)
+
+
+def refusal(*arguments, **options):
+    with pytest.raises(InputError) as caught:
+        push(*arguments, **options)
+    return str(caught.value)
 
 
 @pytest.fixture
@@ -163,20 +161,20 @@ def test_the_folder_of_the_command_comes_back_with_the_same_fingerprint(tmp_path
 
 
 def test_a_second_push_removes_the_table_that_is_no_longer_published(tmp_path, hub, folder):
-    assert push(tmp_path, hub).stdout == f"{WritableHub.commit}\n"
+    assert push(tmp_path, hub) == WritableHub.commit
     (tmp_path / "hub/lab/sample/data/soft_targets-00000-of-00001.parquet").write_bytes(b"old")
     (tmp_path / "hub/lab/sample/.gitattributes").write_text("of the hub")
-    assert push(tmp_path, hub).returncode == 0
+    assert push(tmp_path, hub) == WritableHub.commit
     assert pushed(tmp_path) == [".gitattributes", *FILES]
 
 
 def test_eval_yaml_is_pushed_and_another_push_leaves_it(tmp_path, hub, folder):
     text = eval_yaml("b", "about", ["pairwise_with_history"])
     (folder / "eval.yaml").write_text(text)
-    assert push(tmp_path, hub).returncode == 0
+    assert push(tmp_path, hub) == WritableHub.commit
     assert pushed(tmp_path) == sorted([*FILES, "eval.yaml"])
     (folder / "eval.yaml").unlink()
-    assert push(tmp_path, hub).returncode == 0
+    assert push(tmp_path, hub) == WritableHub.commit
     assert (tmp_path / "hub/lab/sample/eval.yaml").read_text() == text
 
 
@@ -206,11 +204,11 @@ def test_the_command_checks_the_licence_before_it_writes(tmp_path, hub):
 
 @pytest.mark.parametrize("private", [True, False])
 def test_nothing_is_pushed_to_a_data_set_of_another_visibility(tmp_path, hub, folder, private):
-    assert push(tmp_path, hub, private=not private).returncode == 0
+    assert push(tmp_path, hub, private=not private) == WritableHub.commit
     (tmp_path / "hub/lab/sample/README.md").write_text("as it was")
-    done = push(tmp_path, hub, private=private)
+    message = refusal(tmp_path, hub, private=private)
     wanted, is_now = ("private", "public") if private else ("public", "private")
-    assert f"lab/sample: is {is_now} on the hub; expected a {wanted} data set" in done.stderr
+    assert f"lab/sample: is {is_now} on the hub; expected a {wanted} data set" in message
     assert (tmp_path / "hub/lab/sample/README.md").read_text() == "as it was"
 
 
@@ -219,8 +217,8 @@ def test_a_data_set_of_others_is_left_alone(tmp_path, hub, folder):
     other.mkdir(parents=True)
     (other / "train.csv").write_text("a,b\n")
     WritableHub.folders["datasets", "lab/sample"] = other
-    done = push(tmp_path, hub)
-    assert "contains train.csv, not written by giccs-card; choose another name" in done.stderr
+    message = refusal(tmp_path, hub)
+    assert "contains train.csv, not written by giccs-card; choose another name" in message
     assert pushed(tmp_path) == ["train.csv"]
 
 
@@ -228,11 +226,11 @@ def test_what_comes_back_different_is_an_error(tmp_path, hub, folder):
     table = tmp_path / "fewer.parquet"
     pl.read_parquet(folder / "data/test-00000-of-00001.parquet").head(5).write_parquet(table)
     WritableHub.replacement = table
-    assert "has the fingerprint" in push(tmp_path, hub).stderr
+    assert "has the fingerprint" in refusal(tmp_path, hub)
 
 
 def test_an_unreachable_hub_is_told_as_such(tmp_path, folder):
-    assert "lab/sample: the hub cannot be reached" in push(tmp_path, "http://127.0.0.1:9").stderr
+    assert "lab/sample: the hub cannot be reached" in refusal(tmp_path, "http://127.0.0.1:9")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from giccs.benchmark import read_benchmark
 from giccs.benchmark.items import Candidate, Dialogue, Item, Turn
 from giccs.description.statistics import Description, describe, richness, statistics_table
 
-pytest.importorskip("lexicalrichness")
+from ..deferred import requires
+
+pytestmark = requires("lexicalrichness")
 
 
 class Words:

@@ -128,6 +128,7 @@ METRICS = {
 
 
 @published
+@pytest.mark.nightly
 def test_its_log_on_toy_embeddings_is_a_draw_of_last_bits_below_the_definition(sentences):
     """Its log: MRR 0.4115, Hits@1 0.2879, Hits@3 0.4965, mean rank 494.06.
 

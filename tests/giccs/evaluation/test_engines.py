@@ -38,6 +38,7 @@ from giccs.tasks import TaskKind, pairwise
 from giccs.tasks.pairwise import PairwiseSTS
 
 from .. import hindered
+from ..representatives import others_nightly
 
 OWN = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
@@ -102,12 +103,14 @@ def vectors(tmp_path):
     return path
 
 
+@pytest.mark.parametrize("kinds", others_nightly(["formulas", "encoders"], "formulas"))
 def test_both_engines_come_to_the_same_bits(
-    cluster, tmp_path, benchmark_file, plain_encoder, vectors
+    cluster, tmp_path, benchmark_file, vectors, request, kinds
 ):
     sweep = tmp_path / "sweep.toml"
-    models = ["baseline:chance", "baseline:char-ngram", f"static:{vectors}+abtt:1",
-              str(plain_encoder)]  # fmt: skip
+    models = ["baseline:char-ngram", f"static:{vectors}+abtt:1"]
+    if kinds == "encoders":  # torch and the weights are loaded by each worker
+        models = ["baseline:chance", str(request.getfixturevalue("plain_encoder"))]
     sweep.write_text(
         f"""
         [[grid]]
@@ -125,13 +128,14 @@ def test_both_engines_come_to_the_same_bits(
     )
     assert local[0] == ray[0] == 0, (local, ray)
     assert local[1] == ray[1]  # the tables, in the same order
-    assert len(kept(tmp_path / "local")) == 4 * 2 * 2  # models × data × histories
+    assert len(kept(tmp_path / "local")) == 2 * 2 * 2  # models × data × histories
     assert kept(tmp_path / "ray") == kept(tmp_path / "local")
     again = called(*arguments, "-o", tmp_path / "ray", "--engine", "ray", "--address", "nowhere:1")
     assert again[:2] == ray[:2]  # all is known: no cluster is looked for
-    assert again[2].count("existing result") == 16
+    assert again[2].count("existing result") == 8
 
 
+@pytest.mark.nightly
 def test_verbose_shows_what_the_workers_do(cluster, tmp_path, benchmark_file):
     arguments = ["baseline:chance", "--data", benchmark_file, "--task", "pairwise-sts", "--verbose"]
     on_ray = ["--engine", "ray", "--address", cluster.address]
@@ -143,6 +147,7 @@ def test_verbose_shows_what_the_workers_do(cluster, tmp_path, benchmark_file):
     assert said["ray"] == said["local"] != []
 
 
+@pytest.mark.nightly
 def test_a_node_is_killed_while_it_works_and_its_task_is_done_elsewhere(
     cluster, tmp_path, benchmark_file, monkeypatch
 ):
@@ -205,6 +210,7 @@ def test_what_kills_its_workers_or_fails_is_told_and_the_rest_is_done(
     assert threads.endswith("ZeroDivisionError: 2 threads")
 
 
+@pytest.mark.nightly
 def test_models_that_cannot_be_had_are_told_as_locally(cluster, tmp_path, benchmark_file, vectors):
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -234,6 +240,7 @@ def test_models_that_cannot_be_had_are_told_as_locally(cluster, tmp_path, benchm
     assert len(kept(tmp_path / "r")) == 1
 
 
+@pytest.mark.nightly
 def test_a_worker_that_cannot_start_says_why(cluster, data, tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "Worker", hindered.NoWorker)
     model = open_model("baseline:chance")
@@ -244,6 +251,7 @@ def test_a_worker_that_cannot_start_says_why(cluster, data, tmp_path, monkeypatc
     assert str(caught.value).splitlines() == 2 * [f"baseline:chance: pairwise-sts: {reason}"]
 
 
+@pytest.mark.nightly
 def test_a_worker_with_other_weights_is_not_believed(cluster, data, tmp_path):
     seed_7 = open_model("baseline:chance", ModelOptions(seed=7))
     ask = EvaluationJob(
@@ -264,6 +272,7 @@ def marked(mark):
     return [command for command in result if command]  # without: ended, and not yet buried
 
 
+@pytest.mark.nightly
 def test_ctrl_c_leaves_what_is_done(tmp_path, benchmark_file):
     """Without an address, so on a cluster of its own; the model that is asked second never answers."""
     pytest.importorskip("ray", reason="ray is not installed")

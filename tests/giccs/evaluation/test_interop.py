@@ -7,15 +7,12 @@ skipped, and those of the files' content are not.
 import hashlib
 import importlib.util
 import json
-import os
 import re
 import runpy
 import shutil
-import subprocess
 import sys
 import types
 from dataclasses import replace
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -35,8 +32,9 @@ from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 
 from ..benchmark.test_release import write_release
+from ..commands import run as giccs
 
-EVAL = str(Path(sys.executable).parent / "giccs-eval")
+EVAL = "giccs-eval"
 TEMPLATE = open_template("figure2-de-1")
 CC_BY_4_0 = "fd3a263fe19ed8faa9068b43abaebafc02c77897b0c6fc09abc04bb592e5f16e"
 """SHA-256 of https://creativecommons.org/licenses/by/4.0/legalcode.txt, as distributed by caniuse-lite."""
@@ -45,13 +43,6 @@ CC_BY_4_0 = "fd3a263fe19ed8faa9068b43abaebafc02c77897b0c6fc09abc04bb592e5f16e"
 @pytest.fixture
 def benchmark(benchmark_file):
     return read_benchmark(benchmark_file)
-
-
-def giccs(*arguments, cwd):
-    return subprocess.run(
-        list(map(str, arguments)), cwd=cwd, capture_output=True, text=True, timeout=300,
-        env=os.environ | {"HF_HUB_OFFLINE": "1"},
-    )  # fmt: skip
 
 
 def lines(path):

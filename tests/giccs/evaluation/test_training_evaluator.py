@@ -5,12 +5,14 @@ import logging
 
 import pytest
 
-pytest.importorskip("torch")
-library = pytest.importorskip("sentence_transformers")
+import giccs
+from bws.problems import InputError
+from giccs.benchmark import write_benchmark
 
-import giccs  # noqa: E402
-from bws.problems import InputError  # noqa: E402
-from giccs.benchmark import write_benchmark  # noqa: E402
+from ..deferred import Deferred, requires
+
+pytestmark = requires("torch")
+library = Deferred("sentence_transformers")
 
 METRICS = ["pearson", "spearman", "rank_spearman"]
 

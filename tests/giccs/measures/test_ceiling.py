@@ -1,5 +1,6 @@
 """The noise ceiling, against models that know the true scores because the judgments are simulated."""
 
+import itertools
 import math
 from dataclasses import replace
 from importlib import resources
@@ -18,6 +19,8 @@ from bws.simulation import simulate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.measures.ceiling import explain_ceiling, judgments_digest, load_judgments, noise_ceiling
 from giccs.measures.metrics import correlations
+
+from ..representatives import others_nightly
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +43,10 @@ def scored_by(judgments, benchmark, method="counting", scale="unit"):
     return Benchmark("simulated", tuple(items))
 
 
-@pytest.mark.parametrize("noise", [0.4, 0.8, 1.3])
-@pytest.mark.parametrize("disagreement", [0, 0.5])
+@pytest.mark.parametrize(
+    ("noise", "disagreement"),
+    others_nightly(itertools.product([0.4, 0.8, 1.3], [0, 0.5]), (0.4, 0), (1.3, 0.5)),
+)
 def test_a_model_that_knows_the_expected_scores_reaches_the_ceiling(
     sample, tuples, noise, disagreement
 ):
@@ -293,8 +298,10 @@ def test_judgments_come_from_a_file_or_with_the_sample(sample, tmp_path):
         load_judgments(sample, tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize("scale", ["unit", "counting"])
-@pytest.mark.parametrize("disagreement", [0, 0.5])
+@pytest.mark.parametrize(
+    ("scale", "disagreement"),
+    others_nightly(itertools.product(["unit", "counting"], [0, 0.5]), ("unit", 0.5)),
+)
 def test_true_scores_of_a_choice_model_reach_its_ceiling(sample, tuples, scale, disagreement):
     """True: what the model finds in the judgments of 400 others, with a prior that does not shrink."""
     reached, ceilings = [], []

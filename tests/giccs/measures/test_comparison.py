@@ -9,6 +9,8 @@ from scipy import stats
 
 from giccs.measures.comparison import mcnemar, paired_correlations, paired_shares, share, wilson
 
+from ..representatives import others_nightly
+
 
 def answers(right, n):
     return np.arange(n) < right
@@ -183,7 +185,7 @@ def test_the_same_predictions_do_not_differ_and_swapped_ones_differ_the_other_wa
         assert (result.value, result.low, result.high) == pytest.approx(swapped, abs=1e-9)
 
 
-@pytest.mark.parametrize("n_dialogues", [20, 30])
+@pytest.mark.parametrize("n_dialogues", others_nightly([20, 30], 20))
 def test_paired_intervals_of_few_dialogues_cover(n_dialogues):
     rng = np.random.default_rng(4)
     dialogue = np.repeat(np.arange(n_dialogues), 5)

@@ -15,6 +15,8 @@ from giccs.measures.metrics import (
     replicates,
 )
 
+from ..representatives import others_nightly
+
 
 def example(n_dialogues=12, size=5, levels=None, seed=0):
     rng = np.random.default_rng(seed)
@@ -114,7 +116,7 @@ def test_dependence_inside_dialogues_widens_the_interval():
     assert (copies.low, copies.high) == pytest.approx((alone.low, alone.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("n_dialogues", [20, 30])
+@pytest.mark.parametrize("n_dialogues", others_nightly([20, 30], 20))
 def test_intervals_of_high_correlations_cover_the_truth_as_often_as_they_say(n_dialogues):
     """Standard normal pairs of correlation 0.9, more or less spread in some dialogues than in others."""
     rng = np.random.default_rng(1)

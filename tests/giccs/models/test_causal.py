@@ -11,6 +11,7 @@ from giccs.models.causal import open_causal
 from giccs.models.causal.tokens import grow, shared
 
 from ..causal_models import CONFIGS, GERMAN, make_model, naive, torch, transformers
+from ..representatives import others_nightly
 
 PROMPTS = [
     Prompt(
@@ -43,7 +44,9 @@ def gpt2(tmp_path_factory):
     return make_model(tmp_path_factory.mktemp("gpt2"))
 
 
-@pytest.mark.parametrize("architecture", CONFIGS)
+@pytest.mark.parametrize(
+    "architecture", others_nightly(CONFIGS, "gpt2", "llama", "gemma3", "mistral", "bloom", "mamba")
+)
 def test_every_architecture_gives_what_it_gives_for_an_option_by_itself(architecture, tmp_path):
     """Windows (24 tokens) are shorter than the prompts, logits capped or scaled where that is the custom."""
     folder = make_model(tmp_path, architecture)
@@ -94,7 +97,7 @@ def many(questions, seed=0):
     ]
 
 
-@pytest.mark.parametrize("architecture", ["gpt2", "gemma3", "bloom"])
+@pytest.mark.parametrize("architecture", others_nightly(["gpt2", "gemma3", "bloom"], "gemma3"))
 def test_neither_batch_nor_order_nor_company_changes_a_number(architecture, tmp_path):
     folder = make_model(tmp_path, architecture)
     prompts = many(12)

@@ -17,10 +17,12 @@ from giccs.models.loading import Loaded
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs_app.judging.cli import judge
 
+from ..deferred import Deferred
 from ..judging.test_judging import DIALOGUES, TUPLES
+from ..representatives import others_nightly
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+torch = Deferred("torch")
+transformers = Deferred("transformers")
 
 TEXT = "Ja oder nein?\n\nAntwort:"
 CHATML = (
@@ -226,7 +228,7 @@ def check_beginnings(tokenizer, seen):
         assert set(row[:start]) <= {tokenizer.eos_token_id}
 
 
-@pytest.mark.parametrize("family", USED)
+@pytest.mark.parametrize("family", others_nightly(USED, USED[0]))
 def test_scores_and_answers_read_these_tokens(family, tmp_path, seen):
     model = open_model(f"causal:{model_folder(tmp_path, family)}")
     tokenizer = tokenizer_of(family)
@@ -238,7 +240,7 @@ def test_scores_and_answers_read_these_tokens(family, tmp_path, seen):
     check_beginnings(tokenizer, seen)
 
 
-@pytest.mark.parametrize("family", USED)
+@pytest.mark.parametrize("family", others_nightly(USED, USED[0]))
 def test_questions_judgments_and_csts_prompts_begin_once(family, tmp_path, seen):
     folder = model_folder(tmp_path / "m", family)
     model, tokenizer = open_model(f"causal:{folder}"), tokenizer_of(family)

@@ -21,15 +21,14 @@ from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Prompt
 from giccs.models.served.completions import CompletionsModel
-from giccs.models.served.server import find_server
+from giccs.models.served.server import Limits, find_server
 from giccs.tasks import TaskOptions, open_tasks
 
 from ..causal_models import make_model, naive, torch, transformers
+from ..deferred import requires
 from ..listening import Listening
 
-pytest.importorskip("openai")
-
-from giccs.models.served.client import Limits
+pytestmark = requires("openai")
 
 QUICK = Limits(seconds=30.0, retries=1, pause=0.0)
 CONTEXT = 3000

@@ -29,10 +29,11 @@ from giccs.models import ModelOptions, configured, open_model
 from giccs.models.abilities import Prompt
 from giccs.models.served.budget import Spending
 from giccs.models.served.embeddings import FILE, EmbeddingsModel
-from giccs.models.served.server import find_server
+from giccs.models.served.server import Limits, find_server
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
 
+from ..deferred import Deferred
 from ..hostile import (
     Hostile,
     broken,
@@ -46,10 +47,9 @@ from ..hostile import (
     send,
     stalled,
 )  # fmt: skip
+from ..representatives import others_nightly
 
-openai = pytest.importorskip("openai")
-
-from giccs.models.served.client import Limits  # noqa: E402  (needs openai)
+openai = Deferred("openai")
 
 QUICK = Limits(seconds=20.0, retries=1, pause=0.0)
 TEXTS = [f"Text {n}: wie weit ist es?" for n in range(10)]
@@ -566,10 +566,10 @@ def serve_minilm(minilm, form):
     return act
 
 
-@pytest.mark.parametrize("form", ["base64", "float"])
+@pytest.mark.parametrize("form", others_nightly(["base64", "float"], "base64"))
 def test_a_served_encoder_gives_the_numbers_of_the_local_one(hostile, minilm, form, tmp_path):
     hostile.always = serve_minilm(minilm, form)
-    items = read_benchmark("giccs-sample").items[:60]
+    items = read_benchmark("giccs-sample").items[:20]
     left = [item.last_turn for item in items]
     right = [item.utterance for item in items]
     model = embeddings(hostile, batch_size=16)

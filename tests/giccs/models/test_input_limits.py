@@ -12,10 +12,12 @@ from giccs.models.vocabulary import counted_tokens
 from giccs.progress import silent
 
 from ..causal_models import edit_json
+from ..deferred import Deferred
+from ..representatives import others_nightly
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("sentence_transformers")
+torch = Deferred("torch")
+transformers = Deferred("transformers")
+library = Deferred("sentence_transformers")
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 FRAME = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
@@ -80,6 +82,8 @@ ARCHITECTURES = {
     "Mamba": ({"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1}, None, False),
 }  # fmt: skip
 """Architecture -> settings, maximum number of tokens, whether it fails with one more."""
+FOR_EACH_KIND = ("Bert", "Roberta", "OPT", "GPTJ", "Llama", "XLNet", "T5")
+"""One of each kind of positions."""
 
 
 def config_of(architecture):
@@ -125,7 +129,7 @@ def check_long_texts(model, limit):
     assert counts.cut == sum(is_cut)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", others_nightly(ARCHITECTURES, *FOR_EACH_KIND))
 def test_the_limit_is_the_number_of_usable_positions(architecture):
     _, limit, is_end = ARCHITECTURES[architecture]
     model = transformers.AutoModel.from_config(config_of(architecture)).eval()
@@ -142,7 +146,7 @@ def test_the_limit_is_the_number_of_usable_positions(architecture):
             run(limit + 1)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", others_nightly(ARCHITECTURES, *FOR_EACH_KIND))
 def test_long_texts_are_cut_where_the_tokenizer_states_no_limit(architecture, tmp_path):
     """By name, as a SentenceTransformer and, unless it generates text, as a model of transformers."""
     limit = ARCHITECTURES[architecture][1]
@@ -195,7 +199,9 @@ def test_pairs_are_cut_at_the_positions(tmp_path):
     check_long_texts(model_of_object(multi), 22)
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("Roberta", 22), ("OPT", 24), ("Llama", 24)])
+@pytest.mark.parametrize(
+    ("kind", "limit"), others_nightly([("Roberta", 22), ("OPT", 24), ("Llama", 24)], ("OPT", 24))
+)
 def test_a_causal_model_with_positions_after_padding(tmp_path, kind, limit):
     """The last token of an option is only predicted; one beginning token is added."""
     config = config_of(kind)
@@ -232,7 +238,7 @@ SEQ2SEQ = {
 """Kind -> function that returns a model, maximum number of tokens of its encoder, and of its decoder."""
 
 
-@pytest.mark.parametrize("kind", SEQ2SEQ)
+@pytest.mark.parametrize("kind", others_nightly(SEQ2SEQ, "led", "t5"))
 def test_encoder_decoders_have_a_limit_on_each_side(kind, tmp_path):
     torch.manual_seed(0)
     build, prompt_limit, answer_limit = SEQ2SEQ[kind]

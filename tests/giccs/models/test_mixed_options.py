@@ -12,9 +12,11 @@ from giccs.evaluation.run import open_each_prompt
 from giccs.models import ModelOptions, check_server_options, open_model
 from giccs_app.judging.cli import judge
 
+from ..deferred import requires
 from ..judging.test_judging import DIALOGUES, TUPLES
 
-pytest.importorskip("openai")
+pytestmark = requires("openai")
+
 SERVER = "http://127.0.0.1:9/v1"
 NONE_SERVED = "no model is on a server; expected chat:NAME, completions:NAME or embeddings:NAME"
 

@@ -16,11 +16,12 @@ from giccs.progress import silent
 from giccs_app.judging.cli import judge
 
 from ..causal_models import make_model, transformers
+from ..deferred import Deferred
 from ..judging.test_judging import DIALOGUES, TUPLES
 from .test_input_limits import BART, BERT, of_config, saved
 
-torch = pytest.importorskip("torch")
-library = pytest.importorskip("sentence_transformers")
+torch = Deferred("torch")
+library = Deferred("sentence_transformers")
 
 FAULT = IndexError("index out of range in self\nat a line that is not shown")
 LINE = (

@@ -5,7 +5,6 @@ from datetime import date
 
 import pytest
 
-pytest.importorskip("sentence_transformers")
 from giccs.models import open_model
 from giccs.models.object_digest import model_digest
 from giccs.models.objects import model_of_object
@@ -13,7 +12,10 @@ from giccs.progress import silent
 from giccs.tasks.refusals import chat_parameters
 
 from ..causal_models import make_model
+from ..deferred import requires
 from ..saved_models import LEFT, RIGHT, Folders, library, transformers
+
+pytestmark = requires("sentence_transformers")
 
 
 @pytest.fixture(scope="module")

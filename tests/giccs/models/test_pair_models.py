@@ -7,25 +7,26 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-library = pytest.importorskip("sentence_transformers")
-from safetensors.torch import load_file, save_file  # noqa: E402
+import giccs
+from bws.problems import InputError
+from giccs.benchmark import read_benchmark
+from giccs.evaluation.task_results import evaluate_task
+from giccs.models import ModelOptions, open_model
+from giccs.models.checkpoint import stated_kind
+from giccs.models.late_interaction import mean_maxsim
+from giccs.models.objects import model_of_object
+from giccs.models.vocabulary import counted_tokens
+from giccs.progress import silent
+from giccs.report import report
+from giccs.tasks.pairwise import PairwiseSTS
 
-import giccs  # noqa: E402
-from bws.problems import InputError  # noqa: E402
-from giccs.benchmark import read_benchmark  # noqa: E402
-from giccs.evaluation.task_results import evaluate_task  # noqa: E402
-from giccs.models import ModelOptions, open_model  # noqa: E402
-from giccs.models.checkpoint import stated_kind  # noqa: E402
-from giccs.models.late_interaction import mean_maxsim  # noqa: E402
-from giccs.models.objects import model_of_object  # noqa: E402
-from giccs.models.vocabulary import counted_tokens  # noqa: E402
-from giccs.progress import silent  # noqa: E402
-from giccs.report import report  # noqa: E402
-from giccs.tasks.pairwise import PairwiseSTS  # noqa: E402
+from ..causal_models import edit_json
+from ..deferred import Deferred
 
-from ..causal_models import edit_json  # noqa: E402
+torch = Deferred("torch")
+safetensors = Deferred("safetensors.torch")
+transformers = Deferred("transformers")
+library = Deferred("sentence_transformers")
 
 LEFT = ["Ich möchte einen Tisch.", "Wie weit ist es?", "Ja", "Vier, bitte!", "Ja"]
 RIGHT = ["Ein Tisch am Fenster", "Zehn Minuten.", "Nein", "Ja", "Ja"]
@@ -76,11 +77,11 @@ def folders(tmp_path_factory):
 def colbert(folder, plain):
     """A checkpoint as of ColBERT's own program: the projection is beside the tensors of BERT."""
     shutil.copytree(plain, folder)
-    tensors = load_file(folder / "model.safetensors")
+    tensors = safetensors.load_file(folder / "model.safetensors")
     torch.manual_seed(2)
     tensors = {f"bert.{name}": tensor for name, tensor in tensors.items()}
     tensors["linear.weight"] = torch.randn(8, SIZE["hidden_size"])
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    safetensors.save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     edit_json(folder / "config.json", architectures=["HF_ColBERT"])
     metadata = {"doc_maxlen": 180, "query_maxlen": 32, "mask_punctuation": True}
     (folder / "artifact.metadata").write_text(json.dumps(metadata))
@@ -198,9 +199,11 @@ def test_colbert_skips_punctuation_and_marks_documents(folders, kind):
     encoder = transformers.BertModel.from_pretrained(folders["plain"]).eval()
     tokenizer = transformers.BertTokenizerFast.from_pretrained(folders["plain"])
     if kind == "colbert":
-        projection = load_file(folder / "model.safetensors")["linear.weight"]
+        projection = safetensors.load_file(folder / "model.safetensors")["linear.weight"]
     else:
-        projection = load_file(folder / "1_Dense" / "model.safetensors")["linear.weight"]
+        projection = safetensors.load_file(folder / "1_Dense" / "model.safetensors")[
+            "linear.weight"
+        ]
 
     def tokens(text):
         ids = tokenizer(text)["input_ids"]
@@ -312,9 +315,9 @@ def test_a_static_encoder_has_no_token_vectors(static_encoder):
 def test_damaged_weights_of_late_interaction_are_refused(folders, tmp_path):
     damaged = tmp_path / "damaged"
     shutil.copytree(folders["multi"], damaged)
-    tensors = load_file(damaged / "model.safetensors")
+    tensors = safetensors.load_file(damaged / "model.safetensors")
     tensors.pop("encoder.layer.1.output.dense.weight")
-    save_file(tensors, damaged / "model.safetensors", metadata={"format": "pt"})
+    safetensors.save_file(tensors, damaged / "model.safetensors", metadata={"format": "pt"})
     assert "1 tensor is missing and would be random" in refusal(damaged)
     projection = damaged / "1_Dense" / "model.safetensors"
     projection.unlink()

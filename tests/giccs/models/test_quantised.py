@@ -18,6 +18,7 @@ from giccs.models.abilities import Prompt
 from giccs.progress import silent
 
 from ..causal_models import GERMAN, edit_json, make_model, torch, transformers
+from ..representatives import others_nightly
 
 PROMPTS = [
     Prompt(GERMAN[0], (" Ja", " Nein, danke", " Zehn Minuten zu Fuß")),
@@ -214,7 +215,9 @@ PARTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("where", PARTS)
+@pytest.mark.parametrize(
+    "where", others_nightly(PARTS, "all in main memory", "all but a layer on disk")
+)
 def test_where_weights_lie_changes_no_number(tmp_path, llama, where):
     """What lies on disk is brought by Accelerate's hooks, in each pass and for each of the model's halves."""
     expected = numbers(open_model(f"causal:{llama}"))
@@ -231,7 +234,7 @@ def test_where_weights_lie_changes_no_number(tmp_path, llama, where):
     assert model.identity == open_model(f"causal:{llama}").identity
 
 
-@pytest.mark.parametrize("word", ["auto", "balanced", "sequential"])
+@pytest.mark.parametrize("word", others_nightly(["auto", "balanced", "sequential"], "auto"))
 def test_words_of_accelerate(llama, word):
     expected = numbers(open_model(f"causal:{llama}"))
     model = open_model(f"causal:{llama}", ModelOptions(device_map=word))

@@ -1,12 +1,12 @@
 """Folders of models of different structure: honoured as by their own library, or refused with a sentence."""
 
+import itertools
 import json
 import re
 
 import numpy as np
 import pytest
 
-pytest.importorskip("sentence_transformers")
 import giccs
 from bws.problems import InputError
 from giccs.evaluation.task_results import evaluate_task
@@ -20,27 +20,28 @@ from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
 
 from ..causal_models import edit_json, make_model
+from ..deferred import Deferred, requires
+from ..representatives import others_nightly
 from ..saved_models import (
     LEFT,
     RIGHT,
     WORDS,
     Folders,
-    Router,
     adapter,
     cosine,
     library,
     parts,
+    routers,
     saved,
     torch,
     transformers,
     word_vectors,
 )
 
-try:
-    import peft
-except ImportError:
-    peft = None
-needs_peft = pytest.mark.skipif(peft is None, reason="peft is not installed")
+pytestmark = requires("sentence_transformers")
+
+needs_peft = requires("peft")
+peft = Deferred("peft")
 
 
 @pytest.fixture(scope="module")
@@ -234,8 +235,15 @@ def test_models_of_pairs_keep_their_class(folders, name, kind):
 ROUTED = ["towers", "towers-strict", "towers-first", "towers-mapped", "splade-towers"]
 
 
-@pytest.mark.parametrize("name", ROUTED)
-@pytest.mark.parametrize("given", ["name", "object"])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    others_nightly(
+        itertools.product(ROUTED, ["name", "object"]),
+        ("towers", "name"),
+        ("towers-mapped", "object"),
+        ("splade-towers", "name"),
+    ),
+)
 def test_prompts_choose_the_routes_of_the_library(folders, name, given):
     cls = "SparseEncoder" if name.startswith("splade") else "SentenceTransformer"
     own = getattr(library, cls)(str(folders(name)), device="cpu")
@@ -355,7 +363,7 @@ def test_routes_are_resolved_as_by_router(folders, name):
     router = next(
         module
         for module in library.SentenceTransformer(str(folders(name)), device="cpu")
-        if isinstance(module, Router)
+        if isinstance(module, routers.Router)
     )
     routes = Routes((*router.sub_modules,), router.default_route, router.route_mappings)
     for task in (None, "query", "document", "short", "unknown"):

@@ -4,26 +4,26 @@ import json
 import shutil
 
 import pytest
+from click.testing import CliRunner
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("sentence_transformers")
+from bws.problems import InputError
+from giccs.cli.evaluation import evaluate as giccs_eval
+from giccs.csts.encoders.base import load_tokens
+from giccs.evaluation.task_results import evaluate_task
+from giccs.models import open_model
+from giccs.models.abilities import Prompt
+from giccs.models.vocabulary import check_tokenizer, counted_tokens
+from giccs.progress import silent
+from giccs.tasks.pairwise import PairwiseSTS
 
-from click.testing import CliRunner  # noqa: E402
+from ..causal_models import edit_json, make_model
+from ..conftest import rows, write
+from ..csts import tiny_bert
+from ..deferred import Deferred, requires
 
-from bws.problems import InputError  # noqa: E402
-from giccs.cli.evaluation import evaluate as giccs_eval  # noqa: E402
-from giccs.csts.encoders.base import load_tokens  # noqa: E402
-from giccs.evaluation.task_results import evaluate_task  # noqa: E402
-from giccs.models import open_model  # noqa: E402
-from giccs.models.abilities import Prompt  # noqa: E402
-from giccs.models.vocabulary import check_tokenizer, counted_tokens  # noqa: E402
-from giccs.progress import silent  # noqa: E402
-from giccs.tasks.pairwise import PairwiseSTS  # noqa: E402
-
-from ..causal_models import edit_json, make_model  # noqa: E402
-from ..conftest import rows, write  # noqa: E402
-from ..csts import tiny_bert  # noqa: E402
+pytestmark = requires("sentence_transformers")
+torch = Deferred("torch")
+transformers = Deferred("transformers")
 
 TOKENIZER_FILES = (
     "tokenizer.json",

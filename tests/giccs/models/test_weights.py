@@ -6,18 +6,19 @@ import shutil
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("sentence_transformers")
-from safetensors.torch import load_file, save_file  # noqa: E402
+from bws.problems import InputError
+from giccs.csts.encoders.base import load_encoder
+from giccs.models import ModelOptions, open_model
+from giccs.models.abilities import Prompt
+from giccs.progress import silent
 
-from bws.problems import InputError  # noqa: E402
-from giccs.csts.encoders.base import load_encoder  # noqa: E402
-from giccs.models import ModelOptions, open_model  # noqa: E402
-from giccs.models.abilities import Prompt  # noqa: E402
-from giccs.progress import silent  # noqa: E402
+from ..causal_models import edit_json, make_model
+from ..deferred import Deferred, requires
 
-from ..causal_models import edit_json, make_model  # noqa: E402
+pytestmark = requires("sentence_transformers")
+torch = Deferred("torch")
+safetensors = Deferred("safetensors.torch")
+transformers = Deferred("transformers")
 
 TEXTS = ["Ich möchte einen Tisch", "Wie weit ist es?"], ["Ein Tisch am Fenster", "Zehn Minuten"]
 T5 = {
@@ -34,7 +35,7 @@ def edited(folder, target, edit):
     """Copy a model's folder with other tensors: what `edit` makes of a dictionary."""
     shutil.copytree(folder, target)
     file = next(target.rglob("model.safetensors"))
-    save_file(edit(load_file(file)), file, metadata={"format": "pt"})
+    safetensors.save_file(edit(safetensors.load_file(file)), file, metadata={"format": "pt"})
     return target
 
 
@@ -152,7 +153,7 @@ def test_quantised_loading_is_checked(tmp_path, plain_encoder):
 
 def test_files_of_pytorch_are_checked(tmp_path, plain_encoder):
     folder = shutil.copytree(plain_encoder, tmp_path / "model")
-    tensors = load_file(folder / "model.safetensors")
+    tensors = safetensors.load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save(tensors, folder / "pytorch_model.bin")
     assert pair_scores(folder) == pytest.approx(pair_scores(plain_encoder), abs=1e-6)
@@ -163,7 +164,7 @@ def test_files_of_pytorch_are_checked(tmp_path, plain_encoder):
 def test_a_sentence_transformers_module_is_checked(tmp_path, sentence_folder):
     folder = shutil.copytree(sentence_folder, tmp_path / "model")
     (dense,) = folder.glob("2_Dense/model.safetensors")
-    save_file(renamed("x.")(load_file(dense)), dense)
+    safetensors.save_file(renamed("x.")(safetensors.load_file(dense)), dense)
     message = refusal(pair_scores, folder)
     assert "Dense: Missing key(s) in state_dict: " in message
     assert "linear.weight" in message

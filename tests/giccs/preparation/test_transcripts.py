@@ -9,6 +9,8 @@ import pytest
 from bws.problems import InputError
 from giccs.preparation.transcripts.importing import import_transcripts
 
+from ..representatives import others_nightly
+
 TRANSLITERATION = """\
 ; invented, in the shape of a SmartKom session
 ; w001
@@ -195,7 +197,7 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", others_nightly(range(60), *range(8)))
 def test_damaged_files_give_problems_and_never_a_traceback(tmp_path, seed):
     draw = random.Random(seed)
     name = draw.choice(list(GOOD))

@@ -38,9 +38,11 @@ from giccs.tasks.generated_choices import (
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import make_questions
 
+from ..deferred import requires
 from ..hostile import Hostile, broken, closed, cut, half, rate_limited, send
 
-pytest.importorskip("openai")
+pytestmark = requires("openai")
+
 
 SAMPLE = read_benchmark("giccs-sample")
 OPTION = re.compile(r"^([A-Z])\. (.*)$", re.MULTILINE)

@@ -11,20 +11,22 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
-torch = pytest.importorskip("torch")
-library = pytest.importorskip("sentence_transformers")
-from giccs.benchmark import read_benchmark  # noqa: E402
-from giccs.cli.evaluation import evaluate  # noqa: E402
-from giccs.evaluation.engines.local import EvaluationJob, run_locally  # noqa: E402
-from giccs.evaluation.task_results import evaluate_task  # noqa: E402
-from giccs.measures.results import Store  # noqa: E402
-from giccs.models import ModelOptions, open_model  # noqa: E402
-from giccs.models.objects import model_of_object  # noqa: E402
-from giccs.progress import silent  # noqa: E402
-from giccs.report.model_comparison import compare  # noqa: E402
-from giccs.tasks.pairwise import PairwiseSTS  # noqa: E402
+from giccs.benchmark import read_benchmark
+from giccs.cli.evaluation import evaluate
+from giccs.evaluation.engines.local import EvaluationJob, run_locally
+from giccs.evaluation.task_results import evaluate_task
+from giccs.measures.results import Store
+from giccs.models import ModelOptions, open_model
+from giccs.models.objects import model_of_object
+from giccs.progress import silent
+from giccs.report.model_comparison import compare
+from giccs.tasks.pairwise import PairwiseSTS
 
-from ..conftest import rows, write  # noqa: E402
+from ..conftest import rows, write
+from ..deferred import Deferred
+
+torch = Deferred("torch")
+library = Deferred("sentence_transformers")
 
 LIMIT = 128  # plain_encoder: a letter is a token, and there are 2 special tokens
 

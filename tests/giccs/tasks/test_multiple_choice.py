@@ -8,9 +8,6 @@ import csv
 import io
 import json
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +30,8 @@ from giccs.report import report
 from giccs.tasks import TaskOptions, open_tasks
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import QuestionRenderer, make_questions
+
+from ..commands import run as run_command
 
 TEMPLATE = open_template("figure2-de-1")
 
@@ -551,12 +550,8 @@ def test_a_real_model_by_its_folder(tiny_gpt, tmp_path, benchmark_file):
 
 def test_the_command_on_a_real_model(tiny_gpt, tmp_path, benchmark_file):
     def call(*arguments):
-        command = [str(Path(sys.executable).parent / "giccs-eval"), str(tiny_gpt), *arguments]
-        command += ["--data", str(benchmark_file), "--limit", "2"]
-        environment = os.environ | {"HF_HUB_OFFLINE": "1"}
-        return subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment
-        )
+        data = ("--data", benchmark_file, "--limit", 2)
+        return run_command("giccs-eval", tiny_gpt, *arguments, *data, cwd=tmp_path)
 
     done = call("--json", "--permutations", "2", "--answer", "letter", "--history", "with")
     assert done.returncode == 0, done.stderr

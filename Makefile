@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
+.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -74,19 +74,18 @@ test-cpus: $(VENV)/dev  ## run the numeric tests with the arithmetic of other CP
 	    env HF_HUB_OFFLINE=1 $$settings $(BIN)/python -m pytest -q -n 2 tests/bws tests/giccs bws giccs \
 	    </dev/null || exit 1; done
 
-check: $(VENV)/dev  ## run lint, types and a fast subset of the tests
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+check: style types  ## run style, types and a fast subset of the tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 tests/test_architecture.py \
 	    tests/bws tests/giccs/benchmark bws giccs/benchmark giccs/measures \
 	    --ignore tests/bws/test_fuzz.py --ignore tests/giccs/benchmark/test_hub.py
 
-lint: $(VENV)/dev audit  ## check style, formatting, unsafe code and dependencies
+lint: style audit  ## check style, formatting, unsafe code and dependencies
+
+style: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev  ## check types
+types: $(VENV)/dev  ## check types; unchanged modules are in .cache/mypy
 	$(BIN)/mypy
 
 bench: $(VENV)/dev  ## measure speed, compared with other programs and with bounds

@@ -68,7 +68,7 @@ def fork_server(files, tmp_path_factory):
     """Return a fork server that has imported none of the modules at which interrupts come."""
     folder = tmp_path_factory.mktemp("server")
     server = ForkServer(
-        folder, ("click", "numpy", "polars"), environment={"PYTHONPATH": str(files)}
+        folder, ("click", "numpy", "polars"), {}, environment={"PYTHONPATH": str(files)}
     )
     yield server
     server.close()
@@ -102,40 +102,28 @@ def test_an_interrupt_at_start_is_one_line(files, tmp_path, script, module):
 
 
 def test_every_script_handles_interrupts_before_other_imports():
-    """The first import of the module of every console script, and its next statement."""
+    """The module of each console script, and the packages above it, which are imported before."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-    late = []
+    late = {}
     for script, target in scripts.items():
         names = target.partition(":")[0].split(".")
-        # importing a module runs the packages above it first
-        for length in range(1, len(names) + 1):
-            if names[:length] == ["bws"]:
-                continue
-            tree = first_statements(module_file(".".join(names[:length])))
-            if not tree:
-                continue  # imports nothing
-            if tree[0] == "from bws.interrupts import handle_interrupts":
-                if tree[1] != "handle_interrupts()":
-                    late.append(f"{script}: {tree[1]}")
-                break
-            late.append(f"{script}: {tree[0]}")
-        else:
-            late.append(f"{script}: never")
-    assert late == []
+        modules = [".".join(names[: n + 1]) for n in range(len(names))]
+        first = next(filter(None, map(first_import, modules)), None)
+        if first != ["from bws.interrupts import handle_interrupts", "handle_interrupts()"]:
+            late[script] = first
+    assert late == {}
 
 
-def module_file(name):
-    return Path(importlib.util.find_spec(name).origin)
-
-
-def first_statements(path):
-    """Return the first two statements of a module as code, its docstring and __future__ aside."""
-    statements = [
-        ast.unparse(node)
-        for node in ast.parse(path.read_text("utf-8")).body
-        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant)
-    ]
-    return [code for code in statements if not code.startswith("from __future__")][:2]
+def first_import(module):
+    """Return the first import of a module, but those of the standard library, and the statement after it."""
+    path = Path(importlib.util.find_spec(module).origin)
+    body = ast.parse(path.read_text("utf-8")).body
+    for number, node in enumerate(body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            name = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            if name.partition(".")[0] not in sys.stdlib_module_names:
+                return [ast.unparse(statement) for statement in body[number : number + 2]]
+    return None
 
 
 @pytest.mark.parametrize(("script", "arguments", "module", "kept"), CALLS)

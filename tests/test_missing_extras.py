@@ -128,7 +128,7 @@ def files(tmp_path_factory):
 def without_extras(files, tmp_path_factory):
     """Return a fork server in which none of MODULES can be imported."""
     folder = tmp_path_factory.mktemp("server")
-    server = ForkServer(folder, LIGHT, environment={"PYTHONPATH": str(files)})
+    server = ForkServer(folder, LIGHT, {}, environment={"PYTHONPATH": str(files)})
     yield server
     server.close()
 

@@ -685,13 +685,10 @@ def test_all_output_to_the_terminal_is_escaped_in_one_place():
                 assert called not in {"print", "click.echo", "click.secho"}, f"{path}:{node.lineno}"
 
 
-def test_results_and_faults_cannot_command_the_terminal(tmp_path):
+def test_results_and_faults_cannot_command_the_terminal(tmp_path, commands):
     Store(tmp_path).add(result("m\x1b[2J\x9b", "pairwise-sts"))
     for arguments in (("giccs-report", tmp_path), ("bws-score", tmp_path / "a\x9b2J.csv")):
-        done = subprocess.run(
-            [Path(sys.executable).with_name(arguments[0]), *map(str, arguments[1:])],
-            capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+        done = commands.run(*arguments)
         message = done.stdout + done.stderr
         assert "Traceback" not in message
         assert "\\u009b" in message

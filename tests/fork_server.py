@@ -31,7 +31,8 @@ LIGHT = (
     "bws.cli", "bws.design", "bws.files", "bws.scoring", "bws.simulation", "bws.split_half",
     "giccs.cli.building", "giccs.cli.card", "giccs.cli.evaluation", "giccs.cli.reporting",
     "giccs.cli.statistics", "giccs.cli.validation", "giccs.evaluation.run", "giccs_app.cli",
-    "giccs_app.studies.cli", "mturk.cli.publish", "mturk.cli.collect",
+    "giccs_app.studies.cli", "mturk.cli.publish", "mturk.cli.collect", "mturk.cli.service", "boto3",
+    "mturk.service.server", "mturk.study.simulated_workers", "alembic", "httpx2",
 )  # fmt: skip
 """Imported at the start. No module of them may start a thread that its functions need."""
 HEAVY = {

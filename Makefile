@@ -76,8 +76,8 @@ test-cpus: $(VENV)/dev  ## run the numeric tests with the arithmetic of other CP
 
 check: style types  ## run style, types and a fast subset of the tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 tests/test_architecture.py \
-	    tests/bws tests/giccs/benchmark bws giccs/benchmark giccs/measures \
-	    --ignore tests/bws/test_fuzz.py --ignore tests/giccs/benchmark/test_hub.py
+	    tests/test_option_values.py tests/bws/test_cli.py tests/bws/test_scoring.py tests/bws/test_files_*.py \
+	    tests/giccs/benchmark bws giccs/benchmark giccs/measures --ignore tests/giccs/benchmark/test_hub.py
 
 lint: style audit  ## check style, formatting, unsafe code and dependencies
 

@@ -45,7 +45,7 @@ CALLS = [
     ("giccs-explore", "--no-browser", "pandas", "all files are unchanged"),
     ("mturk-hits", "serve --db h.db --port 0", "starlette",
      "all HITs and assignments are stored in the database"),
-    ("mturk-hits", PUBLISH, "botocore.config", "published HITs are recorded in ledger.db"),
+    ("mturk-hits", PUBLISH, "mturk.study.client", "published HITs are recorded in ledger.db"),
     ("mturk-hits", f"simulate --truth {DIALOGUES} --workers 2", "mturk.study.simulated_workers",
      "all submitted assignments are stored at the service"),
 ]  # fmt: skip

@@ -45,8 +45,9 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 test: $(VENV)/dev $(AXE)  ## run all tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
-nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations, which make test leaves out
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m nightly
+nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations and more random examples, which make test leaves out
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
+	    -m 'nightly or hypothesis' --hypothesis-profile many
 
 # Not in .venv, because aiobotocore of inspect_ai needs another botocore than awscli, and not in constraints.txt, so
 # that these tests use the newest versions.

@@ -14,10 +14,14 @@ try:
 except ImportError:
     pass
 else:  # how long an example takes says nothing on a busy machine
-    settings.register_profile(
-        "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )
-    settings.load_profile("untimed")
+    for profile, examples in (("few", 20), ("many", 200)):  # make nightly runs many
+        settings.register_profile(
+            profile,
+            max_examples=examples,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+    settings.load_profile("few")
 
 
 def pytest_collection_modifyitems(items):

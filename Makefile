@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
+.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -45,8 +45,9 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 test: $(VENV)/dev $(AXE)  ## run all tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
-nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations, which make test leaves out
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m nightly
+nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations and more random examples, which make test leaves out
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
+	    -m 'nightly or hypothesis' --hypothesis-profile many
 
 # Not in .venv, because aiobotocore of inspect_ai needs another botocore than awscli, and not in constraints.txt, so
 # that these tests use the newest versions.
@@ -74,19 +75,18 @@ test-cpus: $(VENV)/dev  ## run the numeric tests with the arithmetic of other CP
 	    env HF_HUB_OFFLINE=1 $$settings $(BIN)/python -m pytest -q -n 2 tests/bws tests/giccs bws giccs \
 	    </dev/null || exit 1; done
 
-check: $(VENV)/dev  ## run lint, types and a fast subset of the tests
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+check: style types  ## run style, types and a fast subset of the tests
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 tests/test_architecture.py \
-	    tests/bws tests/giccs/benchmark bws giccs/benchmark giccs/measures \
-	    --ignore tests/bws/test_fuzz.py --ignore tests/giccs/benchmark/test_hub.py
+	    tests/test_option_values.py tests/bws/test_cli.py tests/bws/test_scoring.py tests/bws/test_files_*.py \
+	    tests/giccs/benchmark bws giccs/benchmark giccs/measures --ignore tests/giccs/benchmark/test_hub.py
 
-lint: $(VENV)/dev audit  ## check style, formatting, unsafe code and dependencies
+lint: style audit  ## check style, formatting, unsafe code and dependencies
+
+style: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev  ## check types
+types: $(VENV)/dev  ## check types; unchanged modules are in .cache/mypy
 	$(BIN)/mypy
 
 bench: $(VENV)/dev  ## measure speed, compared with other programs and with bounds

@@ -1,5 +1,6 @@
 """What tests of several packages need."""
 
+import os
 import re
 import shlex
 import shutil
@@ -13,10 +14,14 @@ try:
 except ImportError:
     pass
 else:  # how long an example takes says nothing on a busy machine
-    settings.register_profile(
-        "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-    )
-    settings.load_profile("untimed")
+    for profile, examples in (("few", 20), ("many", 200)):  # make nightly runs many
+        settings.register_profile(
+            profile,
+            max_examples=examples,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        )
+    settings.load_profile("few")
 
 
 def pytest_collection_modifyitems(items):
@@ -53,6 +58,18 @@ def _missing_cuda():
 def _wide_terminal(monkeypatch):
     """Show each row of a table on one line."""
     monkeypatch.setenv("COLUMNS", "250")
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory):
+    """Return the server that runs console scripts in new processes without their imports."""
+    from tests.fork_server import ForkServer
+
+    folder = tmp_path_factory.getbasetemp()
+    of_all_workers = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    server = ForkServer(of_all_workers / "commands")
+    yield server
+    server.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,8 @@
 
     python -m pytest -p tests.cost -n 2
 
-CPU seconds contain those of ended child processes. A fixture is counted with the test that first needs it.
+CPU seconds contain those of ended child processes, and of commands of the fork server if this process
+started it. A fixture is counted with the test that first needs it.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ import subprocess
 import time
 from collections import defaultdict
 
+import psutil
 import pytest
 from click.testing import CliRunner
 from tabulate import tabulate
+
+from tests import fork_server
 
 N_TESTS = 20
 LAYERS = ("browser", "process", "command", "unit")
@@ -24,7 +28,8 @@ _used: set[str] = set()
 
 def _cpu() -> float:
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    own = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return own + sum(sum(psutil.Process(server).cpu_times()[:4]) for server in fork_server.STARTED)
 
 
 def pytest_configure(config):

@@ -1,6 +1,8 @@
 """Who may import whom (docs/contributing/architecture.md), read from the imports themselves."""
 
 import ast
+import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -91,8 +93,7 @@ def ours(name):
     return any(below(name, package) for package in PACKAGES)
 
 
-@pytest.mark.parametrize(("module", "path"), [*modules()], ids=lambda value: str(value)[-40:])
-def test_imports_follow_the_rule(module, path):
+def violations(module, path):
     allowed = ENTRY_POINTS.get(module, ALLOWED[module.split(".")[0]])
     forbidden = [
         target
@@ -101,56 +102,98 @@ def test_imports_follow_the_rule(module, path):
         for target in targets
     ]
     for name in filter(ours, imports_of(path)):
-        assert any(below(name, prefix) or below(prefix, name) for prefix in allowed), name
+        if not any(below(name, prefix) or below(prefix, name) for prefix in allowed):
+            yield f"{path}: {name} is not among {allowed}"
         own = any(below(name, prefix) for prefix in FORBIDDEN if below(module, prefix))
-        assert own or not any(below(name, target) for target in forbidden), name
+        if not own and any(below(name, target) for target in forbidden):
+            yield f"{path}: {name} is in a later layer"
+
+
+def test_imports_follow_the_rule(tmp_path):
+    found = [*modules()]
+    assert len(found) > 400
+    assert [line for module, path in found for line in violations(module, path)] == []
+    path = tmp_path / "probe.py"
+    path.write_text("import giccs.models\nfrom giccs.tasks import Task\nimport mturk.cli\n")
+    assert len([*violations("giccs.models.probe", path)]) == 3
+    assert [*violations("giccs_app.probe", path)] == []
 
 
 def test_every_command_of_the_package_is_found_by_these_tests():
     assert {"giccs-eval", "bws-score", "giccs-demo"} <= SCRIPTS.keys()
 
 
-def loaded_by(code):
-    listing = f"import sys\n{code}\nprint(*sys.modules)"
+LOADED = f"""
+import sys
+HEAVY = {HEAVY}
+seen = set()
+def newly_loaded():
+    global seen
+    new, seen = HEAVY & {{*sys.modules}} - seen, HEAVY & {{*sys.modules}}
+    return sorted(new)
+"""
+
+
+def printed_lines(code, *paths):
+    """Return what a new process prints; it has a function for the frameworks loaded since the last call."""
+    path = os.pathsep.join([*map(str, paths), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-c", listing], capture_output=True, text=True, check=True
-    )
-    return set(done.stdout.split()) & HEAVY
+        [sys.executable, "-c", LOADED + code],
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("script", COMMANDS)
-def test_help_shows_an_example_and_loads_no_framework(script):
-    module, function = COMMANDS[script].split(":")
-    code = (
-        f"from {module} import {function} as command\n"
-        f"try: command(['--help'], prog_name={script!r})\n"
-        "except SystemExit as end: assert not end.code"
-    )
-    listing = f"import sys\n{code}\nprint('MODULES', *sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", listing], capture_output=True, text=True, check=True
-    )
-    text, _, names = done.stdout.partition("MODULES")
-    assert not set(names.split()) & HEAVY
-    example = text.partition("Example:")[2]
-    assert script in example
-    for option in ("--json", "--quiet", "--version"):
-        assert option in text
+HELP_OF_ALL = """
+import json
+from importlib import import_module
+from click.testing import CliRunner
+for script, target in json.loads(sys.argv[1]).items():
+    module, function = target.split(":")
+    command = getattr(import_module(module), function)
+    done = CliRunner().invoke(command, ["--help"], prog_name=script)
+    print(json.dumps([script, done.exit_code, newly_loaded(), done.stdout]))
+"""
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import bws, giccs, bws.records",
-        "from giccs.benchmark import read_benchmark; read_benchmark('giccs-sample')",
-        "from giccs.measures.results import Store; from giccs.report import report",
-        "from giccs.models import open_model; open_model('baseline:chance')",
-        "from giccs_app.explorer.models import charts, data; import giccs_app.report.html",
-    ],
-)
-def test_light_work_loads_no_framework(code):
-    assert loaded_by(code) == set()
+def test_help_shows_an_example_and_loads_no_framework():
+    """Of all commands in one process, which loads more and more: a framework is reported where it appears."""
+    code = f"import sys; sys.argv[1:] = [{json.dumps(COMMANDS)!r}]\n{HELP_OF_ALL}"
+    answers = [json.loads(line) for line in printed_lines(code)]
+    assert [script for script, *_ in answers] == [*COMMANDS]
+    problems = []
+    for script, code, loaded, text in answers:
+        if code or loaded:
+            problems.append(f"{script}: exit code {code}, loads {loaded}")
+        if script not in text.partition("Example:")[2]:
+            problems.append(f"{script}: no example")
+        problems += [
+            f"{script}: no {option}"
+            for option in ("--json", "--quiet", "--version")
+            if option not in text
+        ]
+    assert problems == []
 
 
-def test_the_check_itself_sees_a_framework():
-    assert loaded_by("import torch") >= {"torch"}
+@pytest.mark.parametrize("script", ["bws-score", "giccs", "giccs-eval", "mturk-hits", "giccs-csts"])
+def test_help_of_the_console_script(script):
+    program = Path(sys.executable).with_name(script)
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    assert script in done.stdout.partition("Example:")[2]
+    assert done.stderr == ""
+
+
+LIGHT_WORK = [
+    "import bws, giccs, bws.records",
+    "from giccs.benchmark import read_benchmark; read_benchmark('giccs-sample')",
+    "from giccs.measures.results import Store; from giccs.report import report",
+    "from giccs.models import open_model; open_model('baseline:chance')",
+    "from giccs_app.explorer.models import charts, data; import giccs_app.report.html",
+]
+
+
+def test_light_work_loads_no_framework(tmp_path):
+    """The last piece of code loads one, so that the test sees one."""
+    (tmp_path / "zuko.py").touch()
+    code = "".join(f"{line}\nprint(newly_loaded())\n" for line in [*LIGHT_WORK, "import zuko"])
+    assert printed_lines(code, tmp_path) == ["[]"] * len(LIGHT_WORK) + ["['zuko']"]

@@ -28,6 +28,8 @@ COLOUR_CHANNELS = {"Color", "Fill", "Stroke"}
 
 def colours_without_domain(source: str) -> list[int]:
     """The lines of colour encodings that are or may be continuous and have no explicit domain."""
+    if not any(word in source for word in (*COLOUR_CHANNELS, "encode")):
+        return []  # most modules draw nothing
     tree = ast.parse(source)
     scales = {
         id(node.func.value): {keyword.arg for keyword in node.keywords}

@@ -6,7 +6,9 @@ robustness/documents.py says how they are marked. Nothing else of the project is
 import doctest
 import os
 import re
+import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,39 +16,99 @@ import pytest
 from robustness.documents import PAGES, ROOT, Step, difference, pattern, run, steps, stop_servers
 
 
-def environment():
+def environment(first_folders=()):
     # datasets takes folders of one name for the same data: its cache must not outlive a page
+    folders = [*map(str, first_folders), str(Path(sys.executable).parent), os.environ["PATH"]]
     return os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(folders),
         "HF_DATASETS_CACHE": str(Path.cwd() / ".datasets-cache"),
     }
 
 
-def check(step, place):
-    code, output, folder = run(step.text, Path.cwd(), environment())
+def check(step, place, first_folders=()):
+    code, output, folder = run(step.text, Path.cwd(), environment(first_folders))
     differs = difference(step, code, output)
     assert differs is None, f"{place}\n{differs}"
     os.chdir(folder)
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_step_of_the_page_runs(page, tmp_path, monkeypatch):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+def test_every_step_of_the_page_runs(page, tmp_path, monkeypatch, commands):
+    """The commands of the project are run by the fork server."""
+    found = [step for step in steps((ROOT / page).read_text("utf-8")) if not step.not_run]
+    programs = commands.scripts(tmp_path / ".programs")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
     try:
-        take(steps(text), page)
+        take(with_free_ports(found), page, [programs])
     finally:
         stop_servers(tmp_path)
 
 
-def take(found, page):
+SERVE = re.compile(r"((?:mturk-hits|giccs annotate) serve)\b(?!.*--port)", re.S)
+AT_DEFAULT = re.compile(
+    r"((?:mturk-hits|giccs annotate) (?:publish|simulate))\b(?!.*--endpoint)", re.S
+)
+PORT = re.compile(r"(?:--port |127\.0\.0\.1:)(\d{4,5})\b")
+
+
+def with_free_ports(found):
+    """Replace the ports of servers, which others may use now; state the default port, to replace it too."""
+    if any(SERVE.search(step.text) for step in found):
+        found = [
+            replace(
+                step,
+                text=AT_DEFAULT.sub(
+                    r"\1 --endpoint http://127.0.0.1:8765", SERVE.sub(r"\1 --port 8765", step.text)
+                ),
+            )
+            for step in found
+        ]
+    text = "\n".join(line for step in found for line in (step.text, *step.expected))
+    free = {port: free_port() for port in {*PORT.findall(text)} if int(port)}
+
+    def replaced(line):
+        return re.sub("|".join(free), lambda port: free[port[0]], line) if free else line
+
+    return [
+        replace(step, text=replaced(step.text), expected=tuple(map(replaced, step.expected)))
+        for step in found
+    ]
+
+
+def free_port():
+    """Return a port that is free as the next one is, which the frames of questions have."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return str(port)
+
+
+def test_ports_of_pages_are_replaced():
+    page = (
+        "```console\n$ mturk-hits serve --db a &\n$ mturk-hits publish t.csv\nat http://127.0.0.1:8765\n"
+        "$ giccs-explore --port 8611\nport 8611 is in use\n$ mturk-hits serve --port 0\n```\n"
+    )
+    serve, publish, explore, any_port = with_free_ports(list(steps(page)))
+    port = re.fullmatch(r"mturk-hits serve --port (\d+) --db a &", serve.text)[1]
+    assert publish.text == f"mturk-hits publish --endpoint http://127.0.0.1:{port} t.csv"
+    assert publish.expected == (f"at http://127.0.0.1:{port}",)
+    assert explore.expected == (f"port {explore.text.split()[-1]} is in use",)
+    assert any_port.text == "mturk-hits serve --port 0"
+    assert not {port, explore.text.split()[-1]} & {"8765", "8611"}
+
+
+def take(found, page, first_folders):
     names = {}
     for step in found:
         place = f"{page}:{step.line}"
-        if step.not_run:
-            continue
         if not step.is_python:
-            check(step, f"{place}: $ {step.text}")
+            check(step, f"{place}: $ {step.text}", first_folders)
             continue
         test = doctest.DocTestParser().get_doctest(step.text, names, place, page, step.line - 1)
         said = []

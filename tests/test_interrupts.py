@@ -1,12 +1,17 @@
 """Ctrl-C: one line and what is kept, wherever it comes; never a traceback."""
 
+import ast
+import importlib.util
 import os
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.fork_server import ForkServer
 
 ROOT = Path(__file__).parent.parent
 SAMPLE = ROOT / "giccs" / "data"
@@ -16,7 +21,7 @@ import os, signal, sys
 
 class InterruptAtImport:
     def find_spec(self, name, path=None, target=None):
-        if name == os.environ["INTERRUPT_AT"]:
+        if name == os.environ.get("INTERRUPT_AT"):
             sys.meta_path.remove(self)
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -40,7 +45,7 @@ CALLS = [
     ("giccs-explore", "--no-browser", "pandas", "all files are unchanged"),
     ("mturk-hits", "serve --db h.db --port 0", "starlette",
      "all HITs and assignments are stored in the database"),
-    ("mturk-hits", PUBLISH, "boto3", "published HITs are recorded in ledger.db"),
+    ("mturk-hits", PUBLISH, "mturk.study.client", "published HITs are recorded in ledger.db"),
     ("mturk-hits", f"simulate --truth {DIALOGUES} --workers 2", "mturk.study.simulated_workers",
      "all submitted assignments are stored at the service"),
 ]  # fmt: skip
@@ -58,7 +63,19 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def fork_server(files, tmp_path_factory):
+    """Return a fork server that has imported none of the modules at which interrupts come."""
+    folder = tmp_path_factory.mktemp("server")
+    server = ForkServer(
+        folder, ("click", "numpy", "polars"), {}, environment={"PYTHONPATH": str(files)}
+    )
+    yield server
+    server.close()
+
+
 def interrupted(files, folder, script, arguments, module):
+    """Run a console script in a new interpreter."""
     python_path = os.pathsep.join([str(files), str(ROOT), str(ROOT / "app")])
     return subprocess.run(
         [Path(sys.executable).with_name(script),
@@ -68,8 +85,15 @@ def interrupted(files, folder, script, arguments, module):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("module", BEFORE_CLICK)
-@pytest.mark.parametrize("script", sorted({script for script, *_ in CALLS}))
+@pytest.mark.parametrize(
+    ("script", "module"),
+    [
+        ("bws-score", "click"),
+        ("giccs", "bws.command"),
+        ("mturk-hits", "click"),
+        ("giccs-eval", "bws.command"),
+    ],
+)
 def test_an_interrupt_at_start_is_one_line(files, tmp_path, script, module):
     done = interrupted(files, tmp_path, script, "--help", module)
     assert done.stderr.split() == ["Aborted!"]
@@ -77,11 +101,48 @@ def test_an_interrupt_at_start_is_one_line(files, tmp_path, script, module):
     assert done.stdout == ""
 
 
+def test_every_script_handles_interrupts_before_other_imports():
+    """The module of each console script, and the packages above it, which are imported before."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    late = {}
+    for script, target in scripts.items():
+        names = target.partition(":")[0].split(".")
+        modules = [".".join(names[: n + 1]) for n in range(len(names))]
+        first = next(filter(None, map(first_import, modules)), None)
+        if first != ["from bws.interrupts import handle_interrupts", "handle_interrupts()"]:
+            late[script] = first
+    assert late == {}
+
+
+def first_import(module):
+    """Return the first import of a module, but those of the standard library, and the statement after it."""
+    path = Path(importlib.util.find_spec(module).origin)
+    body = ast.parse(path.read_text("utf-8")).body
+    for number, node in enumerate(body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            name = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+            if name.partition(".")[0] not in sys.stdlib_module_names:
+                return [ast.unparse(statement) for statement in body[number : number + 2]]
+    return None
+
+
 @pytest.mark.parametrize(("script", "arguments", "module", "kept"), CALLS)
 def test_an_interrupt_while_it_runs_says_what_is_kept(
-    files, tmp_path, script, arguments, module, kept
+    files, tmp_path, fork_server, script, arguments, module, kept
 ):
-    done = interrupted(files, tmp_path, script, arguments, module)
+    done = fork_server.run(
+        script, *arguments.format(tuples=files / "tuples.csv").split(),
+        cwd=tmp_path, env={**os.environ, "INTERRUPT_AT": module, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    check_stopped(done, kept)
+
+
+@pytest.mark.parametrize(("script", "arguments", "module", "kept"), [CALLS[0], CALLS[8]])
+def test_an_interrupt_of_a_new_interpreter(files, tmp_path, script, arguments, module, kept):
+    check_stopped(interrupted(files, tmp_path, script, arguments, module), kept)
+
+
+def check_stopped(done, kept):
     assert "Traceback" not in done.stderr
     assert f"stopped: {kept}" in done.stderr
     assert done.stderr.strip().endswith("Aborted!")

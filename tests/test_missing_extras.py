@@ -13,6 +13,7 @@ import pytest
 
 import bws
 from bws.extras import DISTRIBUTIONS, extra_of
+from tests.fork_server import ForkServer
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -25,6 +26,17 @@ MODULES = [
     "starlette", "streamlit", "structlog", "torch", "transformers", "uvicorn", "vl_convert", "zuko",
 ]  # fmt: skip
 """What the extras install, each by a module of its own (the packages of models are asked for by name)."""
+LIGHT = (
+    "click",
+    "numpy",
+    "scipy.stats",
+    "polars",
+    "tabulate",
+    "bws.cli",
+    "bws.scoring",
+    "bws.split_half",
+)
+"""What the fork server imports."""
 SITECUSTOMIZE = f"""
 import sys
 
@@ -112,19 +124,37 @@ def files(tmp_path_factory):
     return folder
 
 
-def call(files, folder, script, arguments):
+@pytest.fixture(scope="module")
+def without_extras(files, tmp_path_factory):
+    """Return a fork server in which none of MODULES can be imported."""
+    folder = tmp_path_factory.mktemp("server")
+    server = ForkServer(folder, LIGHT, {}, environment={"PYTHONPATH": str(files)})
+    yield server
+    server.close()
+
+
+def call(files, folder, script, arguments, run):
     paths = {
         "dialogues": DIALOGUES, "judgments": JUDGMENTS, "tuples": files / "tuples.csv",
         "first_tuples": files / "first-tuples.csv", "first_judgments": files / "first-judgments.csv",
         "model_judgments": files / "model-judgments.csv", "truth": files / "truth.csv",
         "results": files / "results", "rated": files / "rated.txt",
     }  # fmt: skip
+    return run(script, *arguments.format(**paths).split(), cwd=folder)
+
+
+def run_in_new_interpreter(files):
+    """Return a function that runs a console script as users do."""
     python_path = os.pathsep.join([str(files), str(ROOT), str(ROOT / "app")])
-    return subprocess.run(
-        [Path(sys.executable).with_name(script), *arguments.format(**paths).split()],
-        env={**os.environ, "PYTHONPATH": python_path, "HF_HUB_OFFLINE": "1"},
-        cwd=folder, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+
+    def run(script, *arguments, cwd):
+        return subprocess.run(
+            [Path(sys.executable).with_name(script), *arguments],
+            env={**os.environ, "PYTHONPATH": python_path, "HF_HUB_OFFLINE": "1"},
+            cwd=cwd, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    return run
 
 
 def test_every_script_is_called_and_every_extra_is_left_out():
@@ -133,8 +163,8 @@ def test_every_script_is_called_and_every_extra_is_left_out():
 
 
 @pytest.mark.parametrize("script", WITHOUT)
-def test_a_command_that_needs_no_extra_runs_without(files, tmp_path, script):
-    done = call(files, tmp_path, script, WITHOUT[script])
+def test_a_command_that_needs_no_extra_runs_without(files, tmp_path, script, without_extras):
+    done = call(files, tmp_path, script, WITHOUT[script], without_extras.run)
     assert "Traceback" not in done.stderr
     if script == "giccs-report":
         assert done.returncode == 2  # there are no results
@@ -143,8 +173,23 @@ def test_a_command_that_needs_no_extra_runs_without(files, tmp_path, script):
 
 
 @pytest.mark.parametrize(("script", "arguments", "extra"), NEEDED)
-def test_a_missing_extra_is_one_line(files, tmp_path, script, arguments, extra):
-    done = call(files, tmp_path, script, arguments)
+def test_a_missing_extra_is_one_line(files, tmp_path, script, arguments, extra, without_extras):
+    check_one_line(call(files, tmp_path, script, arguments, without_extras.run), extra)
+
+
+@pytest.mark.parametrize("script", ["bws-score", "giccs-card", "mturk-hits"])
+def test_a_new_interpreter_needs_no_extra(files, tmp_path, script):
+    done = call(files, tmp_path, script, WITHOUT[script], run_in_new_interpreter(files))
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
+@pytest.mark.parametrize(("script", "arguments", "extra"), [NEEDED[n] for n in (2, 3, 4)])
+def test_a_new_interpreter_names_the_extra(files, tmp_path, script, arguments, extra):
+    done = call(files, tmp_path, script, arguments, run_in_new_interpreter(files))
+    check_one_line(done, extra)
+
+
+def check_one_line(done, extra):
     assert "Traceback" not in done.stderr
     assert done.returncode in (1, 2)
     last = done.stderr.strip().splitlines()[-1]

@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+EVERY_RUN = "study-with-pandas"
+"""The notebook that make test runs; it starts a kernel as the others do, and loads no framework."""
 NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -26,7 +28,15 @@ def printed(notebook):
     ]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path, marks=() if path.stem == EVERY_RUN else pytest.mark.nightly, id=path.stem
+        )
+        for path in NOTEBOOKS
+    ],
+)
 def test_the_notebook_prints_what_is_stored(path, tmp_path, monkeypatch):
     """Word for word; numbers may differ in the last digit from machine to machine."""
     for module in ("ipykernel", "pandas", "pyarrow"):
@@ -47,6 +57,7 @@ def test_the_notebook_prints_what_is_stored(path, tmp_path, monkeypatch):
 
 def test_there_are_notebooks():
     assert len(NOTEBOOKS) >= 3
+    assert EVERY_RUN in [path.stem for path in NOTEBOOKS]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -45,7 +45,7 @@ def is_numeric(option):
 
 
 NUMERIC = [
-    pytest.param(words, option, id=f"{' '.join(words)} {option.opts[0]}")
+    (words, option)
     for words, command in all_commands()
     for option in command.params
     if isinstance(option, click.Option) and is_numeric(option)
@@ -62,13 +62,16 @@ TEXTS = [
 """Options whose numbers are part of a text."""
 
 
+SCRIPTS = {words[0]: command for words, command in all_commands() if len(words) == 1}
+
+
 def refusal(words, option, *values):
     """Return what a call says; nothing but the one option is given."""
-    scripts = dict(all_commands())
-    result = CliRunner().invoke(scripts[words[:1]], [*words[1:], option, *values])
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert f"Invalid value for '{option}'" in result.stderr
-    assert "Traceback" not in result.output
+    result = CliRunner().invoke(SCRIPTS[words[0]], [*words[1:], option, *values])
+    call = (*words, option, *(value[:20] for value in values))
+    assert result.exit_code == 2, (call, result.output, result.exception)
+    assert f"Invalid value for '{option}'" in result.stderr, call
+    assert "Traceback" not in result.output, call
     return result.stderr
 
 
@@ -77,28 +80,59 @@ def test_there_are_options_to_look_at():
     assert len(TEXTS) == 8
 
 
-@pytest.mark.parametrize(("words", "option"), NUMERIC)
-def test_every_numeric_option_has_two_ends(words, option):
+def ends_missing(option):
     for kind in types_of(option):
-        assert isinstance(kind, click.IntRange | Number)
-        assert -math.inf < kind.min < kind.max < math.inf
-    if option.opts[0] == "--seed":
-        assert option.type is SEED
-    for kind in types_of(option):
-        if isinstance(kind, click.IntRange) and kind is not SEED:
-            assert kind.max <= MAX_COUNT
+        if not isinstance(kind, click.IntRange | Number):
+            yield f"{kind} has no range"
+        elif not -math.inf < kind.min < kind.max < math.inf:
+            yield f"{kind} has an open end"
+        elif isinstance(kind, click.IntRange) and kind is not SEED and kind.max > MAX_COUNT:
+            yield f"{kind} ends above {MAX_COUNT}"
+    if option.opts[0] == "--seed" and option.type is not SEED:
+        yield "the type is not SEED"
 
 
-@pytest.mark.parametrize(("words", "option"), NUMERIC)
-def test_every_numeric_option_refuses_what_is_no_number_in_its_range(words, option):
-    for value in ("nan", "inf", "-inf", HUGE, f"-{HUGE}", "1e400", DIGITS, "many"):
-        refusal(words, option.opts[0], *[value] * len(types_of(option)))
+def test_every_numeric_option_has_two_ends():
+    missing = [
+        f"{' '.join(words)} {option.opts[0]}: {problem}"
+        for words, option in NUMERIC
+        for problem in ends_missing(option)
+    ]
+    assert missing == []
+    for kind, count in ((click.INT, 1), (click.IntRange(0, 10**18), 1), (click.FloatRange(0), 1)):
+        assert len([*ends_missing(click.Option(["--n"], type=kind))]) == count
 
 
-@pytest.mark.parametrize(("words", "option"), TEXTS, ids=lambda value: str(value))
-def test_numbers_in_texts_are_bounded(words, option):
-    for value in ("nan", "inf", "-1", "0", HUGE, DIGITS, "gpu", "cuda:-1", f"cuda:{HUGE}"):
-        refusal(words, option, value)
+WRONG_NUMBERS = ("nan", "inf", "-inf", HUGE, f"-{HUGE}", "1e400", DIGITS, "many")
+
+
+def test_every_numeric_option_refuses_what_is_no_number_in_its_range():
+    """Of each option by its type; one of each script by calls below."""
+    accepted = []
+    for words, option in NUMERIC:
+        context = click.Context(click.Command(words[-1]))
+        for value in WRONG_NUMBERS:
+            values = [value] * len(types_of(option))
+            try:
+                option.type_cast_value(context, values if len(values) > 1 else value)
+            except click.BadParameter:
+                continue
+            accepted.append(f"{' '.join(words)} {option.opts[0]} {value[:20]}")
+    assert accepted == []
+
+
+def test_a_call_refuses_what_is_no_number_in_its_range():
+    calls = {words[0]: (words, option) for words, option in NUMERIC}
+    assert len(calls) >= 10
+    for words, option in calls.values():
+        for value in WRONG_NUMBERS:
+            refusal(words, option.opts[0], *[value] * len(types_of(option)))
+
+
+def test_numbers_in_texts_are_bounded():
+    for words, option in TEXTS:
+        for value in ("nan", "inf", "-1", "0", HUGE, DIGITS, "gpu", "cuda:-1", f"cuda:{HUGE}"):
+            refusal(words, option, value)
 
 
 @pytest.mark.parametrize(

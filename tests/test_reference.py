@@ -5,8 +5,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-
 import bws
 import giccs
 from giccs import benchmark, tasks
@@ -27,21 +25,18 @@ def documented():
                         yield f"{module.__name__}.{name}.{method}", getattr(entry, method).__doc__
 
 
-EXAMPLES = {name: text for name, text in documented() if text and ">>>" in text}
-
-
-@pytest.fixture(scope="module")
-def imported():
-    names = {}
-    exec(re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)[1], names)
-    return names
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_runs_after_the_imports_of_the_page(name, imported, monkeypatch):
-    monkeypatch.setattr(tasks, "_REGISTERED", {})  # examples register tasks
-    text = inspect.cleandoc(EXAMPLES[name])
-    example = doctest.DocTestParser().get_doctest(text, dict(imported), name, None, 0)
+def test_the_examples_run_after_the_imports_of_the_page(monkeypatch):
+    imported = {}
+    exec(re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.S)[1], imported)
+    examples = {name: text for name, text in documented() if text and ">>>" in text}
+    assert len(examples) > 25
     output = []
-    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=output.append)
+    for name, text in examples.items():
+        monkeypatch.setattr(tasks, "_REGISTERED", {})  # examples register tasks
+        example = doctest.DocTestParser().get_doctest(
+            inspect.cleandoc(text), dict(imported), name, None, 0
+        )
+        doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS).run(
+            example, out=output.append
+        )
     assert not output, "".join(output)

@@ -5,8 +5,6 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from decimal import Decimal
 from itertools import pairwise
@@ -54,13 +52,13 @@ def rows_of(name):
 
 
 @of_both
-def test_the_recorded_commands_make_every_file_again(name, tmp_path):
+def test_the_recorded_commands_make_every_file_again(name, tmp_path, commands):
     shutil.copy(FOLDERS[name] / "dialogues.jsonl", tmp_path)
-    commands = commands_of(card(name))
-    assert len(commands) == 4
-    for command, *arguments in commands:
-        program = Path(sys.executable).parent / command
-        subprocess.run([str(program), *arguments], cwd=tmp_path, check=True, capture_output=True)
+    recorded = commands_of(card(name))
+    assert len(recorded) == 4
+    for command in recorded:
+        done = commands.run(*command, cwd=tmp_path)
+        assert done.returncode == 0, (command, done.stderr)
     for file in MADE:
         assert (tmp_path / file).read_bytes() == (FOLDERS[name] / file).read_bytes(), file
 

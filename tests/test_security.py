@@ -676,22 +676,19 @@ def test_a_file_written_to_the_terminal_cannot_command_it(tmp_path):
 
 def test_all_output_to_the_terminal_is_escaped_in_one_place():
     """Nothing but bws/terminal.py prints, so that no command forgets to escape."""
-    for path in FILES:
-        if path.relative_to(ROOT).as_posix() == "bws/terminal.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call):
-                called = ast.unparse(node.func)
-                assert called not in {"print", "click.echo", "click.secho"}, f"{path}:{node.lineno}"
+    printing = {
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path, tree in trees().items()
+        for call in calls(tree)
+        if ast.unparse(call.func) in {"print", "click.echo", "click.secho"}
+    }
+    assert {place.partition(":")[0] for place in printing} == {"bws/terminal.py"}
 
 
-def test_results_and_faults_cannot_command_the_terminal(tmp_path):
+def test_results_and_faults_cannot_command_the_terminal(tmp_path, commands):
     Store(tmp_path).add(result("m\x1b[2J\x9b", "pairwise-sts"))
     for arguments in (("giccs-report", tmp_path), ("bws-score", tmp_path / "a\x9b2J.csv")):
-        done = subprocess.run(
-            [Path(sys.executable).with_name(arguments[0]), *map(str, arguments[1:])],
-            capture_output=True, text=True, timeout=300,
-        )  # fmt: skip
+        done = commands.run(*arguments)
         message = done.stdout + done.stderr
         assert "Traceback" not in message
         assert "\\u009b" in message

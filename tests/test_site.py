@@ -75,25 +75,24 @@ def test_functions_are_documented(site):
     assert "<blockquote>" not in page, "an example that is not code"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_page_says_for_whom_it_is(page):
-    title, _, rest = page.read_text("utf-8").partition("\n\n")
-    assert title.startswith("# ")
-    assert rest.startswith("*For ")
+def test_the_page_says_for_whom_it_is():
+    assert len(PAGES) > 40
+    wrong = [
+        page for page in PAGES if not re.match(r"# (?:.+\n)+\n\*For ", page.read_text("utf-8"))
+    ]
+    assert wrong == []
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        page
-        for page in (ROOT / "README.md", *PAGES, *SAMPLE_CARDS)
-        if "contributing" not in page.parts and CHECKOUT_COMMAND.search(page.read_text("utf-8"))
-    ],
-    ids=lambda page: page.name,
-)
-def test_pages_tell_which_commands_need_a_checkout(page):
+def test_pages_tell_which_commands_need_a_checkout():
     """Readers have the installed package and the site only."""
-    assert re.search("in a checkout", page.read_text("utf-8"), re.I)
+    texts = {
+        page: page.read_text("utf-8")
+        for page in (ROOT / "README.md", *PAGES, *SAMPLE_CARDS)
+        if "contributing" not in page.parts
+    }
+    found = [page for page, text in texts.items() if CHECKOUT_COMMAND.search(text)]
+    assert found
+    assert [page for page in found if not re.search("in a checkout", texts[page], re.I)] == []
 
 
 @pytest.mark.parametrize("page", SAMPLE_CARDS, ids=lambda page: page.parent.name)

@@ -124,11 +124,47 @@ def test_links_of_the_readme_become_absolute_with_the_address_of_the_repository(
     assert len(targets) == len(LINK_TARGET.findall(readme))
 
 
-@pytest.mark.parametrize("target", LINK_TARGET.findall((ROOT / "README.md").read_text("utf-8")))
-def test_links_of_the_readme_exist(target):
-    assert target.startswith(("https://", "#")) or (ROOT / target.partition("#")[0]).exists()
+@pytest.fixture(scope="module")
+def unpacked(wheel, tmp_path_factory):
+    """Return a folder with the files of the wheel."""
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
 
 
+def test_the_files_of_the_wheel_work_outside_the_checkout(unpacked, tmp_path):
+    """With the packages of this environment; make nightly installs the wheel into a new one."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(unpacked)!r})\n"
+        + """
+import giccs
+assert giccs.__file__.startswith(sys.path[0])
+from click.testing import CliRunner
+from giccs_app.cli import main
+for call in ("init study", "data copy giccs-sample", "eval baseline:chance --json"):
+    done = CliRunner().invoke(main, call.split())
+    assert done.exit_code == 0, done.output
+print(done.stdout)
+ours = ("bws", "giccs", "giccs_app", "mturk")
+files = [module.__file__ for name, module in sys.modules.items() if name.split(".")[0] in ours]
+assert all(file.startswith(sys.path[0]) for file in files), files
+"""
+    )
+    (result,) = json.loads(run(sys.executable, "-c", code, cwd=tmp_path))["results"]
+    assert result["metrics"]["spearman"]["n"] == 300
+    assert (tmp_path / "study" / "dialogues.csv").exists()
+    assert (tmp_path / "giccs-sample").is_dir()
+
+
+def test_links_of_the_readme_exist():
+    targets = LINK_TARGET.findall((ROOT / "README.md").read_text("utf-8"))
+    files = [one.partition("#")[0] for one in targets if not one.startswith(("https://", "#"))]
+    assert files
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.nightly
 def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_path):
     assert "giccs-eval baseline:char-ngram" in run(installed / "giccs-eval", "--help", cwd=tmp_path)
     answer = run(
@@ -147,6 +183,7 @@ def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_pat
     assert "torch" not in {package["name"] for package in json.loads(listed)}
 
 
+@pytest.mark.nightly
 def test_a_model_that_needs_an_extra_says_which(installed, tmp_path, plain_model_folder):
     done = subprocess.run(
         [str(installed / "giccs-eval"), str(plain_model_folder), "package:minilm"],
@@ -165,6 +202,7 @@ def plain_model_folder(tmp_path):
     return folder
 
 
+@pytest.mark.nightly
 def test_an_encoder_without_frameworks_says_what_to_install(
     installed, tmp_path, plain_model_folder
 ):

@@ -205,10 +205,11 @@ def test_wrong_judgments_are_refused(three_rounds):
         stopping(judgments, design, 1.5)
 
 
-def test_the_confidence_sequence_holds_at_all_times():
+@pytest.mark.parametrize("repeats", [100, pytest.param(400, marks=pytest.mark.nightly)])
+def test_the_confidence_sequence_holds_at_all_times(repeats):
     """Values in [-1, 1] with mean 0 that are as skewed as shares of rightly ordered pairs."""
     rng = np.random.default_rng(0)
-    repeats, length = 400, 150
+    length = 150
     missed = 0
     for _ in range(repeats):
         values = np.where(rng.random(length) < 0.8, 0.2, -0.8)
@@ -277,8 +278,9 @@ def test_without_signal_the_reason_has_the_quantiles_of_the_correlation(seed, pr
     assert evidence.prior == prior
     fitted = fit(design, judgments, min_prior=0.05)
     assert fitted.prior == (prior or 0.05)
-    draws = fitted.scores_of(fitted.draw(20_000, np.random.default_rng(0)))
-    correlations = [np.corrcoef(fitted.scores(), draw)[0, 1] for draw in draws]
+    draws = fitted.scores_of(fitted.draw(4_000, np.random.default_rng(0)))
+    scores = fitted.scores()
+    correlations = [np.corrcoef(scores, draw)[0, 1] for draw in draws]
     sentence = evidence.gates[0].sentence
     expected = np.quantile(correlations, [0.05, 0.5, 0.95])
     found = re.findall(r"(-?\d\.\d{3}) \((\d+) %\)", sentence)
@@ -715,6 +717,7 @@ needs_hindi = pytest.mark.skipif(
 
 
 @needs_hindi
+@pytest.mark.nightly  # the next test is its representative
 def test_replay_of_real_judgments_claims_no_more_than_other_annotators_confirm():
     """Three replays of 400 of 2,400 judgments; the others judged the same 600 tuples.
 

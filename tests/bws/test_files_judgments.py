@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bws.files import judgments_from_records, read_judgments, write_judgments
@@ -303,7 +303,6 @@ def _normal(text):
     return normal_id(text)
 
 
-@settings(max_examples=100, deadline=None)
 @given(records())
 def test_what_is_written_is_read_again(tmp_path_factory, given_records):
     given_judgments = judgments_from_records(given_records)
@@ -315,7 +314,6 @@ def test_what_is_written_is_read_again(tmp_path_factory, given_records):
     np.testing.assert_array_equal(result.shown, given_judgments.shown)
 
 
-@settings(max_examples=50, deadline=None)
 @given(records(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_answer(given_records, random):
     shuffled = random.sample(given_records, len(given_records))
@@ -331,7 +329,6 @@ def test_the_order_of_rows_changes_no_answer(given_records, random):
     assert len(one.tuples.items) == len(other.tuples.items)
 
 
-@settings(max_examples=100, deadline=None)
 @given(records())
 def test_tuples_are_what_a_slow_reading_finds(given_records):
     result = judgments_from_records(given_records)

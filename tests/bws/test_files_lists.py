@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bws.files import (
@@ -426,7 +426,6 @@ def test_scores_that_cannot_be_used_are_named(tmp_path):
         read_scores(file(tmp_path, "s.csv", "a,b\n1,2\n"))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(allow_infinity=False), min_size=1, max_size=5))
 def test_scores_lose_nothing_in_a_file(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("scores") / "s.csv"

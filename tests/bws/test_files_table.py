@@ -4,7 +4,7 @@ import gzip
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bws.files.table import _careful, _fast, read_table, table_of, text_bytes
@@ -132,7 +132,6 @@ PIECES = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
 @given(PIECES)
 def test_both_ways_of_reading_find_the_same(pieces):
     body = ("x,y\n" + "".join(pieces) + "\n").encode()
@@ -154,7 +153,6 @@ def test_regular_text_is_read_fast(text):
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=6))
 def test_what_polars_writes_is_read_again(cells):
     import polars as pl

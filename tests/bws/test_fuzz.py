@@ -92,6 +92,12 @@ def broken(data, generator):
     )
 
 
+def rare_above(few, many):
+    """Parametrise with the numbers of the examples: few in every run, the others in make nightly."""
+    rest = pytest.param(range(few, many), marks=pytest.mark.nightly)
+    return pytest.mark.parametrize("numbers", [range(few), rest], ids=["few", "many"])
+
+
 @pytest.mark.parametrize(("command", "arguments", "name"), CALLS)
 def test_the_good_files_are_good(folder, command, arguments, name):
     result = ends_well(command, [a.format(name) for a in arguments])
@@ -100,18 +106,20 @@ def test_the_good_files_are_good(folder, command, arguments, name):
 
 
 @pytest.mark.parametrize(("command", "arguments", "name"), CALLS)
-def test_damaged_files(folder, command, arguments, name):
-    generator = random.Random(f"{command} {arguments} {name}")
-    for number in range(40):
+@rare_above(5, 40)
+def test_damaged_files(folder, command, arguments, name, numbers):
+    generator = random.Random(f"{command} {arguments} {name} {numbers}")
+    for number in numbers:
         file = f"{number}{name if '.' in name else '.txt'}"
         (folder / file).write_bytes(broken(GOOD[name], generator))
         ends_well(command, [a.format(file) for a in arguments])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".json", ".tsv", ".txt"])
-def test_random_bytes(folder, suffix):
-    generator = random.Random(suffix)
-    for number in range(30):
+@rare_above(5, 30)
+def test_random_bytes(folder, suffix, numbers):
+    generator = random.Random(f"{suffix} {numbers}")
+    for number in numbers:
         file = f"{number}{suffix}"
         (folder / file).write_bytes(generator.randbytes(generator.choice([0, 1, 10, 1000])))
         ends_well("score", [file], code=2)
@@ -120,9 +128,12 @@ def test_random_bytes(folder, suffix):
         ends_well("agreement", ["judgments.csv", "--metadata", file, "--by", "x"], code=2)
 
 
-def test_a_gzip_file_that_is_cut(folder):
+@pytest.mark.parametrize(
+    "step", [11, pytest.param(1, marks=pytest.mark.nightly)], ids=["some lengths", "all lengths"]
+)
+def test_a_gzip_file_that_is_cut(folder, step):
     packed = gzip.compress(GOOD["judgments.csv"])
-    for length in range(len(packed)):
+    for length in range(0, len(packed), step):
         (folder / "j.csv.gz").write_bytes(packed[:length])
         assert "gzip" in ends_well("score", ["j.csv.gz"], code=2).output or length == 0
 
@@ -145,17 +156,25 @@ HUGE = [
 ]
 
 
-@pytest.mark.parametrize("data", HUGE, ids=range(len(HUGE)))
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
-        ("score", ["x.csv"]),
-        ("score", ["x.json"]),
-        ("simulate", ["x.csv", "--truth", "d.jsonl"]),
-        ("make_tuples", ["x.jsonl", "-k", "2"]),
-        ("make_tuples", ["x.csv", "-k", "2"]),
-    ],
-)
+HUGE_CALLS = [
+    ("score", ["x.csv"]),
+    ("score", ["x.json"]),
+    ("simulate", ["x.csv", "--truth", "d.jsonl"]),
+    ("make_tuples", ["x.jsonl", "-k", "2"]),
+    ("make_tuples", ["x.csv", "-k", "2"]),
+]
+
+
+def each_file_and_each_call():
+    """Every pair; in every run each file with one call, and each call with two files or three."""
+    for number, data in enumerate(HUGE):
+        for place, (command, arguments) in enumerate(HUGE_CALLS):
+            marks = () if place == number % len(HUGE_CALLS) else pytest.mark.nightly
+            name = f"{command}-{arguments[0]}-{number}"
+            yield pytest.param(command, arguments, data, marks=marks, id=name)
+
+
+@pytest.mark.parametrize(("command", "arguments", "data"), each_file_and_each_call())
 def test_huge_headers_and_ids(folder, command, arguments, data):
     (folder / arguments[0]).write_bytes(data)
     # a long column that nobody asks for is no fault

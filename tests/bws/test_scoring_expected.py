@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bws.cli import score as score_command
@@ -70,7 +70,6 @@ def test_scores_are_means_over_all_sets(model, k):
     np.testing.assert_allclose(result, slow_scores(model, u, k), atol=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(3, 12), st.integers(3, 12), st.integers(2, 3), st.integers(0, 99))
 def test_scores_are_of_the_own_group_and_sum_to_zero(first, second, k, seed):
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
@@ -333,7 +333,6 @@ def batch(values, group="", **more):
     )  # fmt: skip
 
 
-@settings(max_examples=50)
 @given(st.floats(0.1, 3), st.floats(-1, 1), st.integers(0, 99))
 def test_a_batch_on_another_linear_scale_comes_back(slope, offset, seed):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bws.design import make_tuples
@@ -118,7 +118,6 @@ def test_every_order_is_shown_equally_often():
     np.testing.assert_allclose(counts / count, 1 / 6, atol=0.012)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.integers(2, 8),
     st.integers(1, 5),

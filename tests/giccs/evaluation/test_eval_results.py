@@ -22,8 +22,9 @@ from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 
+from ..benchmark.test_hub import process
 from ..conftest import rows, write
-from ..description.test_push import LICENSED, WritableHub, hub, run
+from ..description.test_push import LICENSED, WritableHub, hub
 
 __all__ = ["hub"]
 
@@ -177,16 +178,16 @@ def test_a_published_benchmark_and_an_evaluated_model(tmp_path, hub, static_enco
     publish = ["giccs-card", "b.jsonl", "--config", "card.toml", "-o", "out", "--push", "lab/b"]
     export = ["giccs-report", "results", "--eval-results", "export", "--data", "lab/b"]
     for command in (publish, ["giccs-eval", "lab/encoder", "--data", "b.jsonl", "-o", "results"]):
-        done = run(tmp_path, hub, *command)
+        done = process(tmp_path, hub, *command)
         assert done.returncode == 0, done.stderr
-    done = run(tmp_path, hub, *export)
+    done = process(tmp_path, hub, *export)
     assert done.returncode == 2
     assert "lab/b: has no eval.yaml, which defines its tasks" in done.stderr
     assert not (tmp_path / "export").exists()
 
-    assert run(tmp_path, hub, *publish, "--eval-yaml").returncode == 0
+    assert process(tmp_path, hub, *publish, "--eval-yaml").returncode == 0
     shutil.rmtree(tmp_path / "hf")  # cached by commit, of which this hub has only one
-    done = run(tmp_path, hub, *export, "--json")
+    done = process(tmp_path, hub, *export, "--json")
     assert done.returncode == 0, done.stderr
     assert "1 results on lab/b at 0123456789ab written to export" in done.stderr
     (path,) = (tmp_path / "export").rglob("*.yaml")

@@ -25,7 +25,7 @@ else:  # how long an example takes says nothing on a busy machine
 
 
 def pytest_collection_modifyitems(items):
-    """Skip tests with the marker ``cuda`` without a CUDA device; run the longest tests first, pages of documents."""
+    """Skip tests with the marker ``cuda`` without a CUDA device; begin with the pages, which take longest."""
     items.sort(key=lambda item: item.path.name != "test_docs.py")
     marked = [item for item in items if item.get_closest_marker("cuda")]
     if marked and (reason := _missing_cuda()):

@@ -1,4 +1,4 @@
-"""An empty database of the service, copied from one that is built once, which saves half of the time."""
+"""An empty database of the service, copied from one that is built once."""
 
 from functools import cache
 from pathlib import Path

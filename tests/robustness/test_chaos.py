@@ -15,7 +15,7 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 from robustness.chaos.__main__ import main, run_case
 from robustness.chaos.cases import MODULES, Case, select_cases
 from robustness.chaos.processes import descendants
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = """

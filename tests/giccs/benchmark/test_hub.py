@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from .. import commands
+from tests import in_process
+
 from ..conftest import rows, write
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -107,7 +108,7 @@ def hub_settings(tmp_path, endpoint):
 def run(tmp_path, endpoint, *arguments):
     """Call a command with the hub at an address."""
     with hub_settings(tmp_path, endpoint):
-        return commands.run(*arguments, cwd=tmp_path)
+        return in_process.run(*arguments, cwd=tmp_path)
 
 
 def process(tmp_path, endpoint, *arguments, offline="0"):

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 from giccs.cli import evaluation, reporting
 from giccs.tasks import TASKS, TaskOptions, task_option_names
+from tests.in_process import run as giccs
 
 from ..benchmark.test_release import write_release
-from ..commands import run as giccs
 
 BIN = Path(sys.executable).parent
 

@@ -15,9 +15,9 @@ from giccs.csts.cli import main
 from giccs.csts.data import read_csts, write_csts
 from giccs.measures.results import Store
 from giccs.models import ModelOptions, open_model
+from tests.nightly import others_nightly
 
 from ..deferred import Deferred, requires
-from ..representatives import others_nightly
 from . import tiny_bert, tiny_roberta
 
 pytestmark = requires("torch", "accelerate")

@@ -37,8 +37,7 @@ from giccs.csts.errors.evaluation import (
     measured,
     truth_correlations,
 )
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 ROOT = Path(__file__).parents[3]
 DIMENSIONS = 48

@@ -29,8 +29,7 @@ from giccs.csts.mining.filters import (
 from giccs.csts.mining.neighbours import exact_neighbours, nearest, source_pairs
 from giccs.csts.mining.thresholds import PRESETS, Thresholds
 from giccs.models import open_model
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 NOUNS = ["man", "woman", "dog", "child", "surfer", "cyclist", "train", "chef", "singer", "horse"]
 REST = [

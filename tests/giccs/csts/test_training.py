@@ -31,9 +31,9 @@ from giccs.csts.encoders.sweep import Grid, points, read_grid, sweep
 from giccs.csts.measures import mean_metrics
 from giccs.measures.results import Store
 from giccs.report import report
+from tests.nightly import others_nightly
 
 from ..deferred import Deferred, requires
-from ..representatives import others_nightly
 from . import killed_training, tiny_bert
 
 pytestmark = requires("torch", "accelerate")

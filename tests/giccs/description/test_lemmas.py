@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from giccs.description.lemmas import lemmatiser, supported_languages
+from tests.nightly import others_nightly
 
 from ..deferred import Deferred, requires
-from ..representatives import others_nightly
 
 pytestmark = requires("spacy", "simplemma")
 spacy = Deferred("spacy")

@@ -36,9 +36,9 @@ from giccs.models import ModelOptions, open_model
 from giccs.models.model_errors import is_memory_error
 from giccs.tasks import TaskKind, pairwise
 from giccs.tasks.pairwise import PairwiseSTS
+from tests.nightly import others_nightly
 
 from .. import hindered
-from ..representatives import others_nightly
 
 OWN = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 

@@ -30,9 +30,9 @@ from giccs.models import open_model
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
+from tests.in_process import run as giccs
 
 from ..benchmark.test_release import write_release
-from ..commands import run as giccs
 
 EVAL = "giccs-eval"
 TEMPLATE = open_template("figure2-de-1")

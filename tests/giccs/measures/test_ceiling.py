@@ -19,8 +19,7 @@ from bws.simulation import simulate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.measures.ceiling import explain_ceiling, judgments_digest, load_judgments, noise_ceiling
 from giccs.measures.metrics import correlations
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 
 @pytest.fixture(scope="module")

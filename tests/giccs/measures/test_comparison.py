@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from giccs.measures.comparison import mcnemar, paired_correlations, paired_shares, share, wilson
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 
 def answers(right, n):

@@ -14,8 +14,7 @@ from giccs.measures.metrics import (
     order_metrics,
     replicates,
 )
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 
 def example(n_dialogues=12, size=5, levels=None, seed=0):

@@ -9,9 +9,9 @@ from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import OptionScore, Prompt
 from giccs.models.causal import open_causal
 from giccs.models.causal.tokens import grow, shared
+from tests.nightly import others_nightly
 
 from ..causal_models import CONFIGS, GERMAN, make_model, naive, torch, transformers
-from ..representatives import others_nightly
 
 PROMPTS = [
     Prompt(

@@ -16,10 +16,10 @@ from giccs.models.causal.tokens import Boundary
 from giccs.models.loading import Loaded
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs_app.judging.cli import judge
+from tests.nightly import others_nightly
 
 from ..deferred import Deferred
 from ..judging.test_judging import DIALOGUES, TUPLES
-from ..representatives import others_nightly
 
 torch = Deferred("torch")
 transformers = Deferred("transformers")

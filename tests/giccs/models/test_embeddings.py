@@ -32,6 +32,7 @@ from giccs.models.served.embeddings import FILE, EmbeddingsModel
 from giccs.models.served.server import Limits, find_server
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
+from tests.nightly import others_nightly
 
 from ..deferred import Deferred
 from ..hostile import (
@@ -47,7 +48,6 @@ from ..hostile import (
     send,
     stalled,
 )  # fmt: skip
-from ..representatives import others_nightly
 
 openai = Deferred("openai")
 

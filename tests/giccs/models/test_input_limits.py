@@ -10,10 +10,10 @@ from giccs.models.input_limits import position_limit
 from giccs.models.objects import model_of_object
 from giccs.models.vocabulary import counted_tokens
 from giccs.progress import silent
+from tests.nightly import others_nightly
 
 from ..causal_models import edit_json
 from ..deferred import Deferred
-from ..representatives import others_nightly
 
 torch = Deferred("torch")
 transformers = Deferred("transformers")

@@ -16,9 +16,9 @@ from bws.problems import InputError
 from giccs.models import ModelOptions, open_model, quantisation
 from giccs.models.abilities import Prompt
 from giccs.progress import silent
+from tests.nightly import others_nightly
 
 from ..causal_models import GERMAN, edit_json, make_model, torch, transformers
-from ..representatives import others_nightly
 
 PROMPTS = [
     Prompt(GERMAN[0], (" Ja", " Nein, danke", " Zehn Minuten zu Fuß")),

@@ -18,10 +18,10 @@ from giccs.models.objects import model_of_object
 from giccs.models.vocabulary import counted_tokens
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
+from tests.nightly import others_nightly
 
 from ..causal_models import edit_json, make_model
 from ..deferred import Deferred, requires
-from ..representatives import others_nightly
 from ..saved_models import (
     LEFT,
     RIGHT,

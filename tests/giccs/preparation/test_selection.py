@@ -11,8 +11,7 @@ from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.cli import preparing
 from giccs.preparation.selection import rules, select
 from giccs.preparation.selection.rules import DialogueRule, SamplingRule, SelectionRules, read_rules
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 LETTER = {"u": "user", "s": "system"}
 

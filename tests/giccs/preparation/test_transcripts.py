@@ -8,8 +8,7 @@ import pytest
 
 from bws.problems import InputError
 from giccs.preparation.transcripts.importing import import_transcripts
-
-from ..representatives import others_nightly
+from tests.nightly import others_nightly
 
 TRANSLITERATION = """\
 ; invented, in the shape of a SmartKom session

@@ -30,8 +30,7 @@ from giccs.report import report
 from giccs.tasks import TaskOptions, open_tasks
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import QuestionRenderer, make_questions
-
-from ..commands import run as run_command
+from tests.in_process import run as run_command
 
 TEMPLATE = open_template("figure2-de-1")
 

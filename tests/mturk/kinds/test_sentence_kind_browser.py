@@ -9,7 +9,7 @@ from mturk.kinds import get_kind
 from mturk.kinds.conditions import find_remark
 from mturk.kinds.pages import preview_page
 from mturk.study.settings_file import SettingsFile
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[3] / ".cache/axe/axe.min.js"))
 KITE = ('A <b>red</b> kite, "high".', "A red bus ${B} ]]> stops 🙂.")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mturk.study.ledger import Ledger
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.study.killable_process import first_of_each
+from tests.nightly import first_in_ci
 
 HERE = Path(__file__)
 EXTENT = pytest.mark.parametrize("is_all", first_in_ci([False, True]))

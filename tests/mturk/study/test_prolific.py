@@ -21,9 +21,9 @@ from mturk.study.client import ServiceError
 from mturk.study.ledger import Ledger
 from mturk.study.prolific_api import Prolific, UnknownResultError, read_token, resolve_prolific
 from tests.mturk.conftest import _listen, _serving
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.study.killable_process import changes, first_of_each
 from tests.mturk.study.prolific_stand_in import TOKEN, StandIn
+from tests.nightly import first_in_ci
 
 ROOT = Path(__file__).parents[3]
 DRAFT = """

@@ -18,8 +18,8 @@ from mturk.study.client import ServiceError, connect, resolve
 from mturk.study.ledger import Ledger
 from mturk.study.publish import adopt_hits, available_balance, create_hits, unpublished_hits
 from mturk.study.settings import Settings
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.study.killable_process import first_of_each
+from tests.nightly import first_in_ci
 
 ROOT = Path(__file__).parents[3]
 HITS = 2

@@ -25,8 +25,8 @@ from mturk.study.ledger import Ledger
 from mturk.study.rounds import study_tuples
 from mturk.study.simulated_workers import simulate_workers
 from mturk.study.valid_answers import read_valid_answers
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.study.killable_process import first_of_each
+from tests.nightly import first_in_ci
 
 N_ITEMS = 16
 NEW_WORDS = ["worda", "wordb", "wordc", "wordd"]

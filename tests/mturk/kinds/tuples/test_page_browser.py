@@ -16,7 +16,7 @@ from mturk.kinds.tuples.language_check import check_cloze, load_clozes
 from mturk.kinds.tuples.page import Part, question_xml
 from mturk.question_xml import read_question
 from mturk.study.settings import Settings
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[4] / ".cache/axe/axe.min.js"))
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mturk.service.api.operations import OPERATIONS
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 NUMBERS = st.one_of(
     st.integers(-2, 40),

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 COUNT = 7
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 AXE = Path(__file__).parents[4] / ".cache" / "axe" / "axe.min.js"
 COLOUR_RULES = ["color-contrast", "link-in-text-block"]  # those on which a scheme bears

@@ -10,7 +10,7 @@ from mturk.kinds.tuples.form import tuple_answers
 from mturk.kinds.tuples.page import Part, question_xml
 from mturk.service.store.schema import assignment
 from mturk.study.settings import Settings
-from tests.mturk.nightly import first_in_ci
+from tests.nightly import first_in_ci
 
 ODD = "<script>alert(1)</script> ${B} ]]> \"quoted\" 'single' \u200fמילה\u200e 🙂 &amp;"
 

@@ -8,7 +8,6 @@ import pytest
 from mturk.answers import from_xml
 from mturk.service.site import texts as site_texts
 from mturk.service.site.studies import PanelStudy
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import (
     accept,
     choose,
@@ -17,6 +16,7 @@ from tests.mturk.service.site.test_browser import (
     stored,
     tab_to,
 )
+from tests.nightly import first_in_ci
 
 PHONE = {"viewport": {"width": 320, "height": 568}, "has_touch": True, "is_mobile": True}
 PAGE = (

@@ -22,9 +22,9 @@ from mturk.service.site.studies import PanelStudy
 from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import assignment, hit, participation
 from tests.mturk.new_database import new_database
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.conftest import Service
 from tests.mturk.service.site.test_participants import FRAME, SITE, Visitor
+from tests.nightly import first_in_ci
 
 PEOPLE = ("a" * 24, "b" * 24, "c" * 24)
 WAYS = ("open the link of the study again", "write to the researchers", "please open it again")

@@ -4,8 +4,8 @@ import pytest
 
 from mturk.kinds.tuples.page import question_xml
 from mturk.study.settings import Settings
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import choose, enter
+from tests.nightly import first_in_ci
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 START = {"de-DE": "Beginnen", "en-GB": "Start"}

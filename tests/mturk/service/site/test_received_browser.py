@@ -5,9 +5,9 @@ import pytest
 from mturk.answers import from_xml
 from mturk.service.site import texts
 from mturk.service.site.studies import PanelStudy
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import stored
 from tests.mturk.service.site.test_received import SURVEY
+from tests.nightly import first_in_ci
 
 LANGUAGES = {"de": "de-DE", "en": "en-GB"}
 STUDY = PanelStudy("pilot", "C0DE", country=False)

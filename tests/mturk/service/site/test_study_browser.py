@@ -4,8 +4,8 @@ import pytest
 
 from mturk.cli import main
 from mturk.service.rules.inquiries import Inquiries
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_browser import choose, our_question, stored
+from tests.nightly import first_in_ci
 
 WORDS = {
     "en-GB": {

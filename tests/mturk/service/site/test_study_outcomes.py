@@ -21,7 +21,6 @@ from mturk.service.store.schema import (
     participation,
     worker,
 )
-from tests.mturk.nightly import first_in_ci
 from tests.mturk.service.site.test_participants import (
     ANNA,
     BEN,
@@ -29,6 +28,7 @@ from tests.mturk.service.site.test_participants import (
     command,
     visit,  # noqa: F401 - a fixture
 )
+from tests.nightly import first_in_ci
 
 STUDY = PanelStudy(
     "pilot", "C0DE", information={"en": "About you.\n\nAbout us.", "de": "Über uns."}

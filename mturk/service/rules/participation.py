@@ -70,7 +70,7 @@ class StudyProgress:
     submitted_now: int
     """Submitted tasks since another session was completed last."""
     is_late: bool
-    """Whether the session continues, its time is over, and no task is in progress."""
+    """Whether the session continues although its time is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +193,10 @@ class Participants:
         The tasks until the completion of a session are a batch of their own, in whichever session they were
         submitted; later tasks belong to the next batch.
         """
-        now = self.clock.now()
         query = select(participation).where(is_participation(worker_id, study))
         with self.database.read() as connection:
             rows = connection.execute(query.order_by(participation.c.number)).all()
             times = _times_of_submissions(connection, worker_id, study)
-            is_working = _has_open(connection, worker_id, study, now)
         row = next((row for row in rows if row.number == number), None)
         if row is None:
             raise WorkError("Unknown", "There is no such participation.")
@@ -206,10 +204,10 @@ class Participants:
         is_completed = any(one.panel_session == row.panel_session for one in completed)
         others = [one.completed for one in completed if one.panel_session != row.panel_session]
         last_batch_ended = max(others, default=-math.inf)
-        is_over = max_seconds is not None and now >= row.joined + max_seconds
+        is_over = max_seconds is not None and self.clock.now() >= row.joined + max_seconds
         return StudyProgress(
             row.outcome, is_completed, len(times), sum(time > last_batch_ended for time in times),
-            is_late=row.outcome is None and not is_completed and is_over and not is_working,
+            is_late=row.outcome is None and not is_completed and is_over,
         )  # fmt: skip
 
     def complete(self, number: int) -> None:
@@ -347,17 +345,6 @@ def _times_of_submissions(connection: Connection, worker_id: str, study: str) ->
         .where(assignment.c.submitted.is_not(None))
     )
     return list(connection.scalars(query))
-
-
-def _has_open(connection: Connection, worker_id: str, study: str, now: float) -> bool:
-    """Return whether a worker has a task of a study in progress that can still be submitted."""
-    query = (
-        select(assignment.c.number)
-        .join(participation, participation.c.number == assignment.c.participation)
-        .where(assignment.c.worker_id == worker_id, participation.c.study == study)
-        .where(assignment.c.status == "Accepted", assignment.c.due > now)
-    )
-    return connection.scalar(query.limit(1)) is not None
 
 
 def _set_outcome(connection: Connection, condition: Any, outcome: str) -> None:

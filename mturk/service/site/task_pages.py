@@ -92,22 +92,22 @@ def next_task(visit: Visit) -> Response:
     if ended is None and visit.study is None:
         ended = CLOSED
     if progress.is_late and not _is_finished(visit, progress):
-        visit.site.participants.time_out(visit.session.participation or 0)
+        visit.site.participants.time_out(visit.participation)
         ended = TIMED_OUT
     if ended is not None:
         return ended_page(visit, visit.study, ended, submitted=submitted)
     for offer in [] if _has_done_enough(visit, progress) else _offers_of_study(visit):
         try:
             accepted = work.accept(
-                visit.worker, None, offer.group_id, participation=visit.session.participation
+                visit.worker, None, offer.group_id, participation=visit.participation
             )
         except WorkError as error:
             if error.code not in UNAVAILABLE_CODES:
                 raise
         else:
             return _task(visit, accepted)
-    if progress.submitted_now and visit.session.participation is not None:
-        visit.site.participants.complete(visit.session.participation)
+    if progress.submitted_now:
+        visit.site.participants.complete(visit.participation)
     return visit.page("finished.html", done=submitted)
 
 

@@ -91,17 +91,19 @@ class Visit:
         """Study that the worker joined by link; None if it is no longer available."""
         return self.site.studies.get(self.session.study or "")
 
+    @property
+    def participation(self) -> int:
+        """Number of the participation of the session; raises RefusedError outside studies."""
+        if self.session.participation is None:
+            raise RefusedError(401, "enter.closed", "the session has no participation")
+        return self.session.participation
+
     def progress(self) -> StudyProgress:
         """Return what the participant has done in the study of the session."""
-        study, number = self.study, self.session.participation
-        if number is None:
-            raise RefusedError(401, "enter.closed", "the session has no participation")
         return self.site.participants.progress(
-            self.worker,
-            self.session.study or "",
-            number,
-            max_seconds=study.max_seconds if study else None,
-        )
+            self.worker, self.session.study or "", self.participation,
+            max_seconds=self.study.max_seconds if self.study else None,
+        )  # fmt: skip
 
     @property
     def volunteers(self) -> bool:

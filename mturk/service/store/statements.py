@@ -1,6 +1,6 @@
 """Statements of frequent requests: compiled once, and executed by the driver of the database.
 
-An execution by SQLAlchemy takes about 40 µs, one by the driver of SQLite 3 µs.
+An execution by SQLAlchemy takes several times as long as one by the driver.
 """
 
 from __future__ import annotations

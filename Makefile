@@ -42,7 +42,7 @@ $(VENV)/dev: $(VENV)/demo
 demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to a report
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
 
-test: $(VENV)/dev $(AXE)  ## run all tests
+test: $(VENV)/dev $(AXE)  ## run the tests, without those of make nightly
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations and more random examples, which make test leaves out

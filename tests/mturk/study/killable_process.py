@@ -1,21 +1,60 @@
 """Run `mturk-hits` in processes that kill themselves at a given step.
 
-Reads one JSON object per line, {"arguments": [...], "kill": n}, runs the command in a forked process and
-writes one, {"status": exit status or minus the signal, "steps": [reached steps]}. Steps are before and after
-each commit of the ledger and each call of the service; kill 0 means never.
+Reads one JSON object per line, {"arguments": [...], "kill": n, "endpoint": address of the service or null,
+"environment": {...}}, runs the command in a forked process and writes one, {"status": exit status or minus
+the signal, "steps": [reached steps]}. Steps are before and after each commit of the ledger and each call of
+the service; kill 0 means never.
 """
 
+import gc
 import json
 import os
 import signal
+import subprocess
 import sys
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 import httpx2
 
 from mturk.cli import main
 from mturk.study import client, ledger
+
+ROOT = Path(__file__).parents[3]
+USED = (
+    "bws.adaptive", "bws.files", "giccs.benchmark.assemble", "jinja2", "mturk.cli.prolific",
+    "mturk.cli.publish", "mturk.cli.review", "mturk.cli.rounds", "mturk.kinds.tuples.plan",
+    "mturk.study.bonus", "mturk.study.prolific", "mturk.study.review", "mturk.study.status",
+    "mturk.study.top_up", "mturk.study.valid_answers", "polars", "scipy.stats", "tqdm",
+)  # fmt: skip
+"""Modules that are imported once, not in each process again."""
+
+
+class KillableProcess:
+    """A process that runs commands in forks of itself, each of which may be killed at a step."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+    def run(self, *arguments, endpoint=None, kill=0):
+        """Run a command; return its exit status, or minus the signal, and the steps that it has reached."""
+        job = {
+            "arguments": [str(argument) for argument in arguments], "kill": kill, "endpoint": endpoint,
+            "environment": {**os.environ},
+        }  # fmt: skip
+        print(json.dumps(job), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(120) == 0
+        self.process.stdout.close()
 
 
 class Steps:
@@ -99,20 +138,24 @@ def first_of_each(steps):
     return sorted({steps.index(step) + 1 for step in steps if changes(step)})
 
 
-if __name__ == "__main__":
-    for name in (
-        "bws.files",
-        "giccs.benchmark.assemble",
-        "bws.adaptive",
-        "mturk.cli.publish",
-        "mturk.cli.rounds",
-        "mturk.kinds.tuples.plan",
-        "jinja2",
-        "mturk.cli.prolific",
-        "mturk.study.prolific",
-    ):
-        import_module(name)  # not in each process again
-    # made before the fork and not used there, so that no process has to read botocore's models again
-    boto3_client = client.connect(client.resolve(sys.argv[1])) if sys.argv[1:] else None
+@cache
+def client_of(endpoint):
+    """Return a client, which forks use, so that none of them has to read botocore's models again."""
+    return client.connect(client.resolve(endpoint))
+
+
+def serve():
+    """Run the commands that standard input names."""
+    for name in USED:
+        import_module(name)
     for line in sys.stdin:
-        print(json.dumps(run(**json.loads(line), made=boto3_client)), flush=True)
+        job = json.loads(line)
+        os.environ.clear()
+        os.environ.update(job["environment"])
+        made = client_of(job["endpoint"]) if job["endpoint"] else None
+        gc.freeze()
+        print(json.dumps(run(job["arguments"], job["kill"], made)), flush=True)
+
+
+if __name__ == "__main__":
+    serve()

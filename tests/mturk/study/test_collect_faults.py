@@ -1,12 +1,8 @@
 """Processes killed at any step and restarted: each answer is stored once, each action executed once."""
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -14,49 +10,26 @@ from mturk.study.ledger import Ledger
 from tests.mturk.study.killable_process import first_of_each
 from tests.nightly import first_in_ci
 
-HERE = Path(__file__)
 EXTENT = pytest.mark.parametrize("is_all", first_in_ci([False, True]))
 """Whether to kill at all steps, or at the first of each kind."""
-ROOT = HERE.parents[3]
 YEAR = 31_536_000  # the service's clock is ahead of this machine's
-SCRIPT = HERE.with_name("killable_process.py")
-PRELOAD_CODE = """
-import runpy, sys
-import polars, scipy.stats, tqdm
-import mturk.cli.review, mturk.study.valid_answers
-import mturk.study.bonus, mturk.study.review, mturk.study.status, mturk.study.top_up
-sys.argv = sys.argv[1:]
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
 
 
-class KillableProcess:
-    """A process that runs mturk-hits and kills itself at a given step; see killable_process.py."""
+class Killed:
+    """Runs mturk-hits in processes that kill themselves at a given step; see killable_process.py."""
 
-    def __init__(self, url):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PRELOAD_CODE, str(SCRIPT), url],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+    def __init__(self, process, url):
+        self.process, self.url = process, url
 
     def run(self, *arguments, kill=0):
-        task = {"arguments": [str(argument) for argument in arguments], "kill": kill}
-        print(json.dumps(task), file=self.process.stdin, flush=True)
-        done = json.loads(self.process.stdout.readline())
+        done = self.process.run(*arguments, endpoint=self.url, kill=kill)
         assert done["status"] == (-9 if kill else 0), (arguments, done)
         return done["steps"]
 
-    def close(self):
-        self.process.stdin.close()
-        assert self.process.wait(120) == 0
-
 
 @pytest.fixture
-def killable(running):
-    made = KillableProcess(running.url)
-    yield made
-    made.close()
+def killable(killable_process, running):
+    return Killed(killable_process, running.url)
 
 
 def kills(steps, is_all):

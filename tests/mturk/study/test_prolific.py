@@ -1,14 +1,10 @@
 """A study at Prolific, against a stand-in of its API: every command, every fault, every kill."""
 
 import json
-import os
 import re
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -25,7 +21,6 @@ from tests.mturk.study.killable_process import changes, first_of_each
 from tests.mturk.study.prolific_stand_in import TOKEN, StandIn
 from tests.nightly import first_in_ci
 
-ROOT = Path(__file__).parents[3]
 DRAFT = """
 name = "Wie ähnlich sind Äußerungen?"
 description = "Sie vergleichen Äußerungen."
@@ -67,6 +62,10 @@ class Session:
         assert result.exit_code == code, result.output
         assert TOKEN not in result.output
         return result.output
+
+    def killed(self, process, *arguments, kill=0):
+        """Run a command that is killed at a step; return what KillableProcess.run does."""
+        return process.run(*self.arguments(*arguments), kill=kill)
 
     def status(self, *arguments):
         result = CliRunner().invoke(main, self.arguments(*arguments))
@@ -356,22 +355,20 @@ def restore(session, ledger):
 
 
 @pytest.mark.parametrize("is_all", first_in_ci([False, True]))
-def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session, is_all):
+def test_no_bonus_is_paid_twice_with_a_lost_or_an_old_ledger(session, killable_process, is_all):
     """The payments at each step, with the ledgers of the steps before (or two of them) and with none."""
     commands, prepare = prepared(session)
     bonus, paid = next((words, paid) for words, paid in commands if words[0] == "bonus")
-    killable, states = Killable(session), {}
-    try:
+    states = {}
+    prepare(bonus)
+    steps = session.killed(killable_process, *bonus)["steps"]
+    for kill, step in enumerate(steps, start=1):
+        if not changes(step):
+            continue
         prepare(bonus)
-        for kill, step in enumerate(killable.run(*bonus)["steps"], start=1):
-            if not changes(step):
-                continue
-            prepare(bonus)
-            killable.run(*bonus, kill=kill)
-            key = (actions_of(session), tuple(session.service.paid()))
-            states.setdefault(key, (copy_of(session.ledger), session.service.snapshot()))
-    finally:
-        killable.close()
+        session.killed(killable_process, *bonus, kill=kill)
+        key = (actions_of(session), tuple(session.service.paid()))
+        states.setdefault(key, (copy_of(session.ledger), session.service.snapshot()))
     assert [*dict.fromkeys(paid for _, paid in states)] == [(), (paid[0], paid[2]), tuple(paid)]
     ledgers, snapshots = zip(*states.values(), strict=True)
     stopped = 0
@@ -478,49 +475,21 @@ def test_command_with_a_fault_at_any_call_is_completed_once(session, monkeypatch
     assert 7.0 in session.waits  # as the stand-in asks for
 
 
-class Killable:
-    """Commands in processes that are killed at a step."""
-
-    def __init__(self, session):
-        self.session = session
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("killable_process.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-
-    def run(self, *arguments, kill=0):
-        job = {"arguments": self.session.arguments(*arguments), "kill": kill}
-        print(json.dumps(job), file=self.process.stdin, flush=True)
-        return json.loads(self.process.stdout.readline())
-
-    def status(self, *arguments):
-        return self.run(*arguments)["status"]
-
-    def close(self):
-        self.process.stdin.close()
-        assert self.process.wait(120) == 0
-
-
 @pytest.mark.parametrize("is_all", first_in_ci([False, True]))
-def test_command_killed_at_any_step_is_completed_once(session, is_all):
+def test_command_killed_at_any_step_is_completed_once(session, killable_process, is_all):
     """Killed after each call that changes something at Prolific, and after each commit of the ledger."""
     commands, prepare = prepared(session)
-    killable = Killable(session)
-    try:
-        for arguments, paid in commands:
+    for arguments, paid in commands:
+        prepare(arguments)
+        steps = session.killed(killable_process, *arguments)["steps"]
+        assert sum(step.startswith("before ") for step in steps) >= 2
+        changed = [kill for kill, step in enumerate(steps, start=1) if changes(step)]
+        for kill in changed if is_all else first_of_each(steps):
             prepare(arguments)
-            steps = killable.run(*arguments)["steps"]
-            assert sum(step.startswith("before ") for step in steps) >= 2
-            changed = [kill for kill, step in enumerate(steps, start=1) if changes(step)]
-            for kill in changed if is_all else first_of_each(steps):
-                prepare(arguments)
-                dead = killable.run(*arguments, kill=kill)
-                assert (dead["status"], dead["steps"]) == (-9, steps[:kill])
-                complete(session, arguments, killable.status)
-                check(session, arguments, paid)
-    finally:
-        killable.close()
+            dead = session.killed(killable_process, *arguments, kill=kill)
+            assert (dead["status"], dead["steps"]) == (-9, steps[:kill])
+            complete(session, arguments, session.status)
+            check(session, arguments, paid)
 
 
 def test_a_bonus_that_is_not_listed_yet_is_never_paid_again(session):

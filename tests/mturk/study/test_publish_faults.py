@@ -1,13 +1,8 @@
 """Faults at any step of publication: in the end, each planned HIT exists exactly once."""
 
-import json
-import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +16,6 @@ from mturk.study.settings import Settings
 from tests.mturk.study.killable_process import first_of_each
 from tests.nightly import first_in_ci
 
-ROOT = Path(__file__).parents[3]
 HITS = 2
 TIMEOUT_SECONDS = 20.0
 IMPATIENT = 3.0
@@ -32,42 +26,28 @@ def timeout_for(fault):
     return IMPATIENT if "hang" in fault else TIMEOUT_SECONDS
 
 
-class KillableProcess:
-    """A process that runs `mturk-hits publish` for one study per seed and may be killed."""
+class Killed:
+    """Runs `mturk-hits publish` for one study per seed in processes that may be killed."""
 
-    def __init__(self, running, files, folder):
-        self.running, self.files, self.folder = running, files, folder
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("killable_process.py")), running.url],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
+    def __init__(self, process, running, files, folder):
+        self.process, self.running, self.files, self.folder = process, running, files, folder
 
     def publish(self, seed, kill=0):
         config = self.folder / f"{seed}.toml"
         config.write_text(f"seed = {seed}\n")
         arguments = [
-            "publish", *self.files.arguments, "--config", str(config), "--endpoint", self.running.url,
-            "--ledger", str(self.folder / f"{seed}.db"),
+            "publish", *self.files.arguments, "--config", config, "--endpoint", self.running.url,
+            "--ledger", self.folder / f"{seed}.db",
         ]  # fmt: skip
-        print(
-            json.dumps({"arguments": arguments, "kill": kill}), file=self.process.stdin, flush=True
-        )
-        return json.loads(self.process.stdout.readline())
+        return self.process.run(*arguments, endpoint=self.running.url, kill=kill)
 
     def meant(self, seed):
         return [plan.annotation for plan in self.files.plans(Settings(seed=seed))]
 
-    def close(self):
-        self.process.stdin.close()
-        assert self.process.wait(120) == 0
-
 
 @pytest.fixture
-def killable(running, files, tmp_path):
-    made = KillableProcess(running, files, tmp_path)
-    yield made
-    made.close()
+def killable(killable_process, running, files, tmp_path):
+    return Killed(killable_process, running, files, tmp_path)
 
 
 @pytest.mark.parametrize("is_all", first_in_ci([False, True]))

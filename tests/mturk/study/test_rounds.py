@@ -2,11 +2,9 @@
 
 import csv
 import json
-import runpy
 import shutil
 from collections import Counter
 from itertools import cycle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -340,30 +338,26 @@ def copy_of(study, number):
     return copy
 
 
-def killable_next(study):
-    """Return a function that runs `next` on a ledger, killed at a step, with its status and steps."""
-    module = runpy.run_path(str(Path(__file__).with_name("test_publish_faults.py")))
-    process = module["KillableProcess"](study.running, None, study.folder)
-
-    def run(ledger, seed, kill=0):
-        arguments = ["next", "-n", "8", "--seed", str(seed), "--ledger", str(ledger)]
-        arguments += ["-o", str(study.folder / "killed.csv")]
-        print(
-            json.dumps({"arguments": arguments, "kill": kill}),
-            file=process.process.stdin,
-            flush=True,
-        )
-        return json.loads(process.process.stdout.readline())
-
-    return process, run
-
-
 @pytest.mark.parametrize("is_all", first_in_ci([False, True]))
-def test_round_killed_at_any_step_is_published_once(study, is_all):
+def test_round_killed_at_any_step_is_published_once(study, killable_process, is_all):
     study.publish()
     study.work()
     study.collect()
-    process, run = killable_next(study)
+
+    def run(ledger, seed, kill=0):
+        words = [
+            "next",
+            "-n",
+            8,
+            "--seed",
+            seed,
+            "--ledger",
+            ledger,
+            "-o",
+            study.folder / "killed.csv",
+        ]
+        return killable_process.run(*words, endpoint=study.running.url, kill=kill)
+
     copy = copy_of(study, 0)
     whole = run(copy, 0)
     assert whole["status"] == 0
@@ -380,7 +374,6 @@ def test_round_killed_at_any_step_is_published_once(study, is_all):
             assert rounds == {"1": 16, "2": 8}, whole["steps"][:kill]
             assert [existing[hit.annotation] for hit in book.hits()] == [1] * 6
             assert all(hit.hit_id for hit in book.hits())
-    process.close()
 
 
 @pytest.mark.parametrize(

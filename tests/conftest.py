@@ -1,5 +1,6 @@
 """What tests of several packages need."""
 
+import asyncio
 import os
 import re
 import shlex
@@ -73,24 +74,37 @@ def commands(tmp_path_factory):
     server.close()
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """Return a browser; the test is skipped where there is none.
+@pytest.fixture(scope="session")
+def _playwright():
+    """Return Playwright and its event loop.
 
-    Playwright's loop cannot run twice at a time in a process, and nothing else that has a loop can run beside
-    it: so this is the only place that starts it, and it ends with the module.
+    Its start takes as long as many pages, so a worker starts it once. Nothing else that has a loop can run in
+    this thread while its loop is the running one, which `chromium` decides.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    running = playwright.sync_playwright().start()
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    yield running, loop
+    asyncio._set_running_loop(loop)
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def chromium(request):
+    """Return a browser; the test is skipped where there is none."""
     # the shell without a window needs a quarter of the time
     binary = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if binary is None:
         pytest.skip("chromium-headless-shell is not installed")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(
-            executable_path=binary, args=["--no-sandbox", "--disable-background-networking"]
-        )
-        yield browser
-        browser.close()
+    running, loop = request.getfixturevalue("_playwright")
+    asyncio._set_running_loop(loop)
+    browser = running.chromium.launch(
+        executable_path=binary, args=["--no-sandbox", "--disable-background-networking"]
+    )
+    yield browser
+    browser.close()
+    asyncio._set_running_loop(None)
 
 
 LATEX_PREAMBLE = r"""\documentclass{article}

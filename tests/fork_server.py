@@ -98,31 +98,36 @@ class ForkServer:
         return folder
 
     def run(self, script, *arguments, cwd=None, env=None, stdin=None, stdout=None, timeout=300):
-        """Run a console script; return a CompletedProcess with its outputs as text."""
+        """Run a console script, or Python code after `-c`; return a CompletedProcess with texts."""
         import tempfile
 
-        with (
-            tempfile.TemporaryFile() as out,
-            tempfile.TemporaryFile() as err,
-            open(os.devnull) as none,
-        ):
-            files = [one.fileno() for one in (stdin or none, stdout or out, err)]
-            call = call_of(script, list(map(str, arguments)), cwd or os.getcwd(), env or os.environ)
-            connection = connect(str(self.address))
-            connection.settimeout(timeout)
-            with connection:
-                socket.send_fds(connection, [call], files)
-                pid = received(connection)
-                try:
-                    code = received(connection)
-                except TimeoutError:
-                    os.kill(pid, signal.SIGKILL)
-                    raise
-            for file in (out, err):
-                file.seek(0)
-            return subprocess.CompletedProcess(
-                [script, *arguments], code, out.read().decode(), err.read().decode()
+        with tempfile.TemporaryFile() as out:
+            process = self.start(
+                script, *arguments, cwd=cwd, env=env, stdin=stdin, stdout=stdout or out
             )
+            try:
+                code = process.wait(timeout)
+            except TimeoutError:
+                process.kill()
+                raise
+            out.seek(0)
+            _, errors = process.communicate()
+            return subprocess.CompletedProcess(
+                [script, *arguments], code, out.read().decode(), errors
+            )
+
+    def start(self, script, *arguments, cwd=None, env=None, stdin=None, stdout=None):
+        """Start a console script, or Python code after `-c`; return its process."""
+        import tempfile
+
+        reading, writing = os.pipe()
+        call = call_of(script, list(map(str, arguments)), cwd or os.getcwd(), env or os.environ)
+        with open(os.devnull) as none, open(writing, "wb") as out:
+            errors = tempfile.TemporaryFile()  # noqa: SIM115 - the process has it
+            connection = connect(str(self.address))
+            files = [one.fileno() for one in (stdin or none, stdout or out, errors)]
+            socket.send_fds(connection, [call], files)
+            return Process(connection, open(reading), errors)
 
     def close(self):
         """Leave the server, and wait a moment for its end."""
@@ -131,6 +136,50 @@ class ForkServer:
             STARTED.remove(self._process.pid)
             with contextlib.suppress(subprocess.TimeoutExpired):  # others use it
                 self._process.wait(3)
+
+
+class Process:
+    """A process of the server, used as those of subprocess.Popen are; `stdout` is a pipe."""
+
+    def __init__(self, connection, stdout, stderr):
+        self.stdout, self.returncode = stdout, None
+        self._connection, self._stderr = connection, stderr
+        self.pid = received(connection)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.communicate()
+
+    def send_signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            if self.returncode is None:
+                os.kill(self.pid, number)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self, timeout=300):
+        """Return the exit code, or minus the signal."""
+        if self.returncode is None:
+            self._connection.settimeout(timeout)
+            self.returncode = received(self._connection)
+            self._connection.close()
+        return self.returncode
+
+    def communicate(self, timeout=300):
+        """Wait for the end; return the rest of the standard output, and standard error."""
+        if self.stdout.closed:
+            return "", ""
+        with self.stdout, self._stderr as errors:
+            output = self.stdout.read()
+            self.wait(timeout)
+            errors.seek(0)
+            return output, errors.read().decode()
 
 
 def console_scripts() -> dict[str, str]:
@@ -276,6 +325,9 @@ def main():
         datasets.config.HF_DATASETS_CACHE = Path(
             os.environ.get("HF_DATASETS_CACHE", datasets.config.HF_DATASETS_CACHE)
         )
+    if call["script"] == "-c":
+        code = sys.argv.pop(1)
+        sys.exit(exec(code, {"__name__": "__main__"}))
     module, function = targets[call["script"]].split(":")
     sys.exit(getattr(importlib.import_module(module), function)())
 

@@ -12,9 +12,11 @@ from mturk.service.server import MAX_MALLOC_ARENAS
 GLIBC = sys.platform == "linux" and hasattr(ctypes.CDLL(None), "malloc_info")
 COUNT = """
 import ctypes, sys, threading
-from mturk.service.server import limit_malloc_arenas
 
-obeyed = limit_malloc_arenas() if sys.argv[1] == "bounded" else False
+obeyed = False
+if sys.argv[1] == "bounded":
+    from mturk.service.server import limit_malloc_arenas
+    obeyed = limit_malloc_arenas()
 together = threading.Barrier(8)
 
 def request():

@@ -25,30 +25,16 @@ from mturk.service.store.schema import assignment, hit
 from mturk.study.simulated_browser import WebClient
 
 ROOT = Path(__file__).parents[3]
-CODE = "from mturk.cli import main; main()"
 RACERS, PLACES = 24, 10
 
 
 @contextmanager
-def serving(db, count):
+def serving(commands, db, count):
     """Run `count` processes on one database; yield (process, address) pairs."""
+    words = ("mturk-hits", "serve", "--port", "0", "--json", "--quiet", "--db", db)
     with ExitStack() as stack:
-        command = [
-            sys.executable,
-            "-c",
-            CODE,
-            "serve",
-            "--port",
-            "0",
-            "--json",
-            "--quiet",
-            "--db",
-            db,
-        ]
-        running = [
-            stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-            for _ in range(count)  # at once: they make the tables together
-        ]
+        # at once: they make the tables together
+        running = [stack.enter_context(commands.start(*words)) for _ in range(count)]
         try:
             yield [(process, json.loads(process.stdout.readline())["api"]) for process in running]
         finally:
@@ -91,10 +77,10 @@ class Browser(WebClient):
 
 
 @pytest.fixture(scope="module")
-def processes(cluster):
+def processes(cluster, commands):
     """Three processes on one database: [(process, address)], and its URL."""
     db = cluster.create("processes")
-    with serving(db, 3) as result:
+    with serving(commands, db, 3) as result:
         yield [url for _, url in result], db
 
 
@@ -290,9 +276,11 @@ class Submitting:
             return next(self.left, None)
 
 
-def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(cluster, examples):
+def test_nothing_is_lost_when_a_process_and_the_database_server_are_killed(
+    cluster, commands, examples
+):
     db = cluster.create("killed")
-    with serving(db, 3) as running:
+    with serving(commands, db, 3) as running:
         sites = [url for _, url in running]
         hits = [
             client(sites[0]).create_hit(**examples.HIT, MaxAssignments=9)["HIT"]["HITId"]

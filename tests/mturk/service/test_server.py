@@ -6,8 +6,6 @@ import signal
 import socket
 import sqlite3
 import stat
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 
@@ -17,15 +15,18 @@ from click.testing import CliRunner
 from mturk.cli import main
 from mturk.service.monitoring import logs
 
-CODE = "from mturk.cli import main; main()"
 KEYS = '{"lab": "a secret of the laboratory"}'
 
 
-def start(folder, *arguments, **environment):
-    return subprocess.Popen(
-        [sys.executable, "-c", CODE, "serve", "--db", str(folder / "hits.db"), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment,
-    )  # fmt: skip
+@pytest.fixture
+def start(commands, tmp_path):
+    """Return a function that starts a service in a process."""
+
+    def started(*arguments, **environment):
+        words = ("mturk-hits", "serve", "--db", tmp_path / "hits.db", *arguments)
+        return commands.start(*words, env=os.environ | environment)
+
+    return started
 
 
 @pytest.fixture
@@ -51,9 +52,9 @@ def get(url, headers=None, data=None):
         return error.code, error.read().decode()
 
 
-def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path):
+def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path, start):
     for number in (signal.SIGTERM, signal.SIGINT):
-        process = start(tmp_path, "--port", "0")
+        process = start("--port", "0")
         line = process.stdout.readline()
         api, site = (word for word in line.split() if word.startswith("http://"))
         assert site == f"{api}/work/"
@@ -64,12 +65,12 @@ def test_one_line_tells_that_it_is_ready_and_a_signal_ends_it(tmp_path):
     assert stat.S_IMODE((tmp_path / "hits.db").stat().st_mode) == 0o600
 
 
-def test_recruiting_links_are_told_and_not_logged(tmp_path):
+def test_recruiting_links_are_told_and_not_logged(tmp_path, start):
     """Standard error is the log, with one JSON object per line if requested."""
     (tmp_path / "studies.toml").write_text('[pilot]\ncompletion_code = "C1"\n')
     studies = str(tmp_path / "studies.toml")
     call = ("--port", "0", "--studies", studies, "--log", "json", "--verbose")
-    process = start(tmp_path, *call)
+    process = start(*call)
     lines = [process.stdout.readline() for _ in range(2)]
     link = lines[1].removeprefix("recruiting link of pilot: ").strip()
     participant = "5f3c1a2b4d5e6f708192a3b4"
@@ -83,10 +84,10 @@ def test_recruiting_links_are_told_and_not_logged(tmp_path):
         assert private.lower() not in log.lower()
 
 
-def test_json_names_all_addresses_and_numbers_are_told_on_a_port_of_their_own(tmp_path):
+def test_json_names_all_addresses_and_numbers_are_told_on_a_port_of_their_own(tmp_path, start):
     (tmp_path / "studies.toml").write_text('[pilot]\ncompletion_code = "C1"\n')
     studies = ("--studies", str(tmp_path / "studies.toml"))
-    process = start(tmp_path, "--port", "0", "--json", "--metrics", "127.0.0.1:0", *studies)
+    process = start("--port", "0", "--json", "--metrics", "127.0.0.1:0", *studies)
     addresses = json.loads(process.stdout.readline())
     assert addresses.keys() == {"api", "site", "frames", "metrics", "studies"}
     assert len({addresses["api"], addresses["frames"], addresses["metrics"]}) == 3
@@ -101,7 +102,7 @@ def test_json_names_all_addresses_and_numbers_are_told_on_a_port_of_their_own(tm
     assert process.returncode == 0
 
 
-def test_beyond_this_machine_keys_are_needed(tmp_path, refused):
+def test_beyond_this_machine_keys_are_needed(start, refused):
     for host in ("0.0.0.0", "::", "192.0.2.1"):
         assert "requires keys" in refused("--host", host, "--port", "0")
     public = ("--host", "0.0.0.0", "--port", "0")
@@ -109,7 +110,7 @@ def test_beyond_this_machine_keys_are_needed(tmp_path, refused):
     output = refused(*public, GICCS_KEYS=KEYS)
     assert "--site-url: is required with --host 0.0.0.0" in output
     assert "--frame-url: is required" in output
-    process = start(tmp_path, *public, *urls, GICCS_KEYS=KEYS)
+    process = start(*public, *urls, GICCS_KEYS=KEYS)
     assert "http://work.example.org" in process.stdout.readline()
     process.terminate()
     _, log = process.communicate(timeout=300)
@@ -117,10 +118,10 @@ def test_beyond_this_machine_keys_are_needed(tmp_path, refused):
     assert "questions.example.org is not" not in log
 
 
-def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path, refused):
+def test_what_cannot_be_used_is_said_in_a_sentence(tmp_path, start, refused):
     taken = socket.create_server(("127.0.0.1", 0))
     port = str(taken.getsockname()[1])
-    process = start(tmp_path, "--port", port)
+    process = start("--port", port)
     out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (2, ""), err
     assert "cannot listen" in err

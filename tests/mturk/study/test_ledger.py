@@ -2,8 +2,6 @@ import json
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -249,11 +247,14 @@ def test_empty_ledger_is_reported(path):
         book.study()
 
 
-def other_process(code, path):
-    return subprocess.run(
-        [sys.executable, "-c", f"from mturk.study.ledger import Ledger\n{code}", path],
-        capture_output=True, text=True, cwd=ROOT, timeout=300,
-    )  # fmt: skip
+@pytest.fixture
+def other_process(commands):
+    """Return a function that runs code in another process."""
+
+    def run(code, path):
+        return commands.run("-c", f"from mturk.study.ledger import Ledger\n{code}", path)
+
+    return run
 
 
 HOLD_LOCK = """
@@ -263,7 +264,7 @@ with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
 """
 
 
-def test_second_process_is_refused_by_lock(ledger, path):
+def test_second_process_is_refused_by_lock(ledger, path, other_process):
     with ledger.exclusive_lock():
         done = other_process(HOLD_LOCK, path)
         assert "another mturk-hits process uses this ledger; wait until it has ended" in done.stderr
@@ -271,7 +272,7 @@ def test_second_process_is_refused_by_lock(ledger, path):
     assert other_process(HOLD_LOCK, path).stdout == "in\n"
 
 
-def test_reading_and_collecting_are_possible_during_lock(ledger, path):
+def test_reading_and_collecting_are_possible_during_lock(ledger, path, other_process):
     ledger.mark_created(1, "H1", 5, 1.0)
     code = """
 import sys, json
@@ -286,7 +287,7 @@ with Ledger.open(sys.argv[1]) as book:
     assert len(ledger.assignments()) == 1
 
 
-def test_killed_process_releases_lock(ledger, path):
+def test_killed_process_releases_lock(ledger, path, other_process):
     code = """
 import os, signal, sys
 book = Ledger.open(sys.argv[1])
@@ -301,19 +302,16 @@ with book.exclusive_lock():
     assert len(ledger.parts()) == 3
 
 
-def test_two_processes_can_create_same_ledger(path):
+def test_two_processes_can_create_same_ledger(path, commands):
     code = """
 import sys
 with Ledger.open(sys.argv[1], create=True) as book:
     print(len(book.hits()))
 """
     running = [
-        subprocess.Popen(
-            [sys.executable, "-c", f"from mturk.study.ledger import Ledger\n{code}", path],
-            stdout=subprocess.PIPE, text=True, cwd=ROOT,
-        )
+        commands.start("-c", f"from mturk.study.ledger import Ledger\n{code}", path)
         for _ in range(3)
-    ]  # fmt: skip
+    ]
     assert [process.communicate(timeout=300)[0] for process in running] == ["0\n"] * 3
 
 

@@ -8,7 +8,6 @@ import os
 import re
 import resource
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -40,7 +39,6 @@ from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
 PAGE = Path(__file__).parents[4] / "docs" / "operations" / "service.md"
-CODE = "from mturk.cli import main; main()"
 KEY, SECRET = "LABORATORY", "a secret of the laboratory"
 WORKER, ANSWER, COMMENT = "APRIVATE77", "what-a-worker-answers", "gesagt von mir"
 TARGET = "MTurkRequesterServiceV20170117."
@@ -134,16 +132,13 @@ def do_a_hit(found, examples):
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory, examples):
+def watched(tmp_path_factory, commands, examples):
     """A process with keys behind a trusted proxy, in which a HIT was completed, and its log."""
     folder = tmp_path_factory.mktemp("watched")
-    command = [sys.executable, "-c", CODE, "serve", "--db", folder / "hits.db", "--port", "0", "--json",
-               "--log", "json", "--metrics", "127.0.0.1:0", "--trust-proxy", "127.0.0.1"]  # fmt: skip
+    words = ("--db", folder / "hits.db", "--port", "0", "--json", "--log", "json", "--metrics",
+             "127.0.0.1:0", "--trust-proxy", "127.0.0.1")  # fmt: skip
     environment = os.environ | {"GICCS_KEYS": json.dumps({KEY: SECRET})}
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
-        )
+    process = commands.start("mturk-hits", "serve", *words, env=environment)
     result = SimpleNamespace(**json.loads(process.stdout.readline()))
     result.database = Database(folder / "hits.db")
     try:
@@ -158,9 +153,8 @@ def watched(tmp_path_factory, examples):
         result.numbers, result.page = samples(result.metrics), get(result.metrics).data.decode()
     finally:
         process.terminate()
-        process.communicate(timeout=300)
+        _, result.written = process.communicate()
         result.database.close()
-    result.written = (folder / "log").read_text()
     result.lines = lines_of(result.written)
     return result
 

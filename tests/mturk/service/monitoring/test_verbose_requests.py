@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 
 import pytest
@@ -14,7 +12,6 @@ from mturk.service.server import ServerOptions
 KEY, SECRET = "LABORATORY", "a secret of the laboratory"
 WRONG = "what somebody guessed instead"
 WORKER, SAID = "AERIKAMUSTERMANN", "I know nobody here"
-MAIN = "from mturk.cli import main; main(prog_name='mturk-hits')"
 DIALOGUE = {
     "dialogue_id": "d1",
     "source": "written",
@@ -30,7 +27,7 @@ SETTINGS = 'approval_rate_above = -1\ncountries = []\ntitle = "Which is nearest?
 
 
 @pytest.fixture(scope="module")
-def study(endpoint_running, tmp_path_factory):
+def study(endpoint_running, commands, tmp_path_factory):
     """A service with one key and a study; returns a function that runs commands."""
     folder = tmp_path_factory.mktemp("verbose")
     (folder / "dialogues.jsonl").write_text(json.dumps(DIALOGUE) + "\n", "utf-8")
@@ -45,10 +42,8 @@ def study(endpoint_running, tmp_path_factory):
             keys = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": secret}
             nothing = str(folder / "none")
             files = {"AWS_CONFIG_FILE": nothing, "AWS_SHARED_CREDENTIALS_FILE": nothing}
-            done = subprocess.run(
-                [sys.executable, "-c", MAIN, *arguments, "--verbose"], cwd=folder,
-                capture_output=True, text=True, env=os.environ | keys | files,
-            )  # fmt: skip
+            environment = os.environ | keys | files
+            done = commands.run("mturk-hits", *arguments, "--verbose", cwd=folder, env=environment)
             assert done.returncode == code, done.stderr
             return done.stderr
 

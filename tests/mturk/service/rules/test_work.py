@@ -1,7 +1,6 @@
 """Operations of workers: offers, history, and two processes on one file."""
 
-import subprocess
-import sys
+import os
 from decimal import Decimal
 
 import pytest
@@ -46,21 +45,18 @@ def refused(action, *arguments):
     return caught.value.code
 
 
-def test_two_processes_give_ten_places_once(requester):
+def test_two_processes_give_ten_places_once(requester, commands):
     hit = requester.hit(MaxAssignments=10)
     arguments = [requester.service.database.url.database, hit]
-    fighters = [
-        subprocess.Popen(
-            [sys.executable, "-c", FIGHT, *arguments, side, str(requester.clock.now())],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )
-        for side in "XY"
-    ]  # fmt: skip
+    reading, writing = os.pipe()
+    with open(reading) as start:
+        fighters = [
+            commands.start("-c", FIGHT, *arguments, side, requester.clock.now(), stdin=start)
+            for side in "XY"
+        ]
     for fighter in fighters:
         assert fighter.stdout.readline() == "ready\n"
-    for fighter in fighters:
-        fighter.stdin.write("go\n")
-        fighter.stdin.flush()
+    os.close(writing)
     found = " ".join(fighter.communicate(timeout=300)[0] for fighter in fighters).split()
     assert [fighter.returncode for fighter in fighters] == [0, 0]
     accepted = [result for result in found if result != "Full"]

@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 OURS = r"<!-- not run: tests/mturk/service/store/test_backup.py .*?-->\n```console\n(.*?)```"
 
 
-def commands(cluster):
+def commands_of_page(cluster):
     """The commands of the page, with a test folder for /backup and without sudo."""
     lines = "".join(re.findall(OURS, PAGE, re.S)).splitlines()
     assert all(line.startswith("$ ") for line in lines)
@@ -65,8 +64,10 @@ def study(database, examples):
     return its_id, taken
 
 
-def test_a_study_is_made_dumped_restored_and_served(cluster, shell, examples, monkeypatch):
-    createuser, createdb, dump, create_again, restore, serve = commands(cluster)
+def test_a_study_is_made_dumped_restored_and_served(
+    cluster, shell, commands, examples, monkeypatch
+):
+    createuser, createdb, dump, create_again, restore, serve = commands_of_page(cluster)
     shell(f"{createuser}_doc")  # the cluster's own superuser has the name
     shell(createdb.replace("owner=giccs", "owner=giccs_doc"))
     monkeypatch.setenv("PGUSER", "giccs_doc")
@@ -87,18 +88,15 @@ def test_a_study_is_made_dumped_restored_and_served(cluster, shell, examples, mo
     assert rows(restored) == before
     secret = restored.secret()
     restored.close()
-    goes_on(serve, secret, its_id, examples)
+    goes_on(commands, serve, secret, its_id, examples)
 
 
-def goes_on(serve, secret, its_id, examples):
+def goes_on(commands, serve, secret, its_id, examples):
     """Serve the restored database as on the page; workers continue, and new HITs are created."""
     import boto3
     import urllib3
 
-    command = [sys.executable, "-c", "from mturk.cli import main; main()", *serve.split()[1:]]
-    with subprocess.Popen(
-        [*command, "--port", "0", "--json", "--quiet"], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with commands.start(*serve.split(), "--port", "0", "--json", "--quiet") as process:
         try:
             site = json.loads(process.stdout.readline())["api"]
             page = urllib3.request(

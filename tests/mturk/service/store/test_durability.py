@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -20,15 +18,13 @@ from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.site.links import submit_address
 from mturk.service.store.database import Database
 
-CODE = "from mturk.cli import main; main()"
 WORKERS, HITS, ENOUGH = 8, 60, 150
 
 
-def start(path):
-    process = subprocess.Popen(
-        [sys.executable, "-c", CODE, "serve", "--port", "0", "--json", "--quiet", "--db", str(path)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def start(commands, path):
+    process = commands.start(
+        "mturk-hits", "serve", "--port", "0", "--json", "--quiet", "--db", path
+    )
     return process, json.loads(process.stdout.readline())["api"]
 
 
@@ -95,9 +91,9 @@ class Submitting:
                 self.enough.set()
 
 
-def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, examples):
+def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, commands, examples):
     path = tmp_path / "hits.db"
-    process, url = start(path)
+    process, url = start(commands, path)
     requester = client(url)
     hits = [
         requester.create_hit(**examples.HIT, MaxAssignments=9)["HIT"]["HITId"] for _ in range(HITS)
@@ -117,7 +113,7 @@ def test_a_killed_service_has_every_answer_that_it_confirmed_once(tmp_path, exam
 
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    process, url = start(path)
+    process, url = start(commands, path)
     try:
         pages = client(url).get_paginator("list_assignments_for_hit")
         stored = [

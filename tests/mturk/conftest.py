@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 from contextlib import ExitStack, contextmanager
+from functools import cache
 
 import pytest
 
@@ -168,6 +169,30 @@ def _servers_end_at_once():
         return
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("uvicorn.server.asyncio", _OftenAwake())
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _botocore_reads_its_files_once():
+    """Share the descriptions of the services between clients, as those of one session of botocore do."""
+    if importlib.util.find_spec("botocore") is None:
+        yield
+        return
+    from botocore.loaders import JSONFileLoader, Loader
+
+    read, listed = JSONFileLoader.load_file, Loader.list_available_services
+    content = cache(lambda path: read(JSONFileLoader(), path))
+    services = {}
+
+    def services_of(loader, type_name):
+        key = (*loader.search_paths, type_name)
+        if key not in services:
+            services[key] = listed(loader, type_name)
+        return services[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", lambda _, path: content(path))
+        patch.setattr(Loader, "list_available_services", services_of)
         yield
 
 

@@ -33,6 +33,23 @@ def hits(sample):
     return plan(*sample, Settings())
 
 
+@pytest.fixture(scope="module")
+def few(sample, tmp_path_factory):
+    """A tuple of each dialogue of the sample."""
+    header, *rows = (DATA / "tuples.csv").read_text("utf-8").splitlines()
+    chosen = dict(zip((row.split(",")[1] for row in rows), rows, strict=True))
+    path = tmp_path_factory.mktemp("few") / "tuples.csv"
+    path.write_text("\n".join([header, *chosen.values()]), encoding="utf-8")
+    return read_tuples(path), sample[1]
+
+
+@pytest.fixture(scope="module")
+def few_hits(few):
+    hits = plan(*few, Settings())
+    assert len(hits) == 30
+    return hits
+
+
 def dialogue(name, turns=3, candidates="abcd"):
     words = tuple(Turn("user", f"Satz {n} von {name}") for n in range(turns))
     items = tuple(Candidate(f"{name}-{c}", f"Vorschlag {c} zu {name}") for c in candidates)
@@ -90,39 +107,39 @@ def test_numbers_annotations_and_tokens_are_unique(hits):
         limits.QUESTION.check(hit.question)
 
 
-def test_plan_is_deterministic(sample, hits):
-    assert plan(*sample, Settings()) == hits
-    assert plan(sample[0], [*reversed(sample[1])], Settings()) == hits
+def test_plan_is_deterministic(few, few_hits):
+    assert plan(*few, Settings()) == few_hits
+    assert plan(few[0], [*reversed(few[1])], Settings()) == few_hits
 
 
-def test_changeable_settings_do_not_change_tokens(sample, hits):
+def test_changeable_settings_do_not_change_tokens(few, few_hits):
     other = Settings(lifetime=60, spending_limit=Settings().reward, pseudonyms=False)
-    assert plan(*sample, other) == hits
+    assert plan(*few, other) == few_hits
 
 
-def test_expected_seconds_change_only_their_own_statement_on_the_page(sample, hits):
-    other = plan(*sample, Settings(expected_seconds=90))
+def test_expected_seconds_change_only_their_own_statement_on_the_page(few, few_hits):
+    other = plan(*few, Settings(expected_seconds=90))
     statement = 'name="giccs-expected-seconds" content="{}"'.format
     before, after = statement(Settings().expected_seconds), statement(90)
-    assert other[0].question != hits[0].question
-    assert other == [replace(hit, question=hit.question.replace(before, after)) for hit in hits]
+    assert other[0].question != few_hits[0].question
+    assert other == [replace(hit, question=hit.question.replace(before, after)) for hit in few_hits]
 
 
 @pytest.mark.parametrize(
     "change",
     [{"seed": 1}, {"language": "en"}, {"consent": "Wir"}, {"assignments": 6}, {"title": "Anders"}],
 )
-def test_other_study_has_other_tokens(sample, hits, change):
-    other = plan(*sample, replace(Settings(), **change))
-    assert not {hit.token for hit in other} & {hit.token for hit in hits}
-    assert not {hit.annotation for hit in other} & {hit.annotation for hit in hits}
+def test_other_study_has_other_tokens(few, few_hits, change):
+    other = plan(*few, replace(Settings(), **change))
+    assert not {hit.token for hit in other} & {hit.token for hit in few_hits}
+    assert not {hit.annotation for hit in other} & {hit.annotation for hit in few_hits}
 
 
-def test_other_round_has_same_questions_and_other_tokens(sample, hits):
-    again = plan(*sample, Settings(), round_number=1)
-    assert not {hit.token for hit in again} & {hit.token for hit in hits}
-    assert not {hit.annotation for hit in again} & {hit.annotation for hit in hits}
-    assert [hit.question for hit in again] == [hit.question for hit in hits]
+def test_other_round_has_same_questions_and_other_tokens(few, few_hits):
+    again = plan(*few, Settings(), round_number=1)
+    assert not {hit.token for hit in again} & {hit.token for hit in few_hits}
+    assert not {hit.annotation for hit in again} & {hit.annotation for hit in few_hits}
+    assert [hit.question for hit in again] == [hit.question for hit in few_hits]
 
 
 def test_seed_changes_pages(sample, hits):

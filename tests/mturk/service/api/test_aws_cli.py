@@ -38,10 +38,9 @@ def aws(service, tmp_path):
 
 
 def test_a_hit_by_the_aws_command_line(aws, service, examples):
-    hit_type_id = aws("create-hit-type", *HIT_TYPE)["HITTypeId"]
     hit = aws(
-        "create-hit-with-hit-type", "--hit-type-id", hit_type_id, "--lifetime-in-seconds", "3600",
-        "--max-assignments", "2", "--question", examples.QUESTION,
+        "create-hit", *HIT_TYPE, "--lifetime-in-seconds", "3600", "--max-assignments", "2",
+        "--question", examples.QUESTION,
     )["HIT"]  # fmt: skip
     assert (hit["HITStatus"], hit["Reward"], hit["MaxAssignments"]) == ("Assignable", "0.25", 2)
     service.work.register("AONE")

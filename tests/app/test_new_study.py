@@ -17,6 +17,7 @@ from giccs_app.cli import main
 from giccs_app.studies import cli
 from giccs_app.studies.folders import write_new_folder
 from mturk.study.settings_file import read_settings
+from tests.nightly import first_in_ci
 
 ROOT = Path(__file__).parents[2]
 FILES = ["README.md", "dialogues.csv", "hits.toml", "truth.csv"]
@@ -84,9 +85,10 @@ def test_the_steps_run_in_a_shell(tmp_path):
     assert "baseline:char-ngram" in (study / "table.tex").read_text("utf-8")
 
 
-def test_the_steps_of_a_study_of_conditions_run_in_a_shell(tmp_path):
+@pytest.mark.parametrize("in_shell", first_in_ci([False, True]))
+def test_the_steps_of_a_study_of_conditions_run(tmp_path, run_readme, in_shell):
     assert init(tmp_path / "study", "--kind", "conditions", "--language", "de").exit_code == 0
-    run_in_shell(tmp_path / "study", n_commands=2)
+    (run_in_shell if in_shell else run_readme)(tmp_path / "study", n_commands=2)
     page = (tmp_path / "study" / "page.html").read_text("utf-8")
     assert 'lang="de"' in page
     assert "Ein brauner Hund schläft auf einem Sofa." in page

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
+import psutil
 import pytest
 
 from bws.command import Console
@@ -101,21 +102,17 @@ def ends(handle):
     return bool(ready)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not HAS_PIDFD, reason="needs Linux")
 @pytest.mark.parametrize(
     ("moment", "how"),
     [
+        ("Publishing", signal.SIGKILL),
+        ("Publishing", signal.SIGINT),
+        ("simulated workers", signal.SIGKILL),
+        ("simulated workers", signal.SIGTERM),
+        ("Collecting", signal.SIGKILL),
         ("Collecting", signal.SIGINT),
-        *(
-            pytest.param(*case, marks=pytest.mark.nightly)
-            for case in (
-                ("Publishing", signal.SIGKILL),
-                ("Publishing", signal.SIGINT),
-                ("simulated workers", signal.SIGKILL),
-                ("simulated workers", signal.SIGTERM),
-                ("Collecting", signal.SIGKILL),
-            )
-        ),
     ],
 )
 def test_killed_while_the_service_runs_and_run_again(reference, tmp_path, moment, how):
@@ -167,15 +164,26 @@ def check_next_run(reference, folder):
         assert (folder / name).read_bytes() == (reference[0] / name).read_bytes()
 
 
-def test_ended_before_the_scores_and_run_again(reference, tmp_path, monkeypatch):
+def interrupt(moment, folder):
+    """Run the demo in this process up to a step, as Ctrl-C ends it."""
+
     def note(console, message):
-        if "Scores" in message:
+        if moment in message:
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Console, "note", note)
         with pytest.raises(KeyboardInterrupt):
-            run(tmp_path)
+            run(folder)
+
+
+def test_interrupted_at_two_steps_and_run_again(reference, tmp_path):
+    before = {*psutil.Process().children()}
+    interrupt("Collecting", tmp_path)
+    assert not {*psutil.Process().children()} - before, "the service outlives the command"
+    assert not (tmp_path / "judgments.csv").exists()
+    interrupt("Scores", tmp_path)
+    assert (tmp_path / "judgments.csv").exists()
     assert not (tmp_path / "benchmark.jsonl").exists()
     check_next_run(reference, tmp_path)
 

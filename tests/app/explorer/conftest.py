@@ -51,11 +51,12 @@ def formula():
 
 
 @pytest.fixture
-def app_tester(monkeypatch):
-    """Return Streamlit's app tester, made three times as fast.
+def app_tester(monkeypatch, request):
+    """Return Streamlit's app tester, made several times as fast.
 
     It does not search all installed packages for components, of which the explorer has none. Altair checks
-    complete charts only, not each of their parts as well.
+    complete charts only, not each of their parts as well, and those only in modules with `CHECKS_CHARTS`,
+    which open each kind of view.
     """
     testing = pytest.importorskip(
         "streamlit.testing.v1", reason="the extra giccs[app] is not installed"
@@ -66,6 +67,8 @@ def app_tester(monkeypatch):
     discover = "discover_and_register_components"
     monkeypatch.setattr(BidiComponentManager, discover, lambda self, **options: None)
     monkeypatch.setattr(schemapi, "DEBUG_MODE", False)
+    if not getattr(request.module, "CHECKS_CHARTS", False):
+        monkeypatch.setattr(schemapi.SchemaBase, "validate", classmethod(lambda cls, *given: None))
     return testing.AppTest
 
 
@@ -82,6 +85,24 @@ def opened(app_tester, monkeypatch):
         return app
 
     return open_page
+
+
+@pytest.fixture(scope="session")
+def _views():
+    return {}
+
+
+@pytest.fixture
+def seen(opened, _views):
+    """Return a function that opens a page as `opened` does, once for all tests that only read it."""
+
+    def seen_page(*arguments, **parameters):
+        view = (*map(str, arguments), *sorted(parameters.items()))
+        if view not in _views:
+            _views[view] = opened(*arguments, **parameters)
+        return _views[view]
+
+    return seen_page
 
 
 @pytest.fixture
@@ -150,7 +171,7 @@ def hostile_texts():
     return HOSTILE
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory):
     """Return a benchmark and judgments in which every text is markup."""
     folder = tmp_path_factory.mktemp("hostile")

@@ -22,6 +22,8 @@ from giccs_app.report.inputs import Inputs
 ROUNDS = 4
 NOISE = 0.3
 
+CHECKS_CHARTS = True
+
 
 def truth_of(design):
     """Return the true scores in the order of the design's items."""

@@ -15,6 +15,8 @@ from giccs_app.explorer.labels import LANGUAGES, text_of
 
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 
+CHECKS_CHARTS = True
+
 
 def markdown_of(app):
     """Return all text of the page that Streamlit reads as Markdown."""
@@ -26,8 +28,8 @@ def captions(app):
     return [caption.value for caption in app.caption]
 
 
-def test_it_opens_on_the_sample_and_says_that_it_is_simulated(opened):
-    app = opened()
+def test_it_opens_on_the_sample_and_says_that_it_is_simulated(seen):
+    app = seen()
     assert "Simulated data" in captions(app)[0]
     assert [metric.value for metric in app.metric][:5] == ["300", "60", "6", "3,000", "5"]
     assert app.query_params == {}

@@ -22,20 +22,16 @@ HOSTILE = "<script>alert(1)</script> **bold** $x$ [a](http://example.org) `c` :r
 
 
 @pytest.fixture
-def app_tester(app_tester, monkeypatch):
-    """Return the app tester without a check of charts, which test_charts.py and test_streamlit_app.py do."""
-    from altair.utils import schemapi
-
-    monkeypatch.setattr(schemapi.SchemaBase, "validate", classmethod(lambda cls, *given: None))
-    return app_tester
-
-
-@pytest.fixture
 def opened(opened):
     def open_page(*arguments, **parameters):
         return opened(*arguments, **{"page": "annotation"} | parameters)
 
     return open_page
+
+
+@pytest.fixture
+def seen(seen):
+    return lambda *arguments, **link: seen(*arguments, **{"page": "annotation"} | link)
 
 
 def checked(app):
@@ -90,8 +86,8 @@ def judgments_file(folder, rows):
     return path
 
 
-def test_the_sample_is_complete_and_called_simulated(opened):
-    app = opened()
+def test_the_sample_is_complete_and_called_simulated(seen):
+    app = seen()
     assert any("simulated annotators" in message for message in texts(app))
     assert numbers(app) == {
         "Judgments": "3,000",
@@ -171,8 +167,8 @@ def test_without_judgments_it_says_what_to_do(opened, tmp_path):
     assert not app.metric
 
 
-def test_it_speaks_german(opened):
-    app = opened(lang="de")
+def test_it_speaks_german(seen):
+    app = seen(lang="de")
     assert "Positionseffekt" in [one.value for one in app.subheader]
     assert app.number_input(key="wanted").label == "Angeforderte Urteile pro Tupel"
     assert "Vollständige Tupel" in numbers(app)
@@ -246,8 +242,8 @@ def test_a_broken_ledger_is_a_sentence(opened, tmp_path, content):
     assert "broken.db" in app.error[0].value
 
 
-def test_pairs_of_annotators_are_a_matrix(opened, chart_rows):
-    rows = chart_rows(opened(), "common tuples")
+def test_pairs_of_annotators_are_a_matrix(seen, chart_rows):
+    rows = chart_rows(seen(), "common tuples")
     pairs = annotator_pairs(load().judgments)
     assert len(rows) == 20
     assert [row["first"] for row in rows[::4]] == list(pairs.annotators)
@@ -278,8 +274,8 @@ def test_the_target_of_the_link_is_drawn_and_its_annotations_are_stated(opened, 
     assert any(text in each for each in texts(app))
 
 
-def test_variance_components_are_those_of_the_command(opened, chart_rows):
-    rows = chart_rows(opened(lang="de"), "Varianz eines Urteils")
+def test_variance_components_are_those_of_the_command(seen, chart_rows):
+    rows = chart_rows(seen(lang="de"), "Varianz eines Urteils")
     study = generalisability(load().judgments.canonical)
     assert [row["value"] for row in rows] == [each.value for each in study.variances.values()]
     assert rows[0]["component"] == "Items"

@@ -23,6 +23,8 @@ from giccs_app.explorer.study import load
 
 GOOD, WEAK = "model:chat:good@2026", "model:package:weak@1"
 
+CHECKS_CHARTS = True
+
 
 def simulated_model(study, name, runs, noise):
     """Return judgments of the tuples of a study by a simulated annotator in the place of a model."""
@@ -221,7 +223,7 @@ def test_files_of_the_wrong_kind_are_refused_and_the_rest_is_shown(opened, files
     assert "has judgments in several files" in texts(app)
 
 
-def test_without_judgments_of_models_there_is_no_section(opened):
+def test_without_judgments_of_models_there_is_no_section(seen):
     assert text_of("models_section.title", "en") not in [
-        each.value for each in opened(page="annotation").subheader
+        each.value for each in seen(page="annotation").subheader
     ]

@@ -27,8 +27,8 @@ def counter(app):
     return next(text.value for text in app.markdown if " of " in text.value).strip("*")
 
 
-def test_a_dialogue_is_a_chat_with_its_last_turn_marked(opened):
-    app = opened(page="dialogues", dialogue="restaurant-01")
+def test_a_dialogue_is_a_chat_with_its_last_turn_marked(seen):
+    app = seen(page="dialogues", dialogue="restaurant-01")
     turns = [text.value for message in app.chat_message for text in message.text]
     assert len(turns) == 3
     assert turns[0] == "Guten Tag, womit kann ich Ihnen helfen?"
@@ -36,8 +36,8 @@ def test_a_dialogue_is_a_chat_with_its_last_turn_marked(opened):
     assert [message.text[0].value for message in marked] == [turns[-1]]
 
 
-def test_candidates_and_judgments_are_shown(opened, text_table):
-    app = opened(page="dialogues", dialogue="restaurant-01")
+def test_candidates_and_judgments_are_shown(seen, text_table):
+    app = seen(page="dialogues", dialogue="restaurant-01")
     (judgments,) = (table.value for table in app.dataframe)
     _, *candidates = text_table(app)
     assert [row[0] for row in candidates] == ["D", "E", "A", "B", "C"]
@@ -98,12 +98,12 @@ def test_what_is_not_there_is_ignored_with_a_word(opened, asked):
     assert len(app.warning) == 1
 
 
-def test_why_intervals_are_approximate_or_missing_is_below_the_scores(opened, hostile, text_table):
-    app = opened(page="dialogues", dialogue="restaurant-01")
+def test_why_intervals_are_approximate_or_missing_is_below_the_scores(seen, hostile, text_table):
+    app = seen(page="dialogues", dialogue="restaurant-01")
     assert all(re.fullmatch(r"\d\.\d\d", row[3]) for row in text_table(app)[1:])
     assert any("5 annotators: the interval is approximate" in text for text in captions(app))
     files = ("--data", hostile / "benchmark.jsonl", "--judgments", hostile / "judgments.csv")
-    app = opened(*files, page="dialogues")
+    app = seen(*files, page="dialogues")
     assert any("all judgments are of one annotator" in text for text in captions(app))
 
 
@@ -152,8 +152,8 @@ def test_candidates_have_ranks_by_people_and_by_the_selected_model(
     assert {row["item"]: (row["rank_score"], row["rank_prediction"]) for row in rows} == expected
 
 
-def test_without_results_there_are_no_ranks(opened):
-    app = opened(page="dialogues")
+def test_without_results_there_are_no_ranks(seen):
+    app = seen(page="dialogues")
     assert text_of("dialogues.ranks", "en") not in [each.value for each in app.subheader]
 
 

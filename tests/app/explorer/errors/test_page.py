@@ -19,6 +19,8 @@ from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.models.data import key
 from giccs_app.explorer.study import load
 
+CHECKS_CHARTS = True
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):

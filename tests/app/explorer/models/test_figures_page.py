@@ -17,6 +17,8 @@ from giccs.report.model_comparison import compare
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
 
+CHECKS_CHARTS = True
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, formula):

@@ -23,6 +23,8 @@ from giccs_app.explorer.models.data import key
 
 OTHERS = [task for task in TASKS if result_kind(task).tables == "metrics"]
 
+CHECKS_CHARTS = True
+
 
 class Letters:
     """Counts of letters as vectors; answers prompts with the number of their words."""

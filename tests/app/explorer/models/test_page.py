@@ -23,6 +23,8 @@ from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.models import pairwise_page as models_scoring
 from giccs_app.explorer.models.data import key
 
+CHECKS_CHARTS = True
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, formula):

@@ -17,8 +17,8 @@ def captions(app):
     return [caption.value for caption in app.caption]
 
 
-def test_the_overview_has_its_charts_and_tables(opened):
-    app = opened()
+def test_the_overview_has_its_charts_and_tables(seen):
+    app = seen()
     headings = [heading.value for heading in app.subheader]
     assert headings[:4] == [
         text_of(f"overview.{key}", "en")
@@ -62,8 +62,8 @@ def test_of_many_items_some_are_drawn_and_the_page_says_so(opened, monkeypatch):
     assert text in captions(app)
 
 
-def test_a_benchmark_without_judgments_has_no_intervals(opened, hostile):
-    app = opened("--data", hostile / "benchmark.jsonl")
+def test_a_benchmark_without_judgments_has_no_intervals(seen, hostile):
+    app = seen("--data", hostile / "benchmark.jsonl")
     assert text_of("overview.ranked_plain", "en") in captions(app)
 
 
@@ -108,7 +108,7 @@ def test_judgments_of_other_scores_have_no_ceiling_but_say_why(opened, hostile):
     assert text_of("page.other_scores", "en") in captions(app)
 
 
-def test_without_judgments_the_overview_says_how_to_name_them(opened, hostile):
-    app = opened("--data", hostile / "benchmark.jsonl")
+def test_without_judgments_the_overview_says_how_to_name_them(seen, hostile):
+    app = seen("--data", hostile / "benchmark.jsonl")
     assert any("--judgments" in caption for caption in captions(app))
     assert not app.dataframe

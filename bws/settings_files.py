@@ -8,17 +8,27 @@ ValueError. pydantic checks the types and is loaded when a file is read.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType
-from typing import Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from bws.problems import InputError, Problem, suggestion
 from bws.textio import display_name, parse_toml, read_text
 
-__all__ = ["Checked", "SettingsText", "Table", "TableError", "key_lines", "read_settings_text"]
+__all__ = [
+    "Checked",
+    "Listed",
+    "SettingsText",
+    "Table",
+    "TableError",
+    "Text",
+    "key_lines",
+    "read_settings_text",
+]
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]
@@ -38,6 +48,7 @@ EXPECTED: Mapping[str, str] = {
     "missing": "a value",
     "string_too_short": "a text",
     "string_type": "a text",
+    "too_long": "{max_length} or fewer entries",
     "too_short": "{min_length} or more entries",
     "tuple_type": "a list",
 }
@@ -61,6 +72,31 @@ class Checked:
         from pydantic_core.core_schema import no_info_after_validator_function
 
         return no_info_after_validator_function(self.check, handler(source))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Metadata of a tuple: in the file, a value alone is a list of one."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core.core_schema import no_info_before_validator_function
+
+        return no_info_before_validator_function(_listed, handler(source))
+
+
+def _listed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+def check_text(text: str) -> str:
+    """Return a text that is not blank; else raise ValueError."""
+    if not text.strip():
+        raise ValueError("is blank; expected a text")
+    return text
+
+
+Text = Annotated[str, Checked(check_text)]
+"""A text that is not blank."""
 
 
 class TableError(ValueError):
@@ -126,7 +162,7 @@ class SettingsText:
                 cause = each["ctx"]["error"]
                 place = path + location
                 if not isinstance(cause, TableError):
-                    yield self.problem(place, f"{_text(place)}: {cause}")
+                    yield self.problem(place, f"{_text(place)} {cause}")
                     continue
                 for key, message in cause.messages.items():
                     yield self.problem((*place, key), f"{_text((*place, key))} {message}")
@@ -137,7 +173,7 @@ class SettingsText:
                 yield self.problem(place, f"{_text(place)} is {found}; expected {expected}")
 
 
-def read_settings_text(path: str) -> SettingsText:
+def read_settings_text(path: str | os.PathLike[str]) -> SettingsText:
     """Read a TOML file; InputError for a file that is none."""
     text, name = read_text(path), display_name(path)
     return SettingsText(name, parse_toml(text, name), key_lines(text))
@@ -229,8 +265,10 @@ def _as_mapping(values: Any) -> Mapping[str, Any]:
 
 
 def _at(values: Any, path: Sequence[str | int]) -> Any:
-    """Return the value at a path; None if there is none."""
+    """Return the value at a path; None if there is none. A value alone is the first of its list (`Listed`)."""
     for part in path:
+        if isinstance(values, str | int | float) and part == 0:
+            return values
         try:
             values = values[part]
         except (KeyError, IndexError, TypeError):

@@ -12,7 +12,7 @@ from bws.settings_files import Checked, SettingsText, Table, TableError, key_lin
 
 def even(number):
     if number % 2:
-        raise ValueError(f"{number} is odd; expected an even number")
+        raise ValueError(f"is {number}; expected an even number")
     return number
 
 
@@ -66,7 +66,7 @@ def test_all_problems_have_their_lines():
     names = "count, pairs, texts, parts, is_open, days"
     assert problems(text) == [
         (2, "a.count is 0; expected 1 or more"),
-        (3, "a.pairs: 3 is odd; expected an even number"),
+        (3, "a.pairs is 3; expected an even number"),
         (4, "a.is_open is 'no'; expected true or false"),
         (5, f"unknown key a.name; expected one of {names}"),
         (6, f"unknown key a.day; expected one of {names}; did you mean 'days'?"),

@@ -30,13 +30,13 @@ VOLUNTEER_SETTINGS: Mapping[str, Any] = {"return_url": "", "country": False}
 
 def _check_name(name: str) -> str:
     if not NAME.fullmatch(name):
-        raise ValueError(f"{name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'")
+        raise ValueError(f"is {name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'")
     return name
 
 
 def _check_address(address: str) -> str:
     if address and urlsplit(address).scheme not in ("http", "https"):
-        raise ValueError(f"{address!r}; expected an https or http address")
+        raise ValueError(f"is {address!r}; expected an https or http address")
     return address
 
 

@@ -51,24 +51,26 @@ def read_language(language: str) -> str:
         tag = language_tag(language)
         locale(tag)
     except ValueError as error:
-        raise ValueError(f"{error}; expected a tag such as en, es or pt-BR") from None
+        raise ValueError(
+            f"has a wrong language ({error}); expected a tag such as en, es or pt-BR"
+        ) from None
     return tag
 
 
 def check_texts_by_language(texts: Mapping[str, str]) -> dict[str, str]:
     """Return texts by language tag; raise ValueError for an invalid tag or an empty text."""
     if empty := [language for language, text in texts.items() if not text.strip()]:
-        raise ValueError(f"{empty[0]} is empty; expected a text")
+        raise ValueError(f"is empty in {empty[0]}; expected a text")
     by_tag = {read_language(language): text for language, text in texts.items()}
     if len(by_tag) < len(texts):
-        raise ValueError(f"{', '.join(texts)} are not different languages")
+        raise ValueError(f"has {', '.join(texts)}; expected each language once")
     return by_tag
 
 
 def check_id(name: str) -> str:
     """Return the id of a question; raise ValueError for another form."""
     if not ID.fullmatch(name):
-        raise ValueError(f"{name!r}; expected lower-case letters, digits and '_', up to 32")
+        raise ValueError(f"is {name!r}; expected lower-case letters, digits and '_', up to 32")
     return name
 
 

@@ -115,8 +115,8 @@ def test_information_without_a_consent_in_its_language_is_refused_at_the_start(f
         read_studies(str(path))
     for information, message in (
         ('welsh = "Helo"', "'welsh' is not a BCP 47 language tag"),
-        ('DE = "Hallo"\nde = "Hallo"', "DE, de are not different languages"),
-        ('de = "Hallo"\nen = " "', "a.information: en is empty; expected a text"),
+        ('DE = "Hallo"\nde = "Hallo"', "has DE, de; expected each language once"),
+        ('de = "Hallo"\nen = " "', "a.information is empty in en; expected a text"),
         ('de = ["Hallo"]', r"4: a.information.de is \['Hallo'\]; expected a text"),
     ):
         path.write_text(f'[a]\ncompletion_code = "C"\n[a.information]\n{information}\n', "utf-8")

@@ -41,7 +41,7 @@ def test_all_faults_are_named_together(tmp_path):
     assert found == [
         (1, "loose is 1"), (2, "a.completion_code is missing"), (6, "b.hits is True"),
         (8, "unknown key c.code"), (11, "d.hits is 0"), (12, "d.minutes is 'ten'"),
-        (13, "unknown key d.colour"), (14, "d.return_url: 'javascript:x'"), (15, "unknown key d.name"),
+        (13, "unknown key d.colour"), (14, "d.return_url is 'javascript:x'"), (15, "unknown key d.name"),
     ]  # fmt: skip
 
 

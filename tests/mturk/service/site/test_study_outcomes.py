@@ -421,7 +421,7 @@ def test_impossible_numbers_are_corrected_and_do_not_screen_out(service, visit):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ('[[a.questions]]\nid = "Age"', "4: a.questions.1.id: 'Age'; expected lower-case letters"),
+        ('[[a.questions]]\nid = "Age"', "4: a.questions.1.id is 'Age'; expected lower-case letters"),
         ('[[a.questions]]\nid = "x"', "3: a.questions.1.text is missing; expected texts by language"),
         ('[[a.questions]]\nid = "age"\nwhy = 1', "5: unknown key a.questions.1.why; expected"),
         ('[[a.questions]]\nid = "age"\ntype = "date"', "5: a.questions.1.type is 'date'; expected 'choice'"),

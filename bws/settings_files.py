@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_hints
 
 from bws.problems import InputError, Problem, suggestion
 from bws.textio import display_name, parse_toml, read_text
@@ -40,6 +40,7 @@ EXPECTED: Mapping[str, str] = {
     "finite_number": "a number",
     "float_type": "a number",
     "greater_than_equal": "{ge} or more",
+    "int_parsing": "an integer",
     "int_type": "an integer",
     "less_than_equal": "{le} or less",
     "list_type": "a list",
@@ -130,7 +131,7 @@ class SettingsText:
         ]
         try:
             table = {**values, **given} if isinstance(values, Mapping) else values
-            result: T = _adapter(kind).validate_json(json.dumps(table, default=_plain))
+            result: T = _adapter(cast(Any, kind)).validate_json(json.dumps(table, default=_plain))
         except ValidationError as error:
             problems += self._problems(error, kind, values, path, given)
         if problems:
@@ -166,6 +167,10 @@ class SettingsText:
                     continue
                 for key, message in cause.messages.items():
                     yield self.problem((*place, key), f"{_text((*place, key))} {message}")
+            elif location[-1:] == ("[key]",):
+                place = path + location[:-1]
+                expected = EXPECTED.get(each["type"], each["msg"]).format(**each.get("ctx", {}))
+                yield self.problem(place, f"{_text(place)} is no key; expected {expected}")
             else:
                 found = "missing" if each["type"] == "missing" else repr(_at(values, location))
                 expected = EXPECTED.get(each["type"], each["msg"]).format(**each.get("ctx", {}))
@@ -265,7 +270,7 @@ def _as_mapping(values: Any) -> Mapping[str, Any]:
 
 
 def _at(values: Any, path: Sequence[str | int]) -> Any:
-    """Return the value at a path; None if there is none. A value alone is the first of its list (`Listed`)."""
+    """Return the value at a path, None without one; a value alone is the first of its list (`Listed`)."""
     for part in path:
         if isinstance(values, str | int | float) and part == 0:
             return values

@@ -48,12 +48,6 @@ def _check_lengths(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return lengths
 
 
-def _check_edit(texts: Mapping[str, str]) -> dict[int, str]:
-    if not all(key.isdecimal() and int(key) > 0 for key in texts):
-        raise ValueError(f'is {texts}; expected a table such as {{2 = "new text of turn 2"}}')
-    return {int(key): text for key, text in texts.items()}
-
-
 @dataclass(frozen=True, slots=True)
 class SamplingRule(Table):
     """Number and truncation of the dialogues of matching sources and domains."""
@@ -91,7 +85,7 @@ class DialogueRule(Table):
     """New label; empty to use the table ``relabel``."""
     leave_out: str = ""
     """Reason for excluding the dialogue; empty if it is not excluded."""
-    edit: Annotated[Mapping[str, Text], Checked(_check_edit)] = field(default_factory=dict)
+    edit: Mapping[Annotated[int, Ge(1)], Text] = field(default_factory=dict)
     """New texts by turn number, counted from 1 before truncation."""
 
 

@@ -293,7 +293,7 @@ def test_the_rules_that_are_shown_are_rules(tmp_path, shown):
         ('[relabel]\ntv = " "', ":2: relabel.tv is blank; expected a text"),
         (
             "[dialogue.a]\nedit = {x = 'y'}",
-            ":2: dialogue.a.edit is {'x': 'y'}; expected a table such as {2",
+            ":2: dialogue.a.edit.x is no key; expected an integer",
         ),
         ("dialogue = {a = 3}", ":1: dialogue.a is 3; expected a table"),
     ],

@@ -11,7 +11,7 @@ from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT, SEED
 from bws.problems import InputError, Problem
-from bws.textio import csv_text
+from bws.rows import csv_text
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark

@@ -337,8 +337,8 @@ def _curved(
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from pathlib import Path
 
+    from bws.charts import write_chart
     from bws.cli.options import drawn_figure
-    from bws.figures import write_chart
     from bws.textio import write_atomic
     from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
     from giccs.csts.encoders.settings import is_first

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive rescoring chaos soak first-hour scale audit explore docs pictures cli catalogues sample sample-files clean
+.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive rescoring chaos soak first-hour audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -101,9 +101,6 @@ chaos: $(VENV)/dev  ## inject faults and verify the guarantees: docs/operations/
 
 soak: $(VENV)/dev  ## run a simulated study for an hour, on SQLite and on PostgreSQL: docs/operations/fault-tolerance.md
 	$(BIN)/python -m robustness.soak -o docs/operations/fault-tolerance.md
-
-scale: $(VENV)/dev  ## estimate the cost of a million items and a thousand models: docs/operations/scale.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.scale -o docs/operations/scale.md
 
 coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated studies: docs/background/coverage.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/background/coverage.md

@@ -22,7 +22,7 @@ from bws.extras import missing_module
 from bws.file_uses import protected_inputs
 from bws.options import RenamedOption, file_uses
 from bws.problems import InputError, Problem, suggestion, summary
-from bws.terminal import echo, printable
+from bws.terminal import echo, printable, say
 
 __all__ = [
     "Command",
@@ -33,24 +33,12 @@ __all__ = [
     "imported_command",
     "json_ready",
     "print_version",
-    "say",
 ]
 
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FILES_KEPT = "output files are complete or unchanged"
 T = TypeVar("T")
-
-
-def say(line: str) -> None:
-    """Write a line to standard error, above an active progress bar."""
-    bars = getattr(
-        sys.modules.get("tqdm"), "tqdm", None
-    )  # Without tqdm imported, there is no progress bar.
-    if bars is None:
-        echo(line, err=True)
-    else:
-        bars.write(printable(line), file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)

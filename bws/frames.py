@@ -12,6 +12,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar
 
 from bws.problems import InputError, Problem
+from bws.rows import csv_text
 
 if TYPE_CHECKING:
     from bws.tables import ResultTable
@@ -69,8 +70,6 @@ def frame_bytes(source: Source) -> bytes:
     if library == "polars" and hasattr(source, "write_csv"):
         return str(source.write_csv()).encode()
     if isinstance(source, Sequence) and all(isinstance(row, Mapping) for row in source):
-        from bws.textio import csv_text
-
         keys = list(dict.fromkeys(key for row in source for key in row))
         rows = ([row[key] if row.get(key) is not None else "" for key in keys] for row in source)
         return csv_text(rows, keys).encode()

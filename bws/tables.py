@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from bws.frames import FrameLibrary, data_frame
 from bws.latex import comment, latex_text, table_environment, tabular
 from bws.problems import suggestion
+from bws.rows import csv_text
 
 __all__ = [
     "FORMATS",
@@ -302,8 +303,6 @@ class ResultTable:
 
     def csv(self) -> str:
         """Return the table as CSV with full precision; NaN and missing group values are empty."""
-        from bws.textio import csv_text
-
         values = self._values()
         rows = zip(*values.values(), strict=True)
         return csv_text((["" if cell != cell else cell for cell in row] for row in rows), [*values])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["ESCAPES", "echo", "printable"]
+import sys
+
+__all__ = ["ESCAPES", "echo", "printable", "say"]
 
 BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Marks, embeddings, overrides and isolates, which reorder the text around them."""
@@ -29,3 +31,14 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     import click
 
     click.echo(printable(text), err=err, nl=nl)
+
+
+def say(line: str) -> None:
+    """Write a line to standard error, above an active progress bar."""
+    bars = getattr(
+        sys.modules.get("tqdm"), "tqdm", None
+    )  # Without tqdm imported, there is no progress bar.
+    if bars is None:
+        echo(line, err=True)
+    else:
+        bars.write(printable(line), file=sys.stderr)

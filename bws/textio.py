@@ -3,10 +3,8 @@ errors."""
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
-import json
 import logging
 import os
 import re
@@ -14,11 +12,11 @@ import sys
 import time
 import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bws.file_uses import check_not_read, note_read, replacing
 from bws.frames import Source, frame_bytes, is_path
@@ -26,9 +24,7 @@ from bws.problems import InputError, Problem, closest
 from bws.terminal import printable
 
 __all__ = [
-    "csv_text",
     "display_name",
-    "json_lines_text",
     "parse_toml",
     "read_bytes",
     "read_text",
@@ -205,42 +201,6 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         reason = TOML_LOCATION.sub("", str(error))
         problem = Problem(name, int(location[1]) if location else None, f"not valid TOML: {reason}")
         raise InputError(problem) from None
-
-
-def csv_text(
-    rows: Iterable[Sequence[object] | Mapping[str, object]],
-    header: Sequence[str] = (),
-    *,
-    quote_all: bool = False,
-) -> str:
-    r"""Return rows as CSV with line feeds; fields are quoted if necessary, None and missing keys are empty.
-
-    A mapping is written in the order of the header. Raises ValueError for a key that is not in the header.
-
-    >>> csv_text([("a", 0.5), {"score": None, "item": "b, c"}], ("item", "score"))
-    'item,score\na,0.5\n"b, c",\n'
-    """
-    out = io.StringIO()
-    quoting: Literal[0, 1] = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
-    writer = csv.writer(out, lineterminator="\n", quoting=quoting)
-    if header:
-        writer.writerow(header)
-    for row in rows:
-        if isinstance(row, Mapping):
-            if unknown := row.keys() - set(header):
-                raise ValueError(f"keys {sorted(unknown)} are not in the header {list(header)}")
-            row = [row.get(name, "") for name in header]
-        writer.writerow(row)
-    return out.getvalue()
-
-
-def json_lines_text(objects: Iterable[Mapping[str, Any]]) -> str:
-    r"""Return objects as JSON Lines, without escaping non-ASCII characters.
-
-    >>> json_lines_text([{"text": "Grüß Gott"}, {}])
-    '{"text": "Grüß Gott"}\n{}\n'
-    """
-    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in objects)
 
 
 def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> None:

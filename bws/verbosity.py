@@ -14,9 +14,8 @@ from typing import Any
 
 import click
 
-from bws.command import say
 from bws.problems import InputError
-from bws.terminal import printable
+from bws.terminal import printable, say
 
 __all__ = ["LOGGERS", "begin", "show_logs"]
 

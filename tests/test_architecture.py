@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {"bws": ROOT, "giccs": ROOT, "mturk": ROOT, "giccs_app": ROOT / "app"}
 HEAVY = {
     "torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss", "sklearn",
-    "openai", "ray", "zuko",
+    "openai", "ray", "zuko", "pydantic",
 }  # fmt: skip
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 GROUPS = {

@@ -23,12 +23,13 @@ from bws.cli.options import (
     values_by,
     variants_document,
 )
-from bws.command import Console, command, say
+from bws.command import Console, command
 from bws.options import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
     from bws.files import OnInvalid
-    from bws.tables import TableStyle
+    from bws.terminal import say
+from bws.tables import TableStyle
 
 __all__ = ["agreement", "reliability"]
 
@@ -115,8 +116,9 @@ def reliability(
     **options: Any,
 ) -> None:
     """Estimate the reliability of the scores by split halves and from variance components."""
+    from bws.charts import write_chart
     from bws.components import generalisability
-    from bws.figures import components_chart, reliability_chart, write_chart
+    from bws.figures import components_chart, reliability_chart
     from bws.planning import Planner
     from bws.planning import plan as design_plan
     from bws.split_half import reliability as split_halves
@@ -221,7 +223,8 @@ def agreement(
     """Compute inter-annotator agreement: Krippendorff's alpha and strong agreement."""
     from bws.annotators import annotator_report
     from bws.chance_agreement import agreement as agreed
-    from bws.figures import agreement_chart, pairs_chart, write_chart
+    from bws.charts import write_chart
+    from bws.figures import agreement_chart, pairs_chart
     from bws.split_items import MAX_ITEMS_SHOWN, split_items
 
     if bootstrap:

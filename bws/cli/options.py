@@ -215,7 +215,7 @@ def check_figure(path: str | None) -> None:
     """Raise an error, before any computation, if a chart cannot be written to this path."""
     if path is None:
         return
-    from bws.figures import check_chart_path
+    from bws.charts import check_chart_path
 
     check_chart_path(path)
     import_module("altair")

@@ -169,7 +169,8 @@ def score(
     **options: Any,
 ) -> None:
     """Compute scores of the items from judgments."""
-    from bws.figures import score_chart, write_chart
+    from bws.charts import write_chart
+    from bws.figures import score_chart
     from bws.files import write_soft_targets
     from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor

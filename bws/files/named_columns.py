@@ -26,7 +26,7 @@ from bws.files.long import with_signs
 from bws.files.rows import Format
 from bws.files.table import Table
 from bws.problems import InputError, Problem
-from bws.textio import csv_text
+from bws.rows import csv_text
 
 if TYPE_CHECKING:
     import polars as pl

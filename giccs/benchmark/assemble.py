@@ -22,7 +22,8 @@ from bws.files.schema import (
     records,
 )  # fmt: skip
 from bws.problems import Problem
-from bws.textio import display_name, json_lines_text, write_atomic
+from bws.rows import json_lines_text
+from bws.textio import display_name, write_atomic
 from giccs.benchmark.candidates import MIN_SCORE_RANGE, candidate_problems
 from giccs.benchmark.fields import LANGUAGE, LEVEL, TURNS, turn_problems
 from giccs.benchmark.items import Candidate, Dialogue, Item

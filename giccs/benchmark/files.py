@@ -30,7 +30,8 @@ from bws.files.schema import (
 )  # fmt: skip
 from bws.frames import FrameLibrary, Source, data_frame, frame_records, is_path
 from bws.problems import InputError, Location, Problem, suggestion
-from bws.textio import display_name, json_lines_text, write_atomic
+from bws.rows import json_lines_text
+from bws.textio import display_name, write_atomic
 from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
 from giccs.benchmark.fields import ID, LANGUAGE, SCORE, TURNS, turn_problems

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import click
 
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT, Choice
 from bws.problems import InputError, Problem
-from giccs.preparation.selection.rules import SPEAKERS
+from giccs.preparation.selection.rules import Speaker
 
 __all__ = ["build"]
 
@@ -48,7 +50,7 @@ PREPARING_MODULE = "giccs.cli.preparing"
 @click.option("-o", "--output", default="-", type=OUTPUT, metavar="FILE", help="Benchmark JSONL.")
 @click.option(
     "--last-turn",
-    type=Choice(SPEAKERS),
+    type=Choice(get_args(Speaker)),
     default="any",
     show_default=True,
     help="Expected speaker of the last turn; others cause a warning.",

@@ -11,7 +11,7 @@ from bws.cli.options import format_option
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT, SEED
 from bws.problems import InputError, Problem
-from bws.textio import csv_text
+from bws.rows import csv_text
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
@@ -104,18 +104,18 @@ def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, s
 def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> None:
     from giccs.preparation.expert import compare_with_expert, read_expert
 
-    check = compare_with_expert(benchmark, read_expert(path, benchmark))
-    overall = check.groups[0]
+    result = compare_with_expert(benchmark, read_expert(path, benchmark))
+    overall = result.groups[0]
     for count, text in (
         (overall.open, "items have no judgment yet"),
         (overall.middle, "judged items have a score of exactly 0.5, neither above nor below"),
     ):
         if count:
             console.note(f"{count} {text}")
-    console.answer(_csv(check) if form == "csv" else _tables(check, form), check.document())
+    console.answer(_csv(result) if form == "csv" else _tables(result, form), result.document())
 
 
-def _tables(check: ExpertCheck, form: str) -> str:
+def _tables(result: ExpertCheck, form: str) -> str:
     """Return the mismatches in the format of the paper's Table 4, and the agreement."""
     from bws.tables import part_name, remarks, tabulated
     from giccs.measures.formatting import few_clusters_note, interval
@@ -128,7 +128,7 @@ def _tables(check: ExpertCheck, form: str) -> str:
             f"{mismatch.item.score:.2f}",
             SIDE_LABELS[mismatch.expert],
         )
-        for mismatch in check.mismatches
+        for mismatch in result.mismatches
     ]
     groups = [
         (
@@ -139,10 +139,10 @@ def _tables(check: ExpertCheck, form: str) -> str:
             group.middle,
             group.open,
         )
-        for group in check.groups
+        for group in result.groups
     ]
     mismatch_table = tabulated(mismatches, MISMATCH_TITLES, form) if mismatches else "no mismatches"
-    notes = remarks(few_clusters_note(group.share for group in check.groups), form)
+    notes = remarks(few_clusters_note(group.share for group in result.groups), form)
     return "\n".join([f"{mismatch_table}\n\n{tabulated(groups, GROUP_TITLES, form)}", *notes])
 
 
@@ -151,6 +151,6 @@ def _cell_text(text: str, form: str) -> str:
     return line.replace("\\", r"\\").replace("|", r"\|") if form == "markdown" else line
 
 
-def _csv(check: ExpertCheck) -> str:
+def _csv(result: ExpertCheck) -> str:
     columns = ["item_id", "last_turn", "utterance", "score", "expert"]
-    return csv_text([mismatch.row() for mismatch in check.mismatches], columns).rstrip("\n")
+    return csv_text([mismatch.row() for mismatch in result.mismatches], columns).rstrip("\n")

@@ -481,7 +481,7 @@ def _draw(
     judgments_and_data: tuple[Judgments, Benchmark] | None,
 ) -> None:
     """Write the figures of results with predictions."""
-    from bws.figures import write_chart
+    from bws.charts import write_chart
     from giccs.measures.judged_items import disagreement_of_items
     from giccs.report.figures import draw
 

@@ -22,7 +22,8 @@ import numpy as np
 from bws.files.schema import NAME, TEXT, Field, Schema, Unique, choice
 from bws.files.table import read_table
 from bws.problems import InputError, Location, Problem
-from bws.textio import csv_text, display_name, write_atomic
+from bws.rows import csv_text
+from bws.textio import display_name, write_atomic
 from giccs.csts.answer_generation import question
 from giccs.csts.data import LABELS, NUMBERS, Dataset, Instance
 from giccs.csts.verification import fleiss_kappas

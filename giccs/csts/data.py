@@ -32,7 +32,8 @@ from bws.files.dialogue_texts import equal_form
 from bws.files.schema import NAME, LocatedRecord, Schema, Unique, choice
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem, suggestion
-from bws.textio import csv_text, display_name, write_atomic
+from bws.rows import csv_text
+from bws.textio import display_name, write_atomic
 from giccs.csts import sts_benchmark
 
 __all__ = [

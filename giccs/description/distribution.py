@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bws.figures import BLUE
+from bws.charts import BLUE
 from bws.tables import Column, ResultTable
 
 if TYPE_CHECKING:

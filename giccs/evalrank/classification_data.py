@@ -128,7 +128,7 @@ class SetLayout:
 
     files: Mapping[str, str]
     """Split by file."""
-    read: Mapping[str, LineReader]
+    parsers: Mapping[str, LineReader]
     """Line parser by file."""
     header: str = ""
     """Beginning of the header line; empty if there is no header."""
@@ -208,7 +208,7 @@ def _read_file(
         if not line.strip():
             continue
         try:
-            label, texts = layout.read[file](line.removesuffix("\r"))
+            label, texts = layout.parsers[file](line.removesuffix("\r"))
             rows.append(LabelledRow(texts, label, layout.files[file], f"{file}:{number}"))
         except ValueError as error:
             problems.append(Problem(path, number, str(error)))

@@ -40,7 +40,7 @@ def estimate_metrics(
 
     `extra` contains ``pessimistic``, the value with all ties against the positive; ``ties``, the number of
     pairs with a different rank in that case; and, if pairs lack a vector, ``known``, the value of the other
-    pairs. For approximate ranks, the mean rank is NaN, and MRR is between its value and ``at_most``.
+    pairs.
 
     >>> ranks = Ranks(np.array([1, 2, 0]), np.array([2, 2, 0]), np.array([.9, .8, np.nan]), 9)
     >>> found = estimate_metrics(ranks, np.array([[0, 1], [1, 0], [2, 0]]), resamples=10)
@@ -77,7 +77,7 @@ def estimate_metrics(
         metrics[name] = _estimate_mean(
             values, included, pairs, "; ".join(notes), extra, resamples, seed
         )
-    return metrics if ranks.depth is None else metrics | _depth_bounds(metrics, ranks)
+    return metrics
 
 
 def _metric_values(rank: NDArray[np.int64]) -> dict[str, Floats]:
@@ -134,18 +134,3 @@ def _interval_widening(contributions: Floats, pairs: Indices) -> float:
         if pair_variances.same_pair > 0
         else 1.0
     )
-
-
-def _depth_bounds(metrics: dict[str, Estimate], ranks: Ranks) -> dict[str, Estimate]:
-    """Return the bounds of MRR, and the undefined mean rank, of a search limited to the `depth` nearest
-    texts."""
-    depth = ranks.depth or 0
-    n_beyond = int(np.count_nonzero(ranks.rank > depth))
-    mrr, n = metrics["mrr"], metrics["mean_rank"].n
-    max_gain = n_beyond / mrr.n * (1 / (depth + 1) - 1 / ranks.candidates)
-    reason = f"{n_beyond} of {n} positives are not among the {depth} nearest texts"
-    at_most = {**mrr.extra, "at_most": mrr.value + max_gain, "beyond": n_beyond}
-    return {
-        "mrr": Estimate(mrr.value, mrr.low, mrr.high, mrr.n, mrr.reason, at_most),
-        "mean_rank": Estimate(math.nan, math.nan, math.nan, n, reason),
-    }

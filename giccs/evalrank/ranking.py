@@ -5,11 +5,15 @@ by its index; other texts with the same vector are candidates. Candidates whose 
 the positive by at most `spaces.TIE` are ties: they do not count as closer (optimistic rank, as in the paper's
 formula), and all of them count as closer in the pessimistic rank.
 
-The result equals that of comparing all pairs in float64, at less than the cost of one float32 matrix product.
-A float32 score, or a bound on it, decides a comparison if its distance from the score of the positive exceeds
-the error bounds (see `prefilter`); the remaining comparisons are made in float64. Ranks therefore do not
-depend on the BLAS routine, the block size or the number of threads. Memory is limited to the product of one
-block of queries and one block of candidates; anchors with several positives are multiplied once.
+The result equals that of comparing all pairs in float64, at the cost of one float32 matrix product. A float32
+score decides a comparison if its distance from the score of the positive exceeds the error bound; the
+remaining comparisons are made in float64. Ranks therefore do not depend on the BLAS routine, the block size
+or the number of threads. Memory is limited to the product of one block of queries and one block of
+candidates; anchors with several positives are multiplied once.
+
+For any order of summation, the error of a sum of n products is less than n u / (1 - n u) times the product of
+the two norms, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). Rounding the
+numbers to float32 adds 2 u; another 5 u cover the errors of float64.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from giccs.evalrank.prefilter import ProductRows, fit_prefilter
 from giccs.evalrank.spaces import Similarity, Space, make_space
 from giccs.progress import Progress, silent
 
@@ -28,8 +31,10 @@ __all__ = ["QUERY_BLOCK_SIZE", "Ranks", "compute_ranks"]
 
 QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE = 1024, 16_384
 """Rows and columns of a block; 64 MiB in float32."""
-MAX_EXACT_CANDIDATES = 128
-"""Maximum number of candidates per pair and block that are compared in float64 without a full product."""
+UNIT_ROUNDOFF = 2.0**-24
+"""Maximum relative error of rounding to float32."""
+UNDERFLOW_MARGIN = 1e-30
+"""Upper bound of the error caused by underflow of products in float32."""
 EXACT_BLOCK_SIZE = 8192
 """Number of float64 comparisons at a time."""
 MAX_PENDING_COMPARISONS = 2**18
@@ -55,8 +60,6 @@ class Ranks:
     """Number of background samples with a vector, including the anchor."""
     n_exact_comparisons: int = 0
     """Number of comparisons in float64."""
-    depth: int | None = None
-    """Number of nearest texts in an approximate search, or None; ranks beyond it equal `candidates`."""
 
 
 def compute_ranks(
@@ -94,6 +97,22 @@ def compute_ranks(
     return Ranks(rank, pessimistic, values, int(np.count_nonzero(space.usable)))
 
 
+def product_rows(space: Space, indices: Indices, last: Floats) -> Matrix:
+    """Return (n, D + 1) float32 rows and a last column: ones for anchors, offsets for candidates."""
+    blocks = range(0, len(indices), EXACT_BLOCK_SIZE)
+    rows = [space.rows(indices[at : at + EXACT_BLOCK_SIZE]).astype(np.float32) for at in blocks]
+    return np.hstack([np.concatenate(rows), last[:, None].astype(np.float32)])
+
+
+def product_error(width: int, lengths: Floats, longest: float) -> Floats:
+    """Return (n,) error bounds of products of `width` numbers, for anchor norms `lengths` and candidates up
+    to `longest`; an offset is at most half the squared norm of the candidate.
+    """
+    roundings = (width + 7) * UNIT_ROUNDOFF
+    relative = roundings / (1 - roundings)
+    return relative * longest * (lengths + longest / 2) + UNDERFLOW_MARGIN
+
+
 class _Search:
     """Blockwise search that counts the closer and the tied candidates of each pair."""
 
@@ -108,9 +127,7 @@ class _Search:
         self.background = usable[np.argsort(space.lengths[usable], kind="stable")]
         self._column = np.full(len(space.usable), -1)
         self._column[self.background] = np.arange(len(self.background))
-        self._prefilter = fit_prefilter(space, self.background)
-        self._queries = self._prefilter.queries(self._anchors)
-        self._n_unresolved, self._n_prefiltered = 0, 0
+        self._queries = product_rows(space, self._anchors, np.ones(len(self._anchors)))
         self.closeness = self._closeness(self._anchor, self._positive)
         self._low, self._high = self._tie_bounds()
         self.nearer, self.tied = np.zeros((2, len(pairs)), np.int64)
@@ -123,10 +140,11 @@ class _Search:
         """Return the number of blocks."""
         return -(-len(self._anchors) // rows) * -(-len(self.background) // columns)
 
-    def jobs(self, rows: int, columns: int) -> Iterator[tuple[slice, int, ProductRows]]:
+    def jobs(self, rows: int, columns: int) -> Iterator[tuple[slice, int, Matrix]]:
         """Yield the anchors, the first candidate and the candidate rows of each block."""
         for start in range(0, len(self.background), columns):
-            candidates = self._prefilter.candidates(self.background[start : start + columns])
+            indices = self.background[start : start + columns]
+            candidates = product_rows(self._space, indices, self._space.offsets(indices))
             for query_start in range(0, len(self._anchors), rows):
                 yield (
                     slice(query_start, min(query_start + rows, len(self._anchors))),
@@ -134,68 +152,36 @@ class _Search:
                     candidates,
                 )
 
-    def count_block(self, block: slice, start: int, candidates: ProductRows) -> None:
+    def count_block(self, block: slice, start: int, candidates: Matrix) -> None:
         """Add the counts of a block of anchors and a block of candidates."""
         positions = slice(*np.searchsorted(self._query, [block.start, block.stop]))
         pairs, rows = self._by_query[positions], self._query[positions]
-        longest = self._space.lengths[self.background[start + len(candidates.full) - 1]]
-        heads = self._queries.heads, candidates.heads
-        if (
-            heads[0] is not None
-            and heads[1] is not None
-            and self._n_unresolved <= self._n_prefiltered / 2
-        ):
-            scores = self._scores(heads[0], rows, heads[1], start)
-            low, _ = self._limits(pairs, self._prefilter.head_error, longest)
-            unresolved = self._rule_out(pairs, scores, low, start)
-            self._n_unresolved += int(np.count_nonzero(unresolved))
-            self._n_prefiltered += len(unresolved)
-            pairs, rows = pairs[unresolved], rows[unresolved]
-        if len(pairs):
-            scores = self._scores(self._queries.full, rows, candidates.full, start)
-            low, high = self._limits(pairs, self._prefilter.full_error, longest)
-            self._compare(pairs, scores, low, high, start)
+        longest = self._space.lengths[self.background[start + len(candidates) - 1]]
+        low, high = self._limits(pairs, longest)
+        self._compare(pairs, self._scores(rows, candidates, start), low, high, start)
         self._compare_pending()
 
-    def _scores(
-        self, queries: Matrix, rows: Indices, candidates: Matrix, start: int
-    ) -> Iterator[Matrix]:
+    def _scores(self, rows: Indices, candidates: Matrix, start: int) -> Iterator[Matrix]:
         """Yield the candidate scores of each pair; the score of the anchor itself is -inf."""
         distinct, at = np.unique(rows, return_inverse=True)
         size = len(distinct) * len(candidates)
         if len(self._buffer) < size:  # one buffer for all blocks
             self._buffer = np.empty(size, np.float32)
         scores = self._buffer[:size].reshape(len(distinct), len(candidates))
-        np.matmul(queries[distinct], candidates.T, out=scores)
+        np.matmul(self._queries[distinct], candidates.T, out=scores)
         column = self._column[self._anchors[distinct]] - start
         inside = np.flatnonzero((column >= 0) & (column < len(candidates)))
         scores[inside, column[inside]] = -np.inf
         return (scores[row] for row in at)
 
-    def _limits(self, pairs: Indices, relative: float, longest: float) -> tuple[Matrix, Matrix]:
+    def _limits(self, pairs: Indices, longest: float) -> tuple[Matrix, Matrix]:
         """Return the scores below and above which a candidate is certainly farther and closer."""
         lengths = self._space.lengths[self._anchor[pairs]]
-        error = self._prefilter.error(relative, lengths, longest)
+        error = product_error(self._queries.shape[1], lengths, longest)
         with np.errstate(over="ignore"):  # infinite limits decide no comparison
             low = (self._low[pairs] - error).astype(np.float32)
             high = (self._high[pairs] + error).astype(np.float32)
         return np.nextafter(low, np.float32(-np.inf)), np.nextafter(high, np.float32(np.inf))
-
-    def _rule_out(
-        self, pairs: Indices, scores: Iterator[Matrix], low: Matrix, start: int
-    ) -> NDArray[np.bool_]:
-        """Defer the candidates that a bound does not exclude; return (n,) whether a pair has too many of
-        them."""
-        unresolved = np.zeros(len(pairs), np.bool_)
-        for index, (pair, pair_scores, min_score) in enumerate(
-            zip(pairs, scores, low, strict=True)
-        ):
-            possible = pair_scores >= min_score
-            n_possible = np.count_nonzero(possible)
-            unresolved[index] = n_possible > MAX_EXACT_CANDIDATES
-            if 0 < n_possible <= MAX_EXACT_CANDIDATES:
-                self._defer(pair, start + np.flatnonzero(possible))
-        return unresolved
 
     def _compare(
         self,
@@ -244,7 +230,7 @@ class _Search:
             self._space.score(self.closeness + tie, self._anchor) for tie in (-slack, slack)
         )
         lengths = self._space.lengths[self._anchor] + self._space.lengths[self._positive]
-        error = 2.0**-50 * (self._queries.full.shape[1] + 8) * lengths**2
+        error = 2.0**-50 * (self._queries.shape[1] + 8) * lengths**2
         return low - error, high + error
 
     def _closeness(self, anchors: Indices, candidates: Indices) -> Floats:

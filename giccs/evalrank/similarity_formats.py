@@ -26,7 +26,8 @@ from bws.files.schema import json_values
 from bws.files.table import DECIMAL_COMMA, Table, table_of, text_bytes
 from bws.frames import Source, frame_records, is_path
 from bws.problems import InputError, Problem
-from bws.textio import display_name, json_lines_text, read_bytes
+from bws.rows import json_lines_text
+from bws.textio import display_name, read_bytes
 from giccs.evalrank.semeval_sts import gold_path, read_gold_rows
 
 __all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]

@@ -2,7 +2,7 @@
 
 For both similarities of section 4.2, the candidate closer to x is the one with the larger score x · j + o(j),
 where rows and the offset o depend on the similarity. Scores are computed by matrix products (see
-`prefilter`); the final comparison uses the closeness, in float64.
+`ranking`); the final comparison uses the closeness, in float64.
 
 cos: rows have norm 1, and there is no offset. cos-centred: the mean of all rows is subtracted first, as the
 published program does for sentences.

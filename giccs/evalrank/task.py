@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.problems import InputError, Problem
-from giccs.evalrank.approximate import EXACT_UP_TO, approximate_ranks
 from giccs.evalrank.data import read_sentences, read_words
 from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import CANDIDATE_BLOCK_SIZE, QUERY_BLOCK_SIZE, Ranks, compute_ranks
@@ -47,7 +46,6 @@ class EvalRank:
     """Whether to compute ranks like the published program (see `giccs.evalrank.reference`)."""
     seed: int = 0
     resamples: int = 1000
-    exact_up_to: int = EXACT_UP_TO
     """Maximum number of background samples for an exact search; an index is used for larger backgrounds."""
 
     @property
@@ -78,7 +76,7 @@ class EvalRank:
             if self.reference
             else self.similarity,
             "ties": "none" if self.reference else f"within {TIE}, in favour of the positive",
-            "search": f"exact up to {self.exact_up_to}",
+            "search": "exact",
             "without_vector": "filled" if self.reference else "miss",
             "interval": interval_signature("unordered pair", self.resamples, self.seed),
         }
@@ -119,8 +117,6 @@ class EvalRank:
                 vectors, data.pairs, self.similarity, self.level, progress
             )
             return ranks, {"own_copy_above": n_copies_above}
-        if len(vectors) > self.exact_up_to:
-            return approximate_ranks(vectors, data.pairs, self.similarity, self.seed, progress)
         ranks = compute_ranks(vectors, data.pairs, self.similarity, progress)
         return ranks, {
             "block": [QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE],

@@ -14,7 +14,8 @@ from bws.file_uses import unprotected
 from bws.files.schema import Field, Schema
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
-from bws.textio import csv_text, display_name, read_toml
+from bws.rows import csv_text
+from bws.textio import display_name, read_toml
 from giccs.benchmark.candidates import LEVELS, comparable_text, missing_levels
 from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import base_language

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from bws.rows import csv_text
 from bws.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
-from bws.textio import csv_text
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.report.model_comparison import (

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
+from bws.rows import csv_text
 from bws.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
-from bws.textio import csv_text
 from giccs.benchmark import SAMPLES
 from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
 from giccs.measures.formatting import (

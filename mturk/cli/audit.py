@@ -13,7 +13,8 @@ from typing import Any
 from bws.cli.options import option, output_option
 from bws.command import Console, command
 from bws.problems import InputError, Problem
-from bws.textio import csv_text, write_atomic
+from bws.rows import csv_text
+from bws.textio import write_atomic
 from mturk.cli.published_study import ledgers_option
 from mturk.cli.service import check_database_exists, database_option
 

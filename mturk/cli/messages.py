@@ -12,7 +12,8 @@ from bws.cli.options import option, output_option
 from bws.command import Console, command
 from bws.options import MAX_COUNT
 from bws.problems import InputError, Problem
-from bws.textio import csv_text, write_atomic
+from bws.rows import csv_text
+from bws.textio import write_atomic
 from mturk.cli.audit import command_user
 from mturk.cli.service import check_database_exists, database_option
 

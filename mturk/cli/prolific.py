@@ -152,7 +152,9 @@ def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
     """
     from mturk.study.prolific import create_draft, places_cost, read_draft, start_draft
 
-    fields = read_draft(study)
+    fields, unknown = read_draft(study)
+    if unknown:
+        console.note(f"passed on to Prolific as they are: {', '.join(unknown)}")
     with _open_study(console, ledger, endpoint) as opened:
         start_draft(opened.ledger, opened.endpoint.url, fields, time.time())
         study_id, further = create_draft(opened.api, opened.ledger)

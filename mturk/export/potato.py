@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bws.files.judgments import LETTERS
-from bws.textio import json_lines_text
+from bws.rows import json_lines_text
 from mturk.export import ExportedStudy, ExportedTuple
 
 __all__ = ["files"]

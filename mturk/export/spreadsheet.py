@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bws.textio import csv_text
+from bws.rows import csv_text
 from mturk.export import ExportedStudy, ExportedTuple, dialogue_text
 
 __all__ = ["files"]

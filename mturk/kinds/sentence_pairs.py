@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from bws.answers_of_people import keep_answers_of_people
 from bws.problems import InputError, Problem
-from bws.textio import csv_text, display_name, write_atomic
+from bws.rows import csv_text
+from bws.textio import display_name, write_atomic
 from mturk import answers
 from mturk.kinds import ExpectedTuple, HitKind, StatedSettings, Truth, ValidAnswer
 from mturk.question_xml import forbidden_in_xml

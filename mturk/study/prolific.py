@@ -12,14 +12,14 @@ import hashlib
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from bws.problems import InputError, Problem
-from bws.textio import read_toml
+from bws.problems import InputError, Problem, suggestion
+from bws.settings_files import read_settings_text
 from mturk.money import parse_amount, round_to_cents
 from mturk.study.actions import RefusedError, make_action
 from mturk.study.client import ServiceError
@@ -41,6 +41,13 @@ REQUIRED = (
     "name", "description", "external_study_url", "reward", "total_available_places",
     "estimated_completion_time", "completion_codes",
 )  # fmt: skip
+FURTHER = (
+    "internal_name", "prolific_id_option", "maximum_allowed_time", "device_compatibility",
+    "peripheral_requirements", "filters", "filter_set_id", "filter_set_version", "project", "study_labels",
+    "submissions_config", "naivety_distribution_rate", "content_warnings", "content_warning_details",
+    "is_custom_screening", "credential_pool_id", "data_collection_method", "access_details", "metadata",
+)  # fmt: skip
+"""Optional fields of Prolific's API, which are passed on."""
 PARTICIPANT = "{{%PROLIFIC_PID%}}"
 SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"
 SCREEN_OUT_REWARD = "fixed_screen_out_reward"
@@ -69,43 +76,71 @@ DECIDED = {"approve": "APPROVED", "reject": "REJECTED", "screen-out": "SCREENED 
 BATCH_SIZE = 100
 
 
-def read_draft(path: str) -> dict[str, Any]:
+def read_draft(path: str) -> tuple[dict[str, Any], list[str]]:
     """Read a study from TOML: the fields of Prolific's API, with amounts as texts such as "1.50".
 
-    Raises InputError with all problems. Fields that are not checked here are checked by Prolific.
+    Return the fields, and the names of those that are passed on although this version does not know them.
+    Raises InputError with all problems. Values that are not checked here are checked by Prolific.
     """
-    draft = read_toml(path)
-    messages = [f"{name} is missing" for name in REQUIRED if not draft.get(name)]
+    file = read_settings_text(path)
+    draft = dict(file.values)
+    problems = [file.problem(place, message) for place, message in _draft_problems(draft)]
+    if problems:
+        raise InputError(problems)
+    screen_outs = [action.get(SCREEN_OUT_REWARD, 0) for _, action in _actions(draft)]
+    if max(screen_outs, default=0) > draft["reward"]:
+        found = f"{SCREEN_OUT_REWARD} is {_amount(max(screen_outs))}"
+        message = f"{found}; expected at most the reward, {_amount(draft['reward'])}"
+        raise InputError(file.problem(("completion_codes",), message))
+    unknown = sorted(draft.keys() - {*REQUIRED, *FURTHER})
+    return {"prolific_id_option": "url_parameters", "filters": [], **draft}, unknown
+
+
+def _draft_problems(draft: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the keys and messages of problems; replace amounts by cents."""
+    yield from (((name,), f"{name} is missing") for name in REQUIRED if name not in draft)
+    for name in draft.keys() - {*REQUIRED, *FURTHER}:
+        if near := suggestion(name, (*REQUIRED, *FURTHER)):
+            yield (name,), f"unknown key {name}{near}"
+    for name in ("name", "description"):
+        if not isinstance(draft.get(name, "x"), str) or not draft.get(name, "x").strip():
+            yield (name,), f"{name} is {draft[name]!r}; expected a text"
     if PARTICIPANT not in str(draft.get("external_study_url", PARTICIPANT)):
-        messages.append(
-            f"external_study_url does not contain {PARTICIPANT}; see `mturk-hits serve`"
+        yield (
+            ("external_study_url",),
+            f"external_study_url does not contain {PARTICIPANT}; see `mturk-hits serve`",
         )
     for name in ("total_available_places", "estimated_completion_time"):
         value = draft.get(name, 1)
         if type(value) is not int or value < 1:
-            messages.append(f"{name} is {value!r}; expected a number of at least 1")
-    codes = draft.get("completion_codes")
-    if not isinstance(codes, list) or not all(isinstance(code, dict) for code in codes):
+            yield (name,), f"{name} is {value!r}; expected an integer of at least 1"
+    codes = draft.get("completion_codes", [{}])
+    if (
+        not isinstance(codes, list)
+        or not codes
+        or not all(isinstance(code, dict) for code in codes)
+    ):
+        yield ("completion_codes",), "completion_codes; expected tables [[completion_codes]]"
         codes = []
-        messages.append("completion_codes; expected tables [[completion_codes]]")
-    actions = [action for code in codes for action in code.get("actions", ())]
-    for table, name in [(draft, "reward"), *((action, SCREEN_OUT_REWARD) for action in actions)]:
+    actions = _actions({"completion_codes": codes})
+    for place, table, name in [
+        (("reward",), draft, "reward"),
+        *(((*at, SCREEN_OUT_REWARD), action, SCREEN_OUT_REWARD) for at, action in actions),
+    ]:
         try:
             if name in table:
                 table[name] = _cents(table[name])
         except ValueError:
-            messages.append(
-                f'{name} is {table[name]!r}; expected an amount as a text, such as "1.50"'
-            )
-    screen_outs = [action.get(SCREEN_OUT_REWARD, 0) for action in actions]
-    if not messages and max(screen_outs, default=0) > draft["reward"]:
-        messages.append(
-            f"{SCREEN_OUT_REWARD} is {_amount(max(screen_outs))}; expected at most the reward, "
-            f"{_amount(draft['reward'])}"
-        )
-    if messages:
-        raise InputError(Problem(path, None, message) for message in messages)
-    return {"prolific_id_option": "url_parameters", "filters": [], **draft}
+            yield place, f'{name} is {table[name]!r}; expected an amount as a text, such as "1.50"'
+
+
+def _actions(draft: Mapping[str, Any]) -> list[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Return the place and table of each action of a completion code."""
+    return [
+        (("completion_codes", number, "actions", index), action)
+        for number, code in enumerate(draft["completion_codes"])
+        for index, action in enumerate(code.get("actions", ()))
+    ]
 
 
 def _cents(value: Any) -> int:

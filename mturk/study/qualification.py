@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import Any
+from typing import Annotated, Any
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from annotated_types import Ge, Le, MaxLen, MinLen
+
 from bws.problems import InputError, Problem
-from bws.textio import display_name, read_toml
+from bws.settings_files import SettingsText, Table, TableError, Text, read_settings_text
 from mturk import limits
 from mturk.kinds import get_kind
 from mturk.kinds.texts import built_in_texts
@@ -31,116 +33,55 @@ __all__ = [
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXISTS = "QualificationTypeAlreadyExists"
-KEYS = {
-    "name": str, "description": str, "keywords": str, "seconds": int, "retry_after": int,
-    "pass_at": int, "overview": list, "questions": list,
-}  # fmt: skip
-OPTIONAL = ("keywords", "retry_after", "overview")
 
 
 @dataclass(frozen=True, slots=True)
-class TestQuestion:
+class TestQuestion(Table):
     """A multiple-choice question with one answer."""
 
-    text: tuple[str, ...]
+    text: Annotated[tuple[Text, ...], MinLen(1)]
     """Paragraphs; the last is the question."""
-    options: tuple[str, ...]
-    """At most 26."""
-    scores: tuple[int, ...]
+    options: Annotated[tuple[Text, ...], MinLen(2), MaxLen(len(ascii_lowercase))]
+    scores: tuple[Annotated[int, Ge(0), Le(1000)], ...]
     """Points per option."""
+
+    def __post_init__(self) -> None:
+        count = len(self.options)
+        if len(self.scores) != count or not any(self.scores):
+            message = f"is {list(self.scores)}; expected {count} integers, not all 0"
+            raise TableError({"scores": message})
 
 
 @dataclass(frozen=True, slots=True)
-class QualificationTest:
+class QualificationTest(Table):
     """A qualification test; its value is the percentage of points, 0 to 100."""
 
     name: str
     description: str
-    keywords: str
     seconds: int
     """Time limit in seconds."""
-    retry_after: int | None
-    """Seconds after which the test can be repeated; None: never."""
-    pass_at: int
+    pass_at: Annotated[int, Ge(1), Le(100)]
     """Minimum percentage for workers to qualify."""
-    overview: tuple[str, ...]
-    questions: tuple[TestQuestion, ...]
+    questions: Annotated[tuple[TestQuestion, ...], MinLen(1)]
+    keywords: str = ""
+    retry_after: int | None = None
+    """Seconds after which the test can be repeated; None: never."""
+    overview: tuple[Text, ...] = ()
 
 
 def built_in_test(settings: Settings) -> QualificationTest:
     """Return the built-in test of a kind of HIT; InputError if it is missing."""
     try:
-        return _parse_test(
-            built_in_texts(get_kind(settings.kind).package, settings.language, "test"), "test"
-        )
+        texts = built_in_texts(get_kind(settings.kind).package, settings.language, "test")
     except FileNotFoundError:
         message = f"no built-in test for kind {settings.kind!r} in language {settings.language!r}"
         raise InputError(Problem("settings", None, f"{message}; expected a test file")) from None
+    return SettingsText("test", texts, {}).parsed(QualificationTest)
 
 
 def read_test(path: str | os.PathLike[str]) -> QualificationTest:
     """Read a test from a TOML file in the format of the built-in tests; InputError with all problems."""
-    return _parse_test(read_toml(path), display_name(path))
-
-
-def _parse_test(table: Mapping[str, Any], name: str) -> QualificationTest:
-    problems = [*_key_problems(table)]
-    if not problems:
-        problems = [*_value_problems(table)]
-    if problems:
-        raise InputError(Problem(name, None, message) for message in problems)
-    questions = (
-        TestQuestion(tuple(question["text"]), tuple(question["options"]), tuple(question["scores"]))
-        for question in table["questions"]
-    )
-    return QualificationTest(
-        table["name"], table["description"], table.get("keywords", ""), table["seconds"],
-        table.get("retry_after"), table["pass_at"], tuple(table.get("overview", ())), tuple(questions),
-    )  # fmt: skip
-
-
-def _key_problems(table: Mapping[str, Any]) -> Iterator[str]:
-    if unknown := sorted(table.keys() - KEYS.keys()):
-        yield f"{', '.join(unknown)}: unknown key; expected {', '.join(KEYS)}"
-    for key, kind in KEYS.items():
-        if key not in table and key not in OPTIONAL:
-            yield f"{key} is missing"
-        elif key in table and type(table[key]) is not kind:
-            yield f"{key} is {table[key]!r}; expected {kind.__name__}"
-
-
-def _value_problems(table: Mapping[str, Any]) -> Iterator[str]:
-    if not 1 <= table["pass_at"] <= 100:
-        yield f"pass_at is {table['pass_at']}; expected 1 to 100 percent"
-    if not _is_text_list(table.get("overview", [])):
-        yield "overview must be a list of texts"
-    if not table["questions"]:
-        yield "questions is empty; expected at least one question"
-    for number, question in enumerate(table["questions"], start=1):
-        yield from (f"question {number}: {message}" for message in _question_problems(question))
-
-
-def _question_problems(question: Any) -> Iterator[str]:
-    if not isinstance(question, dict) or question.keys() != {"text", "options", "scores"}:
-        yield "expected the keys text, options and scores only"
-        return
-    if (
-        not question["text"]
-        or not _is_text_list(question["text"])
-        or not _is_text_list(question["options"])
-    ):
-        yield "text and options must be lists of texts, text with at least one element"
-        return
-    scores, count = question["scores"], len(question["options"])
-    if not 2 <= count <= len(ascii_lowercase):
-        yield f"has {count} options; expected 2 to {len(ascii_lowercase)}"
-    valid = isinstance(scores, list) and all(type(n) is int and 0 <= n <= 1000 for n in scores)
-    if not valid or len(scores) != count or not any(scores):
-        yield f"scores is {scores!r}; expected {count} integers from 0 to 1000, not all 0"
-
-
-def _is_text_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
+    return read_settings_text(path).parsed(QualificationTest)
 
 
 def question_form_xml(test: QualificationTest) -> str:

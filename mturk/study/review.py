@@ -12,7 +12,7 @@ from bws.file_uses import unprotected
 from bws.files.schema import LocatedRecord, Unique
 from bws.files.table import Table, read_table
 from bws.problems import InputError, Location, Problem
-from bws.textio import csv_text
+from bws.rows import csv_text
 from mturk import answers
 from mturk.kinds import get_kind
 from mturk.limits import FEEDBACK

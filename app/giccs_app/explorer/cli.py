@@ -20,28 +20,12 @@ from bws.options import INPUT, OUTPUT_FOLDER, UPDATED
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.cli.options import DATA_HELP
-from giccs_app.explorer.theme import SKY
+from giccs_app.explorer.theme import HOST, SETTINGS
 
 if TYPE_CHECKING:
     from giccs_app.explorer.study import Study
 
 __all__ = ["check_sources", "explore", "prepare_pages", "warm_up"]
-
-HOST = "127.0.0.1"
-SETTINGS = {
-    "server.address": HOST,
-    "server.showEmailPrompt": "false",
-    "server.fileWatcherType": "none",
-    "browser.gatherUsageStats": "false",
-    "runner.magicEnabled": "false",
-    "client.toolbarMode": "minimal",
-    "client.showErrorDetails": "none",  # unexpected errors are shown in the terminal
-    "theme.light.primaryColor": "#00609A",  # the blue of the charts, with sufficient contrast on its own tint
-    "theme.light.textColor": "#000000",
-    "theme.light.codeTextColor": "#000000",
-    "theme.dark.primaryColor": SKY,
-    "theme.dark.codeTextColor": "#ffffff",
-}
 
 
 @command(

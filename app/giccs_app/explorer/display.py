@@ -460,7 +460,7 @@ def as_json(frame: pl.DataFrame) -> bytes:
 
 def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
     """Return a chart as ``svg``, or as ``png`` at twice its size, on a white background."""
-    from bws.figures import chart_bytes
+    from bws.charts import chart_bytes
 
     return chart_bytes(chart.properties(background="white"), f".{form}")
 

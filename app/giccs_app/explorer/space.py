@@ -22,9 +22,9 @@ from giccs.benchmark import write_benchmark
 from giccs.benchmark.files import known_terms
 from giccs.evaluation.interop.metadata import HUB_ID, hub_id_of_model
 from giccs.measures.results import Result
-from giccs_app.explorer.cli import SETTINGS
 from giccs_app.explorer.results import results_of
 from giccs_app.explorer.study import Study, check_files, load
+from giccs_app.explorer.theme import SETTINGS
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import statistics_problem

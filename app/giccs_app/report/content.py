@@ -183,7 +183,7 @@ def chart_svg_for_page(chart: Any, *, width: int = WIDTH, height: int | None = N
     """
     import altair as alt
 
-    from bws.figures import chart_svg
+    from bws.charts import chart_svg
 
     sized = chart.properties(width=width, **({"height": height} if height else {}))
     legend = alt.LegendConfig(orient="bottom", direction="vertical")

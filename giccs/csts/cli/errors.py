@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.charts import check_chart_path, write_chart
 from bws.cli.options import drawn_figure
 from bws.command import Console, command
-from bws.figures import check_chart_path, write_chart
 from bws.options import INPUT, MODEL, OUTPUT, SEED, Choice
 from bws.problems import InputError, Problem
 from bws.tables import tabulated

@@ -11,9 +11,9 @@ import click
 from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
 from bws.options import INPUT, Choice
+from bws.rows import csv_text
 from bws.tables import Column, ResultTable, TableStyle, remarks, rendered
 from bws.terminal import echo
-from bws.textio import csv_text
 from giccs.csts.tfs import (
     RULES,
     Contribution,

@@ -245,7 +245,7 @@ def _check(lines: Sequence[Settings], grid: Grid | None) -> None:
 
 
 def _trained(
-    console: Console, lines: Sequence[Settings], read: Mapping[str, Splits], folder: str,
+    console: Console, lines: Sequence[Settings], splits: Mapping[str, Splits], folder: str,
     machine: Machine, keep: bool, force: bool,
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from giccs.csts.encoders.runs import train as run
@@ -255,7 +255,7 @@ def _trained(
     for settings in lines:
         console.note(f"{settings.model}: {settings.described()} ...")
         outcome = run(
-            settings, read[settings.texts], folder, machine, console.progress,
+            settings, splits[settings.texts], folder, machine, console.progress,
             keep=keep, force=force,
         )  # fmt: skip
         if outcome.is_reused:
@@ -337,8 +337,8 @@ def _curved(
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from pathlib import Path
 
+    from bws.charts import write_chart
     from bws.cli.options import drawn_figure
-    from bws.figures import write_chart
     from bws.textio import write_atomic
     from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
     from giccs.csts.encoders.settings import is_first

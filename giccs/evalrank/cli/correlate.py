@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bws.cli.options import arguments, drawn_figure, plain_table_options
+from bws.cli.options import arguments, plain_table_options
 from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, SEED
+from bws.options import INPUT, SEED
 from bws.problems import InputError, Problem
 from bws.tables import TableStyle, rendered
 
@@ -61,18 +61,6 @@ SIDES = ("intrinsic score", "downstream accuracy")
 )
 @plain_table_options()
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the intervals.")
-@click.option(
-    "--plot",
-    type=OUTPUT,
-    metavar="FILE",
-    help="Also plot the ranks of the models (.svg, .png or .json).",
-)
-@click.option(
-    "--pivot",
-    metavar="SCORE",
-    help="Score that orders the models in the plot: a SET, or TASK:METRIC[:GROUP].  "
-    "[default: the first downstream set]",
-)
 def correlate(
     console: Console,
     folder: str,
@@ -82,8 +70,6 @@ def correlate(
     without_postprocessed: bool,
     style: TableStyle,
     seed: int,
-    plot: str | None,
-    pivot: str | None,
 ) -> None:
     """Correlate intrinsic scores of stored results with downstream accuracies, over models.
 
@@ -92,16 +78,11 @@ def correlate(
     separate scores. Word-similarity sets with fewer than 200 known pairs are excluded, as in the paper
     (5.1), unless requested by name.
     """
-    from bws.figures import check_chart_path
     from giccs.evalrank import score_correlations
     from giccs.evalrank.correlation_tables import correlation_tables, format_csv
 
     if style.form == "csv" and style.columns:
         raise click.UsageError("--columns is for tables")
-    if plot:
-        check_chart_path(plot)
-    elif pivot:
-        raise click.UsageError("--pivot requires --plot")
     intrinsic_columns, downstream_columns, left_out = _read_columns(
         console, folder, intrinsic, downstream
     )
@@ -117,9 +98,6 @@ def correlate(
     correlations = score_correlations.correlate(
         intrinsic_columns, downstream_columns, left_out=left_out, seed=seed
     )
-    if plot:
-        with drawn_figure(console, "of ranks", folder):
-            _draw_plot(console, intrinsic_columns, downstream_columns, plot, pivot)
     if style.form == "csv":
         text = format_csv(correlations).rstrip("\n")
     else:
@@ -182,11 +160,11 @@ def _downstream_sets(results: Sequence[Result]) -> list[str]:
 
 
 def _must_be_there(
-    folder: str, _check_tables: Sequence[ScoreTable], score_tables: Sequence[bool]
+    folder: str, score_tables: Sequence[ScoreTable], requested: Sequence[bool]
 ) -> None:
     """Raise InputError for each requested score that is missing, and for a side without scores."""
     problems = []
-    for side, table, is_requested in zip(SIDES, _check_tables, score_tables, strict=True):
+    for side, table, is_requested in zip(SIDES, score_tables, requested, strict=True):
         if is_requested:
             problems += [
                 Problem(folder, None, _missing_score_message(selector))
@@ -204,37 +182,3 @@ def _missing_score_message(selector: ScoreSelector) -> str:
     has_metric = selector.metric or selector.task in INTRINSIC
     hint = "" if has_metric else f"; expected a metric: {selector.task}:METRIC"
     return f"no score {selector}{hint}"
-
-
-def _draw_plot(
-    console: Console,
-    intrinsic_columns: Sequence[ScoreColumn],
-    downstream_columns: Sequence[ScoreColumn],
-    path: str,
-    pivot: str | None,
-) -> None:
-    from bws.figures import write_chart
-    from giccs.evalrank.rank_plot import COLOURS, rank_plot
-    from giccs.evalrank.score_correlations import keep_complete_models
-
-    columns = [*downstream_columns, *intrinsic_columns]
-    if len(columns) > len(COLOURS):
-        message = f"{len(columns)} scores; a plot shows at most {len(COLOURS)}"
-        raise ValueError(f"{message} (select with --intrinsic and --downstream)")
-    matches = [
-        column
-        for column in columns
-        if pivot in (None, column.address, column.label, *_group_values(column))
-    ]
-    if pivot and len(matches) != 1:
-        names = ", ".join(column.address for column in columns)
-        raise ValueError(f"--pivot {pivot} names {len(matches)} scores; there are: {names}")
-    if not keep_complete_models(columns)[0].scores:
-        raise ValueError("no model has all scores of the plot; select fewer scores")
-    first = matches[0]
-    write_chart(rank_plot([first, *(column for column in columns if column is not first)]), path)
-    console.note(f"plot written to {path}")
-
-
-def _group_values(column: ScoreColumn) -> list[str]:
-    return [value for _, value in column.by]

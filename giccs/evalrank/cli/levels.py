@@ -33,7 +33,7 @@ def levels(console: Console, results: str, output: str) -> None:
 
     RESULTS is the output folder of giccs-eval --task sentence-similarity. All pairs of a level are used.
     """
-    from bws.figures import check_chart_path, write_chart
+    from bws.charts import check_chart_path, write_chart
     from bws.problems import InputError, Problem
     from giccs.evalrank.levels import level_chart, level_rows
     from giccs.measures.results import Store

@@ -40,7 +40,7 @@ DEFAULTS = {"abtt": COMPONENTS, "pcr": COMPONENTS}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step."""
+    """A step of post-processing, with its number."""
 
     name: str
     k: int | None = None

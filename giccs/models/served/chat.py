@@ -2,91 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from giccs.models.abilities import GeneratingModel, LetterModel, Response, ServedModel
-from giccs.models.served.requests import Asker, largest_input, open_server
-from giccs.models.served.server import OFFICIAL, Server
+from giccs.models.served.requests import Asker, open_server
+from giccs.models.served.responses import (
+    ChatRequest,
+    ProbeRequest,
+    ResponseRequest,
+    Support,
+    read_response,
+    read_support,
+)
+from giccs.models.served.server import Server
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
-    from giccs.models.served.responses import Support
     from giccs.models.served.server import Limits
 
 __all__ = ["ChatModel", "open_chat"]
 
 FILE = "chat-answers.sqlite"
-
-
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A prompt to a model on a server: everything that the answer depends on, and nothing else."""
-
-    base_url: str
-    model: str
-    prompt: str
-    max_tokens: int
-    seed: int | None = None
-    temperature: float = 0.0
-
-    @property
-    def messages(self) -> list[dict[str, str]]:
-        """The conversation: a single user message."""
-        return [{"role": "user", "content": self.prompt}]
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """The body of the request. OpenAI's own server uses a newer name for the limit, unknown to other
-        servers."""
-        limit = "max_completion_tokens" if self.base_url == OFFICIAL else "max_tokens"
-        body = {
-            "model": self.model,
-            "messages": self.messages,
-            "temperature": self.temperature,
-            limit: self.max_tokens,
-        }
-        return body if self.seed is None else {**body, "seed": self.seed}
-
-    @property
-    def key(self) -> str:
-        """SHA-256 of the request, independent of the order of its parts."""
-        parts = {**asdict(self), "messages": self.messages}
-        del parts["prompt"]
-        text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-    @property
-    def largest_usage(self) -> tuple[int, int]:
-        """Upper bounds of input and output tokens."""
-        return largest_input(self.prompt), self.max_tokens
-
-    def send(self, client: Any) -> Any:
-        """Return the raw response of OpenAI's client."""
-        return client.chat.completions.with_raw_response.create(**self.body)
-
-    def read(self, document: Mapping[str, Any]) -> tuple[str, str]:
-        """Return (the answer, its problem).
-
-        A refusal of the model is its answer. The answer is empty if a filter stopped the model, or if it used
-        up its tokens before the answer.
-        """
-        choices = document.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(choice, dict) or not isinstance(message, dict):
-            return "", "without a choice"
-        for answer in (message.get("content"), message.get("refusal")):
-            if isinstance(answer, str):
-                return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), ""
-        if choice.get("finish_reason") in ("content_filter", "length"):
-            return "", ""
-        return "", "without text"
 
 
 def open_chat(name: str, location: str, options: ModelOptions) -> ChatModel:
@@ -168,8 +107,6 @@ class ChatModel(GeneratingModel, LetterModel, ServedModel):
     def _responses(
         self, prompts: Sequence[str], max_tokens: int, progress: Progress, *, letters: bool
     ) -> list[Response]:
-        from giccs.models.served.responses import ResponseRequest, read_response
-
         has_temperature = self._support.temperature
         requests = [
             ResponseRequest(
@@ -185,8 +122,6 @@ class ChatModel(GeneratingModel, LetterModel, ServedModel):
 
     @cached_property
     def _support(self) -> Support:
-        from giccs.models.served.responses import ProbeRequest, read_support
-
         probe = ProbeRequest(self._server.base_url, self._model, self._seed)
         answers = self._asker.answers([(1, probe)], silent, "testing")
         return read_support(answers[probe.key].text)

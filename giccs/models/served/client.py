@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from decimal import Decimal
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,8 +21,10 @@ import openai
 
 from giccs.models.served.budget import Account, BudgetError
 from giccs.models.served.cache import Answer
-from giccs.models.served.requests import Request
 from giccs.models.served.server import Limits, Server, Usage
+
+if TYPE_CHECKING:
+    from giccs.models.served.requests import Request
 
 __all__ = ["Failure", "Rejected", "TooLong", "Wire"]
 

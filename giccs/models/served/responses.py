@@ -15,15 +15,87 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from giccs.models.abilities import Response
-from giccs.models.served.chat import ChatRequest
 from giccs.models.served.requests import largest_input
+from giccs.models.served.server import OFFICIAL
 
-__all__ = ["ProbeRequest", "ResponseRequest", "Support", "read_response", "read_support"]
+__all__ = [
+    "ChatRequest",
+    "ProbeRequest",
+    "ResponseRequest",
+    "Support",
+    "read_response",
+    "read_support",
+]
 
 TOP_TOKENS = 20
 """Number of the most likely tokens per position; OpenAI permits no more."""
 LETTER_TOKEN = re.compile(r"""[\s(*"']*([A-Z])[\s).:*"']*""")
 """A token that is a letter, possibly with a space or punctuation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A prompt to a model on a server: everything that the answer depends on, and nothing else."""
+
+    base_url: str
+    model: str
+    prompt: str
+    max_tokens: int
+    seed: int | None = None
+    temperature: float = 0.0
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The conversation: a single user message."""
+        return [{"role": "user", "content": self.prompt}]
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body of the request. OpenAI's own server uses a newer name for the limit, unknown to other
+        servers."""
+        limit = "max_completion_tokens" if self.base_url == OFFICIAL else "max_tokens"
+        body = {
+            "model": self.model,
+            "messages": self.messages,
+            "temperature": self.temperature,
+            limit: self.max_tokens,
+        }
+        return body if self.seed is None else {**body, "seed": self.seed}
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of the request, independent of the order of its parts."""
+        parts = {**asdict(self), "messages": self.messages}
+        del parts["prompt"]
+        text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def largest_usage(self) -> tuple[int, int]:
+        """Upper bounds of input and output tokens."""
+        return largest_input(self.prompt), self.max_tokens
+
+    def send(self, client: Any) -> Any:
+        """Return the raw response of OpenAI's client."""
+        return client.chat.completions.with_raw_response.create(**self.body)
+
+    def read(self, document: Mapping[str, Any]) -> tuple[str, str]:
+        """Return (the answer, its problem).
+
+        A refusal of the model is its answer. The answer is empty if a filter stopped the model, or if it used
+        up its tokens before the answer.
+        """
+        choices = document.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(message, dict):
+            return "", "without a choice"
+        for answer in (message.get("content"), message.get("refusal")):
+            if isinstance(answer, str):
+                return answer.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), ""
+        if choice.get("finish_reason") in ("content_filter", "length"):
+            return "", ""
+        return "", "without text"
 
 
 @dataclass(frozen=True, slots=True)

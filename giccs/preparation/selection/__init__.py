@@ -106,7 +106,7 @@ def _unknown_reference_faults(dialogues: Sequence[Dialogue], rules: SelectionRul
     available = ", ".join(sorted(" / ".join(pair) for pair in pairs))
     faults = [f"unknown dialogue {name} in the rules" for name in rules.dialogue_rules.keys() - ids]
     for rule in rules.sampling:
-        domains = rule.domains or (None,)
+        domains = rule.domain or (None,)
         faults += [
             f"no dialogue has the source {rule.source or 'any'} and the domain {domain or 'any'} in the "
             f"rules; existing pairs are {available}"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from bws.textio import display_name, json_lines_text, read_bytes, write_atomic
+from bws.rows import json_lines_text
+from bws.textio import display_name, read_bytes, write_atomic
 
 __all__ = ["Decision", "write_log"]
 

@@ -26,35 +26,44 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
 
 from bws.options import MAX_COUNT, MAX_SEED
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_toml
+from bws.settings_files import Checked, Listed, Table, Text, read_settings_text
 
-__all__ = ["SPEAKERS", "DialogueRule", "SamplingRule", "SelectionRules", "read_rules"]
+__all__ = ["DialogueRule", "SamplingRule", "SelectionRules", "read_rules"]
 
-SPEAKERS = ("any", "user", "system")
+Speaker = Literal["any", "user", "system"]
+Count = Annotated[int, Ge(1), Le(MAX_COUNT)]
+Texts = Annotated[tuple[Text, ...], Listed()]
+
+
+def _check_lengths(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    if not lengths or len({*lengths}) < len(lengths) or min(lengths) < 2:
+        raise ValueError(f"is {list(lengths)}; expected different integers of at least 2")
+    return lengths
 
 
 @dataclass(frozen=True, slots=True)
-class SamplingRule:
+class SamplingRule(Table):
     """Number and truncation of the dialogues of matching sources and domains."""
 
-    source: str | None = None
+    source: Text | None = None
     """Source of matching dialogues; None matches every source."""
-    domains: tuple[str, ...] = ()
+    domain: Texts = ()
     """Domains of matching dialogues; empty matches every domain."""
-    dialogues: int | None = None
+    dialogues: Count | None = None
     """Number per source and domain; None is the maximum with the same number of each length."""
-    lengths: tuple[int, ...] = (3, 5)
+    lengths: Annotated[tuple[int, ...], Checked(_check_lengths)] = (3, 5)
     """Numbers of turns after truncation; dialogues are distributed evenly, the remainder to the first
     lengths."""
-    start: str = "any"
+    start: Speaker = "any"
     """Speaker of the first turn: any, user or system."""
-    last: str = "any"
+    last: Speaker = "any"
     """Speaker of the last turn, the target: any, user or system."""
 
     def fits(self, source: str, domain: str) -> bool:
@@ -62,21 +71,21 @@ class SamplingRule:
 
         >>> SamplingRule("CROWDSS").fits("CROWDSS", "restaurant")
         True
-        >>> SamplingRule(domains=("tv",)).fits("", "fax")
+        >>> SamplingRule(domain=("tv",)).fits("", "fax")
         False
         """
-        return self.source in (None, source) and (not self.domains or domain in self.domains)
+        return self.source in (None, source) and (not self.domain or domain in self.domain)
 
 
 @dataclass(frozen=True, slots=True)
-class DialogueRule:
+class DialogueRule(Table):
     """Settings of a single dialogue."""
 
     domain: str = ""
     """New label; empty to use the table ``relabel``."""
     leave_out: str = ""
     """Reason for excluding the dialogue; empty if it is not excluded."""
-    edit: Mapping[int, str] = field(default_factory=dict)
+    edit: Mapping[Annotated[int, Ge(1)], Text] = field(default_factory=dict)
     """New texts by turn number, counted from 1 before truncation."""
 
 
@@ -99,109 +108,25 @@ class SelectionRules:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _RulesFile(SamplingRule):
+    """Keys of the file; those of `SamplingRule` are defaults of ``take``."""
+
+    seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
+    take: tuple[SamplingRule, ...] = ()
+    relabel: Mapping[str, Text] = field(default_factory=dict)
+    dialogue: Mapping[str, DialogueRule] = field(default_factory=dict)
+
+
 def read_rules(path: str | os.PathLike[str]) -> SelectionRules:
     """Read rules from a TOML file in the format of the module docstring; raise InputError with all
     problems."""
-    name = display_name(path)
-    faults: list[str] = []
-    settings = _check_settings(read_toml(path), TOP_LEVEL_CHECKS, "", faults)
-    defaults = {key: settings.pop(key) for key in SAMPLING_CHECKS if key in settings}
-    sampling = [
-        SamplingRule(**defaults | _check_settings(table, RULE_CHECKS, "take: ", faults))
-        for table in settings.pop("take", [])
-    ]
-    dialogue_rules = {
-        key: DialogueRule(**_check_settings(table, DIALOGUE_CHECKS, f"dialogue {key}: ", faults))
-        for key, table in settings.pop("dialogue", {}).items()
-    }
-    if faults:
-        raise InputError(Problem(name, None, fault) for fault in faults)
-    return SelectionRules(
-        **settings,
-        sampling=tuple(sampling) or (SamplingRule(**defaults),),
-        dialogue_rules=dialogue_rules,
+    file = read_settings_text(path)
+    rules = file.parsed(_RulesFile)
+    names = [each.name for each in fields(SamplingRule)]
+    defaults = SamplingRule(**{name: getattr(rules, name) for name in names})
+    sampling = (
+        replace(defaults, **{name: getattr(rule, name) for name in stated})
+        for rule, stated in zip(rules.take, file.values.get("take", ()), strict=True)
     )
-
-
-Check = tuple[Callable[[Any], bool], str, Callable[[Any], Any]]
-
-
-def _check_settings(
-    table: Mapping[str, Any], checks: Mapping[str, Check], prefix: str, faults: list[str]
-) -> dict[str, Any]:
-    values = {}
-    for key, value in table.items():
-        if key not in checks:
-            faults.append(
-                f"{prefix}{key} is an unknown setting; expected one of {', '.join(checks)}"
-            )
-            continue
-        is_valid, expected, convert = checks[key]
-        if is_valid(value):
-            values["domains" if key == "domain" and prefix == "take: " else key] = convert(value)
-        else:
-            faults.append(f"{prefix}{key} is {value!r}; expected {expected}")
-    return values
-
-
-def _identity(value: Any) -> Any:
-    return value
-
-
-def _integer_check(low: int, high: int) -> Check:
-    expected = f"an integer from {low} to {high}"
-    return lambda v: type(v) is int and low <= v <= high, expected, _identity
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _is_text_table(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
-
-
-TEXT: Check = (_is_text, "a text", _identity)
-SPEAKER: Check = (lambda v: v in SPEAKERS, " or ".join(SPEAKERS), _identity)
-SAMPLING_CHECKS: dict[str, Check] = {
-    "dialogues": _integer_check(1, MAX_COUNT),
-    "lengths": (
-        lambda v: isinstance(v, list) and bool(v) and len(set(v)) == len(v)
-        and all(type(item) is int and item >= 2 for item in v),
-        "a list of different integers of at least 2",
-        tuple,
-    ),
-    "start": SPEAKER,
-    "last": SPEAKER,
-}  # fmt: skip
-RULE_CHECKS: dict[str, Check] = SAMPLING_CHECKS | {
-    "source": TEXT,
-    "domain": (
-        lambda v: _is_text(v) or (isinstance(v, list) and bool(v) and all(map(_is_text, v))),
-        "a text or a list of texts",
-        lambda v: (v,) if isinstance(v, str) else tuple(v),
-    ),
-}
-DIALOGUE_CHECKS: Mapping[str, Check] = {
-    "domain": TEXT,
-    "leave_out": TEXT,
-    "edit": (
-        lambda v: _is_text_table(v) and all(key.isdecimal() and int(key) > 0 for key in v),
-        'a table such as {2 = "new text of turn 2"}',
-        lambda v: {int(key): text for key, text in v.items()},
-    ),
-}
-TOP_LEVEL_CHECKS: dict[str, Check] = SAMPLING_CHECKS | {
-    "seed": _integer_check(0, MAX_SEED),
-    "take": (
-        lambda v: isinstance(v, list) and all(isinstance(entry, dict) for entry in v),
-        "a table [[take]]",
-        _identity,
-    ),
-    "relabel": (_is_text_table, 'a table such as cinema = "find_cinema"', _identity),
-    "dialogue": (
-        lambda v: isinstance(v, dict) and all(isinstance(entry, dict) for entry in v.values()),
-        "a table [dialogue.ID]",
-        _identity,
-    ),
-}
+    return SelectionRules(rules.seed, tuple(sampling) or (defaults,), rules.relabel, rules.dialogue)

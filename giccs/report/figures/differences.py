@@ -117,7 +117,7 @@ def difference_chart(
     """
     import altair as alt
 
-    from bws.figures import BLUE, VERMILION
+    from bws.charts import BLUE, VERMILION
 
     labels = with_titles(TITLES, titles)
     width = PAGE_LABEL_CHARACTERS if is_stretched else max(PAGE_LABEL_CHARACTERS, *_lengths(frame))

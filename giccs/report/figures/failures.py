@@ -102,7 +102,7 @@ def failure_chart(
     """
     import altair as alt
 
-    from bws.figures import BLUE, VERMILION
+    from bws.charts import BLUE, VERMILION
     from bws.study_charts import GREY
 
     labels = with_titles(TITLES, titles)

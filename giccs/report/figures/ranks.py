@@ -113,7 +113,7 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
     """
     import altair as alt
 
-    from bws.figures import BLUE, VERMILION
+    from bws.charts import BLUE, VERMILION
     from bws.study_charts import GREY
 
     labels = with_titles(TITLES, titles)

@@ -3,83 +3,80 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
+from annotated_types import Ge
+
 from bws.problems import InputError, Problem
-from bws.textio import read_toml
+from bws.settings_files import Checked, Table, TableError, read_settings_text
 from mturk.service.rules.admission import StudyRules
 from mturk.service.rules.ends import ENDS, FINISHED, TIMED_OUT
 from mturk.service.rules.participation import Consent
 from mturk.service.site.panel_signature import read_key_set, signed_parameters
-from mturk.service.site.study_questions import (
-    StudyQuestion,
-    language_of,
-    read_language,
-    read_questions,
-)
+from mturk.service.site.study_questions import StudyQuestion, Texts, language_of, with_presets
 from mturk.service.site.texts import has_text, languages, text, use_folder
 
 __all__ = ["PanelStudy", "read_studies"]
 
 PROLIFIC_URL = "https://app.prolific.com/submissions/complete?cc={code}"
 NAME = re.compile(r"[\w.-]{1,64}")
-SETTING_TYPES: Mapping[str, type] = {
-    "completion_code": str,
-    "title": str,
-    "group_id": str,
-    "hits": int,
-    "return_url": str,
-    "information": dict,
-    "participants": int,
-    "exclude": list,
-    "link_days": int,
-    "prolific_keys": str,
-    "version": str,
-    "screened_out_code": str,
-    "no_consent_code": str,
-    "timed_out_code": str,
-    "withdrawn_code": str,
-    "minutes": int,
-    "retention_days": int,
-    "country": bool,
-    "volunteers": bool,
-    "questions": list,
-}
 VOLUNTEER_SETTINGS: Mapping[str, Any] = {"return_url": "", "country": False}
 """Settings of a study of volunteers unless it states others."""
 
 
+def _check_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise ValueError(f"is {name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'")
+    return name
+
+
+def _check_address(address: str) -> str:
+    if address and urlsplit(address).scheme not in ("http", "https"):
+        raise ValueError(f"is {address!r}; expected an https or http address")
+    return address
+
+
+def _check_keys(path: str) -> str:
+    if path:
+        read_key_set(path)
+    return path
+
+
+StudyName = Annotated[str, Checked(_check_name)]
+Positive = Annotated[int, Ge(1)]
+
+
 @dataclass(frozen=True, slots=True)
-class PanelStudy:
+class PanelStudy(Table):
     """A study that participants of a panel, or volunteers, join by a recruiting link."""
 
-    name: str
+    name: StudyName
     """Name in the link's token: 1 to 64 letters, digits, ``.``, ``_`` or ``-``."""
-    completion_code: str
+    completion_code: str = ""
     """Code shown at the end of the study only; volunteers need none."""
     title: str = ""
     group_id: str | None = None
     """HIT group (HITGroupId) of the study; None: all HITs available to the worker."""
-    hits: int | None = None
+    hits: Positive | None = None
     """Number of HITs after which the study ends for a participant; None: when no HITs are available.
 
     Counted over all sessions of the participant in the study. A session after a completed one begins anew.
     """
-    return_url: str = PROLIFIC_URL
+    return_url: Annotated[str, Checked(_check_address)] = PROLIFIC_URL
     """Return address at the end; ``{code}`` is replaced by the completion code; empty: none."""
-    information: Mapping[str, str] = field(default_factory=dict)
+    information: Texts = field(default_factory=dict)
     """Language -> information before the consent; blank lines separate paragraphs."""
-    participants: int | None = None
+    participants: Positive | None = None
     """Maximum number of participants; None: unlimited."""
-    exclude: Sequence[str] = ()
+    exclude: Sequence[StudyName] = ()
     """Names of studies whose participants cannot take part in this one."""
-    link_days: int = 90
+    link_days: Positive = 90
     """Days until a printed recruiting link expires."""
-    prolific_keys: str = ""
+    prolific_keys: Annotated[str, Checked(_check_keys)] = ""
     """File of Prolific's public keys (JSON Web Key Set); if set, links need Prolific's signature."""
 
     version: str = "1"
@@ -92,9 +89,9 @@ class PanelStudy:
     """Code for those who have not finished in `minutes`; required with it."""
     withdrawn_code: str = ""
     """Code for those who withdraw; empty: the completion code, if they have submitted a task."""
-    minutes: int | None = None
+    minutes: Positive | None = None
     """Time for the whole study from the entry in a session; None: unlimited."""
-    retention_days: int | None = None
+    retention_days: Positive | None = None
     """Days after a participant's last activity until the identity is erased; None: never."""
     country: bool = True
     """Whether participants are asked for their country; otherwise they meet no requirement of a location."""
@@ -104,58 +101,31 @@ class PanelStudy:
     """Whether people take part without pay and without a panel, under ids that they choose themselves."""
 
     def __post_init__(self) -> None:
-        if not NAME.fullmatch(self.name):
-            raise ValueError(
-                f"study name {self.name!r}; expected 1 to 64 letters, digits, '.', '_' or '-'"
-            )
-        if self.volunteers and self.prolific_keys:
-            raise ValueError(
-                f"study {self.name!r}: volunteers have no signatures; expected no prolific_keys"
-            )
-        if not self.volunteers and not self.completion_code.strip():
-            raise ValueError(f"study {self.name!r} has no completion code")
-        if self.hits is not None and self.hits < 1:
-            raise ValueError(f"study {self.name!r}: hits is {self.hits}; expected 1 or more")
-        for name in ("participants", "link_days", "minutes", "retention_days"):
-            count = getattr(self, name)
-            if count is not None and count < 1:
-                raise ValueError(f"study {self.name!r}: {name} is {count}; expected 1 or more")
-        if (
-            self.minutes is not None
-            and not self.volunteers
-            and not self.code(TIMED_OUT, submitted=True)
-        ):
-            raise ValueError(
-                f"study {self.name!r}: minutes without timed_out_code; expected a code for those who have "
-                "submitted tasks when the time is over, which can be the completion_code"
-            )
-        self._check_languages()
-        if self.prolific_keys:
-            read_key_set(self.prolific_keys)
-        for other in self.exclude:
-            if not isinstance(other, str) or not NAME.fullmatch(other) or other == self.name:
-                raise ValueError(
-                    f"study {self.name!r}: exclude contains {other!r}; expected names of other studies"
-                )
-        if self.return_url and urlsplit(self.return_url).scheme not in ("http", "https"):
-            raise ValueError(
-                f"study {self.name!r}: return_url is {self.return_url!r}; expected an https or http address"
-            )
+        if messages := dict(self._problems()):
+            raise TableError(messages)
 
-    def _check_languages(self) -> None:
-        """Raise ValueError for information in a language in which the consent cannot be shown."""
-        for language, words in self.information.items():
-            tag = read_language(language, f"study {self.name!r}: information")
-            if tag != language or not isinstance(words, str) or not words.strip():
-                raise ValueError(
-                    f"study {self.name!r}: information is {language} = {words!r}; expected {tag} = a text"
-                )
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        """Yield keys that do not fit to others."""
+        if self.volunteers and self.prolific_keys:
+            yield "prolific_keys", "belongs to paid studies; volunteers have no signatures"
+        if not self.volunteers and not self.completion_code.strip():
+            yield "completion_code", "is missing; expected the code shown at the end of the study"
+        elif self.minutes and not self.volunteers and not self.code(TIMED_OUT, submitted=True):
+            message = "needs timed_out_code, a code for those who have submitted tasks"
+            yield "minutes", f"{message} when the time is over, which can be the completion_code"
+        if self.name in self.exclude:
+            yield "exclude", f"contains {self.name!r}; expected names of other studies"
+        for language in self.information:
             if missing := [key for key in self.consent_keys if not has_text(language, key)]:
-                raise ValueError(
-                    f"study {self.name!r}: the information is in {language}, but the consent is not "
-                    f"({', '.join(missing)}); expected these texts in {language}.po beside the file of "
-                    f"studies: `mturk-hits check-texts --new {language}` prints a catalogue to translate"
+                yield (
+                    "information",
+                    f"is in {language}, but the consent is not ({', '.join(missing)}); expected these "
+                    f"texts in {language}.po beside the file of studies: `mturk-hits check-texts --new "
+                    f"{language}` prints a catalogue to translate",
                 )
+        ids = [question.id for question in self.questions]
+        if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+            yield "questions", f"has the id {repeated[0]!r} twice; expected each once"
 
     def panel_parameters(self, query: Mapping[str, str], site_url: str) -> Mapping[str, str]:
         """Return the panel's parameters of a recruiting link; raise LinkError if a signature is missing."""
@@ -236,35 +206,21 @@ def read_studies(path: str) -> list[PanelStudy]:
     """
     if path != "-":
         use_folder(Path(path).absolute().parent)
+    file = read_settings_text(path)
     studies: list[PanelStudy] = []
     problems: list[Problem] = []
-    for name, table in read_toml(path).items():
+    for name, table in file.values.items():
         try:
-            studies.append(_parse_study(name, table))
-        except ValueError as error:
-            problems.append(Problem(path, None, str(error)))
+            studies.append(file.parsed(PanelStudy, _with_presets(table), (name,), name=name))
+        except InputError as error:
+            problems += error.problems
     if problems:
         raise InputError(problems)
     return studies
 
 
-def _parse_study(name: str, table: Any) -> PanelStudy:
+def _with_presets(table: Any) -> Any:
     if not isinstance(table, dict):
-        raise ValueError(f"{name} is outside a table; expected tables such as [pilot]")
-    allowed = [setting.name for setting in fields(PanelStudy) if setting.name != "name"]
-    for key, value in table.items():
-        if key not in allowed:
-            raise ValueError(
-                f"study {name!r}: unknown setting {key}; expected one of {', '.join(allowed)}"
-            )
-        if type(value) is not SETTING_TYPES[key]:
-            raise ValueError(
-                f"study {name!r}: {key} is {value!r}; expected {SETTING_TYPES[key].__name__}"
-            )
-    try:
-        questions = read_questions(table.get("questions", ()))
-    except ValueError as error:
-        raise ValueError(f"study {name!r}: {error}") from None
-    preset = VOLUNTEER_SETTINGS if table.get("volunteers") else {}
-    values = {"completion_code": "", **preset, **table, "questions": questions}
-    return PanelStudy(name, **values)
+        return table
+    preset = VOLUNTEER_SETTINGS if table.get("volunteers") is True else {}
+    return {**preset, **table, "questions": with_presets(table.get("questions", []))}

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from annotated_types import MinLen
+
+from bws.settings_files import Checked, Table, TableError
 from giccs.benchmark.languages import language_tag
 from mturk.catalogues import SOURCE_LANGUAGE, best_language, locale
 from mturk.service.site.languages import language_names
 from mturk.service.site.texts import text
 
-__all__ = ["Choice", "StudyQuestion", "Wording", "language_of", "read_language", "read_questions"]
+__all__ = [
+    "Choice",
+    "StudyQuestion",
+    "Texts",
+    "Wording",
+    "language_of",
+    "read_language",
+    "with_presets",
+]
 
 ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
-TYPES = ("choice", "language", "number", "text")
 MAX_ANSWER_CHARACTERS = 500
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 NUMBER = re.compile(r"-?[0-9]{1,9}")
-KEYS = ("id", "text", "type", "choices", "required", "accept", "minimum", "maximum", "range")
 READY_MADE: Mapping[str, Mapping[str, Any]] = {
     "age": {"type": "number", "range": [1, 120]},
     "first_language": {"type": "language"},
@@ -36,24 +45,55 @@ class Wording:
     text: str
 
 
+def read_language(language: str) -> str:
+    """Return a language tag; raise ValueError if it is invalid or unknown."""
+    try:
+        tag = language_tag(language)
+        locale(tag)
+    except ValueError as error:
+        raise ValueError(
+            f"has a wrong language ({error}); expected a tag such as en, es or pt-BR"
+        ) from None
+    return tag
+
+
+def check_texts_by_language(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return texts by language tag; raise ValueError for an invalid tag or an empty text."""
+    if empty := [language for language, text in texts.items() if not text.strip()]:
+        raise ValueError(f"is empty in {empty[0]}; expected a text")
+    by_tag = {read_language(language): text for language, text in texts.items()}
+    if len(by_tag) < len(texts):
+        raise ValueError(f"has {', '.join(texts)}; expected each language once")
+    return by_tag
+
+
+def check_id(name: str) -> str:
+    """Return the id of a question; raise ValueError for another form."""
+    if not ID.fullmatch(name):
+        raise ValueError(f"is {name!r}; expected lower-case letters, digits and '_', up to 32")
+    return name
+
+
+Texts = Annotated[Mapping[str, str], Checked(check_texts_by_language)]
+"""Language -> text."""
+
+
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Table):
     """An option of a question."""
 
-    value: str
-    text: Mapping[str, str]
-    """Language -> text."""
+    value: Annotated[str, MinLen(1)]
+    text: Texts
 
 
 @dataclass(frozen=True, slots=True)
-class StudyQuestion:
+class StudyQuestion(Table):
     """A question before a study; an answer that is not accepted ends the participation."""
 
-    id: str
-    text: Mapping[str, str]
-    """Language -> text; empty: that of the catalogues."""
-    type: str = "text"
-    """One of `TYPES`."""
+    id: Annotated[str, Checked(check_id)]
+    text: Texts = field(default_factory=dict)
+    """Empty for the text of the catalogues."""
+    type: Literal["choice", "language", "number", "text"] = "text"
     choices: Sequence[Choice] = ()
     required: bool = True
     accept: Sequence[str] = ()
@@ -68,6 +108,38 @@ class StudyQuestion:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "field_name", f"question-{self.id}")
+        if messages := dict(self._problems()):
+            raise TableError(messages)
+
+    def _problems(self) -> Iterator[tuple[str, str]]:
+        if not self.text and self.id not in READY_MADE:
+            yield "text", 'is missing; expected texts by language, such as en = "..."'
+        values = {choice.value for choice in self.choices}
+        if (self.type == "choice") != bool(self.choices):
+            yield "choices", "belong to type choice, which needs some"
+        elif len(values) < len(self.choices):
+            yield "choices", "has a value twice; expected each once"
+        if self.type == "choice" and not values.issuperset(self.accept):
+            yield "accept", f"is {list(self.accept)}; expected values of the choices"
+        if self.type == "language" and not set(self.accept) <= language_names("en").keys():
+            yield "accept", f'is {list(self.accept)}; expected ISO 639 codes such as "de"'
+        yield from self._number_problems()
+
+    def _number_problems(self) -> Iterator[tuple[str, str]]:
+        numbers = {"minimum": self.minimum, "maximum": self.maximum, "range": self.range or None}
+        stated = [key for key, value in numbers.items() if value is not None]
+        if self.type != "number":
+            yield from ((key, f"belongs to type number, not {self.type}") for key in stated)
+            return
+        low, high = self.minimum, self.maximum
+        if low is not None and high is not None and low > high:
+            yield "minimum", f"is {low}; expected at most the maximum, {high}"
+        if self.range and (len(self.range) != 2 or self.range[0] > self.range[1]):
+            yield "range", f"is {list(self.range)}; expected two integers such as [1, 120], or []"
+        elif self.range:
+            for key, number in (("minimum", low), ("maximum", high)):
+                if number is not None and not self._is_possible(number):
+                    yield key, f"is {number}; expected a number in the range {list(self.range)}"
 
     def label(self, language: str) -> Wording:
         """Return the text for a reader of a language: in this language, else in English, else in the first.
@@ -116,121 +188,29 @@ class StudyQuestion:
         return low and (self.maximum is None or int(answer) <= self.maximum)
 
 
-def read_questions(tables: Sequence[Any]) -> tuple[StudyQuestion, ...]:
-    """Return the questions of a study's settings; raise ValueError for the first faulty one."""
-    questions = tuple(_read_question(table) for table in tables)
-    ids = [question.id for question in questions]
-    if repeated := {name for name in ids if ids.count(name) > 1}:
-        raise ValueError(f"question id {min(repeated)!r} occurs twice; expected each once")
-    return questions
+def with_presets(tables: Any) -> Any:
+    """Return the questions of a settings file with the presets of ready-made ones, and texts of choices as
+    tables."""
+    return [*map(_with_presets, tables)] if isinstance(tables, list) else tables
 
 
-def _read_question(table: Any) -> StudyQuestion:
-    if not isinstance(table, dict) or not isinstance(table.get("id"), str):
-        raise ValueError(f"question {table!r}; expected a table with an id")
-    name = table["id"]
-    if not ID.fullmatch(name):
-        raise ValueError(
-            f"question id {name!r}; expected lower-case letters, digits and '_', up to 32"
-        )
-    if unknown := sorted(table.keys() - set(KEYS)):
-        raise ValueError(
-            f"question {name!r}: unknown setting {unknown[0]}; expected {', '.join(KEYS)}"
-        )
-    values = {**READY_MADE.get(name, {}), **table}
-    kind = values.setdefault("type", "text")
-    if kind not in TYPES:
-        raise ValueError(f"question {name!r}: type is {kind!r}; expected {', '.join(TYPES)}")
-    if kind != "number" and "range" not in table:
-        values.pop("range", None)
-    is_ready_made = name in READY_MADE and "text" not in table
-    values["text"] = {} if is_ready_made else _read_text(table.get("text"), f"question {name!r}")
-    values["choices"] = _read_choices(values.get("choices", []), name)
-    if (kind == "choice") != bool(values["choices"]):
-        raise ValueError(f"question {name!r}: choices belong to type choice, and it needs some")
-    _check_screening(name, values)
-    _check_range(name, values)
-    return StudyQuestion(**values)
+def _with_presets(table: Any) -> Any:
+    if not isinstance(table, dict):
+        return table
+    preset = dict(READY_MADE.get(str(table.get("id")), {}))
+    if table.get("type", preset.get("type")) != "number":
+        preset.pop("range", None)
+    values = {**preset, **table}
+    if isinstance(values.get("choices"), list):
+        values["choices"] = [*map(_with_texts, values["choices"])]
+    return values
 
 
-def _check_screening(name: str, values: Mapping[str, Any]) -> None:
-    if not isinstance(values.get("required", True), bool):
-        raise ValueError(
-            f"question {name!r}: required is {values['required']!r}; expected true or false"
-        )
-    accept = values.get("accept", [])
-    if not isinstance(accept, list) or not all(isinstance(text, str) for text in accept):
-        raise ValueError(f"question {name!r}: accept is {accept!r}; expected a list of texts")
-    choice_values = {choice.value for choice in values["choices"]}
-    if values["type"] == "choice" and not set(accept) <= choice_values:
-        raise ValueError(f"question {name!r}: accept is {accept!r}; expected values of its choices")
-    if values["type"] == "language" and not set(accept) <= language_names("en").keys():
-        raise ValueError(
-            f'question {name!r}: accept is {accept!r}; expected ISO 639 codes such as "de"'
-        )
-    for bound in ("minimum", "maximum"):
-        number = values.get(bound)
-        if number is not None and (not isinstance(number, int) or isinstance(number, bool)):
-            raise ValueError(f"question {name!r}: {bound} is {number!r}; expected an integer")
-        if number is not None and values["type"] != "number":
-            raise ValueError(f"question {name!r}: {bound} belongs to type number")
-    low, high = values.get("minimum"), values.get("maximum")
-    if low is not None and high is not None and low > high:
-        raise ValueError(f"question {name!r}: minimum {low} is greater than maximum {high}")
-
-
-def _check_range(name: str, values: Mapping[str, Any]) -> None:
-    bounds = values.get("range", [])
-    if "range" in values and values["type"] != "number":
-        raise ValueError(f"question {name!r}: range belongs to type number")
-    is_pair = isinstance(bounds, list) and [type(bound) for bound in bounds] in ([], [int, int])
-    if not is_pair or (bounds and bounds[0] > bounds[1]):
-        raise ValueError(
-            f"question {name!r}: range is {bounds!r}; expected two integers such as [1, 120], or []"
-        )
-    for bound in ("minimum", "maximum"):
-        number = values.get(bound)
-        if bounds and number is not None and not bounds[0] <= number <= bounds[1]:
-            raise ValueError(f"question {name!r}: {bound} {number} is outside the range {bounds}")
-
-
-def _read_choices(tables: Any, name: str) -> tuple[Choice, ...]:
-    if not isinstance(tables, list):
-        raise ValueError(f"question {name!r}: choices is {tables!r}; expected a list of tables")
-    choices = tuple(_read_choice(table, name) for table in tables)
-    if len({choice.value for choice in choices}) < len(choices):
-        raise ValueError(f"question {name!r}: two choices have the same value; expected each once")
-    return choices
-
-
-def _read_choice(table: Any, name: str) -> Choice:
-    if not isinstance(table, dict) or not isinstance(table.get("value"), str) or not table["value"]:
-        raise ValueError(
-            f"question {name!r}: choice {table!r}; expected a table with a value and texts"
-        )
-    texts = {key: text for key, text in table.items() if key != "value"}
-    return Choice(
-        table["value"], _read_text(texts, f"question {name!r}: choice {table['value']!r}")
-    )
-
-
-def _read_text(texts: Any, location: str) -> dict[str, str]:
-    """Return language -> text."""
-    valid = isinstance(texts, dict) and texts
-    if not valid or not all(isinstance(text, str) and text.strip() for text in texts.values()):
-        message = f'text is {texts!r}; expected texts by language, such as en = "..."'
-        raise ValueError(f"{location}: {message}")
-    return {read_language(language, location): text for language, text in texts.items()}
-
-
-def read_language(language: str, location: str) -> str:
-    """Return a language tag; raise ValueError if it is invalid or unknown."""
-    try:
-        tag = language_tag(language)
-        locale(tag)
-    except ValueError as error:
-        raise ValueError(f"{location}: {error}; expected a tag such as en, es or pt-BR") from None
-    return tag
+def _with_texts(choice: Any) -> Any:
+    if not isinstance(choice, dict):
+        return choice
+    texts = {key: text for key, text in choice.items() if key != "value"}
+    return {key: text for key, text in choice.items() if key == "value"} | {"text": texts}
 
 
 def language_of(texts: Mapping[str, str], language: str) -> str:

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bws.figures import write_chart
+from bws.charts import write_chart
 from bws.problems import InputError
 from giccs.description.distribution import distribution, score_distribution
 

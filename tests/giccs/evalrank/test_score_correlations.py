@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.stats import rankdata, spearmanr
+from scipy.stats import spearmanr
 
 from giccs.evalrank.cli.correlate import correlate as command
-from giccs.evalrank.rank_plot import rank_rows
 from giccs.evalrank.score_correlations import correlate, drop_postprocessed, keep_complete_models
 from giccs.evalrank.scores import ScoreSelector, collect_scores, parse_selector
 from giccs.measures.metrics import Estimate
@@ -289,18 +288,6 @@ def test_scores_that_are_nan_are_left_out_with_their_reason():
     assert table.undefined == ("word-similarity spearman MC-30: made up: m",)
 
 
-def test_ranks_for_the_plot(results):
-    _, downstream = columns(results)
-    intrinsic, _ = columns(results)
-    chosen = [downstream[0], intrinsic[4]]
-    rows = rank_rows(chosen)
-    first, second = rows[:12], rows[12:]
-    assert [row["rank"] for row in first] == list(range(1, 13))
-    assert [row["model"] for row in first] == [row["model"] for row in second]
-    of = dict(zip(chosen[1].scores, rankdata([-s for s in chosen[1].scores.values()]), strict=True))
-    assert {row["model"]: row["rank"] for row in second} == of
-
-
 def run(*arguments, code=0):
     done = CliRunner().invoke(command, [str(argument) for argument in arguments])
     assert done.exit_code == code, done.output
@@ -365,22 +352,6 @@ def test_models_without_a_score_are_said(folder, results):
     assert len(only["models"]) == 12
 
 
-def test_the_plot_is_drawn(folder, tmp_path):
-    pytest.importorskip("altair")
-    path = tmp_path / "ranks.json"
-    run(folder, "--intrinsic", "evalrank-sentence:mrr", "--plot", path, "--pivot", "SST2")
-    chart = json.loads(path.read_text())
-    assert chart["encoding"]["x"]["title"] == "models, by rank on classification SST2"
-    (values,) = chart["datasets"].values()
-    assert {row["score"] for row in values} == {
-        "classification SST2", "classification MR", "evalrank-sentence mrr",
-    }  # fmt: skip
-    svg = tmp_path / "ranks.svg"
-    run(folder, "--intrinsic", "evalrank-sentence:mrr", "--plot", svg)
-    assert svg.read_text().startswith("<svg")
-    assert "made-up:0" in svg.read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -388,26 +359,10 @@ def test_the_plot_is_drawn(folder, tmp_path):
         (["--intrinsic", "csts"], "no score csts; expected a metric: csts:METRIC"),
         (["--downstream", "TREC"], "no score classification:accuracy:TREC"),
         (["--intrinsic", "sentence-similarity:spearman:SICK"], "sentence-similarity:spearman:SICK"),
-        (["--pivot", "MR"], "--pivot requires --plot"),
-        (["--plot", "x.pdf"], ".svg, .png, .json"),
-        (["--plot", "x.svg"], "9 scores; a plot shows at most 8"),
-        (["--intrinsic", "uniformity", "--plot", "x.svg", "--pivot", "CR"], "--pivot CR names 0 scores"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_said(folder, arguments, message):
     assert message in run(folder, *arguments, code=2).stderr
-
-
-def test_scores_that_no_model_shares_are_no_plot(tmp_path):
-    store = Store(tmp_path)
-    store.add(result("made-up:1", "evalrank-word", {"mrr": 0.5}))
-    store.add(result("made-up:2", "classification", {"accuracy": 0.5}, {"MR": 0.5}))
-    message = run(tmp_path, "--plot", tmp_path / "x.svg", code=2).stderr
-    assert "no model has all scores of the plot" in message
-    done = run(tmp_path)
-    assert "undefined" in done.stdout
-    assert "0 models; a rank correlation needs 4" in done.stdout
-    assert "95 % intervals" not in done.stdout
 
 
 def test_a_folder_without_classification_says_so(tmp_path, results):
@@ -417,3 +372,13 @@ def test_a_folder_without_classification_says_so(tmp_path, results):
             store.add(result)
     assert "no downstream accuracy" in run(tmp_path, code=2).stderr
     assert "no such folder" in run(tmp_path / "nothing", code=2).stderr
+
+
+def test_scores_that_no_model_shares_are_undefined(tmp_path):
+    store = Store(tmp_path)
+    store.add(result("made-up:1", "evalrank-word", {"mrr": 0.5}))
+    store.add(result("made-up:2", "classification", {"accuracy": 0.5}, {"MR": 0.5}))
+    done = run(tmp_path)
+    assert "undefined" in done.stdout
+    assert "0 models; a rank correlation needs 4" in done.stdout
+    assert "95 % intervals" not in done.stdout

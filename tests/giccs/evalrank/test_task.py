@@ -156,22 +156,6 @@ def test_a_real_encoder_on_a_benchmark_and_through_the_store(
     assert again.metrics == result.metrics
 
 
-def test_beyond_its_size_an_index_is_searched_and_says_how_well(static_encoder):
-    pytest.importorskip("faiss")
-    task = EvalRank("sentence", resamples=50, exact_up_to=100)
-    data = task.read("giccs-sample")
-    model = open_model(str(static_encoder))
-    result = evaluate_task(task, model, data)
-    assert result.environment["index"].startswith("FAISS IVFFlat")
-    assert result.environment["checked"] == 60
-    exact = replace(task, exact_up_to=10**6)
-    assert signature_of(exact, model, data) != result.signature
-    equal = (
-        result.predictions["rank"] == evaluate_task(exact, model, data).predictions["rank"]
-    ).mean()
-    assert result.environment["equal"] >= equal  # beyond the depth neither need be the same number
-
-
 def test_first_takes_pairs_and_leaves_the_background(static_encoder):
     task = EvalRank("sentence", resamples=10)
     data = task.read("giccs-sample")

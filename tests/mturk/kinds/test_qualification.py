@@ -87,20 +87,23 @@ def test_custom_test(own):
     ("change", "message"),
     [
         (('name = "Own test"\n', ""), "name is missing"),
-        (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; expected int"),
-        (("seconds = 600", "second = 600\nhint = 1"), "hint, second: unknown key"),
-        (("pass_at = 60", "pass_at = 0"), "pass_at is 0; expected 1 to 100 percent"),
+        (("seconds = 600", 'seconds = "x"'), "seconds is 'x'; expected an integer"),
+        (
+            ("seconds = 600", "second = 600\nhint = 1"),
+            "unknown key second; expected one of name",
+        ),
+        (("pass_at = 60", "pass_at = 0"), "pass_at is 0; expected 1 or more"),
         (
             ("scores = [0, 3]", "scores = [0, 0]"),
-            "question 1: scores is [0, 0]; expected 2 integers",
+            "questions.1.scores is [0, 0]; expected 2 integers, not all 0",
         ),
-        (("scores = [0, 3]", "scores = [3]"), "question 1: scores is [3]; expected 2 integers"),
+        (("scores = [0, 3]", "scores = [3]"), "questions.1.scores is [3]; expected 2 integers"),
         (
             ('options = ["a", "b"]', 'options = ["a"]'),
-            "question 1: has 1 options; expected 2 to 26",
+            "questions.1.options is ['a']; expected 2 or more entries",
         ),
-        (('["Which?"]', "[]"), "question 2: text and options must be lists of texts"),
-        (("scores = [1, 2, 0]", ""), "question 2: expected the keys text, options and scores"),
+        (('["Which?"]', "[]"), "questions.2.text is []; expected 1 or more entries"),
+        (("scores = [1, 2, 0]", ""), "questions.2.scores is missing; expected a value"),
         (("name = ", "name = ="), "not valid TOML"),
     ],
 )

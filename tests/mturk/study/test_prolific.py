@@ -190,7 +190,9 @@ def test_drafts_are_created_once_even_without_the_ledger(session):
         ('"0.20"', '"20"', "fixed_screen_out_reward is 20.00; expected at most the reward, 1.50"),
         ('reward = "1.50"', "", "reward is missing"),
         ("{{%PROLIFIC_PID%}}", "", "external_study_url does not contain {{%PROLIFIC_PID%}}"),
-        ("places = 8", 'places = "8"', "total_available_places is '8'; expected a number"),
+        ("places = 8", 'places = "8"', "6: total_available_places is '8'; expected an integer"),
+        ("places = 8", "places = 0", "6: total_available_places is 0; expected an integer of at least 1"),
+        ("places = 8", "place = 8", "6: unknown key total_available_place; did you mean"),
     ],
 )  # fmt: skip
 def test_misreadable_drafts_are_refused(session, old, new, message):

@@ -16,7 +16,8 @@ from threading import Lock
 from bws.files.schema import TEXT, Schema, Unique, normal_ids
 from bws.files.table import read_table
 from bws.problems import InputError, Problem
-from bws.textio import csv_text, write_atomic
+from bws.rows import csv_text
+from bws.textio import write_atomic
 
 __all__ = ["ChangedNoteError", "Note", "read_notes", "write_note"]
 

@@ -1,6 +1,7 @@
 """The declaration of the ends of a participation, its table in the documentation, and refused settings."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from mturk.service.rules.ends import (
     RELEASED,
     WITHDRAWN,
 )
-from mturk.service.site.studies import SETTING_TYPES, PanelStudy, read_studies
+from mturk.service.site.studies import PanelStudy, read_studies
 
 ROOT = Path(__file__).parents[4]
 PAGE = ROOT / "docs" / "operations" / "participations.md"
@@ -44,7 +45,7 @@ def test_every_end_has_both_rows_and_a_submitted_task_holds_the_place():
     assert {name for name, submitted in ENDS if not submitted} == names
     for (_, submitted), end in ENDS.items():
         assert end.holds_place or not submitted
-        assert set(end.codes) <= SETTING_TYPES.keys()
+        assert set(end.codes) <= {setting.name for setting in fields(PanelStudy)}
     assert FREEING_OUTCOMES == ("withdrawn", "no_consent", "screened_out", "timed_out", "erased")
 
 
@@ -74,9 +75,9 @@ def test_settings_that_leave_an_end_without_a_code_are_refused(tmp_path):
     file.write_text('[a]\ncompletion_code = "C1"\nminutes = 9\n[b]\nminutes = 9\n', "utf-8")
     with pytest.raises(InputError) as caught:
         read_studies(str(file))
-    assert "study 'a': minutes without timed_out_code; expected a code" in str(caught.value)
-    assert "study 'b' has no completion code" in str(caught.value)
-    with pytest.raises(ValueError, match="without timed_out_code"):
+    assert "a.minutes needs timed_out_code, a code" in str(caught.value)
+    assert "b.completion_code is missing" in str(caught.value)
+    with pytest.raises(ValueError, match="minutes needs timed_out_code"):
         PanelStudy("a", "C1", minutes=9, timed_out_code=" ")
     assert PanelStudy("a", "", volunteers=True, return_url="", minutes=9).minutes == 9
 

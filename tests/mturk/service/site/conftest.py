@@ -27,11 +27,11 @@ from mturk.service.site.app import build_site
 from mturk.service.site.links import study_link, worker_link
 from mturk.service.site.question_frame import build_frame
 from mturk.service.site.studies import PanelStudy
-from mturk.service.site.study_questions import read_questions
 from mturk.service.store.database import Database
 from mturk.service.store.schema import hit_type, message, qualification_type
 from mturk.study.settings import Settings
 from tests.mturk.new_database import new_database
+from tests.mturk.service.site.questions import read_questions
 
 START = 1_800_000_000.0
 ASKED = (

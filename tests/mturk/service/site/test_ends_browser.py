@@ -11,8 +11,8 @@ from mturk.service.rules.person import ERASED_PREFIX, erase
 from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
 from mturk.service.site.studies import PanelStudy
-from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import assignment, consent, participation, worker
+from tests.mturk.service.site.questions import read_questions
 
 ANNA, BEN = ("a" * 24, "b" * 24)
 WORKER = f"APROLIFIC{ANNA.upper()}"

@@ -12,8 +12,8 @@ from bws.problems import InputError
 from mturk.cli.service import _check_catalogues
 from mturk.service.site import texts
 from mturk.service.site.studies import PanelStudy, read_studies
-from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import consent, consent_wording
+from tests.mturk.service.site.questions import read_questions
 from tests.mturk.service.site.test_participants import command, visit  # noqa: F401
 from tests.mturk.test_catalogues import catalogue
 
@@ -104,7 +104,7 @@ def test_information_without_a_consent_in_its_language_is_refused_at_the_start(f
     path = folder / "studies.toml"
     path.write_text('[a]\ncompletion_code = "C"\n[a.information]\ncy = "Helo"\n', "utf-8")
     message = (
-        r"study 'a': the information is in cy, but the consent is not \(start.information, start.consent\)"
+        r"a.information is in cy, but the consent is not \(start.information, start.consent\)"
         r"; expected these texts in cy.po .*check-texts --new cy"
     )
     with pytest.raises(InputError, match=message):
@@ -115,9 +115,9 @@ def test_information_without_a_consent_in_its_language_is_refused_at_the_start(f
         read_studies(str(path))
     for information, message in (
         ('welsh = "Helo"', "'welsh' is not a BCP 47 language tag"),
-        ('DE = "Hallo"', "information is DE = 'Hallo'; expected de = a text"),
-        ('de = "Hallo"\nen = " "', "information is en = ' '; expected en = a text"),
-        ('de = ["Hallo"]', "information is de = .*; expected de = a text"),
+        ('DE = "Hallo"\nde = "Hallo"', "has DE, de; expected each language once"),
+        ('de = "Hallo"\nen = " "', "a.information is empty in en; expected a text"),
+        ('de = ["Hallo"]', r"4: a.information.de is \['Hallo'\]; expected a text"),
     ):
         path.write_text(f'[a]\ncompletion_code = "C"\n[a.information]\n{information}\n', "utf-8")
         with pytest.raises(InputError, match=message):

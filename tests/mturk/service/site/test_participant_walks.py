@@ -19,10 +19,10 @@ from mturk.service.rules.work import WorkError
 from mturk.service.site.app import build_site
 from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.studies import PanelStudy
-from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import assignment, hit, participation
 from tests.mturk.new_database import new_database
 from tests.mturk.service.site.conftest import Service
+from tests.mturk.service.site.questions import read_questions
 from tests.mturk.service.site.test_participants import FRAME, SITE, Visitor
 from tests.nightly import first_in_ci
 

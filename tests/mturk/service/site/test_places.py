@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from mturk.service.site.studies import PanelStudy
-from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import assignment, consent, participation
+from tests.mturk.service.site.questions import read_questions
 from tests.mturk.service.site.test_participants import (
     ANNA,
     BEN,

@@ -30,18 +30,19 @@ def test_every_table_is_a_study(tmp_path):
 def test_all_faults_are_named_together(tmp_path):
     path = tmp_path / "studies.toml"
     path.write_text(
-        'loose = 1\n[a]\nhits = 3\n[b]\ncompletion_code = "x"\nhits = true\n'
-        '[c]\ncode = "x"\n[d]\ncompletion_code = "x"\nreturn_url = "ftp://a"\n',
+        'loose = 1\n[a]\nhits = 3\n[b]\ncompletion_code = "x"\nhits = true\n[c]\ncode = "x"\n'
+        '[d]\ncompletion_code = "x"\nhits = 0\nminutes = "ten"\ncolour = "red"\n'
+        'return_url = "javascript:x"\nname = "e"\n',
         encoding="utf-8",
     )
     with pytest.raises(InputError) as caught:
         read_studies(str(path))
-    text = str(caught.value)
-    for words in (
-        "loose is outside a table", "'a' has no completion code", "hits is True; expected int",
-        "unknown setting code", "return_url is 'ftp://a'",
-    ):  # fmt: skip
-        assert words in text
+    found = [(problem.line, problem.message.split("; ")[0]) for problem in caught.value.problems]
+    assert found == [
+        (1, "loose is 1"), (2, "a.completion_code is missing"), (6, "b.hits is True"),
+        (8, "unknown key c.code"), (11, "d.hits is 0"), (12, "d.minutes is 'ten'"),
+        (13, "unknown key d.colour"), (14, "d.return_url is 'javascript:x'"), (15, "unknown key d.name"),
+    ]  # fmt: skip
 
 
 def test_what_is_not_toml_is_refused(tmp_path):

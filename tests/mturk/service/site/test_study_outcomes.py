@@ -12,7 +12,6 @@ from sqlalchemy import select
 from bws.problems import InputError
 from mturk.answers import WITHDRAWN_ANSWER
 from mturk.service.site.studies import PanelStudy, read_studies
-from mturk.service.site.study_questions import read_questions
 from mturk.service.store.schema import (
     assignment,
     consent,
@@ -21,6 +20,7 @@ from mturk.service.store.schema import (
     participation,
     worker,
 )
+from tests.mturk.service.site.questions import read_questions
 from tests.mturk.service.site.test_participants import (
     ANNA,
     BEN,
@@ -421,28 +421,28 @@ def test_impossible_numbers_are_corrected_and_do_not_screen_out(service, visit):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ('[[a.questions]]\nid = "Age"', "question id 'Age'; expected lower-case letters"),
-        ('[[a.questions]]\nid = "x"', "question 'x': text is None; expected texts by language"),
-        ('[[a.questions]]\nid = "age"\nwhy = 1', "question 'age': unknown setting why"),
-        ('[[a.questions]]\nid = "age"\ntype = "date"', "question 'age': type is 'date'"),
-        ('[[a.questions]]\nid = "age"\nminimum = "18"', "question 'age': minimum is '18'"),
+        ('[[a.questions]]\nid = "Age"', "4: a.questions.1.id is 'Age'; expected lower-case letters"),
+        ('[[a.questions]]\nid = "x"', "3: a.questions.1.text is missing; expected texts by language"),
+        ('[[a.questions]]\nid = "age"\nwhy = 1', "5: unknown key a.questions.1.why; expected"),
+        ('[[a.questions]]\nid = "age"\ntype = "date"', "5: a.questions.1.type is 'date'; expected 'choice'"),
+        ('[[a.questions]]\nid = "age"\nminimum = "18"', "a.questions.1.minimum is '18'; expected an int"),
         ('[[a.questions]]\nid = "first_language"\nmaximum = 3', "maximum belongs to type number"),
-        ('[[a.questions]]\nid = "age"\n[[a.questions]]\nid = "age"', "'age' occurs twice"),
+        ('[[a.questions]]\nid = "age"\n[[a.questions]]\nid = "age"', "3: a.questions has the id 'age' twice"),
         ('[[a.questions]]\nid = "age"\ntype = "choice"', "choices belong to type choice"),
         ('[[a.questions]]\nid = "first_language"\naccept = ["German"]', "expected ISO 639 codes"),
-        ('[[a.questions]]\nid = "age"\nminimum = 9\nmaximum = 8', "minimum 9 is greater than maximum 8"),
+        ('[[a.questions]]\nid = "age"\nminimum = 9\nmaximum = 8', "minimum is 9; expected at most the"),
         ('[[a.questions]]\nid = "age"\nrange = [3]', "range is [3]; expected two integers such as [1, 120]"),
         ('[[a.questions]]\nid = "age"\nrange = [9, 8]', "range is [9, 8]; expected two integers"),
-        ('[[a.questions]]\nid = "age"\nminimum = 150', "minimum 150 is outside the range [1, 120]"),
+        ('[[a.questions]]\nid = "age"\nminimum = 150', "minimum is 150; expected a number in the range"),
         ('[[a.questions]]\nid = "first_language"\nrange = [1, 2]', "range belongs to type number"),
         ('[[a.questions]]\nid = "x"\ntext = { de = "?" }\nchoices = 3', "choices is 3; expected a list"),
         (
             '[[a.questions]]\nid = "x"\ntext = { de = "?" }\ntype = "choice"\n'
             'choices = [{ value = "y", de = "Ja" }, { value = "y", de = "Nein" }]',
-            "two choices have the same value",
+            "7: a.questions.1.choices has a value twice",
         ),
-        ("minutes = 0", "minutes is 0; expected 1 or more"),
-        ('country = "no"', "country is 'no'; expected bool"),
+        ("minutes = 0", "3: a.minutes is 0; expected 1 or more"),
+        ('country = "no"', "3: a.country is 'no'; expected true or false"),
     ],
 )  # fmt: skip
 def test_faults_of_the_settings_are_named(tmp_path, settings, problem):
@@ -460,7 +460,7 @@ def test_choices_accept_only_their_values(tmp_path):
         'text = { de = "?" }\nchoices = [{ value = "yes", de = "Ja" }]\n',
         encoding="utf-8",
     )
-    with pytest.raises(InputError, match="expected values of its choices"):
+    with pytest.raises(InputError, match="expected values of the choices"):
         read_studies(str(path))
 
 

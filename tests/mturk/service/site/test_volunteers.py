@@ -110,7 +110,7 @@ def test_the_preset_of_the_settings_file(tmp_path):
     file.write_text(
         "[open]\nvolunteers = true\n[asked]\nvolunteers = true\ncountry = true\n[paid]\n"
     )
-    with pytest.raises(InputError, match="'paid' has no completion code"):
+    with pytest.raises(InputError, match=r"paid\.completion_code is missing"):
         read_studies(str(file))
     file.write_text(file.read_text().replace("[paid]\n", ""))
     one, other = read_studies(str(file))

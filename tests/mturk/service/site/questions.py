@@ -1,0 +1,11 @@
+"""Questions of a study as in its settings file."""
+
+from bws.settings_files import SettingsText
+from mturk.service.site.study_questions import StudyQuestion, with_presets
+
+
+def read_questions(tables):
+    """Return the questions; InputError with all problems."""
+    return SettingsText("questions", {}, {}).parsed(
+        tuple[StudyQuestion, ...], with_presets([*tables])
+    )

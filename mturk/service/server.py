@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -27,6 +26,7 @@ from bws.problems import InputError, Problem
 from mturk.service.api.model import service_model
 from mturk.service.api.protocol import Api
 from mturk.service.clock import Clock
+from mturk.service.hosts import TrustedHosts
 from mturk.service.monitoring.health import Health
 from mturk.service.monitoring.requests import HEALTH_PATH, ObservedApp
 from mturk.service.rules.retention import Retention
@@ -162,7 +162,7 @@ def build_apps(
 def _trusted_hosts(host: str) -> Middleware:
     """Return middleware that only accepts host names of this machine."""
     hosts = [*LOOPBACK_HOSTS, host]
-    return Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
+    return Middleware(TrustedHosts, hosts)
 
 
 def _observe(

@@ -86,12 +86,14 @@ class ObservedApp:
     ) -> None:
         kind, name = self._kind_and_name(scope, request_fields)
         probe = name == HEALTH_PATH
-        fields = {
-            "operation" if kind == "api" else kind: name,
-            "method": scope["method"] if scope["method"] in METHODS else "other", "status": status,
-            "milliseconds": round(seconds * 1000, 1), **request_fields,
-        }  # fmt: skip
-        log.log(logging.DEBUG if probe else logging.INFO, "answered", extra=fields)
+        level = logging.DEBUG if probe else logging.INFO
+        if log.isEnabledFor(level):
+            fields = {
+                "operation" if kind == "api" else kind: name,
+                "method": scope["method"] if scope["method"] in METHODS else "other", "status": status,
+                "milliseconds": round(seconds * 1000, 1), **request_fields,
+            }  # fmt: skip
+            log.log(level, "answered", extra=fields)
         if self.metrics and not probe:
             self.metrics.count_request(
                 kind, name, status, seconds, request_fields.get("outcome", "")

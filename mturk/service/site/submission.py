@@ -31,6 +31,8 @@ __all__ = ["Submissions"]
 
 log = logging.getLogger("mturk.site")
 Fields = Sequence[tuple[str, str]]
+CACHED_PAGES = 64
+"""Languages times outcomes."""
 
 
 class Submissions:
@@ -122,11 +124,19 @@ class Submissions:
 
     def _page(self, language: str, status: int, outcome: str, **values: object) -> Response:
         annotate_request(outcome=outcome)
-        page = environment().get_template("answer.html").render(
-            t=functools.partial(texts.text, language), language=language, outcome=outcome,
-            site_url=self.site.site_url, **values,
-        )  # fmt: skip
-        return HTMLResponse(page, status, headers=answer_headers(self.site.site_url))
+        site_url = self.site.site_url
+        page = (_render if values else _rendered)(language, outcome, site_url, **values)
+        return HTMLResponse(page, status, headers=answer_headers(site_url))
+
+
+def _render(language: str, outcome: str, site_url: str, **values: object) -> str:
+    template = environment().get_template("answer.html")
+    t = functools.partial(texts.text, language)
+    return template.render(t=t, language=language, outcome=outcome, site_url=site_url, **values)
+
+
+_rendered = functools.lru_cache(CACHED_PAGES)(_render)
+"""Pages without values: those of accepted answers."""
 
 
 async def _read_answer(request: Request) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from giccs.measures.prediction_powered import (
 )
 from giccs.measures.results import Result, data_of, history_of, model_of
 from giccs.report.chosen_options import chosen_options
+from giccs.report.clustering import population_note
 from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
@@ -129,6 +130,7 @@ def compare_with_people(
             else [_correlations(result, people, source)]
         )
     notes += dict.fromkeys(note for row in rows for note in _notes(row, len(people)))
+    notes += [population_note(results)] if rows else []
     return PeopleComparison(tuple(rows), tuple(notes))
 
 

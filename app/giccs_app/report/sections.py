@@ -420,9 +420,9 @@ def _sources(source: Source, name: str, key: tuple[str, str]) -> list[str]:
 
 def _with_predictions(inputs: Inputs, results: Sequence[Result]) -> list[Result]:
     from giccs.measures.results import Store
-    from giccs.report.setting_effects import with_needed_predictions
+    from giccs.report.clustering import with_predictions_of_dialogues
 
-    return with_needed_predictions(results, Store(inputs.path(inputs.results_folder)))
+    return with_predictions_of_dialogues(results, Store(inputs.path(inputs.results_folder)))
 
 
 def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:

@@ -31,6 +31,7 @@ __all__ = [
     "Replicates",
     "Statistic",
     "correlations",
+    "degrees_of_freedom",
     "difference_estimate",
     "infinite_reason",
     "interval_signature",
@@ -482,7 +483,7 @@ def difference_estimate(
         widening=math.sqrt(1 - difference.quadratic_excess),
         has_heavy_tails=has_heavy_tails,
     )
-    df = _degrees_of_freedom(difference.clusters, difference.deleted, has_heavy_tails)
+    df = degrees_of_freedom(difference.clusters, difference.deleted, has_heavy_tails)
     return _t_tested(estimate, df)
 
 
@@ -559,7 +560,7 @@ def jackknife_interval(
     if not reason:
         transformed = to_unbounded(deleted, bounds)
         stderr = widening * math.sqrt((len(transformed) - 1) * float(np.var(transformed)))
-        df = _degrees_of_freedom(clusters, transformed, has_heavy_tails)
+        df = degrees_of_freedom(clusters, transformed, has_heavy_tails)
         half = _half_width(stderr, df)
         if added[0]:
             half = math.hypot(half, _half_width(math.sqrt(added[0]), added[1]))
@@ -584,7 +585,7 @@ def _no_interval_reason(deleted: Floats, bounds: tuple[float, float] | None, uni
     return f"at its bound without some of the {unit}: no interval" if is_at_bound else ""
 
 
-def _degrees_of_freedom(clusters: Clusters, replicates: Floats, has_heavy_tails: bool) -> float:
+def degrees_of_freedom(clusters: Clusters, replicates: Floats, has_heavy_tails: bool) -> float:
     """Return the degrees of freedom of the variance of jackknife replicates (G,), at least 1."""
     g = len(replicates)
     limits = [clusters.df, g - 1.0]

@@ -17,7 +17,7 @@ from giccs.tasks.questions import MEASURES, Likelihoods
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["DialogueValues", "chosen_options", "dialogue_values"]
+__all__ = ["DialogueValues", "chosen_options", "correct_answers", "dialogue_values"]
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +58,13 @@ def chosen_options(result: Result, history: str) -> Iterator[polars.DataFrame]:
         yield question.with_columns(chosen)
 
 
+def correct_answers(result: Result, history: str) -> tuple[list[str], Floats]:
+    """Return the ids of the dialogues, sorted, and the share of orders with a correct choice in each."""
+    questions = list(chosen_options(result, history))
+    correct = [question.filter("gold")["chosen"].sum() for question in questions]
+    return [question["dialogue_id"][0] for question in questions], np.array(correct, np.float64)
+
+
 def dialogue_values(result: Result, history: str) -> DialogueValues:
     """Return the values per dialogue whose means are the metrics of a result under one history."""
     import polars as pl
@@ -82,7 +89,8 @@ def _generated_values(question: polars.DataFrame) -> dict[str, float]:
     n_orders = question["order"].n_unique()
     chosen = question["chosen"].to_numpy()
     is_answered = question["outcome"].to_numpy() == "answered"
-    counts = question.group_by("utterance_id").sum()["chosen"].to_list()
+    by_option = question.partition_by("utterance_id")
+    counts = [int(option["chosen"].sum()) for option in by_option]
     pairs = math.comb(n_orders, 2)
     return {
         "accuracy": float(np.sum(chosen & question["gold"].to_numpy())) / n_orders,

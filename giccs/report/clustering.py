@@ -27,7 +27,7 @@ from giccs.measures.metrics import (
     with_excluded,
 )
 from giccs.measures.results import Result, Store, history_of, model_of
-from giccs.report.chosen_options import DialogueValues, dialogue_values
+from giccs.report.chosen_options import DialogueValues, correct_answers, dialogue_values
 from giccs.tasks import result_kind
 from giccs.tasks.pairwise import ORDERS
 
@@ -106,9 +106,10 @@ def domain_notes(results: Sequence[Result]) -> list[str]:
         (label, column, heterogeneity_p(values, clusters))
         for result in results
         if _column(result) == DIALOGUES and result.predictions is not None
+        for columns in ([name for name in TESTED_COLUMNS if name in result.predictions.columns],)
+        if columns
         for label, ids, values in _tested_values(result)
-        for column in TESTED_COLUMNS
-        if column in result.predictions.columns
+        for column in columns
         for clusters in (_clusters(result, ids, column),)
     ]
     adjusted = holm(np.array([p for _, _, p in tests]))
@@ -232,9 +233,9 @@ def _tested_values(result: Result) -> Iterator[tuple[str, list[str], Floats]]:
     elif kind == "choices":
         for group in result.groups:
             if set(group.by) == {"history"} and not math.isnan(group.metrics["accuracy"].value):
-                values = dialogue_values(result, str(group.by["history"]))
+                ids, correct = correct_answers(result, str(group.by["history"]))
                 label = f"{model_of(result)}, {group.by['history']} history: accuracy"
-                yield label, values.ids, values.values["accuracy"]
+                yield label, ids, correct
 
 
 CLUSTERED: Mapping[str, Callable[[Result], Result]] = {"pairs": _pairwise, "choices": _choices}

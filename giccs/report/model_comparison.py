@@ -33,7 +33,7 @@ from giccs.measures.results import (
     model_of,
     prompt_of,
 )
-from giccs.report.chosen_options import chosen_options
+from giccs.report.chosen_options import chosen_options, correct_answers
 from giccs.report.clustering import clusters_of, domain_notes, population_note, unit_of
 from giccs.report.setting_effects import HISTORY_FIELDS, setting_key
 from giccs.tasks import TASKS, result_kind
@@ -487,15 +487,14 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
         if set(group.by) != {"history"}:
             continue
         questions = list(chosen_options(result, str(group.by["history"])))
-        correct = [question.filter("gold")["chosen"].sum() for question in questions]
-        ids = tuple(question["dialogue_id"][0] for question in questions)
+        ids, correct = correct_answers(result, str(group.by["history"]))
         yield _Row(
             result,
             str(group.by["history"]),
             group.metrics,
-            ids,
+            tuple(ids),
             np.arange(len(questions)),
-            np.array(correct, dtype=np.float64),
+            correct,
             np.array([question["score"].max() for question in questions], dtype=np.float64),
             clusters_of(result, ids),
         )

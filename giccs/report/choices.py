@@ -19,7 +19,7 @@ TITLES = {
     "accuracy": "accuracy ± SE [95 %]",
     "accuracy_tokens": "per token",
     "accuracy_bytes": "per byte",
-    "accuracy_pmi": "PMI",
+    "accuracy_pmi": "dialogue PMI",
     "rank_spearman": "ρ within dialogues [95 %]",
     "invalid": "no option [95 %]",
     "consistency": "same choice in two orders [95 %]",

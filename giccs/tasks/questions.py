@@ -218,6 +218,11 @@ class QuestionScores(Likelihoods):
 
 
 def _pmi(scores: Likelihoods) -> Floats:
+    """Return the pointwise mutual information of answer and dialogue, given the rest of the prompt.
+
+    The prompt without a dialogue contains the question and the options. It is not the short premise of
+    Holtzman et al. (2021, Surface Form Competition), so this is not their PMI_DC.
+    """
     with np.errstate(invalid="ignore"):  # Two impossible answers: NaN, with a reason.
         return scores.logprob - scores.unconditional_logprob
 

@@ -48,7 +48,7 @@ CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 ACCURACIES = {
     "accuracy_tokens": "per token",
     "accuracy_bytes": "per byte",
-    "accuracy_pmi": "PMI",
+    "accuracy_pmi": "dialogue PMI",
 }
 SHARES = {
     "rank_spearman": "ρ within dialogues",
@@ -542,7 +542,8 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
         *("model", "history", "accuracy ± SE [95 %]", *titles.values(), "chance level", "questions")
     ]
     note = (
-        "Per token, per byte, PMI: likelihoods that are normalised for the length of an option."
+        "Per token, per byte, dialogue PMI: likelihoods that are normalised for the length of an option, or "
+        "for its likelihood without the dialogue."
         if any(name in ACCURACIES for name in titles)
         else ""
     )

@@ -326,8 +326,12 @@ def _power_of_equal(compared: Wins, rows_of: list[Longs], epsilon: float) -> flo
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (normal @ corrected.T - epsilon) / stderr
     p = np.where(stderr > 0, stdtr(counts - 1, t), 0.0 if epsilon > 0 else 1.0)
-    is_won = np.array([_corrected(each) for each in p]) <= FALSE_DISCOVERY_RATE
-    return float(np.mean(is_won.mean(axis=1) >= MIN_WINNING_RATE))
+    rank = np.arange(1, len(counts) + 1)
+    limits = (
+        FALSE_DISCOVERY_RATE * rank / (len(counts) * np.sum(1 / rank))
+    )  # Benjamini and Yekutieli.
+    n_won = np.max(np.where(np.sort(p, axis=1) <= limits, rank, 0), axis=1)
+    return float(np.mean(n_won / len(counts) >= MIN_WINNING_RATE))
 
 
 def _p_value(compared: Wins, rows: Longs, epsilon: float) -> float:

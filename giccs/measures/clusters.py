@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS
+from bws.clusters import MANY_CLUSTERS, MIN_CLUSTERS, few_clusters_note
 
 __all__ = ["CLUSTERS", "CLUSTER_COLUMNS", "DIALOGUES", "MIN_GROUPS", "Clusters", "heterogeneity_p"]
 
@@ -36,6 +36,7 @@ CLUSTER_COLUMNS = tuple(name for name in CLUSTERS if name != DIALOGUES)
 MIN_GROUPS = 6
 """Minimum number of clusters of several dialogues for an interval."""
 PERMUTATIONS = 1999
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +84,17 @@ class Clusters:
     def df(self) -> float:
         """Degrees of freedom of the variance between clusters, at least 1."""
         return max(1.0, self.effective - 1)
+
+    @property
+    def few_note(self) -> str:
+        """Warning about an interval of few clusters, by their effective number; empty if they suffice.
+
+        >>> Clusters(np.repeat(np.arange(21), [*range(1, 22)]), "domains").few_note
+        '16 effective domains: the interval is approximate below 20'
+        """
+        if self.count < MANY_CLUSTERS:
+            return few_clusters_note(self.count, self.unit)
+        return few_clusters_note(int(self.effective + ROUNDING), f"effective {self.unit}")
 
     def select(self, rows: NDArray[np.bool_]) -> Clusters:
         """Return the clusters of the dialogues of `rows` (D,)."""

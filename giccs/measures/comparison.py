@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import Z_95, few_clusters_note, t_quantile, too_few_clusters_note
+from bws.clusters import Z_95, t_quantile, too_few_clusters_note
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     Estimate,
@@ -117,7 +117,7 @@ def share_over_clusters(correct: Floats, clusters: Clusters) -> Estimate:
     if not reason:
         effective = p * (1 - p) / stderr**2 if stderr > 0 else clusters.count
         low, high = wilson(p * effective, effective, float(t_quantile(np.array(clusters.df))))
-        reason = few_clusters_note(clusters.count, clusters.unit)
+        reason = clusters.few_note
     return Estimate(p, low, high, mean.n, reason, {"stderr": stderr})
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters_note, too_few_clusters_note
+from bws.clusters import too_few_clusters_note
 from bws.constancy import centred, constant_groups, is_constant
 from giccs.measures.clusters import Clusters
 
@@ -151,7 +151,8 @@ def correlations(
     if undefined := undefined_correlations(prediction, score, dialogue):
         return undefined
     n, n_dialogues = len(score), int(dialogue.max()) + 1
-    every = clusters or Clusters.single(n_dialogues)
+    every_dialogue = Clusters.single(n_dialogues)
+    every = clusters or every_dialogue
     infinite = infinite_reason(prediction, items)
     per_dialogue = within_dialogue_correlations(prediction, score, dialogue)
     is_defined = ~np.isnan(per_dialogue)
@@ -181,6 +182,9 @@ def correlations(
         for name, (statistic, count, of_statistic, remark) in statistics.items()
     }
     pearson = with_tails_note(estimates["pearson"], prediction, score)
+    if clusters and clusters.unit != every_dialogue.unit and not math.isnan(pearson.low):
+        note = f"too narrow if offsets differ much between {clusters.unit}, read ρ"
+        pearson = replace(pearson, reason="; ".join(filter(None, [pearson.reason, note])))
     return {**estimates, "pearson": pearson}
 
 
@@ -565,7 +569,7 @@ def jackknife_interval(
         if added[0]:
             half = math.hypot(half, _half_width(math.sqrt(added[0]), added[1]))
         low, high = _limits(value, half, bounds)
-        reason = few_clusters_note(clusters.count, unit)
+        reason = clusters.few_note
     extra = {} if bounds else {"stderr": stderr}
     return Estimate(value, low, high, n, "; ".join(filter(None, [remark, reason])), extra)
 

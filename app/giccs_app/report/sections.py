@@ -373,6 +373,7 @@ def _describe_ceiling(source: Source) -> list[str]:
 
 def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
     from giccs.measures.results import read_estimates
+    from giccs.report.clustering import population_note
     from giccs.report.pairs import main_table
 
     results = [result for _, result in pairs]
@@ -382,7 +383,7 @@ def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
     table = replace(
         main_table(results, ceiling, _display_names(pairs), sources),
         title="Correlation with the scores (Table 5 of the paper)",
-        notes=few_clusters_note(estimates),
+        notes=[*few_clusters_note(estimates), population_note(results)],
     )
     return source.table(table)
 
@@ -529,6 +530,8 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
 
 
 def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
+    from giccs.report.clustering import population_note
+
     measured = {name for _, result in choices for name in result.metrics}
     titles = {n: title for n, title in (ACCURACIES | SHARES).items() if n in measured}
     rows: list[Sequence[Cell]] = []
@@ -547,6 +550,7 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
         if any(name in ACCURACIES for name in titles)
         else ""
     )
+    population = population_note([result for _, result in choices])
     rank_correlations = [
         group.metrics.get("rank_spearman")
         for _, result in choices
@@ -555,7 +559,8 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
     ]
     table = Table(
         "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
-        headers, rows, " ".join(filter(None, [note, *few_clusters_note(rank_correlations)])),
+        headers, rows,
+        " ".join(filter(None, [note, *few_clusters_note(rank_correlations), population])),
     )  # fmt: skip
     data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
     text = [

@@ -139,7 +139,7 @@ def powered_correlations(
     for name in WEIGHTED_CORRELATIONS:
         powered, weight = _powered(name, alone[name], samples, settings)
         if name == "pearson" and not math.isnan(weight):
-            powered = with_tails_note(powered, of_people.prediction, of_people.score, judge)
+            powered = with_tails_note(powered, prediction, of_people.score, judge)
         counts = samples[0].count, samples[2].count
         half_width = _half_width(powered)
         ratio = _half_width(alone[name]) / half_width if half_width > 0 else math.nan

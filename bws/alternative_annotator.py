@@ -4,7 +4,8 @@ Calderon, Reichart and Dror (ACL 2025, The Alternative Annotator Test for LLM-as
 arXiv 2501.10970), applied to best–worst scaling. Each annotator is left out in turn. On every tuple, the
 model's answer and the annotator's answer are compared with the answers of the other annotators. The model
 wins against an annotator if it is as good a representative of the others, except for a margin epsilon that
-allows for the lower cost of the model.
+allows for the lower cost of the model. With a margin of 0, a model that is an annotator's equal hardly ever
+wins; the power of the test states how often it may replace annotators.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ MIN_TUPLES = 30
 """Minimum number of tuples of an annotator, for the t-test (section 3)."""
 MIN_ANNOTATORS = 3
 MIN_WINNING_RATE = 0.5
+POWER_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,8 @@ class AlternativeAnnotatorTest:
     """Reason for the missing verdict, and what it needs; empty if there is one."""
     notes: tuple[str, ...] = ()
     """Annotators left out, and notes on test and interval."""
+    power: float = math.nan
+    """Probability that a model that is an annotator's equal may replace annotators; NaN without a verdict."""
 
     @property
     def winning_rate(self) -> float:
@@ -139,6 +143,7 @@ class AlternativeAnnotatorTest:
             "winning_rate": self.winning_rate,
             "advantage": self.advantage.document(),
             "epsilon": self.epsilon,
+            "power": self.power,
             "false_discovery_rate": FALSE_DISCOVERY_RATE,
             "annotators": [
                 {**asdict(each), "is_won": each.is_won and not self.no_verdict}
@@ -286,10 +291,47 @@ def alternative_annotator_test(
             _needs(rows_of, compared.unit),
             tuple(notes),
         )
-    advantage, interval_notes = _mean_advantage(compared, [rows_of[j] for j in tested])
-    return AlternativeAnnotatorTest(
-        epsilon, tuple(comparisons), advantage, "", (*notes, *interval_notes)
+    tested_rows = [rows_of[j] for j in tested]
+    advantage, interval_notes = _mean_advantage(compared, tested_rows)
+    power = _power_of_equal(compared, tested_rows, epsilon)
+    notes.append(
+        f"power: with epsilon {epsilon:g}, the margin by which a model may be worse, a model that is "
+        f"exactly as good as the annotators may replace them with a probability of {power:.0%}"
     )
+    return AlternativeAnnotatorTest(
+        epsilon, tuple(comparisons), advantage, "", (*notes, *interval_notes), power
+    )
+
+
+def _power_of_equal(compared: Wins, rows_of: list[Longs], epsilon: float) -> float:
+    """Return the probability of a winning rate of `MIN_WINNING_RATE` if all mean differences are 0.
+
+    The mean differences W^h - W^f of the annotators are normal with the covariances between clusters of this
+    study, because the model and the clusters are the same for all annotators; the standard errors are those
+    of this study. The probability is that in `POWER_DRAWS` draws.
+    """
+    from scipy.special import stdtr
+
+    clusters = np.unique(compared.cluster_of)
+    sums, counts = np.zeros((len(rows_of), len(clusters))), np.zeros(len(rows_of))
+    for j, rows in enumerate(rows_of):
+        difference = compared.annotator[rows] - compared.model[rows]
+        cluster_of = np.searchsorted(clusters, compared.cluster_of[rows])
+        influence = (difference - difference.mean()) / len(rows)
+        sums[j] = np.bincount(cluster_of, influence, len(clusters))
+        counts[j] = len(np.unique(cluster_of))
+    corrected = sums * np.sqrt(counts / (counts - 1))[:, None]
+    normal = np.random.default_rng(0).standard_normal((POWER_DRAWS, len(clusters)))
+    stderr = np.sqrt(np.sum(corrected**2, axis=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (normal @ corrected.T - epsilon) / stderr
+    p = np.where(stderr > 0, stdtr(counts - 1, t), 0.0 if epsilon > 0 else 1.0)
+    rank = np.arange(1, len(counts) + 1)
+    limits = (
+        FALSE_DISCOVERY_RATE * rank / (len(counts) * np.sum(1 / rank))
+    )  # Benjamini and Yekutieli.
+    n_won = np.max(np.where(np.sort(p, axis=1) <= limits, rank, 0), axis=1)
+    return float(np.mean(n_won / len(counts) >= MIN_WINNING_RATE))
 
 
 def _p_value(compared: Wins, rows: Longs, epsilon: float) -> float:

@@ -64,11 +64,21 @@ class ScaleEstimates:
     high: Floats
     random_high: Floats
     """Values below which random answers to the same tuples have their upper limits in 95 % of cases."""
+    random_stderr: Floats
+    """Standard errors of the scales of random answers to the same tuples."""
     pooled: float
     """Coefficient of the others' utilities over the judgments of annotators who do not oppose the others; it
     corresponds to a scale of 1."""
     is_defined: bool
     """Whether this coefficient is above 0 (score test, two-sided p < 0.05), so that scales have a unit."""
+
+    def random_power(self, limit: float) -> Floats:
+        """Return (A + 1,) the probability that the upper limit of random answers is below a limit."""
+        from scipy.special import ndtr
+
+        shift = self.random_stderr**2 / SCALE_PRIOR_SD**2
+        power: Floats = ndtr((limit - shift) / self.random_stderr - Z_95)
+        return power
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +174,12 @@ def estimate_scales(
     random_stderr = 1 / np.sqrt(random_curvature)
     random_high = random_stderr**2 / SCALE_PRIOR_SD**2 + (Z_POWER + Z_95) * random_stderr
     is_known = random_curvature > 1 / SCALE_PRIOR_SD**2
-    stderr, low, high, random_high = (
-        _round_digits(np.where(is_known, each, np.nan)) for each in (stderr, low, high, random_high)
+    stderr, low, high, random_high, random_stderr = (
+        _round_digits(np.where(is_known, each, np.nan))
+        for each in (stderr, low, high, random_high, random_stderr)
     )
-    return ScaleEstimates(
-        _round_digits(value), stderr, low, high, random_high, float(pooled), is_defined
-    )
+    limits = low, high, random_high, random_stderr
+    return ScaleEstimates(_round_digits(value), stderr, *limits, float(pooled), is_defined)
 
 
 def position_effects(

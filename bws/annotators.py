@@ -204,7 +204,8 @@ def annotator_report(
     - positions: uneven screen positions of best answers (family-wise error rate 0.05 over all annotators);
     - same_answer: the same two positions for best and worst in all judgments.
 
-    A note counts the annotators with too few judgments to be flagged as random with a probability of 90 %.
+    Notes state the probability that random answers to an annotator's tuples are flagged, and the number of
+    annotators with too few judgments for 90 %.
     The power and the false alarms of the flags of scales are in docs/background/measures.md.
 
     Times come from the column ``seconds``, positions from `Judgments.shown`. Judgments without annotator
@@ -266,6 +267,12 @@ def annotator_report(
     if scales.is_defined:
         found = scales.random_high[listed] < typical.max_random_scale
         too_few = int(np.count_nonzero(~found))
+        power = scales.random_power(typical.max_random_scale)[listed]
+        if (power := power[~np.isnan(power)]).size:
+            notes.append(
+                f"power: random answers are flagged with a probability of {np.median(power):.0%} for the "
+                f"median annotator, {power.min():.0%} to {power.max():.0%} for all"
+            )
     if too_few:
         notes.append(
             f"{too_few} of {len(listed)} annotators have too few judgments for random answers to be found "

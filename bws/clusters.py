@@ -34,7 +34,8 @@ LIMIT_DECIMALS = 12
 """Decimals of limits of intervals, which are thus independent of the order of summation."""
 MIN_VARIANCE = 1e-20
 """Variance of a mean of shares below which it is a rounding error of 0."""
-NO_INTERVAL_NOTE = f"no interval, which needs {MIN_CLUSTERS}"
+NO_INTERVAL_NOTE = "no interval, which needs"
+"""Beginning of the note on too few clusters; the minimum number follows."""
 APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
 Z_95 = 1.959963984540054
 """Quantile of the normal distribution for a 95 % interval."""
@@ -42,7 +43,7 @@ MAX_T_DF = 1e6
 """Degrees of freedom above which Student's t is treated as the normal distribution."""
 
 
-def too_few_clusters_note(count: int, unit: str) -> str:
+def too_few_clusters_note(count: int, unit: str, minimum: int = MIN_CLUSTERS) -> str:
     """Return the reason why `count` clusters have no interval; empty if they suffice.
 
     unit: plural name of the clusters.
@@ -50,7 +51,7 @@ def too_few_clusters_note(count: int, unit: str) -> str:
     >>> too_few_clusters_note(2, "dialogues"), too_few_clusters_note(5, "dialogues")
     ('2 dialogues: no interval, which needs 5', '')
     """
-    return "" if count >= MIN_CLUSTERS else f"{count} {unit}: {NO_INTERVAL_NOTE}"
+    return "" if count >= minimum else f"{count} {unit}: {NO_INTERVAL_NOTE} {minimum}"
 
 
 def few_clusters_note(count: int, unit: str) -> str:

@@ -24,11 +24,13 @@ from giccs.judging.judge import open_judge
 from giccs.judging.study import open_study
 from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
+from giccs.measures.clusters import DIALOGUES
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store, data_of, model_of, setting_of
 from giccs.models import ModelOptions, check_server_options
 from giccs.progress import Progress, progress_bar, silent
 from giccs.report import report
+from giccs.report.clustering import over_clusters
 from giccs.report.leaderboards import comparison_rows, comparison_tables
 from giccs.report.model_comparison import TARGET_DIFFERENCE, ModelComparison
 from giccs.report.model_comparison import compare as compare_results
@@ -146,12 +148,20 @@ class Results(Sequence[Result], Tabular):
         table = pl.concat(tables, how="diagonal_relaxed") if tables else pl.DataFrame()
         return data_frame(table.to_dict(as_series=False), library)
 
-    def report(self, form: str = "table", ceiling: Mapping[str, Estimate] | None = None) -> str:
+    def report(
+        self,
+        form: str = "table",
+        ceiling: Mapping[str, Estimate] | None = None,
+        *,
+        cluster: str = DIALOGUES,
+    ) -> str:
         """Return the tables of giccs-report, including subsets.
 
         form: ``table``, ``markdown``, ``latex`` or ``csv``. ceiling: the return value of `noise_ceiling`.
+        cluster: units of the intervals, of `giccs.measures.clusters.CLUSTERS`; ``domain`` generalises to
+        other domains.
         """
-        return report(list(self), form, ceiling)
+        return report(over_clusters(list(self), cluster), form, ceiling)
 
 
 class Comparison(ModelComparison):
@@ -244,11 +254,14 @@ def evaluate(
 
 
 def compare(
-    *results: Results | Iterable[Result] | Result, detect: float = TARGET_DIFFERENCE
+    *results: Results | Iterable[Result] | Result,
+    detect: float = TARGET_DIFFERENCE,
+    cluster: str = DIALOGUES,
 ) -> Comparison:
     """Compare all pairs of models with results of the same task and history on the same items.
 
     results: of `evaluate` or `Results.load`. detect: difference for planning the number of dialogues.
+    cluster: as in `Results.report`.
     Pairwise STS is compared by Spearman's rho with a paired t-test over dialogues, multiple choice by
     accuracy with the exact McNemar test. The effects of the history on the models are a family of their own
     (``history_effects``). Raises ValueError with the reasons if no two results can be
@@ -264,7 +277,7 @@ def compare(
     ]
     if wrong := [each for each in all_results if not isinstance(each, Result)]:
         raise TypeError(f"expected Results of giccs.evaluate, not {type(wrong[0]).__name__}")
-    comparison = compare_results(all_results, target=detect)
+    comparison = compare_results(over_clusters(all_results, cluster), target=detect)
     if not comparison.leaderboards and not comparison.history_effects:
         reasons = [str(skipped) for skipped in comparison.skipped] or ["There are no results."]
         raise ValueError("\n".join(dict.fromkeys(reasons)))

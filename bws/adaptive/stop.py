@@ -91,6 +91,8 @@ class Stopping(Tabular):
     """Median correlation of the scores with those of draws from the posterior: the expected correlation with
     the true scores.
     """
+    quantiles: tuple[float, float, float]
+    """Quantiles of this correlation, of `CORRELATION_QUANTILES`: 5, 50 and 95 %."""
     gates: tuple[Gate, ...]
     audit: tuple[float, float, float]
     """Mean of X_t - e_t and its 95 % confidence sequence; NaN without audit judgments."""
@@ -133,6 +135,7 @@ class Stopping(Tabular):
             "judgments": self.judgments,
             "prior": self.prior,
             "claimed": self.claimed,
+            "quantiles": dict(zip(map(str, CORRELATION_QUANTILES), self.quantiles, strict=True)),
             "gates": [
                 {"name": g.name, "passed": g.passed, "figure": g.figure, "sentence": g.sentence}
                 for g in self.gates
@@ -207,7 +210,8 @@ def stopping(
     )
     return Stopping(
         target=target, rounds=int(round_of.max(initial=0)), judgments=len(judgments),
-        prior=fitted.prior, claimed=quantiles[1], gates=gates, audit=(mean, *interval),
+        prior=fitted.prior, claimed=quantiles[1], quantiles=(quantiles[0], quantiles[1], quantiles[2]),
+        gates=gates, audit=(mean, *interval),
         audit_accuracy=accuracy, n_audit=len(observed), model_fits=fits,
     )  # fmt: skip
 
@@ -428,13 +432,8 @@ def _correlation_quantiles(fitted: Fit, rng: np.random.Generator) -> list[float]
 
 
 def _posterior_gate(quantiles: list[float], target: float) -> Gate:
-    low, claimed, _ = quantiles
-    if low <= 0:
-        sentence = f"no signal: {_format_quantiles(quantiles)}"
-    else:
-        sentence = (
-            f"expected correlation with the true scores {claimed:.3f}, at least {low:.3f} with 95 %"
-        )
+    low = quantiles[0]
+    sentence = f"{'no signal: ' if low <= 0 else ''}{_format_quantiles(quantiles)}"
     return Gate("posterior", low >= target, low, sentence)
 
 

@@ -14,6 +14,10 @@ one first, over the judged items with the best first and the worst last.
 - MaxDiff logit (Marley and Louviere 2005): the pair (best, worst) is chosen among all K(K-1) ordered
   pairs (i, j) with utility u_i - u_j.
 
+MaxDiff and Bradley–Terry are symmetric: with best and worst exchanged in all judgments, the utilities change
+their sign. Plackett–Luce and the best–worst logit are not for K ≥ 3, as the best is chosen first, among all
+items: the exchange gives other utilities than the negative ones. They suit questions in this order.
+
 The utilities have a Gaussian prior with mean 0 and standard deviation `prior` (in logits), by default the
 one with the highest evidence (`posterior`). It keeps the utilities of items that always win finite. The mean
 utility is 0 in every set of items connected by judgments, apart from control items.

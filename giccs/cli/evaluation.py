@@ -34,7 +34,7 @@ from bws.options import (
 )
 from bws.problems import InputError, Problem
 from bws.terminal import echo
-from giccs.cli.options import DATA_HELP, set_offline_mode
+from giccs.cli.options import DATA_HELP, cluster_option, set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
 from giccs.models import ModelOptions, check_server_options
@@ -139,6 +139,7 @@ def _check_models(
 @merge_variants_option
 @control_option
 @allow_copies_option
+@cluster_option
 @click_option(TaskOptions, "seed")
 @click.option(
     "--limit",
@@ -182,6 +183,7 @@ def evaluate(
     merge_variants: bool,
     control: Sequence[str],
     allow_copies: bool,
+    cluster: str,
     folder: str,
     force: bool,
     engine: str,
@@ -204,7 +206,7 @@ def evaluate(
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
     from giccs.report import report as tables
-    from giccs.report.setting_effects import with_needed_predictions
+    from giccs.report.clustering import over_clusters, with_predictions_of_dialogues
 
     if address and engine != "ray":
         raise click.UsageError("--address requires --engine ray")
@@ -238,9 +240,12 @@ def evaluate(
     except EngineError as error:
         raise click.ClickException(str(error)) from None
     finally:  # Finished results are stored and shown even if others failed.
-        finished = [results[index] for index in sorted(results)]
+        finished = over_clusters(
+            with_predictions_of_dialogues([results[index] for index in sorted(results)], store),
+            cluster,
+        )
         if finished and not console.as_json:
-            echo(tables(with_needed_predictions(finished, store), "table", ceiling))
+            echo(tables(finished, "table", ceiling))
     if console.as_json:
         document: dict[str, Any] = {"results": [result.document() for result in finished]}
         if submissions:

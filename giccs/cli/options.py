@@ -6,10 +6,13 @@ import os
 
 import click
 
+from bws.options import Choice
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
+from giccs.measures.clusters import CLUSTERS, DIALOGUES
 
 __all__ = [
     "DATA_HELP",
+    "cluster_option",
     "language_option",
     "language_option_with_alias",
     "set_offline_mode",
@@ -49,6 +52,16 @@ language_option_with_alias = click.option(
     help=LANGUAGE_HELP,
 )  # fmt: skip
 """With the former name of the option, for one version."""
+
+
+cluster_option = click.option(
+    "--cluster",
+    type=Choice(tuple(CLUSTERS)),
+    default=DIALOGUES,
+    show_default=True,
+    help="Units of intervals and tests of tasks on dialogues: other dialogues of the same domains, or other "
+    "domains, sources or languages, of which six are required.",
+)
 
 
 def set_offline_mode(offline: bool) -> None:

@@ -26,7 +26,8 @@ from bws.command import Console, command
 from bws.options import FIGURE, INPUT, OUTPUT_FOLDER, UPDATED, Number
 from bws.problems import InputError, Problem, suggestion
 from bws.tables import remarks
-from giccs.cli.options import language_option
+from giccs.cli.options import cluster_option, language_option
+from giccs.measures.clusters import DIALOGUES
 
 if TYPE_CHECKING:
     from bws.records import Judgments
@@ -152,6 +153,7 @@ def selection_options(function: Any) -> Any:
 @table_options
 @model_name_option
 @selection_options
+@cluster_option
 @click.option(
     "--judgments",
     type=INPUT,
@@ -229,6 +231,7 @@ def report(
     style: TableStyle,
     model_names: Mapping[str, str],
     selection: Selection,
+    cluster: str,
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
@@ -250,7 +253,8 @@ def report(
     from giccs.measures.ceiling import cached_ceiling
     from giccs.measures.results import Store
     from giccs.report import report as tables
-    from giccs.report.setting_effects import effects_document, with_needed_predictions
+    from giccs.report.clustering import over_clusters, with_predictions_of_dialogues
+    from giccs.report.setting_effects import effects_document
     from giccs.tasks import result_kind
 
     if dialogue and "ranks" not in dict(figures):
@@ -273,6 +277,10 @@ def report(
     if people and (recipe or judgments or compare):
         raise click.UsageError(
             "--people cannot be combined with --against, --judgments or --compare"
+        )
+    if cluster != DIALOGUES and (recipe or judgments or people):
+        raise click.UsageError(
+            "--cluster cannot be combined with --against, --judgments or --people"
         )
     if target and not compare:
         raise click.UsageError("--detect requires --compare")
@@ -309,7 +317,7 @@ def report(
         _compare_published(console, results, recipe, data, style, names)
         return
     if compare:
-        _compare_models(console, store, results, target, style, names)
+        _compare_models(console, store, results, cluster, target, style, names)
         return
     if people:
         _compare_with_people(console, store, results, people, style, names)
@@ -319,7 +327,7 @@ def report(
         if judgments_and_data
         else _stored_ceiling(console, folder, pairwise)
     )
-    document: dict[str, Any] = {"results": [result.document() for result in results]}
+    document: dict[str, Any] = {"results": []}
     if ceiling:
         document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
     over_annotators: list[Result] = []
@@ -328,7 +336,8 @@ def report(
         document["over_annotators"] = [
             _over_annotators_document(metrics) for metrics in over_annotators
         ]
-    results = with_needed_predictions(results, store)
+    results = over_clusters(with_predictions_of_dialogues(results, store), cluster)
+    document["results"] = [result.document() for result in results]
     document |= effects_document(results)
     renamed, over_annotators = (_renamed(each, names) for each in (results, over_annotators))
     with arguments():
@@ -348,6 +357,7 @@ def report(
 @table_options
 @model_name_option
 @selection_options
+@cluster_option
 @detect_option("Difference to detect")
 def compare_models(
     console: Console,
@@ -355,6 +365,7 @@ def compare_models(
     style: TableStyle,
     model_names: Mapping[str, str],
     selection: Selection,
+    cluster: str,
     target: float | None,
 ) -> None:
     """Compare all pairs of models with results in a folder, like giccs-report --compare.
@@ -367,7 +378,7 @@ def compare_models(
     store = Store(folder)
     results = _results(store, folder, selection)
     names = _all_names(results, model_names, style)
-    _compare_models(console, store, results, target, style, names)
+    _compare_models(console, store, results, cluster, target, style, names)
 
 
 def _all_names(
@@ -499,10 +510,12 @@ def _compare_models(
     console: Console,
     store: Store,
     results: Sequence[Result],
+    cluster: str,
     target: float | None,
     style: TableStyle,
     names: Mapping[str, str],
 ) -> None:
+    from giccs.report.clustering import over_clusters
     from giccs.report.equal_predictions import equal_predictions
     from giccs.report.leaderboards import comparison_tables
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
@@ -511,7 +524,7 @@ def _compare_models(
     console.warn([*equal_predictions(predicted)])
     # JSON has the full names.
     named = predicted if console.as_json else _renamed(predicted, names)
-    comparison = compare(named, target=target or TARGET_DIFFERENCE)
+    comparison = compare(over_clusters(named, cluster), target=target or TARGET_DIFFERENCE)
     with arguments():
         text = comparison_tables(comparison, style).rstrip("\n")
     console.answer(text + _key(names, style), comparison.document())

@@ -27,6 +27,7 @@ from bws.textio import display_name, write_atomic
 from giccs.csts.answer_generation import question
 from giccs.csts.data import LABELS, NUMBERS, Dataset, Instance
 from giccs.csts.verification import fleiss_kappas
+from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     SHARE_BOUNDS,
     Estimate,
@@ -337,8 +338,7 @@ def _ratio(
     return jackknife_estimate(
         ratio,
         int(used.sum()),
-        len(above),
-        unit="sentence pairs",
+        Clusters.single(len(above), "sentence pairs"),
         bounds=bounds,
         resamples=resamples,
         seed=seed,

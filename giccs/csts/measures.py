@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from giccs.csts.data import INVALID, Dataset, Instance, pairs
+from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
@@ -160,8 +161,7 @@ def mean_metrics(
         return jackknife_estimate(
             lambda weights: np.mean([of(weights) for of in statistics], axis=0),
             len(labels),
-            int(groups.max()) + 1,
-            unit="sentence pairs",
+            Clusters.single(int(groups.max()) + 1, "sentence pairs"),
             bounds=CORRELATION_BOUNDS,
             resamples=resamples,
             seed=SEED,

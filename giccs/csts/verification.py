@@ -20,6 +20,7 @@ from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choi
 from bws.files.table import read_table
 from bws.problems import Problem
 from giccs.csts.data import LABELS, Instance
+from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
     Estimate,
@@ -291,9 +292,8 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
     return jackknife_estimate(
         kappa,
         n,
-        n_pairs,
+        Clusters.single(n_pairs, "sentence pairs"),
         note,
-        "sentence pairs",
         bounds=CORRELATION_BOUNDS,
         resamples=resamples,
         seed=seed,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.ranking import Ranks
+from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import SHARE_BOUNDS, Estimate, jackknife_interval, leave_out_weights
 
 __all__ = ["HITS", "estimate_metrics"]
@@ -103,16 +104,16 @@ def _estimate_mean(
     _, unit_index = np.unique(units[included], return_inverse=True)
     sums, numbers = np.bincount(unit_index, values[included]), np.bincount(unit_index)
     bounds = SHARE_BOUNDS if float(np.max(values)) <= 1 else None
+    clusters = Clusters.single(len(sums), "pairs")
     estimate = jackknife_interval(
         mean,
         (
             (weights @ sums) / (weights @ numbers)
-            for weights in leave_out_weights(len(sums), resamples, seed)
+            for weights in leave_out_weights(clusters, resamples, seed)
         ),
         n,
-        len(sums),
+        clusters,
         reason,
-        "pairs",
         bounds=bounds,
         widening=_interval_widening((values - mean) * included, pairs),
     )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bws.constancy import is_constant
 from giccs.evalrank.scores import ScoreColumn, shorten_list
+from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
@@ -171,8 +172,7 @@ def _correlate_columns(
     estimate = jackknife_estimate(
         rho,
         n,
-        families,
-        unit=FAMILY_UNIT,
+        Clusters.single(families, FAMILY_UNIT),
         bounds=CORRELATION_BOUNDS,
         resamples=resamples,
         seed=seed,

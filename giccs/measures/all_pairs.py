@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import (
     paired_accuracies,
     spearman_replicates,
@@ -83,22 +84,30 @@ class PairDifference:
 
 
 def spearman_pairs(
-    predictions: Floats, score: Floats, dialogue: Ints, target: float, pairs: Pairs | None = None
+    predictions: Floats,
+    score: Floats,
+    dialogue: Ints,
+    target: float,
+    pairs: Pairs | None = None,
+    clusters: Clusters | None = None,
 ) -> list[PairDifference]:
     """Compare Spearman's rho over all items, as `giccs.measures.comparison.paired_correlations` does.
 
     predictions: (M, N), one row per model; score, dialogue: (N,), the latter with indices 0 … D-1, each used;
     target: difference for planning dialogues; pairs: rows that are compared, a family of tests. By default
-    all: (0, 1), (0, 2) … (M-2, M-1).
+    all: (0, 1), (0, 2) … (M-2, M-1). clusters: those of the D dialogues that are omitted together.
     """
     n_dialogues = int(dialogue.max()) + 1
-    models = [spearman_replicates(prediction, score, dialogue) for prediction in predictions]
+    models = [
+        spearman_replicates(prediction, score, dialogue, clusters=clusters)
+        for prediction in predictions
+    ]
     compared = pairs or all_pairs(len(models))
     return _adjusted(
         [
             _t_tested(
                 pair,
-                difference_estimate(models[pair[0]] - models[pair[1]], len(score), n_dialogues),
+                difference_estimate(models[pair[0]] - models[pair[1]], len(score)),
                 n_dialogues,
                 target,
                 len(compared),
@@ -109,7 +118,12 @@ def spearman_pairs(
 
 
 def within_dialogue_pairs(
-    predictions: Floats, score: Floats, dialogue: Ints, target: float, pairs: Pairs | None = None
+    predictions: Floats,
+    score: Floats,
+    dialogue: Ints,
+    target: float,
+    pairs: Pairs | None = None,
+    clusters: Clusters | None = None,
 ) -> list[PairDifference]:
     """Compare the mean within-dialogue rho; arguments as in `spearman_pairs`.
 
@@ -117,7 +131,10 @@ def within_dialogue_pairs(
     """
     rho = [within_dialogue_correlations(prediction, score, dialogue) for prediction in predictions]
     compared = pairs or all_pairs(len(rho))
-    estimates = [within_dialogue_difference(rho[first], rho[second]) for first, second in compared]
+    estimates = [
+        within_dialogue_difference(rho[first], rho[second], clusters=clusters)
+        for first, second in compared
+    ]
     return _adjusted(
         [
             _t_tested(pair, estimate, estimate.n, target, len(compared))
@@ -127,15 +144,23 @@ def within_dialogue_pairs(
 
 
 def accuracy_pairs(
-    correct: Floats, score: Floats, dialogue: Ints, target: float, pairs: Pairs | None = None
+    correct: Floats,
+    score: Floats,
+    dialogue: Ints,
+    target: float,
+    pairs: Pairs | None = None,
+    clusters: Clusters | None = None,
 ) -> list[PairDifference]:
     """Compare accuracies by `giccs.measures.comparison.paired_accuracies`.
 
     correct: (M, D), 1 for a correct answer and 0 for another, or the share of correct answers to a question.
-    score and dialogue are ignored; target and pairs are those of `spearman_pairs`.
+    score and dialogue are ignored; target, pairs and clusters are those of `spearman_pairs`.
     """
     compared = pairs or all_pairs(len(correct))
-    estimates = [paired_accuracies(correct[first], correct[second]) for first, second in compared]
+    estimates = [
+        paired_accuracies(correct[first], correct[second], clusters=clusters)
+        for first, second in compared
+    ]
     return _adjusted(
         [
             _mcnemar_tested(pair, estimate, target, len(compared))
@@ -165,9 +190,13 @@ def _t_tested(
     tested = _pair(pair, estimate, n)
     if math.isnan(tested.p):
         return tested
+    df = estimate.extra["df"]
+    detectable = t_detectable(tested.stderr, df + 1)
+    if df + 1 < n:  # In clusters: the number of dialogues depends on that of clusters.
+        return replace(tested, detectable=detectable)
     return replace(
         tested,
-        detectable=t_detectable(tested.stderr, n),
+        detectable=detectable,
         needed=dialogues_needed(tested.stderr, n, target),
         needed_all_pairs=dialogues_needed(tested.stderr, n, target, alpha=ALPHA / n_pairs),
     )

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import Z_95, too_few_clusters_note
+from bws.clusters import Z_95, t_quantile, too_few_clusters_note
+from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     Estimate,
     Replicates,
     difference_estimate,
     infinite_reason,
     mean_difference,
+    mean_over_dialogues,
     replicates,
     undefined_correlations,
     weighted_pearson,
     weighted_spearman,
+    with_tails_note,
     within_dialogue_correlations,
 )
 
@@ -30,6 +33,7 @@ __all__ = [
     "paired_correlations",
     "paired_shares",
     "share",
+    "share_over_clusters",
     "spearman_replicates",
     "wilson",
     "within_dialogue_difference",
@@ -94,17 +98,41 @@ def clustered_share(
     return Estimate(p, low, high, clusters, reason, {"stderr": stderr})
 
 
-def wilson(correct: float, n: float) -> tuple[float, float]:
+def share_over_clusters(correct: Floats, clusters: Clusters) -> Estimate:
+    """Return the mean of the shares of correct answers per dialogue (D,), for other clusters of dialogues.
+
+    The interval is Wilson's for the effective number of answers p(1-p) / stderr², with Student's t (Korn and
+    Graubard 1998, Surv. Methodol. 24); ``stderr`` and the degrees of freedom are those of the jackknife over
+    clusters. If the clusters do not differ, the number is that of clusters.
+
+    >>> domains = Clusters.named("aabbccddeeff", "domains")
+    >>> estimate = share_over_clusters(np.array([1.0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1]), domains)
+    >>> f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]", estimate.reason
+    ('0.750 [0.422, 0.925]', '6 domains: the interval is approximate below 20')
+    """
+    mean = mean_over_dialogues(correct, clusters=clusters)
+    stderr, p = mean.extra["stderr"], mean.value
+    reason = too_few_clusters_note(clusters.count, clusters.unit, clusters.minimum)
+    low = high = math.nan
+    if not reason:
+        effective = p * (1 - p) / stderr**2 if stderr > 0 else clusters.count
+        low, high = wilson(p * effective, effective, float(t_quantile(np.array(clusters.df))))
+        reason = clusters.few_note
+    return Estimate(p, low, high, mean.n, reason, {"stderr": stderr})
+
+
+def wilson(correct: float, n: float, quantile: float = Z_95) -> tuple[float, float]:
     """Return Wilson's 95 % interval of a share `correct` / n (Wilson 1927, J. Am. Stat. Assoc. 22).
 
-    It is within [0, 1], and has a positive width also for shares of 0 and 1.
+    It is within [0, 1], and has a positive width also for shares of 0 and 1. quantile: by default that of the
+    normal distribution.
 
     >>> [round(limit, 3) for limit in wilson(0, 10)]
     [0.0, 0.278]
     """
-    p, weight = correct / n, Z_95**2 / n
+    p, weight = correct / n, quantile**2 / n
     middle = (p + weight / 2) / (1 + weight)
-    half = Z_95 * math.sqrt(p * (1 - p) / n + weight / (4 * n)) / (1 + weight)
+    half = quantile * math.sqrt(p * (1 - p) / n + weight / (4 * n)) / (1 + weight)
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
@@ -148,20 +176,24 @@ def paired_shares(first: Bools, second: Bools) -> Estimate:
     return Estimate((b - c) / n, max(-1.0, middle - half), min(1.0, middle + half), n, extra=extra)
 
 
-def paired_accuracies(first: Floats, second: Floats, *, resamples: int = 1000) -> Estimate:
+def paired_accuracies(
+    first: Floats, second: Floats, *, resamples: int = 1000, clusters: Clusters | None = None
+) -> Estimate:
     """Return the mean of `first` minus that of `second`, paired by question, (n,) shares of correct answers.
 
     For answers that are right or wrong (1 or 0), that of `paired_shares`; for shares of several answers to a
-    question, that of `mean_difference`. ``test`` is the test of ``p``: ``McNemar`` or ``t``.
+    question, and over `clusters` of the questions, that of `mean_difference`. ``test`` is the test of ``p``:
+    ``McNemar`` or ``t``.
 
     >>> estimate = paired_accuracies(np.array([1.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
     >>> round(estimate.value, 3), estimate.extra["test"], estimate.extra["only_first"]
     (0.333, 'McNemar', 1)
     """
-    if np.isin([first, second], (0, 1)).all():
+    if clusters is None and np.isin([first, second], (0, 1)).all():
         estimate, test = paired_shares(first == 1, second == 1), "McNemar"
     else:
-        estimate, test = mean_difference(first - second, resamples=resamples), "t"
+        difference = mean_difference(first - second, resamples=resamples, clusters=clusters)
+        estimate, test = difference, "t"
     counts = {
         "only_first": int(np.count_nonzero(first > second)),
         "only_second": int(np.count_nonzero(first < second)),
@@ -177,13 +209,14 @@ def paired_correlations(
     *,
     resamples: int = 1000,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> dict[str, Estimate]:
     """Return the differences between the correlations of `first` and `second` with the scores.
 
     All arrays are (N,); `dialogue` contains indices 0 … D-1, each used. ``pearson`` and ``spearman`` are
     differences of the correlations over all items (`giccs.measures.metrics.difference_estimate`),
     ``rank_spearman`` is that of `within_dialogue_difference`. Each replicate omits the same dialogues for
-    both. `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
+    both. `resamples`, `seed`, `clusters`: as in `giccs.measures.metrics.correlations`.
 
     NaN with a reason for undefined correlations; intervals are NaN for few dialogues, or if the two models
     differ in few dialogues.
@@ -196,26 +229,36 @@ def paired_correlations(
     for model in (first, second):
         if undefined := undefined_correlations(model, score, dialogue):
             return undefined
-    n, n_dialogues = len(score), int(dialogue.max()) + 1
+    n, every = len(score), clusters or Clusters.single(int(dialogue.max()) + 1)
     settings: Any = {"resamples": resamples, "seed": seed}
-    pearson = [
-        replicates(weighted_pearson(model, score, dialogue), n_dialogues, **settings)
-        for model in (first, second)
-    ]
-    spearman = [
-        spearman_replicates(model, score, dialogue, **settings) for model in (first, second)
-    ]
+    pearson, spearman = (
+        [replicates(of(model, score, dialogue), every, **settings) for model in (first, second)]
+        for of in (weighted_pearson, weighted_spearman)
+    )
     within = [within_dialogue_correlations(model, score, dialogue) for model in (first, second)]
     infinite = infinite_reason(first) or infinite_reason(second)
     return {
-        "pearson": difference_estimate(pearson[0] - pearson[1], n, n_dialogues, infinite),
-        "spearman": difference_estimate(spearman[0] - spearman[1], n, n_dialogues),
-        "rank_spearman": within_dialogue_difference(*within, resamples=resamples),
+        "pearson": with_tails_note(
+            difference_estimate(pearson[0] - pearson[1], n, infinite, has_heavy_tails=True),
+            first,
+            second,
+            score,
+        ),
+        "spearman": difference_estimate(spearman[0] - spearman[1], n),
+        "rank_spearman": within_dialogue_difference(
+            *within, resamples=resamples, clusters=clusters
+        ),
     }
 
 
 def spearman_replicates(
-    prediction: Floats, score: Floats, dialogue: Ints, *, resamples: int = 1000, seed: int = 0
+    prediction: Floats,
+    score: Floats,
+    dialogue: Ints,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> Replicates:
     """Return Spearman's rho over all items with its replicates.
 
@@ -223,13 +266,21 @@ def spearman_replicates(
     ranks.
     """
     statistic = weighted_spearman(prediction, score, dialogue)
-    return replicates(statistic, int(dialogue.max()) + 1, resamples, seed)
+    every = clusters or Clusters.single(int(dialogue.max()) + 1)
+    return replicates(statistic, every, resamples, seed)
 
 
-def within_dialogue_difference(first: Floats, second: Floats, *, resamples: int = 1000) -> Estimate:
+def within_dialogue_difference(
+    first: Floats, second: Floats, *, resamples: int = 1000, clusters: Clusters | None = None
+) -> Estimate:
     """Return the mean over dialogues of the difference of within-dialogue correlations, (D,) each.
 
     Interval and ``p`` are those of `mean_difference`. Dialogues where one of the two is undefined are
     excluded and counted in the reason.
     """
-    return mean_difference(first - second, resamples=resamples, missing_reason=UNDEFINED_RHO_REASON)
+    return mean_difference(
+        first - second,
+        resamples=resamples,
+        missing_reason=UNDEFINED_RHO_REASON,
+        clusters=clusters,
+    )

@@ -33,7 +33,7 @@ TAIL = 6.0
 
 
 def t_detectable(
-    stderr: float, dialogues: int, *, alpha: float = ALPHA, power: float = POWER
+    stderr: float, dialogues: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> float:
     """Return the minimum detectable difference of a paired t-test over dialogues.
 

@@ -55,19 +55,22 @@ def value_and_limits(estimate: Estimate, decimals: int = 3) -> tuple[str, str]:
 def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
     """Return the reason for intervals missing due to too few clusters, and a warning about few clusters.
 
-    One line for each of the two; empty if all intervals are from enough clusters.
+    One line per minimum number and for the warning; empty if all intervals are from enough clusters.
 
     >>> few = Estimate(0.5, math.nan, math.nan, 9, "1 excluded; 2 dialogues: no interval, which needs 5")
     >>> few_clusters_note([few, few]), other_reasons(few)
     (['[–]: 2 dialogues: no interval, which needs 5'], '1 excluded')
     """
     parts = [part for e in estimates if e is not None for part in e.reason.split("; ")]
-    lines = []
-    for mark, remark in (("[–]: ", NO_INTERVAL_NOTE), ("", APPROXIMATE_NOTE)):
-        ending = f": {remark}"
-        counts = dict.fromkeys(p.removesuffix(ending) for p in parts if p.endswith(ending))
-        lines += [f"{mark}{', '.join(counts)}{ending}"] if counts else []
-    return lines
+    counts: dict[str, dict[str, None]] = {}
+    for part in parts:
+        count, _, remark = part.rpartition(": ")
+        if remark.startswith(NO_INTERVAL_NOTE) or remark == APPROXIMATE_NOTE:
+            counts.setdefault(remark, {})[count] = None
+    return [
+        f"{'' if remark == APPROXIMATE_NOTE else '[–]: '}{', '.join(counts[remark])}: {remark}"
+        for remark in sorted(counts, key=lambda remark: (remark == APPROXIMATE_NOTE, remark))
+    ]
 
 
 def other_reasons(estimate: Estimate) -> str:
@@ -76,7 +79,7 @@ def other_reasons(estimate: Estimate) -> str:
     return "; ".join(
         part
         for part in parts
-        if not part.endswith((f": {NO_INTERVAL_NOTE}", f": {APPROXIMATE_NOTE}"))
+        if f": {NO_INTERVAL_NOTE} " not in part and APPROXIMATE_NOTE not in part
     )
 
 

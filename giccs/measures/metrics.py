@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS, few_clusters_note, too_few_clusters_note
+from bws.clusters import too_few_clusters_note
 from bws.constancy import centred, constant_groups, is_constant
+from giccs.measures.clusters import Clusters
 
 __all__ = [
     "CORRELATION_BOUNDS",
@@ -30,6 +31,7 @@ __all__ = [
     "Replicates",
     "Statistic",
     "correlations",
+    "degrees_of_freedom",
     "difference_estimate",
     "infinite_reason",
     "interval_signature",
@@ -47,6 +49,7 @@ __all__ = [
     "weighted_rank_spearman",
     "weighted_spearman",
     "with_excluded",
+    "with_tails_note",
     "within_dialogue_correlations",
 ]
 
@@ -66,8 +69,12 @@ SHARE_BOUNDS = (0.0, 1.0)
 """Bounds of a share and of its interval."""
 MAX_CHUNK_WEIGHTS = 1_000_000
 """Number of weights in memory at a time."""
-MAX_CORRECTED_DIALOGUES = 60
-"""Number of dialogues above which the jackknife of a difference needs no correction."""
+MAX_CORRECTED_CLUSTERS = 60
+"""Number of dialogues or other clusters above which the jackknife of a difference needs no correction."""
+MAX_SKEWNESS = 1.0
+"""Skewness of predictions or scores above which the interval of Pearson's r has a note."""
+MAX_EXCESS_KURTOSIS = 1.0
+"""The same for the kurtosis minus 3."""
 CONSTANT_TOLERANCE = 1e-12
 """Variance relative to the largest one, and distance of a correlation from a bound, treated as 0."""
 
@@ -116,16 +123,19 @@ def correlations(
     seed: int = 0,
     added: Mapping[str, AddedVariance] | None = None,
     items: Sequence[str] = (),
+    clusters: Clusters | None = None,
 ) -> dict[str, Estimate]:
     """Correlate predictions with scores over all items, and within dialogues.
 
     All arrays are (N,); `dialogue` contains indices 0 … D-1, each used. Returns ``pearson`` and ``spearman``
     over all items (paper section 5.1.1) and ``rank_spearman``, the mean over dialogues of Spearman's rho of
     the dialogue's own items. Dialogues where it is undefined are excluded and counted in the reason. Ties get
-    average ranks. The interval is that of `jackknife_interval`, on the scale of Fisher's z. At most
+    average ranks. The interval is that of `jackknife_interval`, on the scale of Fisher's z; that of
+    ``pearson`` has a note for skewed or heavy-tailed values (`with_tails_note`). At most
     `resamples` jackknife replicates are computed, 0 for no interval: each omits one dialogue, or, if there
     are more dialogues, one of `resamples` random groups of them (from `seed`). added: by coefficient,
-    variances of z that are added to that of the jackknife. items: (N,) ids for reasons.
+    variances of z that are added to that of the jackknife. items: (N,) ids for reasons. clusters: those of
+    the D dialogues that are omitted together; by default each dialogue alone.
 
     NaN with a reason: fewer than two items, constant predictions or scores (`bws.constancy.is_constant`), a
     prediction of NaN; for ``pearson``, an infinite prediction. In ranks, infinity is the highest value.
@@ -141,32 +151,41 @@ def correlations(
     if undefined := undefined_correlations(prediction, score, dialogue):
         return undefined
     n, n_dialogues = len(score), int(dialogue.max()) + 1
+    every_dialogue = Clusters.single(n_dialogues)
+    every = clusters or every_dialogue
     infinite = infinite_reason(prediction, items)
     per_dialogue = within_dialogue_correlations(prediction, score, dialogue)
-    defined = int(np.count_nonzero(~np.isnan(per_dialogue)))
+    is_defined = ~np.isnan(per_dialogue)
+    defined = int(np.count_nonzero(is_defined))
     statistics = {
-        "pearson": (weighted_pearson(prediction, score, dialogue), n, n_dialogues, infinite),
-        "spearman": (weighted_spearman(prediction, score, dialogue), n, n_dialogues, ""),
+        "pearson": (weighted_pearson(prediction, score, dialogue), n, every, infinite),
+        "spearman": (weighted_spearman(prediction, score, dialogue), n, every, ""),
         "rank_spearman": (
-            _mean(per_dialogue[~np.isnan(per_dialogue)]),
+            _mean(per_dialogue[is_defined]),
             defined,
-            defined,
+            every.select(is_defined),
             _left_out_remark(n_dialogues - defined),
         ),
     }
-    return {
+    estimates = {
         name: jackknife_estimate(
             statistic,
             count,
-            clusters,
+            of_statistic,
             remark,
             bounds=CORRELATION_BOUNDS,
             added=(added or {}).get(name, NO_ADDED_VARIANCE),
+            has_heavy_tails=name == "pearson",
             resamples=resamples,
             seed=seed,
         )
-        for name, (statistic, count, clusters, remark) in statistics.items()
+        for name, (statistic, count, of_statistic, remark) in statistics.items()
     }
+    pearson = with_tails_note(estimates["pearson"], prediction, score)
+    if clusters and clusters.unit != every_dialogue.unit and not math.isnan(pearson.low):
+        note = f"too narrow if offsets differ much between {clusters.unit}, read ρ"
+        pearson = replace(pearson, reason="; ".join(filter(None, [pearson.reason, note])))
+    return {**estimates, "pearson": pearson}
 
 
 def undefined_correlations(
@@ -180,8 +199,37 @@ def undefined_correlations(
     return {name: Estimate(nan, nan, nan, n, reason) for name, n in counts.items() if reason}
 
 
+def with_tails_note(estimate: Estimate, *values: Floats) -> Estimate:
+    """Add a note to an interval of Pearson's r if one of the values (N,) is skewed or has heavy tails.
+
+    The limits are `MAX_SKEWNESS` and `MAX_EXCESS_KURTOSIS`. If they are exceeded, also by dialogues with very
+    unequal spread, a few dialogues determine r, and intervals of 20 or 200 dialogues may be too narrow.
+
+    >>> estimate = Estimate(0.5, 0.4, 0.6, 100)
+    >>> with_tails_note(estimate, np.exp(np.linspace(0, 5, 100))).reason
+    'skewed values or outliers (skewness 1.5, excess kurtosis 1.4): the interval may be too narrow, read ρ'
+    """
+    if math.isnan(estimate.low):
+        return estimate
+    for standardised in (each / each.std() for each in map(centred, values)):
+        skewness, kurtosis = (float(np.mean(standardised**power)) for power in (3, 4))
+        if abs(skewness) > MAX_SKEWNESS or kurtosis - 3 > MAX_EXCESS_KURTOSIS:
+            note = (
+                f"skewed values or outliers (skewness {skewness:.1f}, excess kurtosis "
+                f"{kurtosis - 3:.1f}): the interval may be too narrow, read ρ"
+            )
+            return replace(estimate, reason="; ".join(filter(None, [estimate.reason, note])))
+    return estimate
+
+
 def order_metrics(
-    orders: Floats, score: Floats, dialogue: Ints, *, resamples: int = 1000, seed: int = 0
+    orders: Floats,
+    score: Floats,
+    dialogue: Ints,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> dict[str, Estimate]:
     """Compare the predictions for both orders of the texts of each item.
 
@@ -198,9 +246,9 @@ def order_metrics(
     """
     settings: Any = {"resamples": resamples, "seed": seed}
     by_order = {
-        f"spearman_{first}_first": correlations(predictions, score, dialogue, **settings)[
-            "spearman"
-        ]
+        f"spearman_{first}_first": correlations(
+            predictions, score, dialogue, clusters=clusters, **settings
+        )["spearman"]
         for first, predictions in zip(("target", "candidate"), orders.T, strict=True)
     }
     n, n_dialogues = len(score), int(dialogue.max()) + 1 if len(dialogue) else 0
@@ -216,7 +264,8 @@ def order_metrics(
         values: Floats = (weights @ differences) / (weights @ items)
         return values
 
-    difference = jackknife_estimate(mean, n, n_dialogues, bounds=SHARE_BOUNDS, **settings)
+    every = clusters or Clusters.single(n_dialogues)
+    difference = jackknife_estimate(mean, n, every, bounds=SHARE_BOUNDS, **settings)
     return by_order | {"order_difference": difference}
 
 
@@ -244,37 +293,48 @@ def mean_over_dialogues(
     resamples: int = 1000,
     seed: int = 0,
     missing_reason: str = "undefined",
+    clusters: Clusters | None = None,
 ) -> Estimate:
     """Return the mean of one value per dialogue (D,), with its interval and standard error.
 
     NaN denotes a dialogue without a value: it is excluded and counted, with `missing_reason`. The interval is
     that of `jackknife_interval`; without `bounds` it is mean ± t · ``stderr``, the sample standard deviation
-    (n-1) divided by the square root of n, for any `resamples` but 0.
+    (n-1) divided by the square root of n, for any `resamples` but 0. clusters: those of the D dialogues;
+    ``stderr`` is then that of the jackknife over clusters.
 
     >>> estimate = mean_over_dialogues(np.array([0.0, 1.0, np.nan]), missing_reason="no answer")
     >>> estimate.value, estimate.n, estimate.extra["stderr"], estimate.reason
     (0.5, 2, 0.5, '1 dialogues excluded: no answer; 2 dialogues: no interval, which needs 5')
     """
-    defined = values[~np.isnan(values)]
+    is_defined = ~np.isnan(values)
+    defined = values[is_defined]
     remark = (
         f"{len(values) - len(defined)} dialogues excluded: {missing_reason}"
         if len(defined) < len(values)
         else ""
     )
     n = len(defined)
-    if bounds is None and n > 1:
-        means = [(defined.sum() - defined) / (n - 1)] if resamples else []
-        estimate = jackknife_interval(float(defined.mean()), means, n, n, remark)
+    every = (clusters or Clusters.single(len(values))).select(is_defined)
+    mean = float(defined.mean()) if n else math.nan
+    sizes = every.sizes
+    is_many = every.count > 1
+    means = [(defined.sum() - every.sums(defined)) / (n - sizes)] if is_many else []
+    if bounds is None:
+        estimate = jackknife_interval(mean, means if resamples else [], n, every, remark)
     else:
         estimate = jackknife_estimate(
-            _mean(defined), n, n, remark, bounds=bounds, resamples=resamples, seed=seed
+            _mean(defined), n, every, remark, bounds=bounds, resamples=resamples, seed=seed
         )
-    error = float(np.std(defined, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    error = math.sqrt((every.count - 1) * float(np.var(means[0]))) if is_many else math.nan
     return replace(estimate, extra={"stderr": error})
 
 
 def mean_difference(
-    values: Floats, *, resamples: int = 1000, missing_reason: str = "undefined"
+    values: Floats,
+    *,
+    resamples: int = 1000,
+    missing_reason: str = "undefined",
+    clusters: Clusters | None = None,
 ) -> Estimate:
     """Return `mean_over_dialogues` of one difference per dialogue (D,), with ``p`` of the paired t-test.
 
@@ -283,8 +343,11 @@ def mean_difference(
     >>> round(mean_difference(np.array([0.5, 0.1, 0.2, 0.3, 0.4])).extra["p"], 3)
     0.013
     """
-    mean = mean_over_dialogues(values, resamples=resamples, missing_reason=missing_reason)
-    return _t_tested(mean, mean.n - 1)
+    mean = mean_over_dialogues(
+        values, resamples=resamples, missing_reason=missing_reason, clusters=clusters
+    )
+    every = clusters or Clusters.single(len(values))
+    return _t_tested(mean, every.select(~np.isnan(values)).df)
 
 
 def _undefined_reason(prediction: Floats, score: Floats) -> str:
@@ -323,24 +386,25 @@ def _left_out_remark(count: int) -> str:
 def jackknife_estimate(
     statistic: Statistic,
     n: int,
-    n_dialogues: int,
+    clusters: Clusters,
     remark: str = "",
-    unit: str = "dialogues",
     *,
     bounds: tuple[float, float] | None = None,
     added: AddedVariance = NO_ADDED_VARIANCE,
+    has_heavy_tails: bool = False,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Return a statistic of `n_dialogues` dialogues with the interval of `jackknife_interval`.
+    """Return a statistic of dialogues with the interval of `jackknife_interval`.
 
-    resamples, seed: as in `leave_out_weights`. The other arguments are those of `jackknife_interval`.
+    clusters: those of all dialogues of the statistic. resamples, seed: as in `leave_out_weights`. The other
+    arguments are those of `jackknife_interval`.
     """
+    n_dialogues = len(clusters.of_dialogue)
     value = float(statistic(np.ones((1, n_dialogues)))[0]) if n_dialogues else math.nan
-    deleted = map(statistic, leave_out_weights(n_dialogues, resamples, seed))
-    return jackknife_interval(
-        value, deleted, n, n_dialogues, remark, unit, bounds=bounds, added=added
-    )
+    deleted = map(statistic, leave_out_weights(clusters, resamples, seed))
+    settings: Any = {"bounds": bounds, "added": added, "has_heavy_tails": has_heavy_tails}
+    return jackknife_interval(value, deleted, n, clusters, remark, **settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +415,8 @@ class Replicates:
     deleted: Floats
     """(G,) values of the replicates of `leave_out_weights`."""
     without_pairs: Floats
-    """(D(D-1)/2,) values without each pair of dialogues; empty for many dialogues."""
+    """(C(C-1)/2,) values without each pair of clusters; empty for many clusters."""
+    clusters: Clusters
 
     def __sub__(self, other: Replicates) -> Replicates:
         """Return the replicates of the difference of two statistics of the same dialogues."""
@@ -359,16 +424,17 @@ class Replicates:
             self.value - other.value,
             self.deleted - other.deleted,
             self.without_pairs - other.without_pairs,
+            self.clusters,
         )
 
     @property
     def quadratic_excess(self) -> float:
-        """Share of excess in the jackknife's variance, in [0, 0.5]; 0 for many dialogues.
+        """Share of excess in the jackknife's variance, in [0, 0.5]; 0 for many clusters.
 
         The jackknife counts the quadratic part of a statistic twice: its expectation is L + 2Q, with the
         variances of the linear and quadratic parts, so Q is the excess, at most one half. This matters if the
         linear part nearly cancels, as in the difference of two nearly equal correlations. Q is estimated by
-        omitting each pair of dialogues (Efron and Stein 1981, Ann. Stat. 9, section 5).
+        omitting each pair of clusters (Efron and Stein 1981, Ann. Stat. 9, section 5).
         """
         if not len(self.without_pairs):
             return 0.0
@@ -382,67 +448,76 @@ class Replicates:
 
 
 def replicates(
-    statistic: Statistic, n_dialogues: int, resamples: int = 1000, seed: int = 0
+    statistic: Statistic, clusters: Clusters, resamples: int = 1000, seed: int = 0
 ) -> Replicates:
-    """Return a statistic of `n_dialogues` dialogues with its replicates; arguments as in
-    `leave_out_weights`."""
-    deleted = [statistic(weights) for weights in leave_out_weights(n_dialogues, resamples, seed)]
+    """Return a statistic of dialogues with its replicates; arguments as in `leave_out_weights`."""
+    deleted = [statistic(weights) for weights in leave_out_weights(clusters, resamples, seed)]
     without_pairs: list[Floats] = []
-    if MIN_CLUSTERS <= n_dialogues <= min(MAX_CORRECTED_DIALOGUES, resamples):
-        first, second = np.triu_indices(n_dialogues, 1)
-        weights = np.ones((len(first), n_dialogues))
+    count = clusters.count
+    if clusters.minimum <= count <= min(MAX_CORRECTED_CLUSTERS, resamples):
+        first, second = np.triu_indices(count, 1)
+        weights = np.ones((len(first), count))
         weights[np.arange(len(first)), first] = weights[np.arange(len(first)), second] = 0.0
-        without_pairs = [statistic(chunk) for chunk in np.array_split(weights, n_dialogues)]
+        without_pairs = [
+            statistic(chunk[:, clusters.of_dialogue]) for chunk in np.array_split(weights, count)
+        ]
     return Replicates(
-        float(statistic(np.ones((1, n_dialogues)))[0]),
+        float(statistic(np.ones((1, len(clusters.of_dialogue))))[0]),
         np.concatenate([np.empty(0), *deleted]),
         np.concatenate([np.empty(0), *without_pairs]),
+        clusters,
     )
 
 
 def difference_estimate(
-    difference: Replicates, n: int, n_dialogues: int, remark: str = ""
+    difference: Replicates, n: int, remark: str = "", *, has_heavy_tails: bool = False
 ) -> Estimate:
     """Return a difference of two correlations with its interval, ``stderr`` and ``p``.
 
     The interval is difference ± t · stderr of `jackknife_interval`, where the variance is reduced by its
     `Replicates.quadratic_excess`. ``p`` is that of the t-test of a difference of 0, two-sided; NaN without an
-    interval.
+    interval. has_heavy_tails: as in `jackknife_interval`.
     """
     estimate = jackknife_interval(
         difference.value,
         [difference.deleted],
         n,
-        n_dialogues,
+        difference.clusters,
         remark,
         widening=math.sqrt(1 - difference.quadratic_excess),
+        has_heavy_tails=has_heavy_tails,
     )
-    return _t_tested(estimate, len(difference.deleted) - 1)
+    df = degrees_of_freedom(difference.clusters, difference.deleted, has_heavy_tails)
+    return _t_tested(estimate, df)
 
 
-def _t_tested(estimate: Estimate, df: int) -> Estimate:
-    """Return a difference with ``p`` of the t-test, two-sided; NaN without an interval."""
+def _t_tested(estimate: Estimate, df: float) -> Estimate:
+    """Return a difference with ``df`` and ``p`` of the t-test, two-sided; NaN without an interval."""
     from scipy.special import stdtr
 
     p = math.nan
     if not math.isnan(estimate.low):
-        p = 2 * float(stdtr(df, -abs(estimate.value) / estimate.extra["stderr"]))
-    return replace(estimate, extra={**estimate.extra, "p": p})
+        t = abs(estimate.value) / estimate.extra["stderr"]
+        p = 2 * float(stdtr(df, -t))
+    return replace(estimate, extra={**estimate.extra, "df": df, "p": p})
 
 
-def leave_out_weights(n_dialogues: int, resamples: int, seed: int = 0) -> Iterator[Floats]:
+def leave_out_weights(clusters: Clusters | int, resamples: int, seed: int = 0) -> Iterator[Floats]:
     """Yield (b, D) weights of jackknife replicates: 0 for omitted dialogues, 1 for the others.
 
-    Each dialogue is omitted in one replicate: alone, or, if there are more than `resamples` dialogues, with a
-    random group from `seed`. Yields nothing for fewer than `MIN_CLUSTERS` dialogues.
+    clusters: those of the D dialogues, or the number of dialogues. Each cluster is omitted in one replicate:
+    alone, or, if there are more clusters than `resamples`, with a random group from `seed`. Yields nothing
+    for fewer than the minimum number of clusters.
     """
-    if n_dialogues < MIN_CLUSTERS:
+    clusters = Clusters.single(clusters) if isinstance(clusters, int) else clusters
+    if clusters.count < clusters.minimum:
         return
-    groups = min(n_dialogues, resamples)
-    group = np.arange(n_dialogues)
-    if groups < n_dialogues:
-        group = np.random.default_rng(seed).permutation(n_dialogues) % max(1, groups)
-    at_once = max(1, MAX_CHUNK_WEIGHTS // n_dialogues)
+    groups = min(clusters.count, resamples)
+    group = np.arange(clusters.count)
+    if groups < clusters.count:
+        group = np.random.default_rng(seed).permutation(clusters.count) % max(1, groups)
+    group = group[clusters.of_dialogue]
+    at_once = max(1, MAX_CHUNK_WEIGHTS // len(group))
     for start in range(0, groups, at_once):
         rows = np.arange(start, min(start + at_once, groups))
         yield (group != rows[:, None]).astype(np.float64)
@@ -452,43 +527,49 @@ def jackknife_interval(
     value: float,
     resample_values: Iterable[Floats],
     n: int,
-    n_dialogues: int,
+    clusters: Clusters,
     remark: str = "",
-    unit: str = "dialogues",
     *,
     bounds: tuple[float, float] | None = None,
     widening: float = 1.0,
     added: AddedVariance = NO_ADDED_VARIANCE,
+    has_heavy_tails: bool = False,
 ) -> Estimate:
     """Return a value with its jackknife-t interval.
 
     resample_values: chunks of the values of the G replicates of `leave_out_weights`. The interval is value ±
-    t · stderr with the 97.5 percentile of t with G-1 degrees of freedom, and stderr² = (G-1)/G times the sum
-    of squared deviations of the replicates from their mean; `widening` multiplies stderr. A value with
-    `bounds` is first mapped to -1 ... 1 and by the inverse hyperbolic tangent: Fisher's z of a correlation,
-    half of the logit of a share. A value without bounds has its ``stderr`` in `extra`. `added` is a variance
+    t · stderr with the 97.5 percentile of t with G-1 degrees of freedom, for clusters of unequal size their
+    effective number minus 1, and stderr² = (G-1)/G times the sum of squared deviations of the replicates from
+    their mean; `widening` multiplies stderr. A value with `bounds` is first mapped to -1 ... 1 and by the
+    inverse hyperbolic tangent: Fisher's z of a correlation, half of the logit of a share. A value without
+    bounds has its ``stderr`` in `extra`. `added` is a variance
     on that scale from another source: the interval is then value ± the square root of the sum of both squared
     t · stderr, each with its own degrees of freedom (Banerjee 1960, Sankhya 22), which covers at least 95 %
-    of normal values.
+    of normal values. If few clusters may determine the value (`has_heavy_tails`, Pearson's r), the degrees of
+    freedom are at most 2 G / (k - 1) for the kurtosis k of the replicates: those of a variance with this
+    sampling error (Satterthwaite 1946, Biometrics 2).
 
-    No interval, with a reason: fewer than `MIN_CLUSTERS` dialogues or other clusters (`unit`); a replicate in
-    which the value is undefined or at a bound; mostly equal replicates with fewer than `MIN_CLUSTERS` others,
-    because the variance of rare values is unknown. The reason also warns of fewer than `MANY_CLUSTERS`.
+    No interval, with a reason: fewer than the minimum number of `clusters`; a replicate in which the value is
+    undefined or at a bound; mostly equal replicates with fewer than `MIN_CLUSTERS` others, because the
+    variance of rare values is unknown. The reason also warns of fewer than `MANY_CLUSTERS`.
     `remark` is the reason for a value of NaN, or a note on exclusions.
     """
     if math.isnan(value):
         return Estimate(math.nan, math.nan, math.nan, n, remark or "undefined")
     deleted = np.concatenate([np.empty(0), *resample_values])
     low = high = stderr = math.nan
-    reason = too_few_clusters_note(n_dialogues, unit) or _no_interval_reason(deleted, bounds, unit)
+    unit = clusters.unit
+    reason = too_few_clusters_note(clusters.count, unit, clusters.minimum)
+    reason = reason or _no_interval_reason(deleted, bounds, unit)
     if not reason:
         transformed = to_unbounded(deleted, bounds)
         stderr = widening * math.sqrt((len(transformed) - 1) * float(np.var(transformed)))
-        half = _half_width(stderr, len(transformed) - 1)
+        df = degrees_of_freedom(clusters, transformed, has_heavy_tails)
+        half = _half_width(stderr, df)
         if added[0]:
             half = math.hypot(half, _half_width(math.sqrt(added[0]), added[1]))
         low, high = _limits(value, half, bounds)
-        reason = few_clusters_note(n_dialogues, unit)
+        reason = clusters.few_note
     extra = {} if bounds else {"stderr": stderr}
     return Estimate(value, low, high, n, "; ".join(filter(None, [remark, reason])), extra)
 
@@ -508,7 +589,19 @@ def _no_interval_reason(deleted: Floats, bounds: tuple[float, float] | None, uni
     return f"at its bound without some of the {unit}: no interval" if is_at_bound else ""
 
 
-def _half_width(stderr: float, df: int) -> float:
+def degrees_of_freedom(clusters: Clusters, replicates: Floats, has_heavy_tails: bool) -> float:
+    """Return the degrees of freedom of the variance of jackknife replicates (G,), at least 1."""
+    g = len(replicates)
+    limits = [clusters.df, g - 1.0]
+    deviations = replicates - replicates.mean() if g else replicates
+    squares = float(np.sum(deviations**2))
+    if has_heavy_tails and squares > 0:
+        kurtosis = g * float(np.sum(deviations**4)) / squares**2
+        limits.append(2 * g / (kurtosis - 1) if kurtosis > 1 else math.inf)
+    return max(1.0, min(limits))
+
+
+def _half_width(stderr: float, df: float) -> float:
     """Return half the width of an interval with Student's t."""
     from scipy.special import stdtrit
 

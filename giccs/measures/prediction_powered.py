@@ -19,7 +19,7 @@ Wilson's for the number of dialogues with which people alone reach the variance 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,19 +27,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
+from bws.scoring.prediction_powered import MAX_RANDOM_P
+from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import wilson
 from giccs.measures.metrics import (
+    CONSTANT_TOLERANCE,
     CORRELATION_BOUNDS,
     WEIGHTED_CORRELATIONS,
     Estimate,
     Statistic,
     correlations,
+    degrees_of_freedom,
     leave_out_weights,
     to_unbounded,
+    with_tails_note,
 )
 
-__all__ = ["PoweredEstimate", "powered_accuracy", "powered_correlations"]
+__all__ = ["NOT_RANDOM", "PoweredEstimate", "powered_accuracy", "powered_correlations"]
 
+NOT_RANDOM = (
+    f"the dialogues of people and those of the judge alone differ by more than chance (p < {MAX_RANDOM_P}): "
+    "people's dialogues are no random part, so the prediction-powered values are biased"
+)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -61,6 +70,8 @@ class PoweredEstimate:
     """Number of dialogues that only the judge scored."""
     equivalent_dialogues: float
     """Number of dialogues that people alone would have to score for the width of the interval."""
+    random_p: float
+    """P-value of people's dialogues as a random part of all dialogues; NaN if untestable."""
 
     def document(self) -> dict[str, Any]:
         """Return the estimates as a dict."""
@@ -71,6 +82,7 @@ class PoweredEstimate:
             "lambda": self.weight,
             "dialogues": {"people": self.people_dialogues, "judge_alone": self.judge_dialogues},
             "equivalent_dialogues": self.equivalent_dialogues,
+            "random_p": self.random_p,
         }
 
 
@@ -91,7 +103,9 @@ def powered_correlations(
 
     With fewer than 5 dialogues of people or of the judge alone, or a metric that is undefined without a
     dialogue, the prediction-powered correlation is people's, with the reason. Fewer than 20 dialogues of
-    people give a note.
+    people give a note, and Pearson's r as in `giccs.measures.metrics.correlations`. The mean and standard
+    deviation per dialogue of the judge's scores and of the predictions are tested for a difference between
+    people's dialogues and the others (`random_p`, Bonferroni).
 
     >>> from giccs.benchmark import read_benchmark
     >>> data = read_benchmark("giccs-sample").items
@@ -117,14 +131,20 @@ def powered_correlations(
         _Dialogues(prediction[by_people], judge[by_people], dialogue[by_people]),
         _Dialogues(prediction[by_judge_alone], judge[by_judge_alone], dialogue[by_judge_alone]),
     )
+    random_p = _random_p(
+        is_complete,
+        [moment for each in (judge, prediction) for moment in _moments(each, dialogue)],
+    )
     estimates = {}
     for name in WEIGHTED_CORRELATIONS:
         powered, weight = _powered(name, alone[name], samples, settings)
+        if name == "pearson" and not math.isnan(weight):
+            powered = with_tails_note(powered, prediction, of_people.score, judge)
         counts = samples[0].count, samples[2].count
         half_width = _half_width(powered)
         ratio = _half_width(alone[name]) / half_width if half_width > 0 else math.nan
         estimates[name] = PoweredEstimate(
-            judged[name], alone[name], powered, weight, *counts, counts[0] * ratio**2
+            judged[name], alone[name], powered, weight, *counts, counts[0] * ratio**2, random_p
         )
     return estimates
 
@@ -138,6 +158,7 @@ def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
     Intervals are Wilson's; equivalent dialogues are those with which people alone reach the variance. With
     fewer than 5 dialogues of people or of the judge alone, the prediction-powered accuracy is people's, with
     the reason. If the keys do not covary, as for a model that is always right, λ is 0 and it is people's.
+    `random_p` tests the accuracy by the judge's key in people's dialogues and in the others.
 
     >>> judge, people = np.tile([1.0, 1, 0, 1], 25), np.tile([1.0, 1, 0, 0], 25)
     >>> accuracy = powered_accuracy(judge, np.where(np.arange(100) < 40, people, np.nan))
@@ -150,7 +171,7 @@ def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
     judged, alone = _accuracy(judge), _accuracy(h)
     if reason := _too_few_note(*counts):
         powered = replace(alone, reason=f"people's scores alone: {reason}")
-        return PoweredEstimate(judged, alone, powered, math.nan, *counts, counts[0])
+        return PoweredEstimate(judged, alone, powered, math.nan, *counts, counts[0], math.nan)
     covariance = float(np.mean((h - h.mean()) * (f - f.mean()))) / len(h)
     total = _variance(f) + _variance(u)
     weight = min(max(covariance / total, 0.0), 1.0) if total > 0 else 0.0
@@ -160,7 +181,8 @@ def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
     powered = _accuracy(h, min(max(value, 0.0), 1.0), ratio)
     note = few_clusters_note(counts[0], "dialogues of people")
     powered = replace(powered, reason=note)
-    return PoweredEstimate(judged, alone, powered, weight, *counts, counts[0] * ratio)
+    random_p = _random_p(is_scored, [judge])
+    return PoweredEstimate(judged, alone, powered, weight, *counts, counts[0] * ratio, random_p)
 
 
 def _accuracy(correct: Floats, value: float | None = None, ratio: float = 1.0) -> Estimate:
@@ -177,6 +199,30 @@ def _accuracy(correct: Floats, value: float | None = None, ratio: float = 1.0) -
 def _variance(correct: Floats) -> float:
     """Return the variance of the mean, p(1-p)/n for right and wrong answers."""
     return float(correct.var()) / len(correct)
+
+
+def _random_p(is_of_people: NDArray[np.bool_], values: Sequence[Floats]) -> float:
+    """Return the p-value of equal means of values per dialogue, (D,) each, in people's and other dialogues.
+
+    Welch's t-test of each, with the correction of Bonferroni; NaN without variance.
+    """
+    from scipy.stats import ttest_ind
+
+    p = [
+        float(ttest_ind(each[is_of_people], each[~is_of_people], equal_var=False).pvalue)
+        for each in values
+        if np.ptp(each) > CONSTANT_TOLERANCE
+    ]
+    return min(1.0, min(p) * len(p)) if p else math.nan
+
+
+def _moments(values: Floats, dialogue: Ints) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation per dialogue of values (N,)."""
+    n = np.bincount(dialogue)
+    centred = values - values.mean()
+    mean = np.bincount(dialogue, centred) / n
+    squares = np.bincount(dialogue, (centred - mean[dialogue]) ** 2)
+    return mean, np.sqrt(squares / n)
 
 
 def _too_few_note(n_people: int, n_judge: int) -> str:
@@ -242,7 +288,11 @@ def _powered(
     weight = min(max(covariance / total, 0.0), 1.0) if total > 0 else 0.0
     rectifier = (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
     further = weight**2 * variance_of_u
-    noise = rectifier**2 / (g - 1) + further**2 / (len(of_u) - 1)
+    df_of_people, df_of_judge = (
+        degrees_of_freedom(Clusters.single(len(each)), each, has_heavy_tails=name == "pearson")
+        for each in (of_h - weight * of_f, of_u)
+    )
+    noise = rectifier**2 / df_of_people + further**2 / df_of_judge
     variance = rectifier + further
     df = variance**2 / noise if noise > 0 else math.inf
     half = float(t_quantile(np.array([df]))[0]) * math.sqrt(variance)

@@ -10,6 +10,7 @@ from bws.tables import Cell, Column, NumberText, ResultTable, keyed_columns, par
 from giccs.measures.formatting import few_clusters_note, limits, other_reasons, plus_minus
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
+from giccs.report.clustering import domain_notes, population_note
 
 __all__ = ["choice_breakdown", "choice_table", "choice_tables", "turns_table"]
 
@@ -18,7 +19,7 @@ TITLES = {
     "accuracy": "accuracy ± SE [95 %]",
     "accuracy_tokens": "per token",
     "accuracy_bytes": "per byte",
-    "accuracy_pmi": "PMI",
+    "accuracy_pmi": "dialogue PMI",
     "rank_spearman": "ρ within dialogues [95 %]",
     "invalid": "no option [95 %]",
     "consistency": "same choice in two orders [95 %]",
@@ -46,7 +47,7 @@ def choice_tables(results: Sequence[Result]) -> list[ResultTable]:
         for _, metrics in _histories(result)
         for estimate in metrics.values()
     ]
-    notes += few_clusters_note(estimates)
+    notes += [*few_clusters_note(estimates), population_note(ordered), *domain_notes(ordered)]
     return [replace(table, notes=notes) for table in tables if table]
 
 

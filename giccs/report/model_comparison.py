@@ -20,6 +20,7 @@ from giccs.measures.all_pairs import (
     spearman_pairs,
     within_dialogue_pairs,
 )
+from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
@@ -32,7 +33,8 @@ from giccs.measures.results import (
     model_of,
     prompt_of,
 )
-from giccs.report.chosen_options import chosen_options
+from giccs.report.chosen_options import chosen_options, correct_answers
+from giccs.report.clustering import clusters_of, domain_notes, population_note, unit_of
 from giccs.report.setting_effects import HISTORY_FIELDS, setting_key
 from giccs.tasks import TASKS, result_kind
 
@@ -102,6 +104,12 @@ class Family:
     dialogues: int
     target: float
     """Difference for `PairDifference.needed`."""
+    clusters: str
+    """Plural name of the units of the intervals and tests, ``dialogues`` by default."""
+    population: str
+    """Sentence on the population to which they generalise."""
+    domains: tuple[str, ...]
+    """Notes on models whose values differ between domains."""
 
     @property
     def tests(self) -> Mapping[str, PairDifference]:
@@ -110,19 +118,20 @@ class Family:
 
     def document(self) -> dict[str, Any]:
         """Return the common keys of the document of a family."""
-        names = ("task", "data", "content", "metric", "items", "dialogues", "target")
+        names = ("task", "data", "content", "metric", "items", "dialogues", "target", "clusters")
         numbers = {name: getattr(self, name) for name in names}
         return {**numbers, "power": POWER, "alpha": ALPHA, "notes": self.notes()}
 
     def notes(self) -> list[str]:
         """Return notes on the tests, their power, and undefined values."""
-        return [*self._test_notes(), *self._power_notes(), *self._reason_notes()]
+        tests = [*self._test_notes(), *self._power_notes(), *self._reason_notes()]
+        return [*tests, self.population, *self.domains]
 
     def _test_notes(self) -> Iterator[str]:
         test = (
             "exact McNemar test and Agresti–Min interval"
-            if self.metric == "accuracy"
-            else "paired t-test over dialogues with the jackknife standard error"
+            if self.metric == "accuracy" and self.clusters == CLUSTERS[DIALOGUES]
+            else f"paired t-test over {self.clusters} with the jackknife standard error"
         )
         n_tested = sum(not math.isnan(pair.p) for pair in self.tests.values())
         yield f"Difference, p: {test}. Holm, BH: p adjusted for the {self.unit} of this table ({n_tested})."
@@ -370,6 +379,8 @@ class _Row:
     """Predictions; for multiple choice, 1 for a correct answer and 0 for another."""
     score: Floats
     """Scores of the items; for multiple choice, the highest of the options."""
+    clusters: Clusters | None
+    """Clusters of the dialogues in intervals and tests; None for each dialogue alone."""
 
     @property
     def condition(self) -> str:
@@ -466,6 +477,7 @@ def _pairwise_row(result: Result) -> _Row:
         (table["dialogue_id"].rank("dense") - 1).to_numpy().astype(np.intp),
         table["prediction"].to_numpy().astype(np.float64),
         table["score"].to_numpy().astype(np.float64),
+        clusters_of(result, np.unique(table["dialogue_id"].to_numpy()).tolist()),
     )
 
 
@@ -475,15 +487,16 @@ def _choice_rows(result: Result) -> Iterator[_Row]:
         if set(group.by) != {"history"}:
             continue
         questions = list(chosen_options(result, str(group.by["history"])))
-        correct = [question.filter("gold")["chosen"].sum() for question in questions]
+        ids, correct = correct_answers(result, str(group.by["history"]))
         yield _Row(
             result,
             str(group.by["history"]),
             group.metrics,
-            tuple(question["dialogue_id"][0] for question in questions),
+            tuple(ids),
             np.arange(len(questions)),
-            np.array(correct, dtype=np.float64),
+            correct,
             np.array([question["score"].max() for question in questions], dtype=np.float64),
+            clusters_of(result, ids),
         )
 
 
@@ -509,17 +522,19 @@ def _history_effects(rows: Sequence[_Row], metric: str, target: float) -> list[H
     values = np.stack([row.values for pair in pairs for row in pair])
     indices = [(2 * n, 2 * n + 1) for n in range(len(pairs))]
     first = rows[0]
-    differences = TESTS[metric](values, first.score, first.dialogue, target, indices)
+    arrays = values, first.score, first.dialogue
+    differences = TESTS[metric](*arrays, target, indices, clusters=first.clusters)
     labels = _unique_labels([row for row, _ in pairs])
     effects = tuple(
         HistoryEffect(*label, row.metrics[metric], other.metrics[metric], difference)
         for label, (row, other), difference in zip(labels, pairs, differences, strict=True)
     )
-    return [HistoryEffects(**_family(first, metric, target), effects=effects)]
+    return [HistoryEffects(**_family(rows, metric, target), effects=effects)]
 
 
-def _family(row: _Row, metric: str, target: float) -> dict[str, Any]:
+def _family(rows: Sequence[_Row], metric: str, target: float) -> dict[str, Any]:
     """Return the fields of a `Family` of rows on the same items."""
+    row, results = rows[0], list({id(row.result): row.result for row in rows}.values())
     task, content = comparison_key(row.result)
     return {
         "task": task,
@@ -529,6 +544,9 @@ def _family(row: _Row, metric: str, target: float) -> dict[str, Any]:
         "items": len(row.ids),
         "dialogues": int(row.dialogue.max()) + 1,
         "target": target,
+        "clusters": unit_of(results),
+        "population": population_note(results),
+        "domains": tuple(domain_notes(results)),
     }
 
 
@@ -536,7 +554,7 @@ def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboar
     ordered = sorted(rows, key=lambda row: (-row.metrics[metric].value, *_label(row)))
     first = ordered[0]
     values = np.stack([row.values for row in ordered])
-    pairs = TESTS[metric](values, first.score, first.dialogue, target)
+    pairs = TESTS[metric](values, first.score, first.dialogue, target, clusters=first.clusters)
     better = significantly_better(pairs, len(rows))
     low, high = rank_intervals(better)
     models = tuple(
@@ -551,7 +569,7 @@ def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboar
         for i, (label, row) in enumerate(zip(_unique_labels(ordered), ordered, strict=True))
     )
     return Leaderboard(
-        **_family(first, metric, target),
+        **_family(ordered, metric, target),
         models=models,
         pairs=tuple(pairs),
         history=first.condition,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from bws.tables import Cell, Column, ResultTable, keyed_columns, part_name
+from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
@@ -18,6 +19,7 @@ from giccs.measures.results import (
     postprocess_warnings,
 )
 from giccs.models.vocabulary import TokenCounts
+from giccs.report.clustering import domain_notes, population_note, unit_of
 from giccs.report.setting_effects import history_table, prompt_table
 
 __all__ = [
@@ -74,8 +76,12 @@ def pairwise_tables(
     reasons = dict.fromkeys(_reasons(all_results))
     order_notes = [ORDER_NOTE] if order_table(results) else []
     effect_notes = [note for table in effects if table for note in table.notes]
+    further = "; those over annotators, also to other annotators" if over_annotators else ""
+    if ceiling and unit_of(results) != CLUSTERS[DIALOGUES]:
+        further += "; that of the noise ceiling, to other dialogues of the same domains"
     notes = [
         *_ceiling_remarks(ceiling), *order_notes, *effect_notes, *reasons, *few_clusters_note(estimates),
+        population_note(results, further), *domain_notes(results),
     ]  # fmt: skip
     return [replace(table, notes=notes) for table in tables]
 

@@ -14,14 +14,17 @@ from bws.frames import Tabular
 from bws.planning import whole_number
 from bws.problems import InputError, Problem
 from bws.records import Scores, normal_id
+from bws.scoring.prediction_powered import MAX_RANDOM_P
 from bws.tables import Cell, Column, ResultTable
 from giccs.measures.prediction_powered import (
+    NOT_RANDOM,
     PoweredEstimate,
     powered_accuracy,
     powered_correlations,
 )
 from giccs.measures.results import Result, data_of, history_of, model_of
 from giccs.report.chosen_options import chosen_options
+from giccs.report.clustering import population_note
 from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
@@ -129,6 +132,7 @@ def compare_with_people(
             else [_correlations(result, people, source)]
         )
     notes += dict.fromkeys(note for row in rows for note in _notes(row, len(people)))
+    notes += [population_note(results)] if rows else []
     return PeopleComparison(tuple(rows), tuple(notes))
 
 
@@ -240,3 +244,5 @@ def _notes(row: ModelEstimates, n_scores: int) -> Iterator[str]:
     if row.n_excluded:
         yield f"{row.n_excluded} dialogues excluded: people scored only some of their items"
     yield from (each.powered.reason for each in row.estimates.values() if each.powered.reason)
+    if any(each.random_p < MAX_RANDOM_P for each in row.estimates.values()):
+        yield f"{model_of(row.result)}: {NOT_RANDOM}"

@@ -16,7 +16,6 @@ from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
-    Store,
     comparison_key,
     data_of,
     digest,
@@ -25,6 +24,7 @@ from giccs.measures.results import (
     prompt_name_of,
     variant_of,
 )
+from giccs.report.clustering import clusters_of
 
 __all__ = [
     "EFFECT_TABLES",
@@ -34,7 +34,6 @@ __all__ = [
     "history_table",
     "prompt_table",
     "setting_key",
-    "with_needed_predictions",
 ]
 
 METRIC = "spearman"
@@ -223,7 +222,9 @@ def paired_difference(first: Result, second: Result) -> Mapping[str, Estimate]:
     first_values, second_values, score = (
         joined[name].to_numpy() for name in ("prediction", "other", "score")
     )
-    return paired_correlations(first_values, second_values, score, dialogue)
+    ids = np.unique(joined["dialogue_id"].to_numpy())
+    clusters = clusters_of(first, ids.tolist())
+    return paired_correlations(first_values, second_values, score, dialogue, clusters=clusters)
 
 
 EFFECT_TABLES = {"history_effects": history_table, "prompts": prompt_table}
@@ -253,20 +254,6 @@ def _row_document(table: ResultTable, row: Sequence[Cell]) -> dict[str, Any]:
         column.key: cell.document() if isinstance(cell, Estimate) else cell
         for column, cell in zip(table.columns, row, strict=True)
     }
-
-
-def with_needed_predictions(results: Sequence[Result], store: Store) -> list[Result]:
-    """Return the results, with the predictions that `history_table` and `prompt_table` need."""
-    pairwise = [result for result in results if METRIC in result.metrics]
-    needed = {id(result) for pair in history_pairs(pairwise) for result in pair}
-    for group in _groups(_defined(pairwise), ("prompt",)):
-        needed |= {id(result) for result in group} if len(group) > 1 else set()
-    return [
-        store.with_predictions(result)
-        if id(result) in needed and result.predictions is None
-        else result
-        for result in results
-    ]
 
 
 def _defined(results: Sequence[Result]) -> list[Result]:

@@ -24,6 +24,7 @@ from giccs.benchmark.languages import (
     language_tag,
     record_languages,
 )
+from giccs.measures.clusters import CLUSTER_COLUMNS
 from giccs.measures.metrics import Estimate, interval_signature
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import Response
@@ -477,11 +478,11 @@ def _question_scores(
         return values
 
     return QuestionScores(
-        question,
         option_values("logprob", scored),
         option_values("tokens", scored),
         option_values("bytes", scored),
         option_values("logprob", without_dialogue),
+        question,
         truncated=any(item.prompt != item.rendered.prompt for item in scored),
     )
 
@@ -538,7 +539,12 @@ def _prediction_rows(
             "score": question.options[option].score,
             "prompt_alone": without_dialogue.prompt,
             "logprob_alone": without_dialogue.scores[position].logprob,
+            **_cluster_cells(question),
         }
+
+
+def _cluster_cells(question: Question) -> dict[str, str]:
+    return {name: getattr(question.options[0], name) or "" for name in CLUSTER_COLUMNS}
 
 
 def _choice(question: Question, order: int, prompt: str, response: Response, method: str) -> Choice:
@@ -587,6 +593,7 @@ def _choices_table(
             "reasoning": choice.response.reasoning,
             "end": choice.response.end,
             "outcome": choice.outcome,
+            **_cluster_cells(questions[index]),
         }
         for (history, index, order), choice in choices.items()
         for position, option in enumerate(questions[index].option_indices(order))

@@ -14,6 +14,7 @@ from bws.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import base_language
+from giccs.measures.clusters import CLUSTER_COLUMNS
 from giccs.measures.metrics import (
     Estimate,
     correlations,
@@ -42,7 +43,7 @@ from giccs.tasks.history_encoding import (
 )
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["HISTORIES", "TASK", "PairwiseSTS", "open_tasks", "subset_rows"]
+__all__ = ["HISTORIES", "ORDERS", "TASK", "PairwiseSTS", "open_tasks", "subset_rows"]
 
 log = logging.getLogger(__name__)
 
@@ -147,6 +148,10 @@ class PairwiseSTS:
                     "prediction": prediction,
                     "score": [item.score for item in items],
                     **({} if orders is None else dict(zip(ORDERS, orders.T, strict=True))),
+                    **{
+                        name: [getattr(item, name) or "" for item in items]
+                        for name in CLUSTER_COLUMNS
+                    },
                 }
             ),
         )

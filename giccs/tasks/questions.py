@@ -195,28 +195,39 @@ class QuestionRenderer:
 
 
 @dataclass(frozen=True, eq=False)
-class QuestionScores:
+class Likelihoods:
     """Log-likelihoods of a question's options; arrays are (R, K).
 
     R are the cyclic orders of the options, from 0; K the options, always in the order of the question itself.
     """
 
-    question: Question
     logprob: Floats
     tokens: Floats
     bytes: Floats
     unconditional_logprob: Floats
     """Log-likelihoods of the same answers after the same prompt without a dialogue."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionScores(Likelihoods):
+    """A question and the log-likelihoods of its options."""
+
+    question: Question
     truncated: bool = False
     """Whether turns were removed in any order, because the prompt exceeded the model's context."""
 
 
-def _pmi(scores: QuestionScores) -> Floats:
+def _pmi(scores: Likelihoods) -> Floats:
+    """Return the pointwise mutual information of answer and dialogue, given the rest of the prompt.
+
+    The prompt without a dialogue contains the question and the options. It is not the short premise of
+    Holtzman et al. (2021, Surface Form Competition), so this is not their PMI_DC.
+    """
     with np.errstate(invalid="ignore"):  # Two impossible answers: NaN, with a reason.
         return scores.logprob - scores.unconditional_logprob
 
 
-Measure = Callable[[QuestionScores], Floats]
+Measure = Callable[[Likelihoods], Floats]
 MEASURES: Mapping[str, Measure] = {
     "accuracy": lambda answers: answers.logprob,
     "accuracy_tokens": lambda answers: answers.logprob / answers.tokens,

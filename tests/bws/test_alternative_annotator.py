@@ -165,3 +165,31 @@ def test_answers_are_matched_by_group_and_items_in_any_order():
     with_other_groups = common_tuples(other, model)
     assert len(with_other_groups) == 0
     assert wins(with_other_groups).model.size == 0
+
+
+def test_the_power_is_that_of_a_model_that_is_an_equal():
+    """By simulation: equal models are accepted as often as the mean of the powers says."""
+    tests = {
+        epsilon: [
+            alternative_annotator_test(
+                wins(common_tuples(*study(0.6, groups=20, items=6, seed=s))), epsilon=epsilon
+            )
+            for s in range(100, 130)
+        ]
+        for epsilon in (0, 0.2)
+    }
+    for several in tests.values():
+        accepted = np.mean([test.may_replace for test in several])
+        assert accepted == pytest.approx(np.mean([test.power for test in several]), abs=0.2)
+    assert max(test.power for test in tests[0]) < 0.05
+    first = tests[0.2][0]
+    assert first.document()["power"] == first.power
+    assert f"may replace them with a probability of {first.power:.0%}" in " ".join(first.notes)
+
+
+def test_equal_answers_have_power_with_a_margin_only():
+    n = 30
+    rows = np.repeat([0, 1, 2], n), np.tile(np.arange(n), 3)
+    equal = Wins(("a", "b", "c"), *rows, np.ones(3 * n), np.ones(3 * n))
+    assert alternative_annotator_test(equal, epsilon=0.1).power == 1
+    assert alternative_annotator_test(equal, epsilon=0).power == 0

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -401,3 +402,16 @@ def test_an_annotator_with_more_noise_is_inexact_and_not_random():
     report = annotator_report(replace(judgments, best=best, worst=worst, shown=None))
     assert [annotator.flags for annotator in report.annotators] == [()] * 5 + [("inexact",)]
     assert report.annotators[5].scale_low > 0
+
+
+@pytest.mark.parametrize("judgments", [10, 20])
+def test_the_power_of_the_flag_is_stated(judgments):
+    """By simulation: the share of random annotators that are flagged is the median power."""
+    powers, random = [], []
+    setting = Setting(k=4, judgments=judgments, annotators=16, random_share=0.2)
+    for seed in range(12):
+        report = annotator_report(simulated_study(setting, seed)[0])
+        (note,) = [note for note in report.notes if note.startswith("power: random answers")]
+        powers.append(float(re.search(r"([0-9]+)% for the median", note)[1]) / 100)
+        random += annotators_by_kind(setting, seed)["random"]
+    assert share(random, "random", "reversed") == pytest.approx(np.mean(powers), abs=0.25)

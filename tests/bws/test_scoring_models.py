@@ -1,6 +1,7 @@
 """What each scoring method computes, beside slow implementations straight from the formulas."""
 
 import math
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import choix
@@ -322,6 +323,16 @@ def test_plackett_luce_of_triples_agrees_with_choix_on_rankings():
     expected = choix.opt_rankings(12, rankings)
     result = utilities(judged, "plackett-luce", prior=1e4).utility
     np.testing.assert_allclose(result, expected - expected.mean(), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_models_without_an_order_of_choices_are_symmetric(name):
+    """With best and worst exchanged, utilities change their sign, unless the best is chosen first."""
+    judgments, _ = simulated(8, 4, 60)
+    exchanged = replace(judgments, best=judgments.worst, worst=judgments.best)
+    first, second = (utilities(each, name, prior=1.0).utility for each in (judgments, exchanged))
+    is_symmetric = np.allclose(first, -second, atol=1e-6)
+    assert is_symmetric == (name in ("bradley-terry", "maxdiff"))
 
 
 @pytest.mark.parametrize("prior", [0.1, 3.0, 1e4])

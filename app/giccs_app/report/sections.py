@@ -48,7 +48,7 @@ CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 ACCURACIES = {
     "accuracy_tokens": "per token",
     "accuracy_bytes": "per byte",
-    "accuracy_pmi": "PMI",
+    "accuracy_pmi": "dialogue PMI",
 }
 SHARES = {
     "rank_spearman": "ρ within dialogues",
@@ -373,6 +373,7 @@ def _describe_ceiling(source: Source) -> list[str]:
 
 def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
     from giccs.measures.results import read_estimates
+    from giccs.report.clustering import population_note
     from giccs.report.pairs import main_table
 
     results = [result for _, result in pairs]
@@ -382,7 +383,7 @@ def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
     table = replace(
         main_table(results, ceiling, _display_names(pairs), sources),
         title="Correlation with the scores (Table 5 of the paper)",
-        notes=few_clusters_note(estimates),
+        notes=[*few_clusters_note(estimates), population_note(results)],
     )
     return source.table(table)
 
@@ -420,9 +421,9 @@ def _sources(source: Source, name: str, key: tuple[str, str]) -> list[str]:
 
 def _with_predictions(inputs: Inputs, results: Sequence[Result]) -> list[Result]:
     from giccs.measures.results import Store
-    from giccs.report.setting_effects import with_needed_predictions
+    from giccs.report.clustering import with_predictions_of_dialogues
 
-    return with_needed_predictions(results, Store(inputs.path(inputs.results_folder)))
+    return with_predictions_of_dialogues(results, Store(inputs.path(inputs.results_folder)))
 
 
 def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:
@@ -529,6 +530,8 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
 
 
 def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
+    from giccs.report.clustering import population_note
+
     measured = {name for _, result in choices for name in result.metrics}
     titles = {n: title for n, title in (ACCURACIES | SHARES).items() if n in measured}
     rows: list[Sequence[Cell]] = []
@@ -542,10 +545,12 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
         *("model", "history", "accuracy ± SE [95 %]", *titles.values(), "chance level", "questions")
     ]
     note = (
-        "Per token, per byte, PMI: likelihoods that are normalised for the length of an option."
+        "Per token, per byte, dialogue PMI: likelihoods that are normalised for the length of an option, or "
+        "for its likelihood without the dialogue."
         if any(name in ACCURACIES for name in titles)
         else ""
     )
+    population = population_note([result for _, result in choices])
     rank_correlations = [
         group.metrics.get("rank_spearman")
         for _, result in choices
@@ -554,7 +559,8 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
     ]
     table = Table(
         "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
-        headers, rows, " ".join(filter(None, [note, *few_clusters_note(rank_correlations)])),
+        headers, rows,
+        " ".join(filter(None, [note, *few_clusters_note(rank_correlations), population])),
     )  # fmt: skip
     data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
     text = [

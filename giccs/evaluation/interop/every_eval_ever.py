@@ -59,7 +59,9 @@ METRICS = {
     "accuracy": Metric("Accuracy", "accuracy"),
     "accuracy_tokens": Metric("Accuracy, log-likelihood per token", "accuracy"),
     "accuracy_bytes": Metric("Accuracy, log-likelihood per byte", "accuracy"),
-    "accuracy_pmi": Metric("Accuracy, pointwise mutual information", "accuracy"),
+    "accuracy_pmi": Metric(
+        "Accuracy, pointwise mutual information of dialogue and option", "accuracy"
+    ),
 }
 """Exported metrics; higher is better for all of them."""
 

@@ -10,7 +10,7 @@ from bws.scoring.rank_sets import notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
 from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
-from giccs.measures.metrics import correlations
+from giccs.measures.metrics import Estimate, correlations, with_tails_note
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.generated_choices import _remark
 from giccs_app.explorer.labels.remarks import UNITS, local_remark
@@ -40,6 +40,8 @@ ENGLISH = (
     "count",
 )
 
+SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
+
 
 @pytest.mark.parametrize(
     "remark",
@@ -48,7 +50,7 @@ ENGLISH = (
         *(too_few_clusters_note(2, unit) for unit in UNITS),
         *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
         UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
-        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS,
+        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED,
         f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bws.clusters import APPROXIMATE_NOTE, MANY_CLUSTERS, MIN_CLUSTERS, NO_INTERVAL_NOTE
+from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     correlations,
     leave_out_weights,
@@ -158,7 +159,7 @@ def test_fewer_than_five_dialogues_have_a_value_but_no_interval(n_dialogues):
     result = correlations(x, y, dialogue, resamples=50)
     assert result["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic)
     few = n_dialogues < MIN_CLUSTERS
-    reason = f"{n_dialogues} dialogues: " + (NO_INTERVAL_NOTE if few else APPROXIMATE_NOTE)
+    reason = f"{n_dialogues} dialogues: " + (f"{NO_INTERVAL_NOTE} 5" if few else APPROXIMATE_NOTE)
     for name in ("pearson", "spearman", "rank_spearman"):
         assert np.isnan([result[name].low, result[name].high]).all() == few
     assert result["spearman"].reason == reason
@@ -207,8 +208,10 @@ def test_at_most_half_of_the_jackknife_is_too_much():
     values -= values.mean()
 
     def excess(shift, power):
-        statistic = replicates(lambda w: (w @ values / w.sum(axis=1) + shift) ** power, 12)
-        return statistic.quadratic_excess
+        def statistic(weights):
+            return (weights @ values / weights.sum(axis=1) + shift) ** power
+
+        return replicates(statistic, Clusters.single(12)).quadratic_excess
 
     assert excess(0, 1) == pytest.approx(0, abs=1e-9)
     assert excess(0, 2) == 0.5

@@ -40,6 +40,11 @@ def leave_one_out(name, x, y, dialogue):
     )
 
 
+def df_of_kurtosis(values):
+    """Satterthwaite's degrees of freedom of a variance: 2 n / (kurtosis - 1), at most n - 1."""
+    return min(len(values) - 1, 2 * len(values) / (stats.kurtosis(values, fisher=False) - 1))
+
+
 @pytest.mark.parametrize("name", ["pearson", "spearman", "rank_spearman"])
 def test_values_are_those_of_a_jackknife_by_loops(name):
     prediction, judge, people, dialogue = study(dialogues=20, judged=8)
@@ -56,10 +61,14 @@ def test_values_are_those_of_a_jackknife_by_loops(name):
     assert math.atanh(found.powered.value) == pytest.approx(h - weight * (f - g))
     rectifier = (len(of_h) - 1) * (of_h - weight * of_f).var()
     further = weight**2 * variance[2]
-    df = (rectifier + further) ** 2 / (rectifier**2 / 7 + further**2 / 11)
+    df_of_people, df_of_judge = 7, 11
+    if name == "pearson":
+        df_of_people, df_of_judge = (df_of_kurtosis(z) for z in (of_h - weight * of_f, of_g))
+    df = (rectifier + further) ** 2 / (rectifier**2 / df_of_people + further**2 / df_of_judge)
     half = stats.t.ppf(0.975, df) * math.sqrt(rectifier + further)
     assert math.atanh(found.powered.high) == pytest.approx(h - weight * (f - g) + half)
-    alone = stats.t.ppf(0.975, 7) * math.sqrt(variance[0])
+    df_alone = df_of_kurtosis(of_h) if name == "pearson" else 7
+    alone = stats.t.ppf(0.975, df_alone) * math.sqrt(variance[0])
     assert found.equivalent_dialogues == pytest.approx(8 * (alone / half) ** 2)
 
 
@@ -180,3 +189,18 @@ def test_too_few_dialogues_leave_the_accuracy_of_people(judged, reason):
     assert (found.powered.value, found.powered.high) == (found.people.value, found.people.high)
     assert f"dialogues {reason}: no interval, which needs 5" in found.powered.reason
     assert math.isnan(found.weight)
+
+
+def test_a_part_that_is_not_random_is_noticed():
+    """People scored the dialogues in which the judge's scores are most spread, or a random part."""
+    prediction, judge, people, dialogue = study(dialogues=100, judged=100)
+    spread = np.array([judge[dialogue == d].std() for d in range(100)])
+    selected = np.isin(dialogue, np.argsort(spread)[:30])
+    found = powered_correlations(prediction, judge, np.where(selected, people, np.nan), dialogue)
+    assert all(each.random_p < 1e-6 for each in found.values())
+    random = np.where(dialogue < 30, people, np.nan)
+    assert powered_correlations(prediction, judge, random, dialogue)["spearman"].random_p > 0.01
+    correct = np.repeat([1.0, 0.0], 50)
+    first = np.where(np.arange(100) < 50, correct, np.nan)
+    assert math.isnan(powered_accuracy(np.ones(100), first).random_p)
+    assert powered_accuracy(np.roll(correct, 5), first).random_p < 1e-6

@@ -255,7 +255,9 @@ def test_only_tested_or_equal_models_are_tied_with_the_first():
         PairDifference(0, 4, 0.1, 4, reason="4 dialogues"),
         PairDifference(1, 2, 0.0, 9, p=1.0, p_holm=1.0),
     ]
-    board = Leaderboard("t", "d", "c", "spearman", 9, 9, 0.02, (), tuple(pairs))
+    board = Leaderboard(
+        "t", "d", "c", "spearman", 9, 9, 0.02, "dialogues", "", (), (), tuple(pairs)
+    )
     assert board.tied == {2, 3}
 
 

@@ -68,6 +68,17 @@ def test_unknown_items_and_partly_scored_dialogues_are_counted():
     assert "1 dialogues excluded: people scored only some of their items" in notes
 
 
+def test_dialogues_that_are_no_random_part_are_noted():
+    """People scored the dialogues in which the judge's scores are most spread."""
+    spread = np.array([JUDGE[d == DIALOGUE].std() for d in range(30)])
+    note = "people's dialogues are no random part"
+    for dialogues, is_noted in ((np.argsort(-spread)[:10], True), (np.arange(10), False)):
+        rows = np.flatnonzero(np.isin(DIALOGUE, dialogues))
+        notes = compare_with_people([result()], scores(rows)).notes
+        assert (note in " ".join(notes)) == is_noted
+        assert notes[-1] == "Intervals and tests generalise to other dialogues of the same domains."
+
+
 def test_scores_of_other_items_are_refused():
     people = scores(np.arange(8))
     people.groups[:] = "other"

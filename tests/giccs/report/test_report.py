@@ -141,9 +141,11 @@ def test_intervals_of_few_dialogues_are_dashes_with_one_note(results, form):
     """Each part of the benchmark has two or three dialogues."""
     text = report(results, form)
     assert "[–]" in text
-    assert "no interval, which needs 5" in text.splitlines()[-2]
+    *_, few, approximate, population = text.splitlines()
+    assert "no interval, which needs 5" in few
     assert text.count("no interval") == 1
-    assert text.splitlines()[-1].endswith("6 dialogues: the interval is approximate below 20")
+    assert approximate.endswith("6 dialogues: the interval is approximate below 20")
+    assert population.endswith("generalise to other dialogues of the same domains.")
     assert text.count("interval is approximate") == 1
     rows = list(csv.DictReader(io.StringIO(report(results, "csv"))))
     parts = [row for row in rows if row["part"] and row["value"]]

@@ -12,11 +12,10 @@ from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import report
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import correlations
-from giccs.measures.results import Result, Store
+from giccs.measures.results import Result
 from giccs.report.setting_effects import (
     history_table,
     prompt_table,
-    with_needed_predictions,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -133,20 +132,6 @@ def test_an_undefined_correlation_is_not_part_of_the_tables():
     (row,) = prompt_table([undefined, *results]).rows
     assert row[2] == 2
     assert history_table([result("m", 1.0, history="with"), undefined]) is None
-
-
-def test_only_needed_predictions_are_read(tmp_path, monkeypatch):
-    store = Store(tmp_path)
-    for one in (result("m", 1.0), result("m", 0.5, history="with"), result("n", 1.0)):
-        store.add(one)
-    read = []
-    with_predictions = Store.with_predictions
-    monkeypatch.setattr(
-        Store, "with_predictions", lambda self, one: read.append(one.model) or with_predictions(self, one)
-    )  # fmt: skip
-    results = with_needed_predictions(list(store.results()), store)
-    assert read == ["m", "m"]
-    assert [one.predictions is None for one in results if one.model == "n"] == [True]
 
 
 def test_giccs_eval_and_giccs_report_show_both_tables(tmp_path, benchmark_file, static_encoder):

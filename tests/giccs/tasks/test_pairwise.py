@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from giccs.benchmark import Benchmark, read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.task_results import evaluate_task
+from giccs.measures.clusters import CLUSTER_COLUMNS
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -123,11 +124,13 @@ def test_groups_are_the_numbers_of_their_own_items(result, benchmark_file, stati
 
 def test_predictions_are_joined_by_id(result, benchmark_file):
     items = {item.item_id: item for item in read_benchmark(benchmark_file).items}
-    assert result.predictions.columns == ["item_id", "dialogue_id", "prediction", "score"]
+    numbers = ["item_id", "dialogue_id", "prediction", "score"]
+    assert result.predictions.columns == [*numbers, *CLUSTER_COLUMNS]
     assert set(result.predictions["item_id"]) == set(items)
     for row in result.predictions.iter_rows(named=True):
         assert row["score"] == items[row["item_id"]].score
         assert row["dialogue_id"] == items[row["item_id"]].dialogue_id
+        assert row["domain"] == items[row["item_id"]].domain
 
 
 def test_order_of_the_lines_does_not_matter(result, benchmark_file, static_encoder):

@@ -86,6 +86,11 @@ PHRASES: Mapping[str, str] = {
     r"undefined": (
         "{n} Vorhersagen sind unendlich (die erste ist die von Item {item}): Pearsons r ist nicht definiert"
     ),
+    r"skewed values or outliers \(skewness (?P<n>[-.\d]+), excess kurtosis (?P<m>[-.\d]+)\): the interval "
+    r"may be too narrow, read ρ": (
+        "schiefe Werte oder Ausreißer (Schiefe {n}, Exzess {m}): Das Intervall kann zu schmal sein; "
+        "aussagekräftiger ist ρ"
+    ),
     r"all predictions are equal": "alle Vorhersagen sind gleich",
     r"all scores are equal": "alle Werte sind gleich",
     r"predictions or scores are constant, or there is one item": (

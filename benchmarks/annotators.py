@@ -28,8 +28,6 @@ from bws.design import make_tuples
 from bws.records import Judgments, Tuples
 from bws.simulation import simulate
 
-__all__ = ["Setting", "annotators_by_kind", "main", "simulated_study"]
-
 NOISE = 0.25
 """Noise of a judgment, the default of bws-simulate; true scores are uniform from -1 to 1."""
 CARE = (0.6, 0.8, 1.0, 1.25, 1.6)

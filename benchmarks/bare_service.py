@@ -32,8 +32,6 @@ from mturk.service.server import loop_factory
 from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
-__all__ = ["run_workers"]
-
 SCHEMA = """
 PRAGMA journal_mode = WAL;
 CREATE TABLE hit (hit_id TEXT PRIMARY KEY, question TEXT NOT NULL);

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from bws.textio import write_atomic
 
-__all__ = ["machine", "provenance", "replace_block"]
-
 
 def machine() -> str:
     """Describe the machine: processor, CPUs, memory, system."""

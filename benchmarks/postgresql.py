@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Cluster", "NoServerError", "cluster"]
-
 CONNECTIONS = 100
 """Default limit of a server."""
 START_SECONDS = 600

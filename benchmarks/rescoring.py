@@ -23,8 +23,6 @@ from bws.scoring import score
 from bws.split_half import Reliability, ReliabilityGroup, average_ranks, correlate, reliability
 from bws.tables import Cell, Column, ResultTable
 
-__all__ = ["SETS", "PublicSet", "main", "report"]
-
 CHOICE_MODEL = "best-worst-logit"
 SEMREL = "https://github.com/semantic-textual-relatedness/Semantic_Relatedness_SemEval2024"
 RUDDIT = "https://github.com/hadarishav/Ruddit"

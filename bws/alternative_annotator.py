@@ -33,14 +33,6 @@ from bws.model_annotators import DEFAULT_EPSILON
 from bws.raw_agreement import answer_counts
 from bws.tables import Column, ResultTable
 
-__all__ = [
-    "AlternativeAnnotatorTest",
-    "Comparison",
-    "Wins",
-    "alternative_annotator_test",
-    "wins",
-]
-
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 

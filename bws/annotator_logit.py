@@ -20,16 +20,6 @@ from numpy.typing import NDArray
 from bws.clusters import Z_95
 from bws.records import Judgments
 
-__all__ = [
-    "NO_EFFECTS",
-    "PositionEffect",
-    "PositionEffects",
-    "ScaleEstimates",
-    "estimate_scales",
-    "opposition",
-    "position_effects",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Stage = tuple[Floats, Floats]

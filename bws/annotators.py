@@ -28,14 +28,6 @@ from bws.problems import InputError, Problem
 from bws.records import Judgments
 from bws.tables import Cell, Column, NumberText, ResultTable
 
-__all__ = [
-    "Annotator",
-    "AnnotatorReport",
-    "PositionEffect",
-    "PositionEffects",
-    "annotator_report",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Integers = NDArray[np.int64]

@@ -15,14 +15,6 @@ from bws.model_annotators import is_model
 from bws.problems import InputError, Problem
 from bws.records import Judgments
 
-__all__ = [
-    "SIMULATED_COMMENT",
-    "check_no_answers_of_people",
-    "check_replaceable",
-    "keep_answers_of_people",
-    "sources_of",
-]
-
 SIMULATED_COMMENT = "simulated"
 SOURCE_COLUMNS = (("annotator", "comment"), ("WorkerId", "Answer.comment"))
 """Annotator and comment in tables of answers, and in batch results of Mechanical Turk."""

@@ -34,8 +34,6 @@ from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
 from bws.tables import Cell, Column, ResultTable, part_name
 
-__all__ = ["Agreement", "AgreementGroup", "agreement"]
-
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]

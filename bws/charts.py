@@ -14,16 +14,6 @@ from bws.textio import write_atomic
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "CHART_SUFFIXES",
-    "chart_bytes",
-    "chart_svg",
-    "check_chart_path",
-    "limits",
-    "specification",
-    "write_chart",
-]
-
 BLUE = "#0072B2"
 """Blue of the colour-blind-safe palette of Okabe and Ito, with a contrast of 5.2:1 on white."""
 VERMILION, GREEN, PURPLE = "#D55E00", "#009E73", "#CC79A7"

@@ -15,12 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "APPROXIMATE_NOTE", "MANY_CLUSTERS", "MIN_CLUSTERS", "NO_INTERVAL_NOTE", "Z_95", "ClusterVariance",
-    "ErrorVariance", "Estimate", "cluster_sums", "clustered_mean", "clustered_share",
-    "few_clusters_note", "t_quantile", "too_few_clusters_note", "two_way_variance", "variance_between",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 
 MIN_CLUSTERS = 5

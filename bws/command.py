@@ -24,17 +24,6 @@ from bws.options import RenamedOption, file_uses
 from bws.problems import InputError, Problem, suggestion, summary
 from bws.terminal import echo, printable, say
 
-__all__ = [
-    "Command",
-    "Console",
-    "Group",
-    "command",
-    "group",
-    "imported_command",
-    "json_ready",
-    "print_version",
-]
-
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FILES_KEPT = "output files are complete or unchanged"

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from bws.records import Judgments, Tuples
 
-__all__ = ["CommonTuples", "common_tuples", "tuple_keys"]
-
 Longs = NDArray[np.int64]
 Key = tuple[str, ...]
 

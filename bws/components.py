@@ -43,11 +43,6 @@ from bws.frames import Tabular
 from bws.records import CanonicalJudgments
 from bws.tables import Column, ResultTable
 
-__all__ = [
-    "Components", "Generalisability", "components", "finite_population_correction", "generalisability",
-    "is_complete", "item_components", "possible_tuples",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 ROUNDING = 1e-9

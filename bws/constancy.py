@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["centred", "constant_groups", "is_constant"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from bws.files.controls import controls_of_judgments
 from bws.records import Judgments
 
-__all__ = ["control_answers"]
-
 Integers = NDArray[np.int64]
 
 

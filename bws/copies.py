@@ -38,8 +38,6 @@ from bws.simulation import is_simulated
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = ["certain_copies", "find_copies", "similar_annotators"]
-
 Longs = NDArray[np.int64]
 
 MAX_CHANCE = 0.001

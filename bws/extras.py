@@ -6,8 +6,6 @@ import re
 
 import click
 
-__all__ = ["extra_of", "missing_module"]
-
 DISTRIBUTIONS = {
     "botocore": "boto3",
     "faiss": "faiss-cpu",

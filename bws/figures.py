@@ -21,16 +21,6 @@ if TYPE_CHECKING:
     from bws.records import Judgments, Scores
     from bws.split_half import ReliabilityCurve
 
-__all__ = [
-    "MissingChartError",
-    "agreement_chart",
-    "components_chart",
-    "finished",
-    "pairs_chart",
-    "reliability_chart",
-    "score_chart",
-]
-
 REMARK_WIDTH = 90
 """Number of characters of a line below the title."""
 ANSWERS = {"both": BLACK, "best": BLUE, "worst": VERMILION, "joint": GREEN}

@@ -10,12 +10,6 @@ from dataclasses import dataclass
 
 from bws.problems import InputError, Problem
 
-__all__ = [
-    "ANNOTATOR", "BEST", "GROUP", "ITEM", "KINDS", "LONG", "ROLES", "SCORE", "TUPLE", "WORST", "FileKind",
-    "check_is_json_lines", "check_is_no_markup", "column_roles", "first_of", "is_header", "json_keys",
-    "kind_of", "numbered", "pair_columns", "plain", "remark", "table_separator", "text_remark",
-]  # fmt: skip
-
 BEST = ("best", "bestitem", "most", "mostrelated", "bestpair")
 WORST = ("worst", "worstitem", "least", "leastrelated", "worstpair")
 PEOPLE = ("annotator", "worker", "participant", "user", "respondent", "rater")

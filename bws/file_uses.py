@@ -19,16 +19,6 @@ from typing import Literal, NamedTuple
 
 from bws.problems import InputError, Problem
 
-__all__ = [
-    "FileUse",
-    "Role",
-    "check_not_read",
-    "note_read",
-    "protected_inputs",
-    "replacing",
-    "unprotected",
-]
-
 Role = Literal["input", "output", "folder", "update"]
 """What a command does with a path: reads it, replaces the file, writes files into the folder, or keeps a
 file or folder of its own up to date, such as a ledger, a database or results that are reused."""

@@ -17,20 +17,6 @@ from bws.rows import csv_text
 if TYPE_CHECKING:
     from bws.tables import ResultTable
 
-__all__ = [
-    "FrameLibrary",
-    "HasFrame",
-    "Source",
-    "Tabular",
-    "are_paths",
-    "check_source",
-    "data_frame",
-    "frame_bytes",
-    "frame_records",
-    "frames_like_source",
-    "is_path",
-]
-
 Source = Any
 """A path, a pandas or Polars data frame, or a list of dicts, one per row; of judgments also several paths."""
 FrameLibrary = Literal["pandas", "polars"]

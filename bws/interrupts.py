@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["handle_interrupts"]
-
 REPEAT_AFTER_SECONDS = 0.05
 """After this time, the callback in which an interrupt was ignored has returned."""
 

@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-__all__ = ["comment", "latex_text", "table_environment", "tabular"]
-
 SPECIAL = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",

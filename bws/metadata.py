@@ -17,8 +17,6 @@ from bws.problems import InputError, Problem
 from bws.records import Ints, Judgments, Tuples, normal_id
 from bws.textio import display_name
 
-__all__ = ["By", "Metadata", "breakdown", "read_metadata"]
-
 KEYS = ("tuple_id", "group", "dialogue_id", "item", "utterance_id")
 MAX_LISTED_NAMES = 10
 

@@ -26,8 +26,6 @@ from bws.scoring.counting import counting
 from bws.split_half import average_ranks, correlate, reliability, usual_split
 from bws.tables import Cell, Column, ResultTable
 
-__all__ = ["AgreementWithPeople", "Measure", "agreement_with_people"]
-
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 

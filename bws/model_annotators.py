@@ -8,15 +8,6 @@ unasked: `bws.records.Judgments.canonical`, from which all results are computed,
 
 from __future__ import annotations
 
-__all__ = [
-    "DEFAULT_EPSILON",
-    "MODEL_PREFIX",
-    "RUN_COLUMNS",
-    "is_model",
-    "model_annotator",
-    "model_name",
-]
-
 MODEL_PREFIX = "model:"
 RUN_COLUMNS = ("prompt", "run")
 """Columns that distinguish the judgments of one tuple by one model."""

@@ -19,8 +19,6 @@ from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
 from bws.tables import Cell, Column, ResultTable
 
-__all__ = ["COMPARED_CALLS", "Consistency", "ModelAudit", "PositionShare", "model_audit"]
-
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 

@@ -40,8 +40,6 @@ from bws.simulation import simulate_model, truth_of_items, without_group_means
 from bws.split_half import correlate
 from bws.tables import Cell, Column, ResultTable
 
-__all__ = ["ModelSavings", "pilot_savings", "planned_savings", "simulated_savings"]
-
 MIN_PREDICTED_SHARE = 1e-12
 """Variance of predicted values, relative to that of people's values, below which it is a rounding error."""
 SHARES = (0.1, 0.2, 0.3, 0.5, 1.0)

@@ -15,7 +15,8 @@ from bws.alternative_annotator import (
     alternative_annotator_test,
     wins,
 )
-from bws.annotators import AnnotatorReport, PositionEffects, annotator_report
+from bws.annotator_logit import PositionEffects
+from bws.annotators import AnnotatorReport, annotator_report
 from bws.chance_agreement import agreement
 from bws.common_tuples import CommonTuples, common_tuples
 from bws.files import as_judgments
@@ -27,8 +28,6 @@ from bws.model_savings import ModelSavings, pilot_savings
 from bws.problems import InputError, Problem
 from bws.records import Judgment, Judgments
 from bws.tables import Cell, Column, ResultTable
-
-__all__ = ["ModelVerdict", "Verdicts", "verdict"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,35 +18,6 @@ import click
 from bws.file_uses import FileUse, Role
 from bws.problems import suggestion
 
-__all__ = [
-    "FIGURE",
-    "INPUT",
-    "MAX_COUNT",
-    "MAX_RESAMPLES",
-    "MAX_SEED",
-    "MODEL",
-    "OUTPUT",
-    "OUTPUT_FOLDER",
-    "RESAMPLES",
-    "RESUMED",
-    "SEED",
-    "UPDATED",
-    "Choice",
-    "FilePath",
-    "Number",
-    "Option",
-    "RegisteredName",
-    "RenamedOption",
-    "check_options",
-    "checked_value",
-    "click_option",
-    "click_options",
-    "declarations",
-    "file_uses",
-    "option",
-    "problem_with",
-]
-
 MAX_SEED = 2**32 - 1
 """Largest seed accepted by the random number generators of NumPy, PyTorch and scikit-learn."""
 MAX_COUNT = 10**9

@@ -13,8 +13,6 @@ from bws.components import Generalisability, possible_tuples
 from bws.records import CanonicalJudgments
 from bws.tables import Column, ResultTable
 
-__all__ = ["Alternative", "Plan", "Planner", "check_target", "plan", "whole_number"]
-
 MAX_TUPLES_PER_ITEM = 1000
 ANNOTATIONS = (1, 2, 3, 4, 5, 6, 8, 10)
 """Annotations per tuple of the compared designs."""

@@ -14,8 +14,6 @@ from bws.scoring import score
 from bws.simulation import Model, simulate
 from bws.split_half import Correlation, reliability
 
-__all__ = ["Power", "power"]
-
 N_TRIALS = 10
 
 

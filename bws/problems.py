@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import NamedTuple
 
-__all__ = ["InputError", "Location", "Problem", "closest", "suggestion", "summary"]
-
 MIN_SIMILARITY = 0.7
 """Minimum similarity of a suggested name, from 0 to 1."""
 MAX_LISTED = 5

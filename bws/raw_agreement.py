@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 
 from bws.records import Judgments
 
-__all__ = [
-    "MIN_COMMON_TUPLES",
-    "AnnotatorPairs",
-    "annotator_pairs",
-    "answer_counts",
-    "chance_of_equal_answers",
-    "item_disagreement",
-]
-
 MIN_COMMON_TUPLES = 10
 """Number of common tuples below which the agreement of a pair is marked as uncertain."""
 

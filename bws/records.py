@@ -32,17 +32,6 @@ from bws.tables import Column, ResultTable
 if TYPE_CHECKING:
     from bws.variants import Variants
 
-__all__ = [
-    "CanonicalJudgments",
-    "Counts",
-    "Judgment",
-    "Judgments",
-    "Scores",
-    "Tuples",
-    "id_of",
-    "normal_id",
-]
-
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]

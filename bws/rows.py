@@ -8,8 +8,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-__all__ = ["csv_text", "json_lines_text"]
-
 
 def csv_text(
     rows: Iterable[Sequence[object] | Mapping[str, object]],

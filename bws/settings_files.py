@@ -19,17 +19,6 @@ from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_h
 from bws.problems import InputError, Problem, suggestion
 from bws.textio import display_name, parse_toml, read_text
 
-__all__ = [
-    "Checked",
-    "Listed",
-    "SettingsText",
-    "Table",
-    "TableError",
-    "Text",
-    "key_lines",
-    "read_settings_text",
-]
-
 T = TypeVar("T")
 Path = tuple[str | int, ...]
 """Keys from the top of a file to a value; elements of lists count from 0."""

@@ -20,16 +20,6 @@ from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Scores, Tuples, normal_id
 from bws.textio import display_name
 
-__all__ = [
-    "Model",
-    "correlated_scores",
-    "is_simulated",
-    "read_truth",
-    "simulate",
-    "simulate_model",
-    "without_group_means",
-]
-
 Model = Literal["gumbel", "thurstone"]
 MAX_LISTED_NAMES = 5
 LEVELS = (1, 2, 3, 4, 5)

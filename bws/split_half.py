@@ -29,21 +29,6 @@ from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
 from bws.tables import Column, ResultTable, part_name
 
-__all__ = [
-    "Correlation",
-    "CurvePoint",
-    "Reliability",
-    "ReliabilityCurve",
-    "ReliabilityGroup",
-    "annotations_for",
-    "average_ranks",
-    "correlate",
-    "reliability",
-    "reliability_curve",
-    "spearman_brown",
-    "usual_split",
-]
-
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,6 @@ from bws.frames import Tabular
 from bws.records import CanonicalJudgments, Judgments
 from bws.tables import Column, ResultTable
 
-__all__ = ["ItemDisagreement", "SplitItems", "split_items"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

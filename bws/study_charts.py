@@ -23,25 +23,6 @@ if TYPE_CHECKING:
     from bws.raw_agreement import AnnotatorPairs
     from bws.split_half import Correlation, ReliabilityCurve
 
-__all__ = [
-    "COMPONENTS_TITLES",
-    "MAX_DRAWN_ITEMS",
-    "MAX_NAMED_ITEMS",
-    "MAX_PLANNED_ANNOTATIONS",
-    "PAIRS_TITLES",
-    "RANKED_TITLES",
-    "RELIABILITY_TITLES",
-    "Titles",
-    "components_chart",
-    "pairs_chart",
-    "pairs_rows",
-    "ranked_chart",
-    "ranked_rows",
-    "reachable_annotations",
-    "reliability_layers",
-    "reliability_rows",
-]
-
 Titles = Mapping[str, str]
 GREY = "#8C8C8C"
 BAR_SHIFT = 0.03

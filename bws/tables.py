@@ -18,24 +18,6 @@ from bws.latex import comment, latex_text, table_environment, tabular
 from bws.problems import suggestion
 from bws.rows import csv_text
 
-__all__ = [
-    "FORMATS",
-    "Cell",
-    "Column",
-    "Interval",
-    "NumberText",
-    "ResultTable",
-    "TableStyle",
-    "heading",
-    "keyed_columns",
-    "limits_text",
-    "part_name",
-    "remarks",
-    "rendered",
-    "tabulated",
-    "wrapped",
-]
-
 FORMATS = ("table", "markdown", "latex", "csv")
 """Formats of commands; in Python also ``html``."""
 TABULATE_FORMATS = {"table": "simple", "markdown": "github", "html": "html"}

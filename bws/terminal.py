@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["ESCAPES", "echo", "printable", "say"]
-
 BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Marks, embeddings, overrides and isolates, which reorder the text around them."""
 ESCAPES = {

@@ -23,18 +23,6 @@ from bws.frames import Source, frame_bytes, is_path
 from bws.problems import InputError, Problem, closest
 from bws.terminal import printable
 
-__all__ = [
-    "display_name",
-    "parse_toml",
-    "read_bytes",
-    "read_text",
-    "read_toml",
-    "too_much",
-    "utf8_text",
-    "write_atomic",
-    "write_with",
-]
-
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WORKBOOK = "save the sheet as CSV (UTF-8)"
 OTHER_FORMATS = {

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bws.files.rows import Rows
 
-__all__ = ["Variants", "find_variants", "merge_variants", "note_on_words", "variant_key"]
-
 TEXT_PATTERN = re.compile(
     r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     r"\U00020000-\U0003ffff]"

@@ -17,8 +17,6 @@ import click
 from bws.problems import InputError
 from bws.terminal import printable, say
 
-__all__ = ["LOGGERS", "begin", "show_logs"]
-
 LOGGERS = ("bws", "giccs", "mturk", "giccs_app")
 """The loggers of giccs. Others are never shown, because their requests contain keys and signatures."""
 REPORTED_ERRORS = (

@@ -37,8 +37,6 @@ from giccs.report.model_comparison import compare as compare_results
 from giccs.report.rows import HEADER, long_rows
 from giccs.tasks import DEFAULT_TASKS, TASKS, Data, Task, TaskOptions, task_names, task_option_names
 
-__all__ = ["Comparison", "Results", "compare", "evaluate", "judge", "noise_ceiling"]
-
 FRAME_TASKS = (*DEFAULT_TASKS, "sentence-similarity", "word-similarity")
 """Tasks whose data may be a data frame or a list of dicts."""
 

@@ -17,8 +17,6 @@ from bws.command import json_ready
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes, write_atomic
 
-__all__ = ["Journal", "open_journal"]
-
 MAX_VALUE_LENGTH = 40
 """Maximum number of characters of a value in a message."""
 Answer = TypeVar("Answer")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
-__all__ = ["Progress", "progress_bar", "silent"]
-
 T = TypeVar("T")
 
 

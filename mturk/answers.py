@@ -20,21 +20,6 @@ from mturk.question_xml import (
     read_question,
 )
 
-__all__ = [
-    "COMMENT",
-    "OTHER_SUFFIX",
-    "TUPLES_SCRIPT",
-    "expected_tuples",
-    "expected_tuples_in_page",
-    "from_xml",
-    "read_comment",
-    "read_seconds",
-    "repeated_field_problems",
-    "seconds_field",
-    "seconds_problems",
-    "to_xml",
-]  # fmt: skip
-
 SCHEMA = (
     "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/"
     "QuestionFormAnswers.xsd"

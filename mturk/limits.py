@@ -11,37 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "ADDITIONAL_ASSIGNMENTS",
-    "ANNOTATION",
-    "ASSIGNMENT_DURATION",
-    "AUTO_APPROVAL_DELAY",
-    "AUTO_APPROVAL_DELAY_DEFAULT",
-    "BONUS_REASON",
-    "DESCRIPTION",
-    "FEEDBACK",
-    "KEYWORDS",
-    "LIFETIME",
-    "LOCALE",
-    "MANY_ASSIGNMENTS",
-    "MAX_ASSIGNMENTS",
-    "MESSAGE_SUBJECT",
-    "MESSAGE_TEXT",
-    "MESSAGE_WORKERS",
-    "PAGE_SIZE",
-    "QUESTION",
-    "RECRUITED_PREFIX",
-    "TITLE",
-    "TOKEN",
-    "TOKEN_LIFETIME_SECONDS",
-    "WORKER_ID",
-    "LengthLimit",
-    "RangeLimit",
-    "assignments_increase_problem",
-    "qualification_problems",
-    "reward_problem",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LengthLimit:

@@ -10,17 +10,6 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from mturk.limits import MANY_ASSIGNMENTS, reward_problem
 
-__all__ = [
-    "bonus_fee",
-    "cost",
-    "fee",
-    "hourly_wage",
-    "parse_amount",
-    "round_to_cents",
-    "unusual_bonus",
-    "unusual_pay",
-]
-
 CENT = Decimal("0.01")
 BASE_RATE = Decimal("0.20")
 MANY_RATE = Decimal("0.20")

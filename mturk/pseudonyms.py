@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hmac
 
-__all__ = ["pseudonym"]
-
 DIGITS = 16
 
 

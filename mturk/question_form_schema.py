@@ -10,8 +10,6 @@ import regex
 
 from mturk.question_xml import Question, QuestionForm, local_name, read_question
 
-__all__ = ["check_question", "compile_format", "form_problems"]
-
 CONTENT = "((Title|Text|List|Binary|EmbeddedBinary|FormattedContent) )+"
 FREE_TEXT = "(Constraints )?(DefaultText )?(NumberOfLinesSuggestion )?"
 CHILDREN = {

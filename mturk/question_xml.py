@@ -11,21 +11,6 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-__all__ = [
-    "ExternalQuestion",
-    "HTMLQuestion",
-    "Question",
-    "QuestionForm",
-    "expected_seconds",
-    "forbidden_in_xml",
-    "local_name",
-    "normalise_url",
-    "parse_xml",
-    "read_question",
-    "selection_questions",
-    "write_html_question",
-]
-
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 NAME = re.compile(rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d{{2}}-\d{{2}}/(\w+)\.xsd\}}(\w+)")

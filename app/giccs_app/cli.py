@@ -10,8 +10,6 @@ import click  # noqa: E402
 
 from bws.command import Group, group  # noqa: E402
 
-__all__ = ["COMMANDS", "main"]
-
 STAGES = {
     "Start": {
         "init": ("giccs_app.studies.cli:init", "Write the folder of a new study, with example data"),

@@ -16,8 +16,6 @@ from bws.options import OUTPUT
 from bws.problems import suggestion
 from bws.tables import tabulated
 
-__all__ = ["COMMANDS", "PackagedData", "copy", "data", "list_data", "packaged_data"]
-
 COMMANDS = {
     "list": "giccs_app.packaged_data:list_data",
     "copy": "giccs_app.packaged_data:copy",

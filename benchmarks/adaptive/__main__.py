@@ -23,8 +23,6 @@ from tqdm import tqdm
 from benchmarks.adaptive.sections import SECTIONS
 from benchmarks.machine import provenance, replace_block
 
-__all__ = ["main"]
-
 STUDIES = 400
 WITHOUT_STUDIES = ("speed", "real")
 

@@ -21,8 +21,6 @@ from bws.files import read_judgments
 from bws.scoring import score, utilities
 from bws.simulation import simulate
 
-__all__ = ["SECTIONS", "Runner"]
-
 Runner = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]
 """Calls a function with each tuple of arguments, in parallel."""
 ROUNDS = 14

@@ -17,8 +17,6 @@ from bws.adaptive.model import fit
 from bws.design import fresh_rounds, make_tuples
 from bws.records import Floats, Judgments, Tuples
 
-__all__ = ["Setting", "Study", "correlation", "each_fit_once", "spearman"]
-
 K = 4
 N_ANNOTATORS = 10
 """Annotators who take turns, each with an own scale of noise in the kind `uneven`."""

@@ -22,8 +22,6 @@ from tqdm import tqdm
 from benchmarks.coverage.cells import Cell, SimulatedStudy, Summary
 from benchmarks.machine import provenance, replace_block
 
-__all__ = ["SECTIONS", "main", "table"]
-
 SECTIONS = (
     "scores",
     "ranks",

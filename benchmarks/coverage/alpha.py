@@ -24,8 +24,6 @@ from bws.design import make_tuples
 from bws.records import Judgments, Tuples
 from bws.simulation import simulate
 
-__all__ = ["cells"]
-
 N_DIALOGUES = 30
 LIMIT_STUDIES, LIMIT_DIALOGUES, LIMIT_ANNOTATORS = 20, 200, 40
 

@@ -24,8 +24,6 @@ from giccs.benchmark.items import Item
 from giccs.measures.annotator_uncertainty import correlations_over_annotators
 from giccs.measures.metrics import Estimate, correlations
 
-__all__ = ["cells"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -27,8 +27,6 @@ from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
 from giccs.measures.ceiling import noise_ceiling
 
-__all__ = ["Setting", "benchmark_of", "cells", "cells_of", "study"]
-
 Floats = NDArray[np.float64]
 
 TRUTHS = 100

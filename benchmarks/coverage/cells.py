@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ALLOWED", "Cell", "SimulatedStudy", "Summary"]
-
 ALLOWED = (0.93, 0.97)
 MAX_WIDTH = 1.02
 """Largest width of the interval relative to that without a model."""

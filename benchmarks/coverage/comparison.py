@@ -25,8 +25,6 @@ from giccs.measures.all_pairs import (
 from giccs.measures.detectable import ALPHA
 from giccs.measures.metrics import weighted_spearman, within_dialogue_correlations
 
-__all__ = ["cells"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

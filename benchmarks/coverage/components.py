@@ -15,8 +15,6 @@ from bws.records import Judgments
 from bws.scoring import score
 from bws.simulation import simulate
 
-__all__ = ["cells"]
-
 UTILITIES_SD = 1.5
 """In units of the noise SD."""
 TRUTH_STUDIES = 200

@@ -17,8 +17,6 @@ from benchmarks.coverage.cells import Cell, SimulatedStudy
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import Estimate, correlations
 
-__all__ = ["cells"]
-
 Floats = NDArray[np.float64]
 Data = tuple[Floats, Floats, Floats, NDArray[np.intp]]
 

@@ -16,8 +16,6 @@ from benchmarks.coverage.cells import Cell
 from giccs.measures.ceiling import noise_ceiling
 from giccs.measures.metrics import correlations
 
-__all__ = ["SETTINGS", "cells", "notes"]
-
 LOGIT = partial(Setting, method="best-worst-logit")
 ON_COUNTING_SCALE = partial(LOGIT, scale="counting")
 SETTINGS = (

@@ -22,8 +22,6 @@ from benchmarks.coverage.powered_correlations import (
 )
 from giccs.measures.prediction_powered import powered_accuracy
 
-__all__ = ["cells"]
-
 Floats = NDArray[np.float64]
 
 STUDIES = 4000

@@ -17,8 +17,6 @@ from benchmarks.coverage.cells import Cell, SimulatedStudy
 from giccs.measures.metrics import Estimate, correlations
 from giccs.measures.prediction_powered import PoweredEstimate, powered_correlations
 
-__all__ = ["JUDGES", "SIZES", "cells", "simulated_scores"]
-
 Floats = NDArray[np.float64]
 
 CANDIDATES = 5

@@ -23,8 +23,6 @@ from bws.scoring.expected import expected_counting, expected_values
 from bws.scoring.prediction_powered import mean_width, prediction_powered_scores
 from bws.simulation import simulate
 
-__all__ = ["cells"]
-
 Floats = NDArray[np.float64]
 
 N_ITEMS, K, ROUNDS, ANNOTATORS = 30, 4, 6, 20

@@ -23,8 +23,6 @@ from benchmarks.coverage.scores import (
 from bws.records import Scores
 from bws.scoring import score
 
-__all__ = ["cells"]
-
 ALLOWED = (0.95, 1.0)
 GROUP_SIZES = {"complete": GROUP_SIZE, "incomplete": N_ITEMS}
 DRAWS = 10

@@ -21,16 +21,6 @@ from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score, utilities
 from bws.simulation import simulate
 
-__all__ = [
-    "GROUP_SIZE",
-    "N_ITEMS",
-    "cells",
-    "is_approximate",
-    "item_numbers",
-    "study_judgments",
-    "true_scores",
-]
-
 Floats = NDArray[np.float64]
 
 N_ITEMS, GROUP_SIZE = 40, 5

@@ -13,8 +13,6 @@ from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.methods import Floats, Integers
 from bws.scoring.posterior import Outcomes, Posterior, estimate_prior, maximize
 
-__all__ = ["Fit", "fit"]
-
 MODEL = best_worst_logit
 MAX_DENSE_ITEMS = 1000
 """Number of items up to which draws use a dense Cholesky factor, otherwise conjugate gradients."""

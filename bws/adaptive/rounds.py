@@ -27,8 +27,6 @@ from bws.files.controls import name_list
 from bws.frames import Source
 from bws.records import Judgments, Tuples, id_of
 
-__all__ = ["join_rounds", "last_round", "next_round", "round_of_new_items"]
-
 FIRST_ROUND = {"round": "1", "purpose": "warmup", "seed": ""}
 """Values of the columns of a design without rounds."""
 AUDIT_SHARE = 0.2

@@ -49,10 +49,6 @@ from bws.scoring.expected import answer_probabilities
 from bws.scoring.posterior import PRIOR_RANGE
 from bws.tables import Column, ResultTable
 
-__all__ = [
-    "Gate", "Stopping", "audit_shares", "confidence_sequence", "stopping", "watched_factor", "watched_items",
-]  # fmt: skip
-
 ALPHA = 0.05
 N_DRAWS = 400
 MIN_APPEARANCES = 4

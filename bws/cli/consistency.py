@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from bws.terminal import say
 from bws.tables import TableStyle
 
-__all__ = ["agreement", "reliability"]
-
 
 @command(
     "bws-reliability",

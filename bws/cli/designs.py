@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from bws.files import Items
     from bws.records import Tuples
 
-__all__ = ["make_tuples", "simulate"]
-
 OPTION_NAMES = {
     "count": "tuples",
     "rounds": "fresh",

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
     from bws.files import OnInvalid
     from bws.records import Judgments
 
-__all__ = [
-    "allow_copies_option", "answer_tables", "arguments", "by_options", "check_figure",
-    "check_requires_judgments", "control_option", "drawn_figure", "figure_option", "format_option",
-    "judgments_from", "judgments_options", "merge_variants_option", "new_items_option", "option",
-    "output_option", "plain_table_options", "report_judgments", "seed_option", "table_options",
-    "target_option", "values_by", "variants_document",
-]  # fmt: skip
-
 MAX_LISTED_NAMES = 3
 LABEL = re.compile(r"[A-Za-z0-9:./_+-]+")
 Decorator = Callable[[Any], Any]

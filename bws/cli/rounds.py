@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from bws.records import Tuples
     from bws.tables import TableStyle
 
-__all__ = ["next_round", "stop"]
-
 tuples_option = partial(option, "--tuples designs", multiple=True, type=INPUT, metavar="TUPLES")
 """Option of both commands; the tuples of a study are needed to choose further ones."""
 EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further rounds."

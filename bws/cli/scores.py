@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from bws.files.scores import ScoreForm
     from bws.records import Judgments, Scores
 
-__all__ = ["score"]
-
 MODEL_OPTIONS = {"scale", "cluster", "ranks", "seed"}
 """Options of prediction-powered scores."""
 ENDS = 5

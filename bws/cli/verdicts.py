@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bws.files import OnInvalid
     from bws.tables import TableStyle
 
-__all__ = ["verdict"]
-
 
 @command(
     "bws-verdict",

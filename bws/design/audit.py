@@ -16,8 +16,6 @@ from bws.frames import Source, Tabular, frames_like_source
 from bws.records import Tuples
 from bws.tables import Column, ResultTable
 
-__all__ = ["Audit", "audit"]
-
 MAX_COUNTED_TRIPLES = 50_000_000
 TITLES = {
     "tuples": "tuples",

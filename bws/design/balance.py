@@ -28,11 +28,6 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "MAX_TRIES", "ExchangeRules", "balanced", "combination_keys", "exchange", "level_positions",
-    "pair_keys", "remove_repeated_tuples",
-]  # fmt: skip
-
 Members = NDArray[np.int32]
 MAX_TABLE_ITEMS = 2000
 """Largest number of items for which a table of all pairs is stored."""

@@ -20,8 +20,6 @@ from bws.design.balance import (
 from bws.design.make import FACTOR, check_factor, check_total, not_distinct, tuple_names
 from bws.records import Tuples, id_of
 
-__all__ = ["extend_tuples", "new_tuple_names"]
-
 Members = NDArray[np.int32]
 
 

@@ -20,8 +20,6 @@ from bws.design.balance import (
 from bws.design.make import Constraints, make_tuples, not_distinct, tuple_names
 from bws.records import Tuples
 
-__all__ = ["fresh_rounds"]
-
 Members = NDArray[np.int32]
 
 

@@ -15,16 +15,6 @@ from bws.files import read_items
 from bws.frames import Source, frames_like_source, is_path
 from bws.records import Tuples, id_of
 
-__all__ = [
-    "FACTOR",
-    "Constraints",
-    "check_factor",
-    "check_total",
-    "make_tuples",
-    "not_distinct",
-    "tuple_names",
-]
-
 log = logging.getLogger(__name__)
 
 MIN_K, MAX_K = 2, 12

@@ -18,8 +18,6 @@ from bws.records import Ints, Tuples
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MAX_K", "Assembled", "assemble_tuples", "check_k"]
-
 MIN_K, MAX_K = 2, 12
 
 

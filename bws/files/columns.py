@@ -14,19 +14,6 @@ from bws.records import Ints, normal_id
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "MAX_ID",
-    "Faults",
-    "delimited",
-    "encode",
-    "listed_lines",
-    "quoted",
-    "series",
-    "shortened",
-    "tabbed",
-    "texts",
-]
-
 MAX_ID = 10_000
 """Maximum length of an id."""
 # Printable ASCII without surrounding white space is already normalised.

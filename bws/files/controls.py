@@ -22,11 +22,6 @@ from bws.records import Ints, Judgments, Tuples, normal_id
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "COLUMN", "cell_controls", "control_texts", "controls_of_judgments", "declared_controls",
-    "name_list", "named_controls", "number_occurrences", "placeholders", "with_named_controls",
-]  # fmt: skip
-
 COLUMN = "control"
 PLACEHOLDER = re.compile(
     r"(gold|control|catch|attention)[\W_]+\w.*|.*\w[\W_]+(gold|control|catch)", re.I

@@ -11,8 +11,6 @@ from bws.files.schema import json_objects
 from bws.problems import Location, Problem
 from bws.textio import display_name
 
-__all__ = ["DialogueTexts", "equal_form", "repeated_dialogues", "repeated_dialogues_of_file"]
-
 
 class DialogueTexts(NamedTuple):
     """The texts of a dialogue."""

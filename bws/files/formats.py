@@ -44,8 +44,6 @@ from bws.textio import display_name, read_bytes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_judgments", "check_distinct", "format_names", "formats", "read_judgments"]
-
 GROUP_OF_FORMATS = "bws.formats"
 OWN_COLUMNS = (COLUMN, *ROUND_COLUMNS, *RUN_COLUMNS, "seconds", "comment")
 """Columns of judgments of giccs that have a meaning besides the roles."""

@@ -23,8 +23,6 @@ from bws.records import normal_id
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT"]
-
 NAME = "hollis"
 PERSON, NUMBER = ("id", "uuid"), ("trial",)
 """Columns of the sample data: the person, whose trials are numbered."""

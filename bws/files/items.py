@@ -19,8 +19,6 @@ from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_bytes, read_text
 
-__all__ = ["Items", "read_item_sets", "read_items"]
-
 ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")
 SCORE_COLUMNS = frozenset({"item", "group", "score", "appearances", "best", "worst", "low", "high"})

@@ -27,16 +27,6 @@ from bws.variants import merge_variants as merged_rows
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "JudgmentForm",
-    "OnInvalid",
-    "judgments_from_records",
-    "judgments_of",
-    "respelled_order",
-    "right_answers",
-    "write_judgments",
-]
-
 log = logging.getLogger(__name__)
 
 OnInvalid = Literal["error", "skip"]
@@ -587,6 +577,7 @@ def write_judgments(
 
 
 def judgment_columns(judgments: Judgments) -> dict[str, pl.Series]:
+    """Return the columns of `Judgments.to_frame`, one row per judgment."""
     tuples = judgments.tuples
     ids, items = series(tuples.ids), series(tuples.items)
     groups = series(tuples.groups)

@@ -25,8 +25,6 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "is_export", "rows"]
-
 NAME = "label-studio"
 ROLES = ("best", "worst")
 SECONDS = "lead_time"

@@ -19,8 +19,6 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "with_signs"]
-
 NAME = "long"
 SIGN_OF_WORD = {"best": "1", "most": "1", "worst": "-1", "least": "-1", "": "0"}
 ROLE_OF_VALUE = {"1": "best", "+1": "best", "-1": "worst", "\u22121": "worst", "0": ""}

@@ -24,8 +24,6 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FORMAT", "rows"]
-
 NAME = "mturk-batch"
 BUTTON = r"^[A-Za-z_ ]+([0-9]{1,2})$"
 BUTTON_VALUES = ("true", "false", "")

@@ -31,10 +31,6 @@ from bws.rows import csv_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "UnknownColumnsError", "column_list", "marked_items", "proposal", "with_named_columns", "with_word",
-]  # fmt: skip
-
 NAMES = {"best": BEST, "worst": WORST, "tuple_id": TUPLE, "group": GROUP, "annotator": ANNOTATOR}
 WORDS = {
     "best": ("best", "most", "top", "meist", "positiv", "mejor", "meilleur"),

@@ -7,8 +7,6 @@ import warnings
 
 from bws.records import normal_id
 
-__all__ = ["BETWEEN", "pair_id", "pair_of_list"]
-
 BETWEEN = " ||| "
 
 

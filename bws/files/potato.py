@@ -23,8 +23,6 @@ from bws.files.tuples import ROUND_COLUMNS, round_columns
 from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 
-__all__ = ["NAME", "Document", "read_documents", "rows"]
-
 NAME = "potato"
 EXPECTED = "a folder with user_state.json files and the tuples' _bws_items, or one such file"
 ROLES = {"best", "worst"}

@@ -23,8 +23,6 @@ from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
 from bws.problems import InputError, Problem
 
-__all__ = ["FORMAT", "MAX_TUPLES", "column_name", "encode_tuple"]
-
 NAME = "qualtrics"
 COLUMN = re.compile(r"giccs_([1-9]\d*)_(best|worst|tuple)")
 ROLES = ("best", "worst")

@@ -18,17 +18,6 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "Answers",
-    "Format",
-    "Rows",
-    "column_of",
-    "missing",
-    "rows_of",
-    "skipped_rows",
-    "with_single_annotators",
-]
-
 ID_SEPARATOR = re.compile("[,;|]")
 """Separates ids that were joined, as by an aggregation of a table."""
 

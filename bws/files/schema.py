@@ -16,28 +16,6 @@ from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
 from bws.textio import display_name, read_text
 
-__all__ = [
-    "ANY_TEXT",
-    "NAME",
-    "OBJECTS",
-    "OPTIONAL_TEXT",
-    "TEXT",
-    "Field",
-    "LocatedRecord",
-    "Records",
-    "Row",
-    "Schema",
-    "Unique",
-    "choice",
-    "json_objects",
-    "json_rows",
-    "json_values",
-    "message_text",
-    "normal_ids",
-    "records",
-    "table_rows",
-]
-
 INVISIBLY = "they differ only in Unicode normalisation or surrounding white space"
 
 R = TypeVar("R")

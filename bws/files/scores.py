@@ -20,8 +20,6 @@ from bws.textio import display_name, read_bytes, write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ScoreForm", "read_scores", "whole_ranks", "write_scores"]
-
 ScoreForm = Literal["csv", "km", "semrel"]
 COUNTS = ("appearances", "best", "worst")
 RANKS = ("rank_low", "rank_high")
@@ -138,6 +136,7 @@ def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm =
 
 
 def score_columns(scores: Scores) -> dict[str, pl.Series]:
+    """Return the columns of `Scores.to_frame`, one row per item."""
     import polars as pl
 
     columns = {

@@ -16,8 +16,6 @@ from bws.problems import InputError, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FILE", "joined"]
-
 FILE = "file"
 """Column of judgments from several files with the file of each."""
 

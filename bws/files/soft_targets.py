@@ -19,8 +19,6 @@ from bws.textio import write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SoftTargets", "read_soft_targets", "soft_targets", "write_soft_targets"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 COLUMNS = ("tuple_id", "group", "item", "annotations", "best", "worst", "p_best", "p_worst")

@@ -30,8 +30,6 @@ from bws.textio import display_name, read_bytes, utf8_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "read_table", "tabbed_first_line", "table_of", "text_bytes"]
-
 MAX_COLUMNS = 1000
 SEPARATORS = (",", "\t", ";")
 SEPARATOR_LINE = re.compile(rb'"?sep=([^\w"]|\\t)"?[,;\t]*\n', re.I)

@@ -24,8 +24,6 @@ from bws.textio import display_name, read_bytes, write_atomic
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ROUND_CELLS", "TupleForm", "as_tuples", "item_columns", "read_tuples", "write_tuples"]
-
 TupleForm = Literal["csv", "km"]
 ROUND_COLUMNS = ("round", "purpose", "seed")
 """Columns of the tuples of studies in rounds."""

@@ -20,8 +20,6 @@ from bws.constancy import is_constant
 from bws.records import Scores
 from bws.scoring.methods import Floats
 
-__all__ = ["anchor"]
-
 Key = tuple[str, str]
 
 

@@ -46,11 +46,6 @@ from bws.scoring.clustering import Clusters
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 from bws.scoring.posterior import Outcomes, Posterior, Solution, estimate_prior, maximize
 
-__all__ = [
-    "MAX_STDERR_ITEMS", "ChoiceModel", "ConnectedSet", "best_worst_logit", "bradley_terry",
-    "connected_labels", "connected_sets", "make_fit", "maxdiff", "plackett_luce",
-]  # fmt: skip
-
 NO_SIGNAL_NOTE = (
     "the judgments contain no signal: the estimated standard deviation of the prior is 0, and so are all "
     "utilities; they have no standard errors or intervals"

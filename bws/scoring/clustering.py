@@ -33,8 +33,6 @@ from bws.components import finite_population_correction
 from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
 
-__all__ = ["Cluster", "Clusters", "VarianceFunction", "cluster_judgments", "default_cluster"]
-
 Cluster = Literal["both", "annotator", "tuple", "judgment"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -16,11 +16,6 @@ from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters, VarianceFunction
 from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
 
-__all__ = [
-    "SMOOTHED_COUNTING", "abw", "analytical", "analytical_stderr", "counting", "pseudo_variance",
-    "smoothed_logit", "smoothed_logit_of_values", "squared_cluster_sums",
-]  # fmt: skip
-
 Numbers = NDArray[Any]
 ABW_CLIP = 0.9999
 

@@ -28,8 +28,6 @@ from bws.scoring.choice import ChoiceModel
 from bws.scoring.methods import Floats, Integers
 from bws.scoring.posterior import log_probability_of_first
 
-__all__ = ["answer_probabilities", "expected_counting", "expected_of_draws", "expected_values"]
-
 MAX_EXACT_SETS = 100_000
 SAMPLED_SETS = 200_000
 MIN_ROUNDS = 64

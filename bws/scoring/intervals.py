@@ -22,8 +22,6 @@ from bws.scoring.clustering import Clusters
 from bws.scoring.counting import pseudo_variance
 from bws.scoring.methods import METHODS, Floats, Integers, Interval, Method, Utilities
 
-__all__ = ["IntervalSource", "bootstrap_errors", "compute_interval", "resolve_interval_source"]
-
 IntervalSource = Literal["bootstrap", "model"]
 RESAMPLE_BATCH_SIZE = 16
 """Resamples per batch; a change would change the results of a seed."""

@@ -15,11 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "METHODS", "Fit", "Floats", "Formula", "Integers", "Interval", "Method", "Utilities", "all_methods",
-    "get_method", "logistic",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Formula = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Floats]

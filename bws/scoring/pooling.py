@@ -18,8 +18,6 @@ from bws.clusters import Z_95
 from bws.constancy import is_constant
 from bws.scoring.methods import Floats
 
-__all__ = ["MIN_POOLED_ITEMS", "Pooled", "shrink"]
-
 MIN_POOLED_ITEMS = 10
 MAX_ITERATIONS = 1000
 TOLERANCE = 1e-12

@@ -37,11 +37,6 @@ import numpy as np
 from bws.records import CanonicalJudgments
 from bws.scoring.methods import Floats, Integers
 
-__all__ = [
-    "Outcomes", "Posterior", "Solution", "estimate_prior", "log_evidence", "log_probability_of_first",
-    "maximize",
-]  # fmt: skip
-
 BLOCK_SIZE = 1 << 14
 MAX_STEPS = 100
 STEP_TOLERANCE = 1e-8

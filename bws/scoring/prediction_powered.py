@@ -44,11 +44,6 @@ from bws.scoring.methods import METHODS, Floats, Integers, Interval
 from bws.scoring.pooling import Pooled, shrink
 from bws.scoring.rank_sets import add_rank_sets
 
-__all__ = [
-    "PREDICTOR", "PoweredScores", "Predictions", "error_terms", "expected_model_scores", "items_in",
-    "mean_width", "predict", "predicted_values", "prediction_powered_scores", "tuned_weight",
-]  # fmt: skip
-
 PREDICTOR = "best-worst-logit"
 METHOD = "prediction-powered counting"
 MAX_RANDOM_P = 0.001

@@ -23,8 +23,6 @@ from bws.records import Judgments, Scores
 from bws.scoring.choice import connected_labels
 from bws.scoring.methods import Floats, Interval
 
-__all__ = ["add_rank_sets", "notes_on_ranks", "rank_sets", "rank_texts"]
-
 
 def rank_sets(
     low: Floats, high: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]

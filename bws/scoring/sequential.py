@@ -28,11 +28,6 @@ import numpy as np
 from bws.records import CanonicalJudgments
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 
-__all__ = [
-    "ELO_START", "PASSES", "elo", "fit_elo", "fit_rescorla_wagner", "fit_value_learning",
-    "rescorla_wagner", "value_learning",
-]  # fmt: skip
-
 PASSES = 100
 LEARNING_RATE = 0.025
 """Learning rate of the first pass; the rate of pass s is LEARNING_RATE / s (not used by Elo)."""

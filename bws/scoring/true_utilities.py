@@ -32,8 +32,6 @@ from bws.scoring.expected import answer_probabilities
 from bws.scoring.methods import Floats, Integers
 from bws.scoring.posterior import Outcomes, Posterior, maximize
 
-__all__ = ["TrueUtilities", "estimate_taste_variance", "true_utilities"]
-
 BURN_IN = 10
 LEAPFROG_STEPS, LEAPFROG_STEP_SIZE = 4, 0.35
 """Leapfrog steps per draw and their size; together about a quarter of the period of a normal distribution."""

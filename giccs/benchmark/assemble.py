@@ -28,17 +28,6 @@ from giccs.benchmark.candidates import MIN_SCORE_RANGE, candidate_problems
 from giccs.benchmark.fields import LANGUAGE, LEVEL, TURNS, turn_problems
 from giccs.benchmark.items import Candidate, Dialogue, Item
 
-__all__ = [
-    "DIALOGUE_ID",
-    "assemble",
-    "dialogue_warnings",
-    "is_dialogues_file",
-    "read_dialogues",
-    "read_located_dialogues",
-    "repeated_dialogue_warnings",
-    "write_dialogues",
-]
-
 DIALOGUE_ID = Unique[Dialogue]("dialogue_id", lambda dialogue: dialogue.dialogue_id)
 
 

@@ -8,15 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from giccs.benchmark.items import Candidate, Dialogue
 
-__all__ = [
-    "LEVELS",
-    "MIN_SCORE_RANGE",
-    "candidate_problems",
-    "comparable_text",
-    "missing_levels",
-    "repeated_candidates",
-]
-
 LEVELS = (5, 4, 3, 2, 1)
 """The writer's levels, from paraphrase to unrelated (paper, section 3.1, after Cer et al. 2017)."""
 MIN_SCORE_RANGE = 0.5

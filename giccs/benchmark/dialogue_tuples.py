@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from bws.records import Tuples, normal_id
 from giccs.benchmark.items import Candidate, Dialogue, Item
 
-__all__ = ["DialogueTuple", "dialogue_tuples", "dialogues_of_items"]
-
 
 @dataclass(frozen=True, slots=True)
 class DialogueTuple:

@@ -10,8 +10,6 @@ from bws.files.schema import OBJECTS, TEXT, Field, Row, message_text
 from giccs.benchmark.items import Turn
 from giccs.benchmark.languages import language_tag
 
-__all__ = ["ID", "LANGUAGE", "LEVEL", "SCORE", "TURNS", "turn_problems"]
-
 
 def _parse_language(value: Any) -> str | None:
     try:

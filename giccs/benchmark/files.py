@@ -40,18 +40,6 @@ from giccs.benchmark.languages import base_language, check_language, single_lang
 from giccs.benchmark.parquet import parquet_rows
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 
-__all__ = [
-    "SAMPLE",
-    "SAMPLES",
-    "SAMPLE_TERMS",
-    "Benchmark",
-    "check_benchmark",
-    "known_terms",
-    "read_benchmark",
-    "sample_file",
-    "write_benchmark",
-]
-
 log = logging.getLogger(__name__)
 
 SAMPLE = "giccs-sample"

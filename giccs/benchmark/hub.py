@@ -12,8 +12,6 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 
-__all__ = ["data_folder", "model_folder", "push_folder"]
-
 log = logging.getLogger(__name__)
 
 DATA_FILES = ["*.jsonl", "*.jsonl.gz", "*.tsv", "data/test-*.parquet", "README.md", "eval.yaml"]

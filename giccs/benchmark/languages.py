@@ -9,19 +9,6 @@ from collections.abc import Iterable, Sequence
 from bws.problems import InputError, Problem
 from giccs.benchmark.items import Dialogue, Item
 
-__all__ = [
-    "LANGUAGE_HELP",
-    "base_language",
-    "check_language",
-    "data_language",
-    "language_tag",
-    "matches",
-    "record_languages",
-    "required_language",
-    "single_language",
-    "text_direction",
-]
-
 LANGUAGE_HELP = (
     "BCP 47 tag (de, en, pt-BR) of data without a stated language; must agree with stated ones."
 )

@@ -19,8 +19,6 @@ from bws.problems import InputError, Location, Problem
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["count_rows", "parquet_rows", "polars_errors_as_value_errors", "read_table"]
-
 log = logging.getLogger(__name__)
 
 MAX_ROWS = 20_000_000

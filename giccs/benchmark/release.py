@@ -21,8 +21,6 @@ from bws.textio import read_text
 from giccs.benchmark.items import Item, Turn
 from giccs.benchmark.terms import Terms
 
-__all__ = ["RELEASE_TERMS", "is_release", "read_release"]
-
 RELEASE_TERMS = Terms(
     "cc-by-nc-nd-3.0",
     "https://creativecommons.org/licenses/by-nc-nd/3.0/",

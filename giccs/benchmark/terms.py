@@ -12,15 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = [
-    "HUMAN_TAG",
-    "SIMULATED_TAG",
-    "UNKNOWN_TERMS",
-    "Annotators",
-    "Terms",
-    "terms_of_card",
-]
-
 Annotators = Literal["human", "simulated", "unknown"]
 SIMULATED_TAG, HUMAN_TAG = "simulated annotations", "human annotations"
 """Tags of dataset cards that state the origin of the judgments."""

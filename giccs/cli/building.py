@@ -11,8 +11,6 @@ from bws.options import INPUT, OUTPUT, Choice
 from bws.problems import InputError, Problem
 from giccs.preparation.selection.rules import Speaker
 
-__all__ = ["build"]
-
 PREPARING_MODULE = "giccs.cli.preparing"
 
 

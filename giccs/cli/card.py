@@ -19,8 +19,6 @@ from bws.options import INPUT, OUTPUT, OUTPUT_FOLDER
 from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
 
-__all__ = ["card"]
-
 
 @command(
     "giccs-card",

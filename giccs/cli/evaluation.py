@@ -58,8 +58,6 @@ if TYPE_CHECKING:
     PlannedJobs = tuple[str, list[JobGroup]]
     """Name of data, empty for each task's default, and the jobs on it."""
 
-__all__ = ["evaluate"]
-
 EXPORTS = {
     "export-lm-eval": "giccs.cli.exporting:export_lm_eval",
     "export-mteb": "giccs.cli.exporting:export_mteb",

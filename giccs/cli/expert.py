@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
     from giccs.preparation.expert import ExpertCheck
 
-__all__ = ["expert"]
-
 MISMATCH_TITLES = (
     "Last turn of the dialogue",
     "Paired sentence",

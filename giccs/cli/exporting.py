@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
     from giccs.evaluation.interop.metadata import Provenance
 
-__all__ = ["export_lm_eval", "export_mteb"]
-
 
 def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [

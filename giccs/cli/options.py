@@ -10,14 +10,6 @@ from bws.options import Choice
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 
-__all__ = [
-    "DATA_HELP",
-    "cluster_option",
-    "language_option",
-    "language_option_with_alias",
-    "set_offline_mode",
-]
-
 DATA_HELP = (
     "A benchmark JSONL file, a folder with the GiCCS release, a hub id, giccs-sample or "
     "giccs-sample-en."

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from giccs.benchmark.items import Dialogue
     from giccs.preparation.transcripts.importing import ImportResult
 
-__all__ = ["candidates", "import_", "select", "sheet"]
-
 
 def _parse_names(
     ctx: click.Context, parameter: click.Parameter, value: str | None

@@ -12,8 +12,6 @@ from bws.problems import Problem
 if TYPE_CHECKING:
     from giccs.measures.results import Result
 
-__all__ = ["Remarks", "unknown_token_warning"]
-
 
 class Remarks:
     """Notes and warnings about results, each printed once per model, or per model and data set."""

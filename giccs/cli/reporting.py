@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
 
-__all__ = ["compare_models", "report"]
-
 Selection = Mapping[str, Sequence[str]]
 """Field of results -> selected values; empty for all. The arguments of `select_results`."""
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from giccs.benchmark.items import Dialogue, Item
     from giccs.description.lemmas import Lemmatiser
 
-__all__ = ["stats"]
-
 REQUIRED_PACKAGES = {
     "stats": {"spacy": "spaCy", "simplemma": "simplemma", "lexicalrichness": "LexicalRichness"},
     "charts": {"altair": "Altair", "vl_convert": "vl-convert"},

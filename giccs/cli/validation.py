@@ -8,8 +8,6 @@ from bws.command import Console, command
 from bws.options import INPUT
 from bws.problems import InputError
 
-__all__ = ["validate"]
-
 
 @command(
     "giccs-validate",

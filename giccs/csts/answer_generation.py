@@ -22,20 +22,6 @@ from giccs.models.abilities import ServedModel
 from giccs.progress import Progress, silent
 from giccs.tasks.refusals import chat_parameters, no_generation_reason
 
-__all__ = [
-    "MAX_TOKENS",
-    "NO_ANSWER",
-    "AnswerGenerator",
-    "AnsweredRow",
-    "Outputs",
-    "answered_rows",
-    "answers_csv",
-    "cleaned",
-    "parse_outputs",
-    "question",
-    "rows_to_ask",
-]
-
 log = logging.getLogger(__name__)
 
 NO_ANSWER = "(no answer)"

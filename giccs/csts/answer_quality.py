@@ -36,16 +36,6 @@ from giccs.measures.metrics import (
     jackknife_estimate,
 )
 
-__all__ = [
-    "RATINGS",
-    "Quality",
-    "Ratings",
-    "quality",
-    "rater_agreement",
-    "read_ratings",
-    "write_sheets",
-]
-
 RATINGS = LABELS
 """From 1 (unrelated) to 5 (very accurate)."""
 BEST = max(RATINGS)

@@ -32,17 +32,6 @@ from bws.charts import BLUE
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "MAX_LISTED_ROWS",
-    "Analysis",
-    "Count",
-    "analyse",
-    "frequent_parts",
-    "head",
-    "parse",
-    "singular",
-]
-
 _ARTICLES = "a an the his her its their this that these those"
 _ENDS = """
 about above across after against along among and around as at before behind being below beneath beside

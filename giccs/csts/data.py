@@ -36,26 +36,6 @@ from bws.rows import csv_text
 from bws.textio import display_name, write_atomic
 from giccs.csts import sts_benchmark
 
-__all__ = [
-    "INVALID",
-    "LABELS",
-    "NUMBERS",
-    "SAMPLE",
-    "SPLITS",
-    "Dataset",
-    "Instance",
-    "check_csts",
-    "divide_rows",
-    "merged",
-    "pairs",
-    "read_csts",
-    "read_relabelled",
-    "relabel_rows",
-    "split_file",
-    "text_columns",
-    "write_csts",
-]
-
 LABELS = (1, 2, 3, 4, 5)
 """The Likert scale from 1 (most dissimilar) to 5 (most similar) (C-STS, 2.2.2)."""
 INVALID = -1

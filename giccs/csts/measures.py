@@ -28,16 +28,6 @@ from giccs.measures.metrics import (
     weighted_spearman,
 )
 
-__all__ = [
-    "RESAMPLES",
-    "csts_metrics",
-    "hidden_metrics",
-    "mean_metrics",
-    "over_pairs",
-    "paired",
-    "selected_on",
-]
-
 METRICS = ("spearman", "pearson", "pair_accuracy")
 
 RESAMPLES = 1000

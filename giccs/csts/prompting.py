@@ -55,15 +55,6 @@ from giccs.tasks.refusals import chat_parameters, no_generation_reason
 if TYPE_CHECKING:
     import polars
 
-__all__ = [
-    "TASK",
-    "Examples",
-    "Prompting",
-    "after_words",
-    "first_number",
-    "open_tasks",
-]
-
 PARSING_VERSION = "first-number-1"
 """Version of the rules of `first_number`."""
 NUMBER = re.compile(r"\d+(?:\.\d+)?")

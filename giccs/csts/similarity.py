@@ -33,8 +33,6 @@ from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["TASK", "TEMPLATES", "ConditionalSimilarity", "hadamard_cosines", "open_tasks"]
-
 log = logging.getLogger(__name__)
 
 TEMPLATES = {

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from bws.problems import Problem
 from bws.textio import display_name, read_text
 
-__all__ = ["FILES", "SCALE", "RatedRow", "label_of", "read_rated_rows", "score_of"]
-
 FILES = {"train": "sts-train.csv", "validation": "sts-dev.csv", "test": "sts-test.csv"}
 SCALE = (0.0, 5.0)
 LAYOUTS = {3: (0, 1, 2), 7: (4, 5, 6)}

@@ -22,15 +22,6 @@ from bws.textio import display_name
 from giccs.csts.data import INVALID, SAMPLE, SPLITS, Dataset, Instance, read_csts
 from giccs.measures.submission import INDEX
 
-__all__ = [
-    "Reading",
-    "TaskData",
-    "first_pairs",
-    "in_splits",
-    "read_row_answers",
-    "read_task_data",
-]
-
 Answers = Mapping[str, tuple[str, str]]
 """By uid: the answers about the condition from sentence 1 and sentence 2."""
 COLUMNS = ("uid", "answer1", "answer2")

@@ -50,21 +50,6 @@ from giccs.csts.data import INVALID, LABELS
 if TYPE_CHECKING:
     from giccs.measures.metrics import Estimate
 
-__all__ = [
-    "RULES",
-    "Comparison",
-    "Contribution",
-    "Feature",
-    "FeatureUse",
-    "Score",
-    "Summary",
-    "Value",
-    "read_tfs",
-    "score",
-    "summary",
-    "value_text",
-]
-
 Value = str | int | float | bool | Mapping[str, "Value | None"]
 """Value of a feature; a mapping is a sub-structure."""
 

@@ -30,17 +30,6 @@ from giccs.measures.metrics import (
     jackknife_estimate,
 )
 
-__all__ = [
-    "PUBLISHED",
-    "Triplet",
-    "Verified",
-    "agreement",
-    "fleiss_kappas",
-    "merged_label",
-    "read_verification",
-    "verified",
-]
-
 PUBLISHED = 0.61
 """Fleiss' kappa of three annotators on 100 instances (C-STS, section 3)."""
 LABEL_OF = {str(label): label for label in LABELS}

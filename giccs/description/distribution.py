@@ -14,8 +14,6 @@ from bws.tables import Column, ResultTable
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["FIGURE_1_BINS", "Bin", "distribution", "distribution_table", "score_distribution"]
-
 FIGURE_1_BINS = 5
 """0–0.2, 0.2–0.4, 0.4–0.6, 0.6–0.8 and 0.8–1."""
 MAX_BAR_CHARACTERS = 40

@@ -15,8 +15,6 @@ from giccs.benchmark.languages import base_language
 if TYPE_CHECKING:
     from spacy.language import Language
 
-__all__ = ["Lemmatiser", "lemmatiser", "supported_languages"]
-
 MODEL_NAMES = ("{lang}_core_news_sm", "{lang}_core_web_sm")
 UNUSED_COMPONENTS = ("parser", "ner", "entity_linker")
 """Components of a trained pipeline that do not affect lemmas."""

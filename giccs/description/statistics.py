@@ -18,18 +18,6 @@ from giccs.benchmark.items import Dialogue, Item
 from giccs.description.lemmas import Lemmatiser
 from giccs.progress import Progress, silent
 
-__all__ = [
-    "GROUPINGS",
-    "MTLD_CHOICES",
-    "MTLD_THRESHOLD",
-    "TABLE_2",
-    "Description",
-    "Richness",
-    "describe",
-    "richness",
-    "statistics_table",
-]
-
 log = logging.getLogger(__name__)
 
 MTLD_THRESHOLD = 0.72

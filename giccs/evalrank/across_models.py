@@ -25,8 +25,6 @@ from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Signature, data_of, setting_of
 
-__all__ = ["better_postprocessed", "results_across_models"]
-
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:

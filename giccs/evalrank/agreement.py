@@ -45,15 +45,6 @@ from giccs.tasks.refusals import missing_ability_reason
 if TYPE_CHECKING:
     import polars
 
-__all__ = [
-    "LEVELS",
-    "MIN_KNOWN_PAIRS",
-    "SENTENCE_SIMILARITY",
-    "WORD_SIMILARITY",
-    "Agreement",
-    "level_name",
-]
-
 Floats = NDArray[np.float64]
 LEVELS = ((5.0, 3.0), (4.0, 2.0), (3.0, 1.0), (2.0, 0.0))
 """Similarity levels of Figure 2: upper and lower score, both inclusive, on a scale from 0 to 5."""

@@ -9,8 +9,6 @@ from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item
 from giccs.evalrank.records import RankingData
 
-__all__ = ["ranking_data_of"]
-
 
 def ranking_data_of(benchmark: Benchmark) -> RankingData:
     """Return ranking data with one pair per dialogue: its last turn and its candidate with the highest score.

@@ -31,15 +31,6 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text, write_atomic
 from giccs.evalrank.similarity_data import SimilaritySet
 
-__all__ = [
-    "PAIRS_FILE",
-    "BuildRules",
-    "RankingFiles",
-    "build_ranking_data",
-    "read_frequent",
-    "write_ranking_files",
-]
-
 Pair = tuple[str, str]
 PAIRS_FILE = "pos_pair.txt"
 WORDS_FILE, SENTENCES_FILE, FREQUENT_FILE = (

@@ -38,8 +38,6 @@ from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["TASK", "Classification", "accuracy", "mean_accuracy", "open_tasks"]
-
 Floats = NDArray[np.float32]
 UNKNOWN_TEXTS_NOTE = "texts without a vector count as zeros"
 METHOD = "logistic regression on standardised vectors"

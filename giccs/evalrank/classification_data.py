@@ -23,15 +23,6 @@ from bws.file_kinds import text_remark
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes, read_text
 
-__all__ = [
-    "SETS",
-    "ClassificationData",
-    "LabelledRow",
-    "LabelledSet",
-    "SetLayout",
-    "read_classification",
-]
-
 NO_SPLIT = ""
 """Split name of rows in sets without predefined splits, which are cross-validated."""
 SPLITS = ("train", "dev", "test")

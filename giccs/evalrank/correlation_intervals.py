@@ -22,14 +22,6 @@ from bws.constancy import centred, is_constant
 from giccs.evalrank.dependence import variances
 from giccs.measures.metrics import Estimate, infinite_reason
 
-__all__ = [
-    "PairCorrelation",
-    "estimate_correlation",
-    "estimate_mean_correlation",
-    "pearson",
-    "spearman",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 EXACT_TOLERANCE = 1e-12

@@ -13,8 +13,6 @@ from giccs.evalrank.score_correlations import CorrelationCell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate
 
-__all__ = ["correlation_tables", "format_csv"]
-
 EMPHASIS: dict[int, Emphasis] = {0: "", 1: "bold", 2: "underline"}
 """Rank of a number in its column -> emphasis."""
 HEADER = [

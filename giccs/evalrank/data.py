@@ -18,8 +18,6 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text
 from giccs.evalrank.records import Level, RankingData
 
-__all__ = ["BACKGROUND", "is_ranking_folder", "read_folder", "read_sentences", "read_words"]
-
 BACKGROUND: dict[Level, tuple[str, ...]] = {
     "sentence": ("background_sent.txt",),
     "word": ("basic_vocab.txt", "wiki_vocab.txt"),

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Variances", "number_texts", "variances"]
-
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 

@@ -13,8 +13,6 @@ from giccs.measures.results import Result
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["level_chart", "level_rows"]
-
 TASK = "sentence-similarity"
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 """Colours of models, which are also distinguished by shape."""

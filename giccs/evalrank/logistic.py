@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COSTS", "FOLDS", "INNER_FOLDS", "Learner", "too_few_reason"]
-
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 Split = tuple[Ints, Ints]

@@ -16,8 +16,6 @@ from bws.textio import read_text
 from giccs.evalrank.building import PAIRS_FILE, BuildRules, RankingFiles
 from giccs.evalrank.similarity_data import SimilaritySet, read_similarity
 
-__all__ = ["PRESETS", "Preset", "compare_with_published", "read_sources"]
-
 WORD_SETS = (
     "WS-353-ALL", "WS-353-SIM", "WS-353-REL", "MC-30", "RG-65", "RW-STANFORD", "MEN-TR-3k", "MTurk-287",
     "MTurk-771", "YP-130", "SIMLEX-999", "VERB-143", "SimVerb-3500",

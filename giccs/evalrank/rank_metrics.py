@@ -24,8 +24,6 @@ from giccs.evalrank.ranking import Ranks
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import SHARE_BOUNDS, Estimate, jackknife_interval, leave_out_weights
 
-__all__ = ["HITS", "estimate_metrics"]
-
 HITS = (1, 3, 10)
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from giccs.evalrank.spaces import Similarity, Space, make_space
 from giccs.progress import Progress, silent
 
-__all__ = ["QUERY_BLOCK_SIZE", "Ranks", "compute_ranks"]
-
 QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE = 1024, 16_384
 """Rows and columns of a block; 64 MiB in float32."""
 UNIT_ROUNDOFF = 2.0**-24

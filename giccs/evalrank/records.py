@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from bws.problems import Problem
 
-__all__ = ["Level", "RankingData"]
-
 Level = Literal["sentence", "word"]
 
 

@@ -32,8 +32,6 @@ from giccs.evalrank.records import Level
 from giccs.evalrank.spaces import Similarity
 from giccs.progress import Progress, silent
 
-__all__ = ["reference_ranks"]
-
 Vectors = NDArray[np.floating[Any]]
 
 

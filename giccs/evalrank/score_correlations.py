@@ -29,16 +29,6 @@ from giccs.measures.metrics import (
 )
 from giccs.models.postprocess.steps import family_of, is_postprocessed
 
-__all__ = [
-    "MIN_MODELS",
-    "CorrelationCell",
-    "Correlations",
-    "correlate",
-    "drop_postprocessed",
-    "keep_complete_models",
-    "missing_score_notes",
-]
-
 MIN_MODELS = 4
 """Minimum number of models for a correlation."""
 RESAMPLES = 1000

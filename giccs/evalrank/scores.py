@@ -18,17 +18,6 @@ from giccs.evalrank.agreement import MIN_KNOWN_PAIRS
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result
 
-__all__ = [
-    "DOWNSTREAM",
-    "INTRINSIC",
-    "ScoreColumn",
-    "ScoreSelector",
-    "ScoreTable",
-    "collect_scores",
-    "parse_selector",
-    "shorten_list",
-]
-
 WORD_SIMILARITY = "word-similarity"
 INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
     WORD_SIMILARITY: (("spearman",), True),

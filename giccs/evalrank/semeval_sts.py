@@ -17,8 +17,6 @@ from bws.files.table import text_bytes
 from bws.problems import InputError, Problem
 from bws.textio import read_bytes
 
-__all__ = ["GoldRows", "gold_path", "input_files", "read_gold_rows", "set_name"]
-
 NAME = re.compile(r"(STS\d*)\.(input|gs)\.(.+)\.txt(\.gz)?")
 ALL = "ALL"
 """Name of the file that joins all sets of a year."""

@@ -21,8 +21,6 @@ from giccs.evalrank.data import is_ranking_folder
 from giccs.evalrank.semeval_sts import input_files, set_name
 from giccs.evalrank.similarity_formats import Columns, RatedFile, RatedPair, read_rated
 
-__all__ = ["SimilarityData", "SimilaritySet", "read_similarity"]
-
 DATA_SUFFIXES = (".txt", ".csv", ".tsv", ".jsonl")
 MULTI_FILE_SETS: Mapping[str, tuple[str, ...]] = {
     "STS-Benchmark": ("sts-train.csv", "sts-dev.csv", "sts-test.csv"),

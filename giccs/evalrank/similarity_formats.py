@@ -30,8 +30,6 @@ from bws.rows import json_lines_text
 from bws.textio import display_name, read_bytes
 from giccs.evalrank.semeval_sts import gold_path, read_gold_rows
 
-__all__ = ["Columns", "RatedFile", "RatedPair", "read_rated"]
-
 Scale = tuple[float, float]
 QUOTED_TEXTS = re.compile(r'(?<=")\s*\n\s*(?=")')
 """The line break between two texts in quotes."""

@@ -18,16 +18,6 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "SIMILARITIES",
-    "TIE",
-    "CosineSpace",
-    "DistanceSpace",
-    "Similarity",
-    "Space",
-    "make_space",
-]
-
 Similarity = Literal["cos", "cos-centred", "l2"]
 SIMILARITIES = ("cos", "cos-centred", "l2")
 TIE = 1e-6

@@ -25,8 +25,6 @@ from giccs.progress import Progress, silent
 from giccs.tasks import DEFAULT_SIMILARITY, ResultKind, TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["SENTENCES", "WORDS", "EvalRank"]
-
 log = logging.getLogger(__name__)
 
 READERS: dict[Level, Callable[[str], RankingData]] = {

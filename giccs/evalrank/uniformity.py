@@ -33,8 +33,6 @@ from giccs.progress import Progress, silent
 from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["TASK", "Uniformity", "alignment", "open_tasks", "read", "uniformity"]
-
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
 Indices = NDArray[np.intp]

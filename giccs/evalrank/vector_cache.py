@@ -26,8 +26,6 @@ from giccs.models.postprocess import Processed
 from giccs.models.vocabulary import TokenCounts, count_tokens, counted_tokens
 from giccs.progress import Progress
 
-__all__ = ["cached_vectors"]
-
 log = logging.getLogger(__name__)
 
 Floats = NDArray[np.float32]

@@ -16,18 +16,6 @@ from giccs.models import ENCODER_OPTIONS, ModelOptions
 from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names
 
-__all__ = [
-    "ACROSS_MODELS",
-    "TRAINING",
-    "PublishedNumber",
-    "Recipe",
-    "Run",
-    "data_in",
-    "option_problem",
-    "read_recipe",
-    "split_options",
-]
-
 TRAINING = "csts-train"
 """The task executed by `giccs-csts train`; all others are executed by `giccs-eval`."""
 ACROSS_MODELS = "evalrank-correlate"

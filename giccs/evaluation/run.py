@@ -23,11 +23,6 @@ from giccs.models.abilities import Model
 from giccs.progress import Progress, silent
 from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, open_tasks
 
-__all__ = [
-    "JobGroup", "OpenedModel", "check_supported", "open_each_prompt", "open_models", "open_recipe", "run",
-    "supported_tasks",
-]  # fmt: skip
-
 
 class OpenedModel(NamedTuple):
     """A model without loaded weights, and its options."""

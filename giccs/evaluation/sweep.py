@@ -16,8 +16,6 @@ from giccs.models import ENCODER_OPTIONS
 from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names
 
-__all__ = ["read_sweep"]
-
 log = logging.getLogger(__name__)
 
 GRID = ("models", "tasks", "data", "options")

@@ -19,8 +19,6 @@ from giccs.models.vocabulary import counted_tokens
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
 
-__all__ = ["environment", "evaluate_task", "signature_of"]
-
 
 def signature_of(task: Task, model: Any, data: Data) -> Signature:
     """Return the signature of the result, before computing it."""

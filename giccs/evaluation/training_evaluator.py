@@ -24,8 +24,6 @@ from giccs.models.objects import model_of_object
 from giccs.models.vocabulary import counted_tokens
 from giccs.tasks.pairwise import HISTORIES, PairwiseSTS
 
-__all__ = ["PairwiseSTSEvaluator"]
-
 log = logging.getLogger(__name__)
 
 METRICS = ("pearson", "spearman", "rank_spearman")

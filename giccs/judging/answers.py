@@ -19,8 +19,6 @@ from giccs.models.abilities import Response
 from giccs.prompts import LETTERS
 from giccs.tasks.answer_parsing import OUTCOMES, outcome_of
 
-__all__ = ["INVALID_OUTCOMES", "AnswerPair", "Choice", "choice_of", "likeliest_pair"]
-
 INVALID_OUTCOMES = {
     **{outcome: text for outcome, text in OUTCOMES.items() if outcome != "answered"},
     "same": "name the same item as best and as worst",

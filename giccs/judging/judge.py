@@ -27,8 +27,6 @@ from giccs.tasks.choice_methods import choice_method, fitting_prompts, no_choice
 from giccs.tasks.questions import QuestionRenderer, RenderedQuestion
 from giccs.tasks.refusals import chat_parameters, no_chat_template_reason
 
-__all__ = ["Judge", "JudgeInput", "Presentation", "open_judge"]
-
 AT_ONCE = 16
 """Number of tuples per write to the journal, the maximum loss if a call is interrupted."""
 

@@ -28,16 +28,6 @@ from giccs.benchmark.languages import base_language, required_language
 from giccs.prompts import LETTERS, Template, stated_language, template_problems, template_text
 from giccs.tasks.answer_parsing import INSTRUCTIONS
 
-__all__ = [
-    "QUESTIONS",
-    "TUPLE_PROMPTS",
-    "AnsweredTuple",
-    "TuplePrompt",
-    "default_prompt",
-    "item_prompt",
-    "open_tuple_prompt",
-]
-
 TUPLE_PROMPTS = {"bws-de-1": "de", "bws-de-2": "de", "bws-en-1": "en", "bws-en-2": "en"}
 """The built-in wordings with their languages; the first of each language is its default."""
 QUESTIONS = ("best", "worst")

@@ -19,14 +19,6 @@ from giccs.benchmark.dialogue_tuples import dialogue_tuples, dialogues_of_items
 from giccs.benchmark.files import read_benchmark
 from giccs.benchmark.items import Dialogue, Turn
 
-__all__ = [
-    "TupleQuestion",
-    "digest_of",
-    "make_question",
-    "read_judged_dialogues",
-    "tuple_questions",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TupleQuestion:

@@ -28,8 +28,6 @@ from giccs.judging.questions import (
 from giccs.progress import Progress, silent
 from giccs.prompts import LETTERS, language_warnings
 
-__all__ = ["JudgedTuples", "JudgingStudy", "check_design", "first_tuples", "open_study"]
-
 
 @dataclass(frozen=True, eq=False)
 class JudgingStudy:

@@ -33,18 +33,6 @@ from giccs.measures.detectable import (
 )
 from giccs.measures.metrics import Estimate, difference_estimate, within_dialogue_correlations
 
-__all__ = [
-    "PairDifference",
-    "accuracy_pairs",
-    "all_pairs",
-    "benjamini_hochberg",
-    "holm",
-    "rank_intervals",
-    "significantly_better",
-    "spearman_pairs",
-    "within_dialogue_pairs",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Pairs = Sequence[tuple[int, int]]

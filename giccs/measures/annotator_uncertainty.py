@@ -31,8 +31,6 @@ from giccs.measures.metrics import (
 )
 from giccs.measures.results import Result
 
-__all__ = ["correlations_over_annotators", "results_over_annotators"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

@@ -46,17 +46,6 @@ from giccs.measures.judged_items import (
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import digest, read_estimates
 
-__all__ = [
-    "METHOD",
-    "cached_ceiling",
-    "ceiling_path",
-    "explain_ceiling",
-    "judgments_digest",
-    "load_judgments",
-    "noise_ceiling",
-    "read_ceiling",
-]
-
 log = logging.getLogger(__name__)
 
 Ceiling = Mapping[str, Estimate]

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from bws.clusters import MANY_CLUSTERS, MIN_CLUSTERS, few_clusters_note
 
-__all__ = ["CLUSTERS", "CLUSTER_COLUMNS", "DIALOGUES", "MIN_GROUPS", "Clusters", "heterogeneity_p"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

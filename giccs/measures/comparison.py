@@ -26,19 +26,6 @@ from giccs.measures.metrics import (
     within_dialogue_correlations,
 )
 
-__all__ = [
-    "clustered_share",
-    "mcnemar",
-    "paired_accuracies",
-    "paired_correlations",
-    "paired_shares",
-    "share",
-    "share_over_clusters",
-    "spearman_replicates",
-    "wilson",
-    "within_dialogue_difference",
-]
-
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -13,16 +13,6 @@ import numpy as np
 
 from bws.clusters import MIN_CLUSTERS
 
-__all__ = [
-    "ALPHA",
-    "POWER",
-    "dialogues_needed",
-    "mcnemar_detectable",
-    "mcnemar_power",
-    "questions_needed",
-    "t_detectable",
-]
-
 ALPHA = 0.05
 POWER = 0.8
 MAX_QUESTIONS = 1_000_000

@@ -9,11 +9,6 @@ from bws.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
 from bws.tables import limits_text
 from giccs.measures.metrics import SELECTED_KEY, Estimate
 
-__all__ = [
-    "SELECTED_REMARK", "few_clusters_note", "interval", "limits", "number", "other_reasons", "plus_minus",
-    "value_and_limits",
-]  # fmt: skip
-
 SELECTED_REMARK = "* selected by this score: optimistic for new data"
 """Explanation of the mark of `interval`."""
 

@@ -25,19 +25,6 @@ from bws.scoring.methods import METHODS, Method
 from bws.scoring.true_utilities import TrueUtilities, estimate_taste_variance, true_utilities
 from giccs.benchmark import Benchmark
 
-__all__ = [
-    "ACROSS_DIALOGUES_REMARK",
-    "ROUNDING",
-    "SCORES",
-    "CountedItems",
-    "Items",
-    "JudgedItems",
-    "ModelledItems",
-    "canonical_index",
-    "disagreement_of_items",
-    "judged_items",
-]
-
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.bool_]

@@ -21,38 +21,6 @@ from bws.clusters import too_few_clusters_note
 from bws.constancy import centred, constant_groups, is_constant
 from giccs.measures.clusters import Clusters
 
-__all__ = [
-    "CORRELATION_BOUNDS",
-    "LOWER_IS_BETTER_METRICS",
-    "SELECTED_KEY",
-    "SHARE_BOUNDS",
-    "WEIGHTED_CORRELATIONS",
-    "Estimate",
-    "Replicates",
-    "Statistic",
-    "correlations",
-    "degrees_of_freedom",
-    "difference_estimate",
-    "infinite_reason",
-    "interval_signature",
-    "jackknife_estimate",
-    "jackknife_interval",
-    "leave_out_weights",
-    "mean_difference",
-    "mean_over_dialogues",
-    "order_metrics",
-    "percentile_estimate",
-    "replicates",
-    "to_unbounded",
-    "undefined_correlations",
-    "weighted_pearson",
-    "weighted_rank_spearman",
-    "weighted_spearman",
-    "with_excluded",
-    "with_tails_note",
-    "within_dialogue_correlations",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

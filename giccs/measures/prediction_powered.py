@@ -43,8 +43,6 @@ from giccs.measures.metrics import (
     with_tails_note,
 )
 
-__all__ = ["NOT_RANDOM", "PoweredEstimate", "powered_accuracy", "powered_correlations"]
-
 NOT_RANDOM = (
     f"the dialogues of people and those of the judge alone differ by more than chance (p < {MAX_RANDOM_P}): "
     "people's dialogues are no random part, so the prediction-powered values are biased"

@@ -25,27 +25,6 @@ from giccs.measures.metrics import Estimate
 if TYPE_CHECKING:
     import polars
 
-__all__ = [
-    "Group",
-    "Result",
-    "Signature",
-    "Store",
-    "TaskOutput",
-    "ceiling_of",
-    "comparison_key",
-    "condition_of",
-    "data_of",
-    "digest",
-    "history_of",
-    "model_of",
-    "postprocess_warnings",
-    "prompt_name_of",
-    "prompt_of",
-    "read_estimates",
-    "setting_of",
-    "variant_of",
-]
-
 log = logging.getLogger(__name__)
 
 DIGESTED_KEYS = ("model", "task", "metrics", "groups", "signature")

@@ -21,8 +21,6 @@ from giccs.measures.results import Result, Store
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["FILE", "INDEX", "scores_by_index", "write_submission"]
-
 FILE = "test_predictions.json"
 FOLDER = "submissions"
 """Subfolder of a results folder with one folder with `FILE` per result with hidden labels."""

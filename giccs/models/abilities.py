@@ -19,32 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "ChatTemplateModel",
-    "DescribedModel",
-    "EncodableModel",
-    "GeneratingModel",
-    "LetterModel",
-    "LikelihoodModel",
-    "LimitedModel",
-    "LimitedRespondingModel",
-    "Model",
-    "OptionScore",
-    "OrderedPairModel",
-    "PairModel",
-    "Prompt",
-    "PromptedModel",
-    "ResizableModel",
-    "RespondingModel",
-    "Response",
-    "Scored",
-    "ServedModel",
-    "SidedModel",
-    "TextPairModel",
-    "VectorModel",
-    "check_prompts",
-]
-
 
 class Model(Protocol):
     """Interface of all models.

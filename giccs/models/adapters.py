@@ -9,8 +9,6 @@ from pathlib import Path
 from bws.problems import InputError, Problem
 from giccs.models.checkpoint import ADAPTER, adapter_settings, located, revision
 
-__all__ = ["Adapter", "find_adapter"]
-
 PROMPT_TYPES = (
     "PREFIX_TUNING",
     "PROMPT_TUNING",

@@ -18,8 +18,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["Chance", "CharNgram", "open_baseline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Chance(PairModel):

@@ -9,25 +9,6 @@ from typing import Any
 
 from bws.problems import InputError, Problem
 
-__all__ = [
-    "ADAPTER",
-    "CLASS_KINDS",
-    "DTYPES",
-    "WEIGHTS",
-    "adapter_settings",
-    "architectures",
-    "check_has_weights",
-    "check_shards",
-    "first_line",
-    "is_causal",
-    "label_count",
-    "located",
-    "read_json",
-    "revision",
-    "stated_kind",
-    "weights_dtype",
-]
-
 DTYPES = ("float32", "bfloat16", "float16")
 WEIGHTS = ("*.safetensors", "*.bin")
 PACKAGED_EQUALS = {"sentence-transformers/all-minilm-l6-v2": "package:minilm"}

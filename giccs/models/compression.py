@@ -26,8 +26,6 @@ from giccs.models.abilities import (
 from giccs.models.encoding import SIMILARITIES, fitting_pairs, side_vectors, vector_similarity
 from giccs.progress import Progress
 
-__all__ = ["CompressedModel", "compressed", "quantised", "truncated"]
-
 Vectors = NDArray[np.float32]
 CALIBRATION = "int8, ranges of the encoded texts"
 UNIT_TOLERANCE = 0.01

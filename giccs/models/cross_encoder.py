@@ -30,10 +30,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = [
-    "SCORE", "CrossEncoderModel", "check_label", "open_cross_encoder", "pair_fits", "pair_order_scores",
-]  # fmt: skip
-
 SCORE = "mean of both orders"
 """Entry ``similarity`` of a signature."""
 

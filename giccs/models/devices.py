@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from giccs.models import ModelOptions
 
-__all__ = [
-    "MAPS",
-    "check_device",
-    "device_map",
-    "devices",
-    "input_device",
-    "must_cover",
-    "refuse_map",
-    "single_device",
-]
-
 MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Accelerate's strategies for distributing weights over GPUs, then main memory, then disk."""
 FULL = 0.8

@@ -23,19 +23,6 @@ from typing import Any
 from bws.problems import InputError, Problem, suggestion
 from giccs.models.abilities import SidedModel
 
-__all__ = [
-    "EXPECTED_PROMPT",
-    "NO_PROMPT",
-    "PROMPT_PATTERN",
-    "EncoderPrompt",
-    "Routes",
-    "Side",
-    "after_prompt",
-    "check_routes",
-    "check_symmetric",
-    "resolve_prompt",
-]
-
 SEPARATOR = "||"
 _TEXT = r"(?:(?!\|\|).)*"
 PROMPT_PATTERN = (

@@ -13,27 +13,6 @@ from giccs.models.abilities import LimitedModel, SidedModel, VectorModel
 from giccs.models.encoder_prompts import EncoderPrompt, Side
 from giccs.progress import Progress
 
-__all__ = [
-    "SIMILARITIES",
-    "BatchSize",
-    "Batches",
-    "EncoderInput",
-    "cosines",
-    "encode_in_batches",
-    "encoded",
-    "encoded_sides",
-    "fitting_pairs",
-    "in_one_batch",
-    "input_length",
-    "out_of_memory",
-    "row_cosines",
-    "row_distances",
-    "row_dots",
-    "row_manhattan_distances",
-    "side_vectors",
-    "vector_similarity",
-]
-
 FIRST = 16
 LARGEST = 4096
 GAIN = 1.1

@@ -21,8 +21,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["TOLERANCE", "Greedy", "must_fit", "responses"]
-
 Ids = tuple[int, ...]
 
 TOKENS = {"cpu": 4096, "cuda": 32768}

@@ -24,11 +24,6 @@ from giccs.models.encoder_prompts import after_prompt
 from giccs.models.encoding import EncoderInput, input_length
 from giccs.models.vocabulary import count_tokens
 
-__all__ = [
-    "LIMITS", "NO_LIMIT", "count_cut", "default_prompt", "input_modules", "limit_to_positions",
-    "position_limit", "reads_completely",
-]  # fmt: skip
-
 LIMITS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length", "max_seq_len")
 """Names of the maximum number of tokens in configurations."""
 POSITION_TABLES = (

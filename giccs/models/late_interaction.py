@@ -24,15 +24,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = [
-    "SIMILARITY",
-    "LateInteractionModel",
-    "document_fits",
-    "maxsim_order_scores",
-    "mean_maxsim",
-    "open_late_interaction",
-]
-
 SIMILARITY = "mean MaxSim, both directions"
 """Entry ``similarity`` of a signature."""
 

@@ -32,8 +32,6 @@ from giccs.models.weights import check_weights, recorded_loading
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["Loaded", "Source", "checked_source", "find_causal", "load", "uninterrupted"]
-
 ENCODER_DECODER = (
     "is an encoder-decoder, whose encoder reads the whole prompt at once; expected a causal language "
     "model (GPT, Llama, Qwen, ...)"

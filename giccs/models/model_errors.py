@@ -19,11 +19,6 @@ from typing import Any
 from bws.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 
-__all__ = [
-    "ModelFaultError", "ModelMemoryError", "UnsupportedOptionError", "is_memory_error", "report_errors",
-    "reported_damage", "reported_errors",
-]  # fmt: skip
-
 COMPUTATIONS = frozenset(
     [
         "environment", "fits", "fits_prompts", "generate", "has_letters", "letter_responses",

@@ -33,8 +33,6 @@ from giccs.models.quantisation import check_quantised
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["ENCODERS", "LIBRARY", "Module", "SavedModel", "saved_model"]
-
 ENCODERS = ("SentenceTransformer", "SparseEncoder")
 """Classes of encoders with a vector per text."""
 LIBRARY = ("sentence_transformers.",)

@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["model_digest"]
-
 MODEL_SETTINGS = (
     "default_prompt_name", "max_active_dims", "max_length", "max_seq_length", "similarity_fn_name",
     "truncate_dim",

@@ -77,8 +77,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["EXPECTED", "model_of_object", "open_python"]
-
 EXPECTED = (
     "a name, a SentenceTransformer, SparseEncoder, CrossEncoder or MultiVectorEncoder, a transformers model "
     "with its tokenizer (model, tokenizer), an object with a method encode(texts), or a function: texts to "

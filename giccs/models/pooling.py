@@ -10,8 +10,6 @@ from giccs.models.model_errors import UnsupportedOptionError
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["MODES", "POOLINGS", "check_pooling", "described_pooling", "pad_right", "pool_with"]
-
 POOLINGS = ("mean", "cls", "last", "model")
 MODES = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
 """Pooling -> mode of sentence-transformers' module."""

@@ -17,18 +17,6 @@ from giccs.models.model_errors import UnsupportedOptionError
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = [
-    "KINDS",
-    "SHARES",
-    "check_quantised",
-    "precision",
-    "quantisation",
-    "quantised_as",
-    "quantised_with",
-    "refuse_quantising",
-    "settle",
-]
-
 KINDS = {"4bit": "bitsandbytes NF4, 4 bits", "8bit": "bitsandbytes LLM.int8(), 8 bits"}
 """Quantisation options and their names in results."""
 SHARES = {"4bit": 0.3, "8bit": 0.55}

@@ -61,8 +61,6 @@ from giccs.progress import Progress
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["SentenceModel", "library_vectors", "open_encoder"]
-
 
 def open_encoder(name: str, location: str, options: ModelOptions) -> SentenceModel | TrainedModel:
     """Return the encoder in the folder `location` or of that hub id, or a model trained by giccs-csts

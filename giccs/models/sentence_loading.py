@@ -20,8 +20,6 @@ from giccs.models.weights import LoadingReport, check_weights, recorded_loading,
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["library_environment", "load_sentence_transformers", "token_check"]
-
 
 def load_sentence_transformers(
     name: str,

@@ -24,8 +24,6 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["Seq2SeqModel", "open_seq2seq"]
-
 
 def open_seq2seq(name: str, location: str, options: ModelOptions) -> Seq2SeqModel:
     """Return the model in the folder `location`, or of that hub id; weights are loaded later.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["first_fitting"]
-
 
 def first_fitting(
     counts: Sequence[int], fits: Callable[[Sequence[tuple[int, int]]], Sequence[bool]]

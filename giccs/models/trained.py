@@ -16,8 +16,6 @@ from giccs.models.quantisation import refuse_quantising
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
 
-__all__ = ["SETTINGS", "TrainedModel", "described", "trained_settings"]
-
 SETTINGS = "settings.json"
 """File with the settings of the training."""
 KEYS = frozenset(["model", "encoding", "objective", "pooling", "texts"])

@@ -8,17 +8,6 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = [
-    "MAX_UNKNOWN",
-    "TokenCounter",
-    "TokenCounts",
-    "check_tokenizer",
-    "count_tokens",
-    "counted_inputs",
-    "counted_tokens",
-    "separates_pairs",
-]
-
 MAX_UNKNOWN = 0.05
 """Maximum share of unknown tokens without a warning."""
 WORD_BOUNDARIES = "▁Ġ#"

@@ -9,15 +9,6 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any
 
-__all__ = [
-    "POOLER",
-    "LoadingReport",
-    "check_weights",
-    "loading_report",
-    "recorded_loading",
-    "unused_weights",
-]
-
 POOLER = ("pooler",)
 """The part of an encoder that is not used for vectors from the states of the last layer."""
 HEADS = frozenset({

@@ -27,20 +27,6 @@ from giccs.measures.metrics import Estimate
 if TYPE_CHECKING:
     from bws.files.table import Table
 
-__all__ = [
-    "SIDE_LABELS",
-    "ExpertCheck",
-    "ExpertGroup",
-    "Mismatch",
-    "Side",
-    "agreement_share",
-    "compare_with_expert",
-    "item_code",
-    "make_expert_sheet",
-    "read_expert",
-    "score_side",
-]
-
 Side = Literal["higher", "lower"]
 
 MIDPOINT = 0.5

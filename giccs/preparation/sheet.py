@@ -20,18 +20,6 @@ from giccs.benchmark.candidates import LEVELS, comparable_text, missing_levels
 from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import base_language
 
-__all__ = [
-    "SheetRow",
-    "SheetTexts",
-    "add_candidates",
-    "candidate_id",
-    "check_not_completed",
-    "default_sheet_texts",
-    "make_sheet",
-    "read_sheet",
-    "read_sheet_texts",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class SheetTexts:

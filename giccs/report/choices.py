@@ -12,8 +12,6 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 from giccs.report.clustering import domain_notes, population_note
 
-__all__ = ["choice_breakdown", "choice_table", "choice_tables", "turns_table"]
-
 SIGNIFICANCE_LEVEL = 0.05
 TITLES = {
     "accuracy": "accuracy ± SE [95 %]",

@@ -17,8 +17,6 @@ from giccs.tasks.questions import MEASURES, Likelihoods
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["DialogueValues", "chosen_options", "correct_answers", "dialogue_values"]
-
 Floats = NDArray[np.float64]
 
 

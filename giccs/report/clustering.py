@@ -34,11 +34,6 @@ from giccs.tasks.pairwise import ORDERS
 if TYPE_CHECKING:
     import polars
 
-__all__ = [
-    "clusters_of", "domain_notes", "over_clusters", "population_note", "unit_of",
-    "with_predictions_of_dialogues",
-]  # fmt: skip
-
 Floats = NDArray[np.float64]
 
 SIGNIFICANCE_LEVEL = 0.05

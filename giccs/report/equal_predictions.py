@@ -11,8 +11,6 @@ from giccs.measures.results import Result, comparison_key, data_of, history_of, 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["equal_predictions"]
-
 PREDICTED = ("prediction", "logprob")
 
 

@@ -11,8 +11,6 @@ from giccs.tasks import ResultKind
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["ItemErrors", "item_errors"]
-
 Measure = Literal["rank_difference", "wrong", "rank"]
 SET = "set"
 """Column of the data set of an item, for tasks with several."""

@@ -18,15 +18,6 @@ from giccs.report.model_comparison import (
     history_titles,
 )
 
-__all__ = [
-    "COLUMNS",
-    "TIE_MARK",
-    "comparison_csv",
-    "comparison_rows",
-    "comparison_tables",
-    "p_value",
-]
-
 TIE_MARK = "†"
 """Mark of models that do not differ significantly from the first, the best one, which has no mark."""
 TITLES = {

@@ -13,8 +13,6 @@ from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY, Estima
 from giccs.measures.results import Result, model_of, setting_of
 from giccs.report.pairs import result_warnings
 
-__all__ = ["metric_tables"]
-
 TITLES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",

@@ -38,19 +38,6 @@ from giccs.report.clustering import clusters_of, domain_notes, population_note, 
 from giccs.report.setting_effects import HISTORY_FIELDS, setting_key
 from giccs.tasks import TASKS, result_kind
 
-__all__ = [
-    "TARGET_DIFFERENCE",
-    "Family",
-    "HistoryEffect",
-    "HistoryEffects",
-    "Leaderboard",
-    "ModelComparison",
-    "RankedModel",
-    "SkippedResult",
-    "compare",
-    "history_titles",
-]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 

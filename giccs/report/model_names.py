@@ -8,17 +8,6 @@ from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Any
 
-__all__ = [
-    "MAX_LINE_CHARACTERS",
-    "WRAPPED_LABELS",
-    "chart_names",
-    "cut_end",
-    "fit_names",
-    "short_names",
-    "wrap_name",
-    "wrap_names",
-]
-
 MAX_LINE_CHARACTERS = 32
 """Longest line of a name in a chart; the tooltip contains the full name."""
 WRAPPED_LABELS: Mapping[str, Any] = {

@@ -22,16 +22,6 @@ from giccs.models.vocabulary import TokenCounts
 from giccs.report.clustering import domain_notes, population_note, unit_of
 from giccs.report.setting_effects import history_table, prompt_table
 
-__all__ = [
-    "CEILING_LABEL",
-    "ORDER_NOTE",
-    "breakdown_table",
-    "main_table",
-    "order_table",
-    "pairwise_tables",
-    "result_warnings",
-]
-
 TITLES = {
     "pearson": "Pearson r",
     "spearman": "Spearman ρ",

@@ -30,8 +30,6 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["PeopleComparison", "compare_with_people"]
-
 Floats = NDArray[np.float64]
 TITLES = {
     "pearson": "Pearson r",

@@ -27,15 +27,6 @@ from giccs.measures.results import Result, data_of, history_of, prompt_of, setti
 from giccs.models.postprocess.steps import canonical_name
 from giccs.tasks import DEFAULT_SIMILARITY
 
-__all__ = [
-    "ComparedNumber",
-    "PublishedComparison",
-    "compare_with_published",
-    "published_csv",
-    "published_table",
-    "with_names",
-]
-
 ACROSS_MODELS_MODULE = "giccs.evalrank.across_models"
 """Module of ``results_across_models``, imported on demand."""
 COMPARED_VERDICTS = ("inside", "outside", "no interval")

@@ -18,8 +18,6 @@ from giccs.measures.results import (
 from giccs.report.pairs import CEILING_LABEL
 from giccs.tasks import result_kind
 
-__all__ = ["HEADER", "long_csv", "long_rows"]
-
 HEADER = [
     "model", "task", "data", "history", "part", "metric",
     "value", "low", "high", "n", "reason", "stderr", "p", "setting",

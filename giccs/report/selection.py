@@ -17,8 +17,6 @@ from giccs.measures.results import (
     model_of,
 )
 
-__all__ = ["select_results"]
-
 MIN_FINGERPRINT_DIGITS = 6
 BOTH = "both"
 

@@ -26,16 +26,6 @@ from giccs.measures.results import (
 )
 from giccs.report.clustering import clusters_of
 
-__all__ = [
-    "EFFECT_TABLES",
-    "HISTORY_FIELDS",
-    "effects_document",
-    "history_pairs",
-    "history_table",
-    "prompt_table",
-    "setting_key",
-]
-
 METRIC = "spearman"
 METRICS = (METRIC, "rank_spearman")
 HISTORY_FIELDS = ("history", "history_encoding", "template")

@@ -17,16 +17,6 @@ from giccs.benchmark.languages import base_language
 from giccs.models.abilities import Response
 from giccs.prompts import LETTERS
 
-__all__ = [
-    "INSTRUCTIONS",
-    "OUTCOMES",
-    "PARSER_VERSION",
-    "chosen_letter",
-    "instruction_for",
-    "outcome_of",
-    "without_reasoning",
-]
-
 PARSER_VERSION = 2
 """Changes with the choices that are found in answers."""
 OUTCOMES = {

@@ -15,8 +15,6 @@ from giccs.models.abilities import (
 from giccs.models.shortening import first_fitting
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["choice_method", "fitting_prompts", "no_choice_reason"]
-
 ABILITIES: Mapping[str, type] = {
     "likelihood": LikelihoodModel,
     "logprobs": LetterModel,

@@ -25,8 +25,6 @@ from giccs.prompts import LETTERS
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.questions import Question
 
-__all__ = ["Choice", "ConditionChoices", "QuestionChoices", "choice_differences", "choice_metrics"]
-
 Floats = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.benchmark.items import Item
 
-__all__ = ["TEMPLATES", "check_speakers", "mean_of_turns", "texts_of_pair"]
-
 INSTRUCTION = (
     "Represent the last utterance in the context of its dialogue.\nDialogue:\n{context}\n"
     "Last utterance: {utterance}"

@@ -68,8 +68,6 @@ if TYPE_CHECKING:
     from giccs.models.abilities import OptionScore
     from giccs.models.causal import CausalModel
 
-__all__ = ["TASK", "MultipleChoice", "open_tasks"]
-
 log = logging.getLogger(__name__)
 
 NO_DIALOGUE = "none"

@@ -43,8 +43,6 @@ from giccs.tasks.history_encoding import (
 )
 from giccs.tasks.refusals import missing_ability_reason
 
-__all__ = ["HISTORIES", "ORDERS", "TASK", "PairwiseSTS", "open_tasks", "subset_rows"]
-
 log = logging.getLogger(__name__)
 
 HISTORIES = {"without": "{utterance}", "with": TEMPLATES["joined"]}

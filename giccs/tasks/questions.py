@@ -25,19 +25,6 @@ from giccs.measures.metrics import (
 )
 from giccs.prompts import LETTERS, Template
 
-__all__ = [
-    "HISTORIES",
-    "MEASURES",
-    "ConditionScores",
-    "Question",
-    "QuestionRenderer",
-    "QuestionScores",
-    "RenderedQuestion",
-    "average_metrics",
-    "history_differences",
-    "make_questions",
-]
-
 Floats = NDArray[np.float64]
 Rows = Sequence[int]
 

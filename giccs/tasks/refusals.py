@@ -17,10 +17,6 @@ from giccs.models.abilities import (
     VectorModel,
 )
 
-__all__ = [
-    "chat_parameters", "missing_ability_reason", "no_chat_template_reason", "no_generation_reason",
-]  # fmt: skip
-
 ENCODER_HINT = "an encoder", "encoder:FOLDER, package:minilm or static:FILE"
 ABILITY_HINTS: dict[type, tuple[str, str, str]] = {
     PairModel: ("does not compare texts", *ENCODER_HINT),

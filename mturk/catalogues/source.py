@@ -36,11 +36,6 @@ if TYPE_CHECKING:
 
     from mturk.study.settings import Settings
 
-__all__ = [
-    "catalogue_problems", "catalogue_text", "missing_notes", "missing_texts", "new_catalogue", "page_notes",
-    "source_texts", "unreviewed_languages", "update_catalogue",
-]  # fmt: skip
-
 LINE_CHARACTERS = 100
 MAX_NAMES = 5
 PLACEHOLDER = re.compile(r"\{\w*\}")

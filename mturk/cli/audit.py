@@ -18,8 +18,6 @@ from bws.textio import write_atomic
 from mturk.cli.published_study import ledgers_option
 from mturk.cli.service import check_database_exists, database_option
 
-__all__ = ["audit", "command_user", "parse_time"]
-
 COLUMNS = ("at", "actor", "action", "subject", "details")
 
 

@@ -13,8 +13,6 @@ from bws.options import UPDATED
 from bws.problems import InputError, Problem
 from bws.textio import write_atomic
 
-__all__ = ["check_texts"]
-
 
 @command(
     "mturk-hits check-texts",

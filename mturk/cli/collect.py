@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mturk.study.status import Status
     from mturk.study.valid_answers import ValidAnswers
 
-__all__ = ["collect", "status", "worker_names"]
-
 
 @command(
     "mturk-hits status",

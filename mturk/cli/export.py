@@ -7,8 +7,6 @@ from bws.command import Console, command
 from bws.options import OUTPUT_FOLDER
 from mturk.cli.publish import plan_of, study_options
 
-__all__ = ["export"]
-
 
 @command(
     "mturk-hits export",

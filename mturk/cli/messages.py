@@ -20,8 +20,6 @@ from mturk.cli.service import check_database_exists, database_option
 if TYPE_CHECKING:
     from mturk.service.rules.inquiries import Inquiries
 
-__all__ = ["messages", "reply"]
-
 COLUMNS = ("number", "at", "study", "worker_id", "participant_id", "subject", "text", "answered")
 
 

@@ -9,8 +9,6 @@ from bws.textio import write_atomic
 from mturk.cli.audit import parse_time
 from mturk.cli.service import check_database_exists, database_option
 
-__all__ = ["notifications"]
-
 COLUMNS = ("at", "event", "hit_type_id", "hit_id", "assignment_id", "transport", "destination")
 
 

@@ -19,8 +19,6 @@ from mturk.cli.service import check_database_exists, database_option
 if TYPE_CHECKING:
     from mturk.service.rules.participation import Participants
 
-__all__ = ["participants", "release", "revoke", "withdraw"]
-
 COLUMNS = (
     "study", "worker_id", "participant_id", "study_id", "session_id", "joined", "completed", "released",
     "outcome", "consent_version", "consent_digest", "consent_language", "consented", "withdrawn",

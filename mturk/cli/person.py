@@ -23,8 +23,6 @@ from mturk.cli.service import check_database_exists, database_option
 if TYPE_CHECKING:
     from mturk.service.store.database import Database
 
-__all__ = ["COMMANDS", "erase", "export", "main"]
-
 COMMANDS = {"export": "mturk.cli.person:export", "erase": "mturk.cli.person:erase"}
 """Command name -> location of its function."""
 EXAMPLE = """

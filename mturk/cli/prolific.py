@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from mturk.study.prolific import Poll
     from mturk.study.prolific_api import Prolific
 
-__all__ = [
-    "COMMANDS", "bonus", "draft", "main", "pause", "places", "publish", "reclaim", "review", "start",
-    "status", "stop",
-]  # fmt: skip
-
 COMMANDS = {
     "draft": "mturk.cli.prolific:draft",
     "publish": "mturk.cli.prolific:publish",

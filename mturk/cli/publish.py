@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from mturk.study.publish import AdoptedHits
     from mturk.study.settings import Settings
 
-__all__ = ["estimate", "plan_of", "preview", "publish", "study_options"]
-
 
 def _print_settings(ctx: click.Context, parameter: click.Parameter, kind: str | None) -> None:
     if kind:

@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from mturk.study.collect import CollectionResult
     from mturk.study.ledger import Ledger
 
-__all__ = [
-    "PublishedStudy",
-    "confirm_cost",
-    "endpoint_option",
-    "ledger_option",
-    "ledgers_option",
-    "open_study",
-    "record_address",
-    "service_address",
-    "type_amount",
-    "workers_option",
-    "yes_option",
-]
-
 ledger_option = option(
     "--ledger", "Ledger of the study (SQLite).", default="ledger.db", type=UPDATED, metavar="FILE"
 )

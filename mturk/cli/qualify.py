@@ -14,8 +14,6 @@ from giccs.cli.options import language_option
 if TYPE_CHECKING:
     from mturk.study.qualification import QualificationTest
 
-__all__ = ["qualify"]
-
 
 @command(
     "mturk-hits qualify",

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from mturk.study.review import Decision, PendingReview
     from mturk.study.top_up import TopUp
 
-__all__ = ["batch", "bonus", "close", "extend", "purge", "review", "top_up"]
-
 SECONDS_PER_HOUR = 3600
 MAX_LISTED = 50
 """Maximum number of listed assignments; the decisions file contains all."""

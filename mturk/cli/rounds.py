@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mturk.study.plan import PlannedStudy
     from mturk.study.rounds import RoundChoice, RoundSummary
 
-__all__ = ["next_round"]
-
 
 @command(
     "mturk-hits next",

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mturk.service.server import Addresses
     from mturk.service.site.studies import PanelStudy
 
-__all__ = ["check_database_exists", "database_option", "invite", "migrate", "serve"]
-
 SECONDS_PER_DAY = 86_400
 RESUME_NOTE = (
     "all HITs and assignments are stored in the database; run the same command to continue"

@@ -15,8 +15,6 @@ from bws.options import INPUT, Number
 if TYPE_CHECKING:
     from mturk.study.simulated_workers import SimulationLog
 
-__all__ = ["simulate"]
-
 share_type = Number(0, 1)
 non_negative_type = Number(0, 1e6)
 

@@ -17,8 +17,6 @@ from bws.problems import InputError, Problem
 from mturk.export import ExportedStudy, ExportedTuple
 from mturk.question_xml import forbidden_in_xml
 
-__all__ = ["files"]
-
 
 def files(study: ExportedStudy) -> dict[str, str]:
     """Return tasks.json, config.xml and instructions.txt.

@@ -16,8 +16,6 @@ from bws.files.judgments import LETTERS
 from bws.rows import json_lines_text
 from mturk.export import ExportedStudy, ExportedTuple
 
-__all__ = ["files"]
-
 TASK_TEXT = "heading"
 """Field of an instance with the text that Potato requires."""
 

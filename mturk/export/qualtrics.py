@@ -14,8 +14,6 @@ from dataclasses import replace
 from bws.files.qualtrics import MAX_TUPLES, column_name, encode_tuple
 from mturk.export import ExportedStudy, ExportedTuple, dialogue_text
 
-__all__ = ["files"]
-
 
 def files(study: ExportedStudy) -> dict[str, str]:
     """Return survey.txt, or survey-1.txt, survey-2.txt, ... for more tuples than the results can have."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bws.rows import csv_text
 from mturk.export import ExportedStudy, ExportedTuple, dialogue_text
 
-__all__ = ["files"]
-
 ANSWERS = ("best", "worst", "annotator")
 """To be completed: ids of the best and the worst item, and who chose them."""
 

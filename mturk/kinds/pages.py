@@ -17,8 +17,6 @@ from mturk.question_xml import HTMLQuestion, forbidden_in_xml, read_question, wr
 from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
 
-__all__ = ["build_question", "count_forbidden_characters", "preview_page", "render_page"]
-
 
 @cache
 def environment(package: str) -> Any:

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-__all__ = ["DEFAULT_KIND", "GROUP", "kind_locations", "kind_names"]
-
 DEFAULT_KIND = "tuples"
 GROUP = "mturk.kinds"
 """This package, also the entry point group for kinds of other distributions."""

@@ -23,17 +23,6 @@ if TYPE_CHECKING:
     from mturk.study.plan import PlannedStudy
     from mturk.study.settings import Settings
 
-__all__ = [
-    "SentenceKind",
-    "SentencePart",
-    "answer_context",
-    "pair_id",
-    "read_pairs",
-    "read_triplets",
-    "sentence_truth",
-    "write_rows",
-]
-
 CONTEXT = ("annotator", "assignment_id", "seconds", "comment")
 
 

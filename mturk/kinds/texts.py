@@ -19,19 +19,6 @@ from giccs.benchmark.languages import language_tag
 from mturk import catalogues, limits
 from mturk.catalogues import available_languages
 
-__all__ = [
-    "built_in_languages",
-    "built_in_texts",
-    "check_texts",
-    "is_built_in",
-    "page_messages",
-    "page_texts",
-    "parse_texts",
-    "read_built_in_file",
-    "read_texts",
-    "translated_files",
-]
-
 OPTIONAL = frozenset(["cloze", "criteria"])
 """Optional keys: the language check, and the texts of the writers' sheet."""
 HIT = {"title": limits.TITLE, "description": limits.DESCRIPTION, "keywords": limits.KEYWORDS}

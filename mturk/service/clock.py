@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-__all__ = ["Clock", "ManualClock", "SystemClock"]
-
 
 class Clock(Protocol):
     """A source of the current time."""

@@ -7,8 +7,6 @@ import ipaddress
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["MAX_HEAD_BYTES", "MAX_WAITING", "REQUEST_SECONDS", "LimitedProtocol"]
-
 REQUEST_SECONDS = 30.0
 """Time within which a client must send a request: from connecting, or its first byte, to its end."""
 MAX_HEAD_BYTES = 64 * 1024

@@ -4,19 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = [
-    "AccessDeniedError",
-    "ApiError",
-    "RequestError",
-    "already_exists",
-    "already_processed",
-    "does_not_exist",
-    "request_error",
-    "validation_error",
-    "wrong_state",
-    "xml_error",
-]
-
 PREFIX = "AWS.MechanicalTurk."
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["TrustedHosts"]
-
 HOST = b"host"
 MAX_ACCEPTED = 64
 """Maximum number of values that are remembered."""

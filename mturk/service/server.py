@@ -40,16 +40,6 @@ from mturk.service.store.database import Database
 if TYPE_CHECKING:
     from mturk.service.monitoring.metrics import Metrics
 
-__all__ = [
-    "MAX_MALLOC_ARENAS",
-    "Addresses",
-    "ServerOptions",
-    "build_apps",
-    "limit_malloc_arenas",
-    "loop_factory",
-    "serve",
-]
-
 log = logging.getLogger("mturk.server")
 DUE_CHECK_SECONDS = 30
 """Interval at which due changes are applied, independent of requests."""

@@ -11,8 +11,6 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-__all__ = ["REQUEST_THREADS", "run_in_request_thread"]
-
 REQUEST_THREADS = 16
 """Threads for requests; with more, they wait longer for one another than the requests for a thread."""
 Result = TypeVar("Result")

@@ -16,15 +16,6 @@ from dataclasses import dataclass
 
 from mturk.study.ledger import Action, ActionKind, Ledger
 
-__all__ = [
-    "ActionResults",
-    "RefusedError",
-    "execute_actions",
-    "make_action",
-    "supersede_reviews",
-    "unfinished_actions",
-]
-
 log = logging.getLogger(__name__)
 
 TOKEN_DIGITS = 40

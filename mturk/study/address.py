@@ -9,8 +9,6 @@ from mturk.limits import PAGE_SIZE
 from mturk.study.client import translate_errors
 from mturk.study.ledger import Ledger
 
-__all__ = ["change_address"]
-
 
 def change_address(client: Any, ledger: Ledger, url: str) -> None:
     """Record the new address of the study's service; InputError if the service there has none of its HITs.

@@ -15,8 +15,6 @@ from mturk.study.ledger import Assignment, Hit, Ledger, LedgerStudy
 from mturk.study.review import work_seconds
 from mturk.study.valid_answers import expected_tuples
 
-__all__ = ["FIXED", "batch_csv", "pacific"]
-
 FIXED = (
     "HITId", "HITTypeId", "Title", "Description", "Keywords", "Reward", "CreationTime", "MaxAssignments",
     "RequesterAnnotation", "AssignmentDurationInSeconds", "AutoApprovalDelayInSeconds", "Expiration",

@@ -17,8 +17,6 @@ from mturk.study.actions import RefusedError, make_action
 from mturk.study.client import error_code, translate_errors
 from mturk.study.ledger import Action, Ledger
 
-__all__ = ["BonusPrice", "bonus_price", "pay_bonus", "read_bonuses"]
-
 
 @dataclass(frozen=True, slots=True)
 class BonusPrice:

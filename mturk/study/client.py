@@ -13,18 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-__all__ = [
-    "LOCAL",
-    "PRODUCTION",
-    "SANDBOX",
-    "Endpoint",
-    "ServiceError",
-    "connect",
-    "error_code",
-    "resolve",
-    "translate_errors",
-]
-
 log = logging.getLogger(__name__)
 
 LOCAL = "http://127.0.0.1:8765"

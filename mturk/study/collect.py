@@ -16,8 +16,6 @@ from mturk.study.client import WITHDRAWN, ServiceError, error_code, translate_er
 from mturk.study.ledger import Assignment, Hit, Ledger
 from mturk.study.privacy import Namer
 
-__all__ = ["CollectionResult", "HitCounts", "collect", "hit_counts", "update_hit", "worker_ids"]
-
 log = logging.getLogger(__name__)
 
 MISSING = "AWS.MechanicalTurk.HITDoesNotExist"

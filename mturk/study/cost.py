@@ -9,8 +9,6 @@ from decimal import Decimal
 from mturk.money import cost, hourly_wage, round_to_cents
 from mturk.study.settings import Settings
 
-__all__ = ["CostEstimate", "estimate_cost", "format_estimate"]
-
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:

@@ -14,16 +14,6 @@ from mturk.study.actions import RefusedError, make_action
 from mturk.study.client import error_code, translate_errors
 from mturk.study.ledger import Action, Hit, Ledger
 
-__all__ = [
-    "add_assignments",
-    "close_hit",
-    "extend_hit",
-    "extension_cost",
-    "lifetime_problem",
-    "plan_extensions",
-    "select_hits",
-]
-
 PAST = datetime(2015, 1, 1, tzinfo=UTC)
 """A time in the past, with which a HIT expires immediately."""
 DELETED = tuple(f"AWS.MechanicalTurk.{code}" for code in ("HITDoesNotExist", "InvalidHITState"))

@@ -23,17 +23,6 @@ from bws.problems import InputError, Problem
 from mturk.study.plan import HitPlan, Rounds
 from mturk.study.settings import Settings
 
-__all__ = [
-    "Action",
-    "ActionKind",
-    "ActionState",
-    "Assignment",
-    "Hit",
-    "Ledger",
-    "LedgerPart",
-    "LedgerStudy",
-]
-
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x474D5455

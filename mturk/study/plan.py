@@ -16,21 +16,6 @@ from mturk.study.settings import Settings
 if TYPE_CHECKING:
     from bws.records import Tuples
 
-__all__ = [
-    "HitPlan",
-    "PlannedStudy",
-    "Rounds",
-    "describe_hit",
-    "has_repeated_group",
-    "plan_hits",
-    "random_key",
-    "round_notes",
-    "rounds_of",
-    "separate_groups",
-    "shuffle_parts",
-    "study_digest",
-]  # fmt: skip
-
 P = TypeVar("P", bound="HitPart")
 Rounds = Mapping[str, tuple[str, ...]]
 """Tuple id -> round, purpose and seed, for the tuples of a study in rounds."""

@@ -11,16 +11,6 @@ from bws.problems import InputError, Problem
 from mturk.pseudonyms import pseudonym
 from mturk.study.ledger import Ledger
 
-__all__ = [
-    "Namer",
-    "destroy_key",
-    "find_assignments",
-    "key_path",
-    "pseudonym_namer",
-    "purge_workers",
-    "worker_namer",
-]
-
 KEY_BYTES = 32
 CHECK = "key check"
 Namer = Callable[[str], str]

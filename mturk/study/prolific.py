@@ -29,12 +29,6 @@ from mturk.study.privacy import Namer
 from mturk.study.prolific_api import Prolific, UnknownResultError
 from mturk.study.settings import Settings
 
-__all__ = [
-    "REJECTION_CATEGORIES", "Batch", "Poll", "change_status", "create_draft", "decide", "due_bonuses",
-    "endpoint_of", "pay_batch", "places_cost", "poll", "raise_places", "read_draft", "record_payments",
-    "screen_out_terms", "set_up_bonuses", "settle_bonuses", "start_draft", "study_of",
-]  # fmt: skip
-
 PREFIX = "prolific "
 """Start of the endpoint in the ledger of a study at Prolific."""
 REQUIRED = (

@@ -17,8 +17,6 @@ import httpx2
 from mturk.study.actions import RefusedError
 from mturk.study.client import Endpoint, ServiceError, resolve
 
-__all__ = ["ADDRESS", "Prolific", "UnknownResultError", "read_token", "resolve_prolific"]
-
 log = logging.getLogger(__name__)
 
 ADDRESS = "https://api.prolific.com"

@@ -20,15 +20,6 @@ from mturk.money import cost
 from mturk.study.client import ServiceError, error_code, translate_errors
 from mturk.study.ledger import Hit, Ledger
 
-__all__ = [
-    "AdoptedHits",
-    "adopt_hits",
-    "available_balance",
-    "create_hits",
-    "unpublished_cost",
-    "unpublished_hits",
-]
-
 log = logging.getLogger(__name__)
 
 EXISTS = "AWS.MechanicalTurk.HITAlreadyExists"

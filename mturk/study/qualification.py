@@ -21,16 +21,6 @@ from mturk.study.collect import worker_ids
 from mturk.study.ledger import Ledger
 from mturk.study.settings import Settings
 
-__all__ = [
-    "QualificationTest",
-    "answer_key_xml",
-    "built_in_test",
-    "create_qualification_type",
-    "mark_workers",
-    "question_form_xml",
-    "read_test",
-]  # fmt: skip
-
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXISTS = "QualificationTypeAlreadyExists"
 

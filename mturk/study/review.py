@@ -24,18 +24,6 @@ if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
     from mturk.study.valid_answers import ValidAnswers
 
-__all__ = [
-    "Decision",
-    "Decisions",
-    "PendingReview",
-    "check_no_open_decisions",
-    "execute_review",
-    "pending_reviews",
-    "plan_reviews",
-    "read_decisions",
-    "review_csv",
-]
-
 OVERRIDE = "override"
 MARKS = ("x", "✓", "true", "1", "yes", "ja")
 STATUS_BY_KIND = {"approve": "Approved", "reject": "Rejected"}

@@ -29,12 +29,6 @@ from mturk.study.valid_answers import ValidAnswers, read_valid_answers
 if TYPE_CHECKING:
     from bws.records import Judgments, Tuples
 
-__all__ = [
-    "MIN_ANSWERED", "RepeatedRound", "RoundChoice", "RoundSummary", "check_answers", "choose_round", "judged",
-    "plan_round", "record_round", "repeat_rounds", "round_cost", "rounds_table", "study_tuples",
-    "summarize_rounds",
-]  # fmt: skip
-
 MIN_ANSWERED = 0.5
 """Share of the tuples of the last round that must have a judgment before a further round is published."""
 

@@ -17,8 +17,6 @@ from mturk.kinds.registry import DEFAULT_KIND, kind_names
 from mturk.kinds.texts import built_in_texts
 from mturk.money import hourly_wage, round_to_cents
 
-__all__ = ["Settings"]
-
 APPROVAL_RATE = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
 GERMAN = built_in_texts("mturk.kinds.tuples", "de")["hit"]

@@ -34,14 +34,6 @@ from mturk.kinds.texts import (
 )
 from mturk.study.settings import Settings
 
-__all__ = [
-    "SettingsFile",
-    "default_settings",
-    "default_toml",
-    "read_settings",
-    "read_settings_file",
-]
-
 FOLLOW_LANGUAGE = (
     "title",
     "description",

@@ -14,8 +14,6 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import urllib3
 
-__all__ = ["Form", "Page", "UnreachableError", "WebClient"]
-
 MAX_REDIRECTS = 10
 MAX_ATTEMPTS = 6
 TIMEOUT_SECONDS = 60.0

@@ -25,8 +25,6 @@ from mturk.kinds import Behaviour, ExpectedTuple, Truth, get_kind
 from mturk.kinds.registry import kind_names
 from mturk.study.simulated_browser import Page, WebClient
 
-__all__ = ["SimulationLog", "read_links", "read_truth", "simulate_workers", "simulated_worker_ids"]
-
 log = logging.getLogger(__name__)
 
 ASSIGNMENT_LINK = re.compile(r'href="(/work/assignment/[^"]+)"')

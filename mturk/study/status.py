@@ -19,8 +19,6 @@ from mturk.study.ledger import Assignment, Ledger
 from mturk.study.rounds import RoundSummary, rounds_table, study_tuples, summarize_rounds
 from mturk.study.valid_answers import ValidAnswers
 
-__all__ = ["AssignmentCounts", "Pace", "Status", "estimate_pace", "study_status"]
-
 HOUR = 3600.0
 MIN_RECENT_SUBMISSIONS = 5
 """Minimum submissions in the last hour; with fewer, the pace is computed since the first one."""

@@ -23,8 +23,6 @@ from mturk.study.plan import HitPlan
 from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 from mturk.study.valid_answers import ValidAnswers
 
-__all__ = ["TopUp", "execute_top_up", "plan_republished_hits", "plan_top_up"]
-
 
 @dataclass(frozen=True, slots=True)
 class TopUp:

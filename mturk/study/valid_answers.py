@@ -17,15 +17,6 @@ from mturk.study.ledger import Assignment, Ledger
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = [
-    "ExcludedAnswer",
-    "Reason",
-    "ValidAnswers",
-    "expected_tuples",
-    "read_valid_answers",
-    "write_answers",
-]
-
 Reason = Literal["rejected", "withdrawn", "unreadable", "invalid", "again"]
 REASONS: Mapping[Reason, str] = {
     "rejected": "assignments were rejected",

@@ -22,8 +22,6 @@ from benchmarks.machine import provenance, replace_block
 from robustness.chaos.cases import MODULES, CaseRef, Outcome, State, markdown, select_cases, summary
 from robustness.chaos.processes import kill_descendants
 
-__all__ = ["main", "run_case"]
-
 CASE_TIMEOUT_SECONDS = 300.0
 """Timeout of a case."""
 CLEANUP_SECONDS = 20.0

@@ -9,19 +9,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
-__all__ = [
-    "MODULES",
-    "Case",
-    "CaseRef",
-    "Outcome",
-    "PromiseBrokenError",
-    "State",
-    "markdown",
-    "no_requirements",
-    "select_cases",
-    "summary",
-]
-
 MODULES = tuple(
     f"robustness.chaos.{name}"
     for name in ("study", "requester", "databases", "files", "results", "engines")

@@ -17,8 +17,6 @@ from robustness.chaos.cases import Case, PromiseBrokenError
 from robustness.chaos.faults import unshare_mounts
 from robustness.chaos.processes import kill_descendants
 
-__all__ = ["main"]
-
 ADOPT_ORPHANS = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
 

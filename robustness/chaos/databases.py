@@ -20,8 +20,6 @@ from robustness.chaos.processes import (
 from robustness.chaos.requester import prepare_study, publish_and_answer, run_successfully
 from robustness.chaos.service import serving
 
-__all__ = ["CASES"]
-
 HEADER, PAGE, PAGE_HEADER = 100, 4096, 12
 """Sizes in bytes of the header of a SQLite file, of its pages, and of a page header."""
 

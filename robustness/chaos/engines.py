@@ -22,8 +22,6 @@ from robustness.chaos.processes import (
 )
 from robustness.chaos.results import check_same_results, result_stamps, word_vectors
 
-__all__ = ["CASES"]
-
 WORKING = b"ray::Worker.evaluate"
 """Process name of a worker that runs a model."""
 MAX_ATTEMPTS = 4

@@ -17,18 +17,6 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
 
-__all__ = [
-    "Relay",
-    "cutting_relay",
-    "fill",
-    "needs_mounts",
-    "read_only",
-    "small_disk",
-    "truncations",
-    "unshare_mounts",
-    "with_flipped_bits",
-]
-
 NEW_MOUNTS, NEW_USER = 0x20000, 0x10000000
 READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 0x4000, 0x40000
 LIBC = ctypes.CDLL(None, use_errno=True)

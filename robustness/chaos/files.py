@@ -33,8 +33,6 @@ from robustness.chaos.processes import (
     sibling_paths,
 )
 
-__all__ = ["CASES"]
-
 KILLS = 8
 """Kills per command: half after its start, half after it begins to write."""
 STEPS = 50

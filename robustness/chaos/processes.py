@@ -22,20 +22,6 @@ import psutil
 
 from robustness.chaos.cases import PromiseBrokenError
 
-__all__ = [
-    "SAMPLE",
-    "CommandResult",
-    "check_failed_with_message",
-    "comparable_results",
-    "descendants",
-    "kill_after_start",
-    "kill_descendants",
-    "launch",
-    "run_command",
-    "run_in_process",
-    "sibling_paths",
-]
-
 SAMPLE = Path(str(resources("giccs.data")))
 COMMAND_TIMEOUT_SECONDS = 120.0
 """Timeout of a command, also on a busy machine."""

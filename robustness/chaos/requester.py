@@ -26,8 +26,6 @@ from robustness.chaos.processes import (
 )
 from robustness.chaos.service import DATA, Crowd, serving
 
-__all__ = ["CASES"]
-
 REWARD, FEE = Decimal("0.30"), Decimal("1.2")
 
 

@@ -36,8 +36,6 @@ from robustness.chaos.processes import (
     run_in_process,
 )
 
-__all__ = ["CASES", "check_same_results", "result_stamps", "word_vectors"]
-
 BASELINES = ("baseline:chance", "baseline:char-ngram")
 PAIRS = ("--task", "pairwise-sts", "--history", "both", "--limit", 20)
 SMALL = ("baseline:chance", "--limit", 4, "--quiet")

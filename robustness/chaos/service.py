@@ -28,16 +28,6 @@ from mturk.study.simulated_workers import (
 )
 from robustness.chaos.cases import PromiseBrokenError
 
-__all__ = [
-    "DATA",
-    "Crowd",
-    "Service",
-    "check_submissions",
-    "publish_study",
-    "serving",
-    "wait_until",
-]
-
 CLI = (sys.executable, "-c", "from mturk.cli import main; main(prog_name='mturk-hits')")
 DATA = Path(str(resources.files("giccs.data")))
 

@@ -21,8 +21,6 @@ from robustness.chaos.service import (
     wait_until,
 )
 
-__all__ = ["CASES"]
-
 FAKETIME = next(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), "")
 HITS, ASSIGNMENTS = 24, 8
 KILLS = 5

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-__all__ = ["MAX_MIB_PER_HOUR", "MINUTE", "Trend", "Verdict", "count_verdict", "trend", "verdict"]
-
 MAX_MIB_PER_HOUR = 8.0
 """Slope in MiB per hour that counts as growth. At this rate a service of 150 MiB reaches 1 GiB after 4.5
 days. It corresponds to a leak of half a KiB per submission at 4.5 submissions per second."""

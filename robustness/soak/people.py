@@ -19,8 +19,6 @@ from mturk.kinds import Behaviour, Truth
 from mturk.study.simulated_browser import UnreachableError
 from mturk.study.simulated_workers import SimulationLog, read_truth, simulate_workers
 
-__all__ = ["CrowdSettings", "read_entries", "run_crowd"]
-
 
 class _OverError(Exception):
     """The soak test is over; raised after a submission, so that no HIT is abandoned."""

@@ -16,8 +16,6 @@ import psutil
 from robustness.soak.people import read_entries
 from robustness.soak.study import journal_path
 
-__all__ = ["BackendMonitor", "Sample", "samples_csv"]
-
 MIB = 2**20
 ERROR = re.compile(r"\b(error|critical)\b", re.IGNORECASE)
 

@@ -38,8 +38,6 @@ from mturk.study.settings import Settings
 from mturk.study.valid_answers import read_valid_answers
 from robustness.soak.people import CrowdSettings, read_entries, run_crowd
 
-__all__ = ["FinalState", "SoakPlan", "backend", "journal_path"]
-
 BONUS = "0.05"
 SPAWN = multiprocessing.get_context("spawn")
 

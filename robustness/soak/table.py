@@ -13,8 +13,6 @@ from robustness.soak.flatness import MAX_MIB_PER_HOUR, MINUTE, Trend, count_verd
 from robustness.soak.samples import BackendMonitor, Sample, percentiles
 from robustness.soak.study import FinalState, SoakPlan
 
-__all__ = ["block", "document", "has_broken_promise", "promises", "quarters"]
-
 BARS = "▁▂▃▄▅▆▇█"
 MAX_BARS = 60
 """Maximum number of bars of a sparkline."""

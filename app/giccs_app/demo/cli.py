@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from giccs_app.demo.pipeline import DemoResult
     from giccs_app.demo.plan import Plan
 
-__all__ = ["demo"]
-
 SIMULATED_NOTE = (
     "The annotators are simulated: use these numbers to try the tools, not to report results."
 )

@@ -11,8 +11,6 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text, write_atomic
 from giccs_app.demo.plan import Plan
 
-__all__ = ["Folder"]
-
 ADVICE = "remove it, or choose another folder with -o"
 
 

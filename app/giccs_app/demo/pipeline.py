@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from giccs.measures.results import Result
     from mturk.study.ledger import Ledger
 
-__all__ = ["DemoResult", "run_pipeline"]
-
 SCORING_STEPS, EVALUATION_STEPS, REPORT_STEPS = 2, 2, 1
 ANNOTATION_STEPS = 6
 TUPLE_SIZE = 3

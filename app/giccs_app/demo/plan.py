@@ -8,8 +8,6 @@ from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
-__all__ = ["OVERLAP", "Plan", "sample_dialogues"]
-
 OVERLAP = "baseline:char-ngram"
 PROMPTED = "package:smollm2"
 SETTINGS = """\

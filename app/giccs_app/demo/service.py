@@ -20,8 +20,6 @@ from pathlib import Path
 
 from bws.textio import read_text
 
-__all__ = ["service"]
-
 logger = logging.getLogger(__name__)
 
 STOP_SECONDS = 20.0

@@ -10,8 +10,6 @@ import streamlit as st
 from giccs.measures.metrics import Estimate
 from giccs_app.explorer.study import Study, load, stamp
 
-__all__ = ["cached", "ceiling_of", "study_of"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -25,8 +25,6 @@ from giccs_app.explorer.theme import HOST, SETTINGS
 if TYPE_CHECKING:
     from giccs_app.explorer.study import Study
 
-__all__ = ["check_sources", "explore", "prepare_pages", "warm_up"]
-
 
 @command(
     "giccs-explore",

@@ -41,27 +41,6 @@ from giccs_app.explorer.search import hits, mark_hits
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
-__all__ = [
-    "DIALOGUE_FILTERS",
-    "MAX_ROWS_SHOWN",
-    "as_csv",
-    "as_drawing",
-    "as_json",
-    "number_column",
-    "offer_dialogue",
-    "offer_view",
-    "show_chart",
-    "show_chat",
-    "show_item",
-    "show_missing_package",
-    "show_missing_values",
-    "show_problems",
-    "show_result",
-    "show_selected_item",
-    "show_table",
-    "show_text_table",
-]
-
 DIALOGUE_FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
 """The parameters that filter dialogues."""
 MAX_ROWS_SHOWN = 500

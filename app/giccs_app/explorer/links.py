@@ -19,24 +19,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-__all__ = [
-    "begin",
-    "go",
-    "ignore",
-    "ignored",
-    "leave_fragment",
-    "link",
-    "multiselect",
-    "navigated",
-    "number",
-    "score_range",
-    "segmented",
-    "selectbox",
-    "text",
-    "toggle",
-    "value",
-]
-
 T = TypeVar("T")
 Texts = tuple[str, ...]
 Read = Callable[[Texts], T]

@@ -20,8 +20,6 @@ from giccs.measures.results import Result, digest
 from giccs.tasks import result_kind
 from giccs_app.explorer.study import Study
 
-__all__ = ["HiddenResult", "StudyResults", "on_subset", "results_of"]
-
 IDS = ("item_id", "dialogue_id")
 """Columns of predictions that identify items of a benchmark, the first existing one is used."""
 Reason = Literal["other_data", "other_version", "partly_other", "no_ids"]

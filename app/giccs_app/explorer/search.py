@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["fold", "hits", "mark_hits"]
-
 
 def fold(text: str) -> str:
     """Return a text in lower case with the same number of characters, so that positions are those of `text`.

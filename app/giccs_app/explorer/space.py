@@ -30,8 +30,6 @@ from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import statistics_problem
 from giccs_app.studies.folders import new_folder
 
-__all__ = ["write_space"]
-
 PORT = 7860
 """Port that a Space serves by default."""
 PUBLIC_COLUMNS = ("round", "purpose", "seed", "seconds")

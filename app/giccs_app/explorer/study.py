@@ -28,16 +28,6 @@ from giccs.benchmark.items import Turn
 from giccs.measures.results import Store
 from giccs.tasks import open_tasks, result_kind, task_names
 
-__all__ = [
-    "Study",
-    "TaskData",
-    "check_files",
-    "index_in_judgments",
-    "load",
-    "stamp",
-    "under_pseudonyms",
-]
-
 COLUMNS = (
     "item_id", "dialogue_id", "source", "domain", "n_turns", "last_turn",
     "utterance_id", "utterance", "score",

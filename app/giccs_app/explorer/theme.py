@@ -8,17 +8,6 @@ from __future__ import annotations
 
 from bws.charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
-__all__ = [
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "ORANGE",
-    "PALETTE",
-    "PURPLE",
-    "SKY",
-    "VERMILION",
-]
-
 GREY = "#8C8C8C"
 """For reference lines, intervals and unselected marks. Contrast 3.4:1 on white, 5.6:1 on black."""
 

@@ -19,18 +19,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from bws.problems import InputError, Problem
 from giccs_app.explorer.labels import say
 
-__all__ = [
-    "ENDINGS",
-    "FOLDER_PREFIX",
-    "MAX_UPLOAD_MEGABYTES",
-    "MAX_UPLOAD_ROWS",
-    "Upload",
-    "store_file",
-    "store_results",
-    "upload_files",
-    "without_folder",
-]
-
 FOLDER_PREFIX = "giccs-explore-"
 """Prefix of the temporary directory of a session; each upload has its own subdirectory."""
 FOLDER = re.compile(

@@ -20,8 +20,6 @@ from giccs.tasks import TaskOptions
 if TYPE_CHECKING:
     from giccs.judging.study import JudgedTuples, JudgingStudy
 
-__all__ = ["judge"]
-
 MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in ENCODER_OPTIONS)
 
 

@@ -18,8 +18,6 @@ from mturk.kinds.items.content import ItemContent
 from mturk.kinds.texts import page_texts
 from mturk.study.settings_file import read_settings_file
 
-__all__ = ["open_item_study"]
-
 KIND = "items"
 
 

@@ -15,19 +15,6 @@ from bws.command import json_ready
 from bws.tables import Cell as TableCell
 from bws.tables import Column, Interval, ResultTable
 
-__all__ = [
-    "Cell",
-    "Conversation",
-    "Figure",
-    "Number",
-    "Section",
-    "Source",
-    "Table",
-    "chart_svg_for_page",
-    "part_label",
-    "resolve_pointer",
-]
-
 MISSING = "–"
 WIDTH = 220
 """Width of the plot area in pixels, small enough for phones."""

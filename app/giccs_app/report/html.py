@@ -13,8 +13,6 @@ from bws.textio import write_atomic
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import sections
 
-__all__ = ["write_page"]
-
 TITLE = "A conversational similarity benchmark and its evaluation"
 SIMULATED = (
     "The annotators of these data are simulated. Scores, and all numbers that depend on scores, are for "

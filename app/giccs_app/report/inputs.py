@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
     from giccs.measures.results import Result
 
-__all__ = ["Inputs"]
-
 
 @dataclass(frozen=True)
 class Inputs:

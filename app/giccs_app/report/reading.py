@@ -8,8 +8,6 @@ from itertools import groupby
 from giccs.benchmark.items import Item
 from giccs_app.report.content import Conversation, Section, part_label
 
-__all__ = ["MAX_DIALOGUES", "reading_section"]
-
 MAX_DIALOGUES = 200
 """Maximum number of dialogues on the page."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result
 
-__all__ = ["sections", "statistics_problem"]
-
 BY = ("source", "n_turns")
 """Grouping columns of Tables 1 and 3."""
 log = logging.getLogger(__name__)

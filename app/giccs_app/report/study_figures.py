@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from giccs.measures.results import Result
     from giccs_app.report.inputs import Inputs
 
-__all__ = [
-    "TARGET",
-    "effect_figures",
-    "failure_figures",
-    "pairs_figures",
-    "reliability_figures",
-    "score_figures",
-]
-
 TARGET = 0.9
 """Target reliability, the default of ``bws-reliability --plan``."""
 CELL_WIDTH, CELL_HEIGHT = 36, 24

@@ -10,8 +10,6 @@ from bws.command import Console, command
 from bws.options import OUTPUT_FOLDER, Choice, RegisteredName
 from mturk.catalogues import SOURCE_LANGUAGE, available_languages
 
-__all__ = ["init"]
-
 TEMPLATES = Path(__file__).parent / "templates"
 """A folder per kind of HIT: files of all languages, and a folder per language."""
 KINDS = ("tuples", "conditions")

@@ -10,8 +10,6 @@ from tempfile import TemporaryDirectory
 
 from bws.problems import InputError, Problem
 
-__all__ = ["check_is_new", "new_folder", "write_new_folder"]
-
 
 def check_is_new(path: Path) -> None:
     """Raise InputError if a file or a folder with content exists."""

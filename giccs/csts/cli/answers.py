@@ -32,8 +32,6 @@ from giccs.journal import Journal, open_journal
 from giccs.models import ModelOptions
 from giccs.models.abilities import ServedModel
 
-__all__ = ["answers"]
-
 
 @command(
     "giccs-csts answers",

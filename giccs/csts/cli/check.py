@@ -28,8 +28,6 @@ from giccs.csts.data import (
 from giccs.measures.formatting import interval
 from giccs.measures.metrics import Estimate, correlations
 
-__all__ = ["check"]
-
 VALIDATION = "validation"
 """The split reannotated by L-CSTS."""
 

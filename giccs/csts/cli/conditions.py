@@ -21,8 +21,6 @@ from bws.tables import remarks, tabulated
 from giccs.csts.conditions import MAX_LISTED_ROWS, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
 
-__all__ = ["conditions"]
-
 PUBLISHED = {"features": 0.88, "entities": 0.45}
 """Share of the ten most frequent parts in the full C-STS (L-CSTS, 3.1)."""
 

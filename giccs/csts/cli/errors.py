@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from giccs.measures.metrics import Estimate
     from giccs.models.abilities import Model
 
-__all__ = ["errors"]
-
 BEST_KS = {"even": 3, "original": 10, "reannotated": 10}
 """The paper's best K (Table 2): used by auto without reannotated labels."""
 MAX_ROWS_SHOWN = 20

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from giccs.csts.mining.embeddings import Matrix
     from giccs.csts.mining.neighbours import Neighbours
 
-__all__ = ["pairs"]
-
 
 @command(
     "giccs-csts pairs",

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from giccs.csts.answer_quality import Quality, Ratings
     from giccs.measures.metrics import Estimate
 
-__all__ = ["quality", "rating_sheets"]
-
 
 @command(
     "giccs-csts rating-sheets",

@@ -19,8 +19,6 @@ from giccs.csts.data import (
     write_csts,
 )
 
-__all__ = ["relabel"]
-
 
 @command(
     "giccs-csts relabel",

@@ -27,8 +27,6 @@ from giccs.csts.tfs import (
     value_text,
 )
 
-__all__ = ["EXAMPLE", "tfs"]
-
 EXAMPLE = (
     {
         "uid": "figure-6",

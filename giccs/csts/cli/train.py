@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from giccs.csts.encoders.sweep import Grid, SweepResult
     from giccs.measures.metrics import Estimate
 
-__all__ = ["train"]
-
 TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairwise ordering accuracy [95 %]")
 """Headers of `_cells`, as in giccs-report."""
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from giccs.csts.verification import Verified
     from giccs.measures.metrics import Estimate
 
-__all__ = ["verified"]
-
 NAMES = {"answer": "all answers", "applies": "whether the condition applies", "label": "labels"}
 
 

@@ -18,8 +18,6 @@ from giccs.models.weights import POOLER, check_weights, loading_report
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["TokenIds", "Tokens", "base_folder", "freeze", "load_encoder", "load_tokens"]
-
 NEEDED = ("torch", "transformers", "accelerate")
 PACKAGED = "package:minilm"
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from giccs.csts.encoders.settings import Machine
 
-__all__ = ["CurvePoint", "curve", "curve_chart", "curve_csv"]
-
 HEADER = ("model", "setting", "rows", "split", "metric", "value", "low", "high", "sd", "seeds", "n")
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, SKY, ORANGE, BLACK)
 

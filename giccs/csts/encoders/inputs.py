@@ -15,8 +15,6 @@ from giccs.csts.encoders.settings import Settings
 from giccs.csts.measures import paired
 from giccs.models.vocabulary import TokenCounter
 
-__all__ = ["Batches", "Units", "model_inputs", "row_texts", "units"]
-
 Unit = tuple[Instance, ...]
 """Rows that must be in the same batch: (high, low) of a sentence pair, or a single row."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["mse", "objective", "quad", "rescaled"]
-
 
 def rescaled(labels: Tensor) -> Tensor:
     """Return labels 1 … 5 as 0 … 1: (label - 1) / 4, as in the authors' program.

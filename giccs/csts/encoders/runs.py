@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from giccs.csts.encoders.training import Fitted
     from giccs.models.vocabulary import TokenCounts
 
-__all__ = ["TASK", "Outcome", "train", "train_seeds", "validated"]
-
 log = logging.getLogger(__name__)
 
 TASK = "csts-train"

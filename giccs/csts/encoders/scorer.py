@@ -32,8 +32,6 @@ from giccs.models.vocabulary import count_tokens
 from giccs.models.weights import LoadingReport, check_weights
 from giccs.progress import Progress, silent
 
-__all__ = ["BATCH_ROWS", "PARTS", "Scorer", "TrainedScorer", "load_trained", "save_trained"]
-
 PARTS = {"cross": 1, "bi": 2, "tri": 3}
 """Encoding -> number of texts of a row, each a pass through the same encoder."""
 

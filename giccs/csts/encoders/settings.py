@@ -9,19 +9,6 @@ from typing import Any
 
 from bws.options import MAX_COUNT, MAX_SEED, check_options, option
 
-__all__ = [
-    "SHORTEST",
-    "TEMPLATES",
-    "Machine",
-    "Settings",
-    "is_first",
-    "processes",
-    "seeds_problem",
-    "settings_of",
-    "trained_document",
-    "why_impossible",
-]
-
 TEMPLATES = {
     "cross": "{sentence1} [SEP] {sentence2} [SEP] {condition}",
     "bi": "pair({sentence}, {condition})",

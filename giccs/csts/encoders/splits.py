@@ -17,8 +17,6 @@ from bws.problems import InputError, Problem
 from giccs.csts.data import SAMPLE, SPLITS, Dataset, Instance, split_file
 from giccs.csts.task_data import TaskData, in_splits, read_row_answers, read_task_data
 
-__all__ = ["Splits", "read_splits", "sample_rows"]
-
 HELD_OUT = 0.1
 """Share of the training rows that is held out if there is no validation split."""
 

@@ -21,8 +21,6 @@ from giccs.recipes import locate
 if TYPE_CHECKING:
     from giccs.csts.encoders.settings import Machine
 
-__all__ = ["Grid", "SweepResult", "points", "read_grid", "sweep"]
-
 PER = ("model", "encoding")
 """Settings are selected for each combination of these (C-STS, A.3: "for each model and encoding method")."""
 

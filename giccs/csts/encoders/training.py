@@ -43,8 +43,6 @@ from giccs.csts.encoders.splits import Splits, sample_rows
 from giccs.measures.metrics import correlations
 from giccs.progress import Progress, silent
 
-__all__ = ["Fitted", "cpu_has_bf16", "discard_broken", "fit", "last_whole"]
-
 STATE = "trainer_state.json"
 """The file that transformers writes last into a checkpoint."""
 NEEDED = ("model.safetensors", "optimizer.pt", "scheduler.pt")

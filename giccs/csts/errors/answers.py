@@ -27,18 +27,6 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     from giccs.models.abilities import Model
 
-__all__ = [
-    "UNKNOWN",
-    "AnswerPair",
-    "Floats",
-    "Ints",
-    "Truths",
-    "Vectors",
-    "encode",
-    "read_answers",
-    "with_truth",
-]
-
 Floats = NDArray[np.floating]
 Ints = NDArray[np.intp]
 UNKNOWN = 0

@@ -30,23 +30,6 @@ from giccs.csts.errors.answers import UNKNOWN, AnswerPair, Floats, Ints, Vectors
 if TYPE_CHECKING:
     from sklearn.cluster import KMeans
 
-__all__ = [
-    "DISTRIBUTIONS",
-    "N_INIT",
-    "Findings",
-    "Suspect",
-    "assigned",
-    "distinct",
-    "find_suspects",
-    "label_counts",
-    "predefined",
-    "rank_labels",
-    "ranks",
-    "similarities",
-    "suspects_csv",
-    "topics",
-]
-
 DISTRIBUTIONS = ("even", "original", "reannotated")
 """Distributions that map ranks to labels (L-CSTS, 4.3)."""
 

@@ -44,18 +44,6 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "PAPER_KS",
-    "PUBLISHED_CORRELATIONS",
-    "Evaluation",
-    "all_called_errors",
-    "evaluate",
-    "f1_over_k",
-    "halves",
-    "measured",
-    "truth_correlations",
-]
-
 PAPER_KS = tuple(range(1, 21))
 """Table 2: "selected in the range of 1-20"."""
 PUBLISHED_CORRELATIONS = {"answers": 0.5544, "labels": 0.4922}

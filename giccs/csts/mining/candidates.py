@@ -28,8 +28,6 @@ from giccs.csts.mining.filters import FILTERS, Bags, ious, passes, ratios
 from giccs.csts.mining.thresholds import Thresholds
 from giccs.progress import Progress, silent
 
-__all__ = ["Candidates", "Pairs", "Tally", "mine", "sampled", "write_pairs"]
-
 CHUNK = 250_000
 """Number of caption pairs processed at a time."""
 

@@ -15,8 +15,6 @@ from bws.files.table import read_table
 from bws.problems import InputError, Problem
 from bws.textio import display_name
 
-__all__ = ["Captions", "read_captions"]
-
 COLUMNS = ("source_id", "caption")
 
 

@@ -14,8 +14,6 @@ from giccs.csts.mining.captions import Captions
 from giccs.models.abilities import DescribedModel, Model, VectorModel
 from giccs.progress import Progress, silent
 
-__all__ = ["encoded", "read_array", "source_means", "units_of"]
-
 ROWS = 8_192
 """Number of rows validated or scaled at a time."""
 

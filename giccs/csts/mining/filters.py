@@ -25,16 +25,6 @@ from giccs.progress import Progress, silent
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "FILTERS",
-    "Bags",
-    "bags_of",
-    "english_stop_words",
-    "ious",
-    "passes",
-    "ratios",
-]
-
 WORD = re.compile(r"[^\W_]+(?:['’‘\-][^\W_]+)*")
 CLITIC = re.compile(r"(?:n['’‘]t|['’‘](?:d|ll|m|re|s|ve))$")
 FILTERS = ("length", "ratio", "iou", "d_text")

@@ -18,16 +18,6 @@ from numpy.typing import NDArray
 from bws.problems import InputError, Problem
 from giccs.progress import Progress, silent
 
-__all__ = [
-    "EXACT_UP_TO",
-    "Neighbours",
-    "Search",
-    "exact_neighbours",
-    "indexed_neighbours",
-    "nearest",
-    "source_pairs",
-]
-
 EXACT_UP_TO = 200_000
 """Maximum number of sources for an exact search."""
 BLOCK_BYTES = 64 * 2**20

@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["PRESETS", "Preset", "Thresholds"]
-
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:

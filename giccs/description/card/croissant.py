@@ -15,8 +15,6 @@ from giccs.description.card.tables import PublishedTable
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["croissant"]
-
 Node = dict[str, Any]
 
 TERMS = (

@@ -14,17 +14,6 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text
 from giccs.benchmark import Benchmark
 
-__all__ = [
-    "EVAL_MARK",
-    "EVAL_YAML",
-    "FRAMEWORK_NOTE",
-    "SHORT_TASK_NAMES",
-    "eval_yaml",
-    "read_task_ids",
-    "task_id",
-    "task_ids_of",
-]
-
 EVAL_YAML = "eval.yaml"
 EVAL_MARK = "# Written by giccs-card"
 FRAMEWORK = "giccs"

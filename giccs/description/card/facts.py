@@ -16,16 +16,6 @@ if TYPE_CHECKING:
     from bws.metadata import By
     from bws.records import Judgments
 
-__all__ = [
-    "DATA",
-    "JUDGMENTS",
-    "Section",
-    "facts_of_dialogues",
-    "facts_of_judgments",
-    "facts_of_scores",
-    "how_judged",
-]
-
 BY = ("source", "n_turns")
 COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ"}
 DATA, JUDGMENTS = "benchmark.jsonl", "judgments.csv"

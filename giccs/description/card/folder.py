@@ -32,15 +32,6 @@ if TYPE_CHECKING:
     from bws.files.soft_targets import SoftTargets
     from bws.records import Judgments
 
-__all__ = [
-    "card_of",
-    "check_folder",
-    "check_may_be_public",
-    "check_not_the_release",
-    "push",
-    "write_folder",
-]
-
 README, CROISSANT, DATA = "README.md", "croissant.json", "data"
 PUSHED_FILES = re.compile(
     r"README\.md|croissant\.json|eval\.yaml|data/[^/]+\.parquet|\.gitattributes"

@@ -13,8 +13,6 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, parse_toml, read_text
 from giccs.benchmark.terms import Annotators, Terms
 
-__all__ = ["QUESTIONS", "Question", "Stated", "read_stated", "template", "with_stated"]
-
 Kind = Literal["text", "texts", "yes or no"]
 ALLOWED = {"text": "a text in quotes", "texts": "a list of texts", "yes or no": "true or false"}
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from bws.records import Judgments
 
-__all__ = ["COMMENT", "PublishedTable", "items_table", "judgments_table", "soft_targets_table"]
-
 ITEM_COLUMNS = {
     "item_id": "id of the item",
     "dialogue_id": "id of its dialogue",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from giccs.evalrank.similarity_data import SimilaritySet
     from giccs.evalrank.similarity_formats import Columns
 
-__all__ = ["build"]
-
 FREQUENT_COUNT = 20_000
 
 

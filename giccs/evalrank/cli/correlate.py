@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from giccs.evalrank.scores import ScoreColumn, ScoreSelector, ScoreTable
     from giccs.measures.results import Result
 
-__all__ = ["correlate"]
-
 SIDES = ("intrinsic score", "downstream accuracy")
 
 

@@ -9,8 +9,6 @@ import click
 from bws.command import Console, command
 from bws.options import INPUT, OUTPUT
 
-__all__ = ["levels"]
-
 
 @command(
     "giccs-evalrank levels",

@@ -36,8 +36,6 @@ from giccs.measures.results import Result, Store, digest
 from giccs.models import kinds
 from giccs.progress import Progress, silent
 
-__all__ = ["MAX_RESTARTS", "run_on_ray"]
-
 log = logging.getLogger(__name__)
 
 MAX_RESTARTS = 3

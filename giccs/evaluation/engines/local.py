@@ -17,8 +17,6 @@ from giccs.models.model_errors import MEMORY_REMEDY, ModelMemoryError, is_memory
 from giccs.progress import Progress, silent
 from giccs.tasks import Data, Task
 
-__all__ = ["EvaluationJob", "distinct_jobs", "run_locally"]
-
 log = logging.getLogger(__name__)
 
 

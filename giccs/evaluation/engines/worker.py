@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from giccs.models.abilities import Model
     from giccs.tasks import Data, Task
 
-__all__ = ["THREAD_VARIABLES", "Worker", "WorkerReply"]
-
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 

@@ -15,8 +15,6 @@ from giccs.tasks.answer_parsing import chosen_letter, instruction_for, without_r
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import HISTORIES, Question, QuestionRenderer
 
-__all__ = ["letter_of_most_similar", "multiple_choice_sts", "no_letter"]
-
 
 @task
 def multiple_choice_sts(

@@ -30,8 +30,6 @@ from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, digest, history_of, model_of, prompt_of
 from giccs.tasks import result_kind
 
-__all__ = ["HubData", "read_hub_data", "write_results"]
-
 FOLDER = ".eval_results"
 METRIC_NAMES = {"spearman": "Spearman's rho", "accuracy": "accuracy"}
 

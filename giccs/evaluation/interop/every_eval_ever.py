@@ -32,8 +32,6 @@ from giccs.evaluation.interop.metadata import (
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, data_of, digest, model_of
 
-__all__ = ["Metric", "records", "write_results"]
-
 SCHEMA_VERSION = "0.3.0"
 SERVED_KINDS = ("chat", "completions", "embeddings")
 """Kinds of models on servers, whose operator and weights are unknown."""

@@ -29,8 +29,6 @@ from giccs.measures.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import Question, QuestionRenderer
 
-__all__ = ["export_task", "write_results"]
-
 METRIC_NAMES = {
     "accuracy": "acc",
     "accuracy_bytes": "acc_bytes",

@@ -17,20 +17,6 @@ from giccs.description.card.stated import Stated, read_stated, with_stated
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, history_of
 
-__all__ = [
-    "HUB_ID",
-    "PAPER_LINK",
-    "PAPER_TITLE",
-    "Provenance",
-    "hub_id_of_model",
-    "metrics_by_history",
-    "mteb_language",
-    "path_component",
-    "read_provenance",
-    "slug",
-    "task_name",
-]
-
 PAPER_TITLE = "GiCCS: A German in-Context Conversational Similarity Benchmark"
 """The paper that introduced both tasks."""
 PAPER_LINK = "https://aclanthology.org/2022.gem-1.30/"

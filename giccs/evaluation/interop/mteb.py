@@ -24,8 +24,6 @@ from giccs.evaluation.interop.metadata import (
 from giccs.measures.results import Result, history_of, model_of
 from giccs.tasks.pairwise import PairwiseSTS
 
-__all__ = ["export_task", "write_results"]
-
 MTEB_VERSION = "2.26.24"
 """Version of mteb whose format the results have."""
 LICENSES = {

@@ -21,8 +21,6 @@ from giccs.models.devices import input_device
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Answer", "Floats", "ForwardPass", "OneByOne", "SharedCache", "TreePass", "ways"]
-
 CELLS = {"cpu": 2**19, "cuda": 2**27}
 """Number of logits in memory: 2 MiB in float32 fit into a CPU's cache, 512 MiB keep a GPU busy."""
 WHOLE_ROWS = 2**24

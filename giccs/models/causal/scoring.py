@@ -18,8 +18,6 @@ from giccs.models.encoding import out_of_memory
 from giccs.models.generation import TOLERANCE
 from giccs.models.model_errors import ModelFaultError
 
-__all__ = ["Scorer"]
-
 TOKENS = {"cpu": 1024, "cuda": 16384}
 """Number of tokens per pass above which the time is dominated by arithmetic instead of reading the
 weights."""

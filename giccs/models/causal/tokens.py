@@ -19,16 +19,6 @@ from numpy.typing import NDArray
 
 from giccs.models.abilities import Prompt
 
-__all__ = [
-    "Boundary",
-    "TokenQuestion",
-    "TokenTree",
-    "groups_with_prefix",
-    "grow",
-    "grow_together",
-    "shared",
-]
-
 MIN_SHARED = 0.5
 """Share of the tokens of a question in the prefix of questions that are computed together."""
 MAX_TOGETHER = 1024

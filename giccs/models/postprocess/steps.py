@@ -8,17 +8,6 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 
-__all__ = [
-    "COMPONENTS",
-    "STEPS",
-    "Step",
-    "canonical_name",
-    "family_of",
-    "is_postprocessed",
-    "parse_step",
-    "split_steps",
-]
-
 STEPS = {
     "whitening": "whitening[:K]: uncorrelated dimensions with variance 1; K dimensions are kept (Su et "
     "al. 2021)",

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from giccs.models.postprocess.steps import COMPONENTS
 
-__all__ = ["LINEAR", "all_but_the_top", "fit_flow", "moments", "pc_removal", "whitening"]
-
 Matrix = NDArray[np.float64]
 ROWS = 8192
 """Number of vectors per block when summing moments."""

@@ -13,8 +13,6 @@ from threading import Condition, local
 
 from giccs.models.served.server import format_cost
 
-__all__ = ["Account", "BudgetError", "Spending"]
-
 
 class BudgetError(Exception):
     """The budget permits no further attempt."""

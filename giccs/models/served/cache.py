@@ -14,8 +14,6 @@ from pathlib import Path
 
 from bws.problems import InputError, Problem
 
-__all__ = ["Answer", "Cache"]
-
 BUSY = 60.0
 """Seconds to wait for another process to finish writing."""
 LARGEST = 64 * 2**20

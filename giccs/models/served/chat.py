@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from giccs.models import ModelOptions
     from giccs.models.served.server import Limits
 
-__all__ = ["ChatModel", "open_chat"]
-
 FILE = "chat-answers.sqlite"
 
 

@@ -10,8 +10,6 @@ import os
 from pathlib import Path
 from threading import Lock
 
-__all__ = ["Claims"]
-
 POSITIONS = 2**62
 """Number of positions in a file; two requests of a run have the same one with negligible probability."""
 

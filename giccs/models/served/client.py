@@ -26,8 +26,6 @@ from giccs.models.served.server import Limits, Server, Usage
 if TYPE_CHECKING:
     from giccs.models.served.requests import Request
 
-__all__ = ["Failure", "Rejected", "TooLong", "Wire"]
-
 MAX_MESSAGE_LENGTH = 300
 """Maximum number of characters of a server's message in an error."""
 NOTHING = Decimal(0)

@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from giccs.models import ModelOptions
     from giccs.models.served.server import Limits
 
-__all__ = ["CompletionsModel", "open_completions"]
-
 FILE = "completions-tokens.sqlite"
 """Name of the cache file of token log-probabilities."""
 NEEDED = (

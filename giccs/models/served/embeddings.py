@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from giccs.models import ModelOptions
     from giccs.models.served.server import Limits
 
-__all__ = ["EmbeddingsModel", "open_embeddings"]
-
 FILE = "embeddings.sqlite"
 BATCH_TEXTS = 64
 """Number of texts per request without a specified batch size; a batch that is rejected is halved."""

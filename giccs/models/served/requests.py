@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from giccs.models import ModelOptions
     from giccs.models.served.client import Wire
 
-__all__ = ["Asker", "Batching", "Request", "largest_input", "open_server"]
-
 log = logging.getLogger(__name__)
 
 SPECIAL_TOKENS = 64

@@ -18,15 +18,6 @@ from giccs.models.abilities import Response
 from giccs.models.served.requests import largest_input
 from giccs.models.served.server import OFFICIAL
 
-__all__ = [
-    "ChatRequest",
-    "ProbeRequest",
-    "ResponseRequest",
-    "Support",
-    "read_response",
-    "read_support",
-]
-
 TOP_TOKENS = 20
 """Number of the most likely tokens per position; OpenAI permits no more."""
 LETTER_TOKEN = re.compile(r"""[\s(*"']*([A-Z])[\s).:*"']*""")

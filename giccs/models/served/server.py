@@ -13,17 +13,6 @@ from urllib.parse import urlsplit
 
 from bws.problems import InputError, Problem
 
-__all__ = [
-    "OFFICIAL",
-    "Limits",
-    "Price",
-    "Server",
-    "Usage",
-    "find_price",
-    "find_server",
-    "format_cost",
-]
-
 OFFICIAL = "https://api.openai.com/v1"
 MILLION = 1_000_000
 CENT = Decimal("0.01")

@@ -23,8 +23,6 @@ from bws.textio import write_atomic, write_with
 from giccs.caching import cache_folder
 from giccs.models.static.formats import Block, blocks, files_of
 
-__all__ = ["Counts", "Table", "content_digest", "open_table"]
-
 VERSION = 1
 """Incremented when files are read differently."""
 

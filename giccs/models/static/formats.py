@@ -23,8 +23,6 @@ from bws.problems import InputError, Problem
 from bws.textio import read_text, too_much
 from giccs.benchmark.parquet import read_table
 
-__all__ = ["BLOCK_BYTES", "Block", "blocks", "files_of"]
-
 BLOCK_BYTES = 1 << 24
 """Bytes read at a time; memory holds a few blocks, never the whole file."""
 MOST = 20

@@ -12,8 +12,6 @@ from typing import Any
 from bws.rows import json_lines_text
 from bws.textio import display_name, read_bytes, write_atomic
 
-__all__ = ["Decision", "write_log"]
-
 
 @dataclass(frozen=True, slots=True)
 class Decision:

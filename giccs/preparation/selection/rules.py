@@ -35,8 +35,6 @@ from annotated_types import Ge, Le
 from bws.options import MAX_COUNT, MAX_SEED
 from bws.settings_files import Checked, Listed, Table, Text, read_settings_text
 
-__all__ = ["DialogueRule", "SamplingRule", "SelectionRules", "read_rules"]
-
 Speaker = Literal["any", "user", "system"]
 Count = Annotated[int, Ge(1), Le(MAX_COUNT)]
 Texts = Annotated[tuple[Text, ...], Listed()]

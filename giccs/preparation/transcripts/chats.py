@@ -25,16 +25,6 @@ from typing import Any, NamedTuple
 from giccs.benchmark.languages import language_tag
 from giccs.preparation.transcripts.names import SYSTEM_NAMES
 
-__all__ = [
-    "MESSAGE_KEYS",
-    "Chat",
-    "Message",
-    "find_chat",
-    "is_message",
-    "join_replies",
-    "read_messages",
-]
-
 MESSAGE_LISTS = (
     "messages", "conversations", "conversation", "chat_messages", "contents", "thread", "items",
 )  # fmt: skip

@@ -20,8 +20,6 @@ from giccs.preparation.transcripts.objects import DialogueColumns, Line, Transcr
 from giccs.preparation.transcripts.rows import read_dialogue_table, read_json
 from giccs.preparation.transcripts.smartkom import TURN_HEAD, read_smartkom
 
-__all__ = ["ImportResult", "import_transcripts"]
-
 
 @dataclass(frozen=True)
 class ImportResult:

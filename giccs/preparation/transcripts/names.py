@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["ACT_COLUMN", "FORMATS", "PART_NAMES", "assign_columns", "find_columns", "speaker_roles"]
-
 FORMATS = ("auto", "jsonl", "table", "crowdss", "smartkom")
 
 PART_NAMES: Mapping[str, tuple[str, ...]] = {

@@ -22,8 +22,6 @@ from giccs.preparation.sheet import candidate_id
 from giccs.preparation.transcripts.chats import MESSAGE_KEYS, Chat, read_messages
 from giccs.preparation.transcripts.names import assign_columns, speaker_roles
 
-__all__ = ["DialogueColumns", "Line", "ObjectReader", "Transcript", "stem"]
-
 
 @dataclass(frozen=True, slots=True)
 class Line:

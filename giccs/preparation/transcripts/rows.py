@@ -30,8 +30,6 @@ from giccs.preparation.transcripts.objects import (
     stem,
 )
 
-__all__ = ["read_dialogue_table", "read_json"]
-
 
 def read_json(
     path: str | os.PathLike[str],

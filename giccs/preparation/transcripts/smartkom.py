@@ -21,8 +21,6 @@ from bws.problems import InputError, Problem
 from bws.textio import display_name, read_text
 from giccs.preparation.transcripts.objects import Line, Transcript
 
-__all__ = ["SYSTEM_SPEAKER", "TURN_HEAD", "find_leftovers", "read_smartkom", "strip_markers"]
-
 SYSTEM_SPEAKER = "SMA"
 TURN_HEAD = re.compile(r"(\w+?)_(\d{3,4})_([A-Z]{3})(?:_\d+)?:(?:\s+(.*))?$")
 MICROPHONE = re.compile(r"([bw]\d{3}_[a-z]{2})[a-z]")

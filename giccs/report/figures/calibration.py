@@ -26,16 +26,6 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "Calibration",
-    "calibration",
-    "calibration_chart",
-    "calibration_panels",
-    "calibrations",
-    "chosen_options",
-    "unusable_reason",
-]
-
 N_BINS = 10
 BOUNDARY_TOLERANCE = 1e-9
 """Tolerance for a confidence that rounding moves below the boundary of a bin."""

@@ -27,8 +27,6 @@ from giccs.report.model_names import WRAPPED_LABELS, fit_names, wrap_name, wrap_
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["difference_chart", "difference_frame", "difference_matrix", "difference_panels"]
-
 MAX_LISTED_PAIRS = 28
 """Largest number of pairs (of eight models) that are listed with intervals; more are a matrix."""
 MAX_MODELS_WITH_TEXT = 12

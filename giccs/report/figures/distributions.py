@@ -14,8 +14,6 @@ from giccs.report.figures.subsets import DARK_TEXT
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["distribution_chart", "distribution_frame", "distribution_panels"]
-
 MAX_SUBSETS = 40
 """Largest number of subsets of a chart, those with the most items."""
 MAX_LABEL_CHARACTERS = 32

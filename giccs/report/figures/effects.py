@@ -25,16 +25,6 @@ from giccs.report.setting_effects import METRIC, history_table, prompt_table
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "difference_of_history_chart",
-    "history_chart",
-    "history_frame",
-    "history_panels",
-    "prompt_chart",
-    "prompt_frame",
-    "prompt_panels",
-]
-
 VERDICTS = ("better", "worse", "open")
 HISTORY_TITLES = {
     "value": "Spearman ρ",

@@ -23,14 +23,6 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = [
-    "MAX_DISAGREEMENT",
-    "MIN_RANK_DIFFERENCE",
-    "failure_chart",
-    "failure_frame",
-    "failure_panels",
-]
-
 MAX_DISAGREEMENT = 0.2
 """Largest share of judgments that differ from the majority with which people are said to agree."""
 MIN_RANK_DIFFERENCE = 0.5

@@ -16,23 +16,6 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
-__all__ = [
-    "PAGE_LABEL_CHARACTERS",
-    "MissingFigureError",
-    "Panel",
-    "Titles",
-    "best_panels",
-    "data_titles",
-    "full_name",
-    "layout",
-    "metric_title",
-    "model_and_prompt",
-    "model_labels",
-    "nan_notes",
-    "results_by_data",
-    "with_titles",
-]
-
 Titles = Mapping[str, str]
 """Texts of a chart, for other languages; each chart has English defaults."""
 LINE_CHARACTERS = 86

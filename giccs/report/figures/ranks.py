@@ -26,8 +26,6 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["rank_chart", "rank_frame", "rank_panels", "worst_ordered_dialogue"]
-
 MAX_LABEL_CHARACTERS = 48
 MAX_LABEL_WIDTH = 300
 """Width of the longest label in pixels."""

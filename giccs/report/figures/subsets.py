@@ -30,8 +30,6 @@ from giccs.tasks import result_kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["best_first", "main_metric_of", "subset_chart", "subset_frame", "subset_panels"]
-
 DARK_TEXT, LIGHT_TEXT = "#000000", "#FFFFFF"
 NO_VALUE = "–"
 FITTED_TEXT_SIZE = "bandwidth('x') < 16 ? 0 : min(11, bandwidth('x') / 2.4)"

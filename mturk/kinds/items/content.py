@@ -11,8 +11,6 @@ from bws.files.table import Table, read_table
 from bws.problems import InputError, Problem
 from bws.records import normal_id
 
-__all__ = ["ItemContent", "is_loopback", "read_contents"]
-
 ID_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")
 PAIR = ("sentence1", "sentence2")

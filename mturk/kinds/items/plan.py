@@ -19,8 +19,6 @@ from mturk.kinds.tuples.plan import id_problems
 from mturk.study.plan import HitPlan, plan_hits, shuffle_parts, study_digest
 from mturk.study.settings import Settings
 
-__all__ = ["Part", "plan", "plan_notes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

@@ -19,11 +19,6 @@ from mturk.kinds import ExpectedTuple, Fields, ValidAnswer
 if TYPE_CHECKING:
     from bws.records import Judgments
 
-__all__ = [
-    "TupleAnswer", "best_field", "find_problems", "join_shown", "judgments", "shown_field", "split_shown",
-    "tuple_answers", "worst_field",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class TupleAnswer:

@@ -17,8 +17,6 @@ from mturk.kinds.texts import built_in_texts, is_built_in, parse_texts
 if TYPE_CHECKING:
     from mturk.study.settings import Settings
 
-__all__ = ["Cloze", "check_cloze", "cloze_for", "load_clozes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cloze:

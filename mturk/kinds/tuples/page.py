@@ -15,8 +15,6 @@ from mturk.kinds.tuples import form
 from mturk.kinds.tuples.language_check import Cloze, cloze_for, load_clozes
 from mturk.study.settings import Settings
 
-__all__ = ["Part", "count_dropped_characters", "question_xml", "render"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

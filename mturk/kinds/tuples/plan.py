@@ -26,8 +26,6 @@ from mturk.study.plan import (
 )
 from mturk.study.settings import Settings
 
-__all__ = ["id_problems", "plan", "plan_notes"]
-
 Page = list[Part]
 
 

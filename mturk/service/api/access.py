@@ -14,17 +14,6 @@ from mturk.service.api.call import Answer, Parameters
 from mturk.service.errors import AccessDeniedError
 from mturk.service.store.schema import worker
 
-__all__ = [
-    "ACCESS",
-    "Access",
-    "Role",
-    "check_access",
-    "count_worker_ids",
-    "replace_ids_in_texts",
-    "replace_worker_ids",
-    "subject_of",
-]
-
 Role = Literal["owner", "analyst"]
 REQUESTER_TEXTS = frozenset(["Reason", "RequesterFeedback"])
 """Fields of documents of workers with texts of requesters."""

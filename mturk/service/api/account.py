@@ -12,8 +12,6 @@ from mturk.service.errors import validation_error
 from mturk.service.rules import escrow
 from mturk.service.store.schema import event, notification
 
-__all__ = ["get_account_balance", "send_test_event_notification", "update_notification_settings"]
-
 log = logging.getLogger("mturk.notifications")
 
 

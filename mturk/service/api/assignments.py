@@ -16,16 +16,6 @@ from mturk.service.errors import already_processed, validation_error, wrong_stat
 from mturk.service.rules import escrow, lifecycle
 from mturk.service.store.schema import assignment, bonus, new_id
 
-__all__ = [
-    "approve_assignment",
-    "get_assignment",
-    "get_file_upload_url",
-    "list_assignments_for_hit",
-    "list_bonus_payments",
-    "reject_assignment",
-    "send_bonus",
-]
-
 MAX_OVERRIDE_SECONDS = 30 * 86_400
 VISIBLE_STATUSES = ("Submitted", "Approved", "Rejected")
 """Statuses of the assignments that a requester sees."""

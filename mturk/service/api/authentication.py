@@ -18,8 +18,6 @@ from urllib.parse import quote
 from bws.problems import InputError, Problem
 from bws.textio import parse_toml, read_text
 
-__all__ = ["AccessKeys", "SignatureError", "read_keys", "verify"]
-
 KEYS_VARIABLE = "GICCS_KEYS"
 """Environment variable with a JSON object of access keys and secrets."""
 MIN_SECRET_CHARACTERS = 16

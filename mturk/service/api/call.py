@@ -15,16 +15,6 @@ from mturk.service.errors import ApiError, validation_error
 from mturk.service.rules.retention import delete_expired_tokens
 from mturk.service.store.schema import token
 
-__all__ = [
-    "Answer",
-    "Call",
-    "Parameters",
-    "check",
-    "check_token",
-    "page",
-    "record_token",
-]
-
 Parameters = Mapping[str, Any]
 Answer = dict[str, Any]
 DEFAULT_PAGE_SIZE = 10

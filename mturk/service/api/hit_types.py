@@ -16,14 +16,6 @@ from mturk.service.rules import escrow
 from mturk.service.rules.eligibility import SYSTEM_TYPES
 from mturk.service.store.schema import hit_type, new_id, qualification_type
 
-__all__ = [
-    "check_qualification_types",
-    "create_hit_type",
-    "find_or_create_hit_type",
-    "hit_type_row",
-    "is_for_masters",
-]
-
 MASTERS_TYPE_IDS = ("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH", "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6")
 
 

@@ -29,22 +29,6 @@ from mturk.service.errors import (
 from mturk.service.rules import escrow, lifecycle
 from mturk.service.store.schema import hit, hit_type, qualification_type
 
-__all__ = [
-    "create_additional_assignments_for_hit",
-    "create_hit",
-    "create_hit_with_hit_type",
-    "delete_hit",
-    "get_hit",
-    "hit_document",
-    "list_hits",
-    "list_hits_for_qualification_type",
-    "list_review_policy_results_for_hit",
-    "list_reviewable_hits",
-    "update_expiration_for_hit",
-    "update_hit_review_status",
-    "update_hit_type_of_hit",
-]
-
 ABOVE_PLANE_0 = re.compile("[\U00010000-\U0010ffff]")
 
 

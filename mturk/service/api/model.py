@@ -11,8 +11,6 @@ from typing import Any
 from mturk.limits import WORKER_ID
 from mturk.service.errors import validation_error
 
-__all__ = ["service_model", "validate"]
-
 API_VERSION = "2017-01-17"
 MAX_TIMESTAMP = 253_402_300_799
 """The last second of the year 9999."""

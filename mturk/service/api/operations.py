@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from mturk.service.api import account, assignments, hit_types, hits, qualifications, workers
 from mturk.service.api.call import Answer, Call, Parameters
 
-__all__ = ["OPERATIONS", "READ_ONLY_OPERATIONS"]
-
 OPERATIONS: Mapping[str, Callable[[Call, Parameters], Answer]] = {
     "AcceptQualificationRequest": qualifications.accept_qualification_request,
     "ApproveAssignment": assignments.approve_assignment,

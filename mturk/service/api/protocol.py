@@ -36,8 +36,6 @@ from mturk.service.store.database import Database
 from mturk.service.store.schema import new_id
 from mturk.service.threads import run_in_request_thread
 
-__all__ = ["Api", "Caller"]
-
 log = logging.getLogger("mturk.api")
 TARGET_PREFIX = "MTurkRequesterServiceV20170117."
 CONTENT_TYPE = "application/x-amz-json-1.1"

@@ -20,21 +20,6 @@ from mturk.service.store.schema import (
     qualification_type,
 )
 
-__all__ = [
-    "accept_qualification_request",
-    "associate_qualification_with_worker",
-    "create_qualification_type",
-    "delete_qualification_type",
-    "disassociate_qualification_from_worker",
-    "get_qualification_score",
-    "get_qualification_type",
-    "list_qualification_requests",
-    "list_qualification_types",
-    "list_workers_with_qualification_type",
-    "reject_qualification_request",
-    "update_qualification_type",
-]
-
 COLUMN_BY_PARAMETER = {
     "Name": "name",
     "Keywords": "keywords",

@@ -10,14 +10,6 @@ from mturk import limits
 from mturk.service.api.call import Answer, Call, Parameters, check, page
 from mturk.service.store.schema import block, message, worker
 
-__all__ = [
-    "create_worker_block",
-    "delete_worker_block",
-    "list_worker_blocks",
-    "notify_workers",
-    "send_message",
-]
-
 BLOCK_REASON = limits.LengthLimit("Reason", 4_096)
 
 

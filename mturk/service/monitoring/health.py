@@ -14,8 +14,6 @@ from starlette.responses import JSONResponse
 
 from mturk.service.store.database import Database
 
-__all__ = ["Health", "SharedQuery", "run_in_own_thread"]
-
 log = logging.getLogger("mturk.health")
 PROBE_TIMEOUT_SECONDS = 2.0
 """Maximum time that a probe waits for the database."""

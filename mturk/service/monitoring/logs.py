@@ -10,8 +10,6 @@ from structlog.typing import EventDict, Processor
 
 from bws.terminal import ESCAPES, printable
 
-__all__ = ["configure", "formatter"]
-
 LOG_FIELDS = ("operation", "page", "frame", "method", "status", "milliseconds", "outcome")
 """Extra fields of a log line: fixed names and numbers. Extras of libraries are dropped."""
 SINGLE_LINE_ESCAPES = str.maketrans(ESCAPES | {"\n": "\\n", "\t": "\\t"})

@@ -23,8 +23,6 @@ from mturk.service.monitoring.health import SharedQuery, run_in_own_thread
 from mturk.service.store.database import Database
 from mturk.service.store.schema import assignment, hit
 
-__all__ = ["Metrics"]
-
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 """Upper bounds in seconds; 30 s is the lock timeout of writers."""
 WAIT_BUCKETS = (0.001, *BUCKETS)

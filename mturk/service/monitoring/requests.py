@@ -18,8 +18,6 @@ from mturk.service.store.schema import new_id
 if TYPE_CHECKING:
     from mturk.service.monitoring.metrics import Metrics
 
-__all__ = ["HEALTH_PATH", "ObservedApp", "annotate_request", "request_id"]
-
 log = logging.getLogger("mturk.requests")
 HEALTH_PATH = "/healthz"
 ID_HEADER = b"x-request-id"

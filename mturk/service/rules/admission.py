@@ -13,11 +13,6 @@ from mturk.service.rules.ends import FREEING_OUTCOMES, NO_CONSENT, SCREENED_OUT,
 from mturk.service.rules.work import WorkError
 from mturk.service.store.schema import assignment, counts_towards_maximum, participation, worker
 
-__all__ = [
-    "Entry", "StudyRules", "check_spelling", "digest", "find_participation", "holds_place",
-    "is_participation",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -9,8 +9,6 @@ from xml.etree.ElementTree import Element
 
 from mturk.question_xml import local_name, parse_xml
 
-__all__ = ["check", "score"]
-
 NUMBERS = (
     "AnswerScore", "DefaultScore", "MaximumSummedScore", "SummedScoreMultiplier",
     "InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue", "OutOfRangeQualificationValue",

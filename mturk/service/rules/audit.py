@@ -11,8 +11,6 @@ from sqlalchemy import Connection, Row, insert, select
 
 from mturk.service.store.schema import audit
 
-__all__ = ["PARTICIPANT", "SERVICE", "UNSIGNED", "entries", "record"]
-
 UNSIGNED = "unsigned"
 """Actor of API requests to a service without keys."""
 PARTICIPANT = "participant"

@@ -12,14 +12,6 @@ from mturk.limits import LOCALE
 from mturk.service.store.schema import assignment, block, qualification, qualification_type, worker
 from mturk.service.store.statements import Statement
 
-__all__ = [
-    "SYSTEM_TYPES",
-    "WorkerQualifications",
-    "is_blocked",
-    "unmet_requirements",
-    "worker_qualifications",
-]
-
 APPROVED_PERCENT = "000000000000000000L0"
 HITS_APPROVED = "00000000000000000040"
 SYSTEM_TYPES = {

@@ -9,11 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "CLOSED", "ENDS", "ERASED", "FINISHED", "FREEING_OUTCOMES", "FULL", "LEFT", "NO_CONSENT", "RELEASED",
-    "SCREENED_OUT", "TIMED_OUT", "WITHDRAWN", "WITHOUT_TASKS", "End",
-]  # fmt: skip
-
 FINISHED, WITHDRAWN, NO_CONSENT = "finished", "withdrawn", "no_consent"
 SCREENED_OUT, TIMED_OUT, ERASED = "screened_out", "timed_out", "erased"
 """Outcomes of participations in the database."""

@@ -8,8 +8,6 @@ from mturk.service.rules import lifecycle
 from mturk.service.rules.ends import WITHDRAWN
 from mturk.service.store.schema import assignment, consent, hit, participation, session
 
-__all__ = ["delete_answers", "return_open", "withdraw"]
-
 
 def withdraw(connection: Connection, worker_id: str, study: str, now: float) -> int:
     """Delete a worker's answers in a study and return open assignments; return the number of answers.

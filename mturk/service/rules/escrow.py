@@ -10,8 +10,6 @@ from mturk.money import bonus_fee, fee
 from mturk.service.errors import RequestError, request_error
 from mturk.service.store.schema import account
 
-__all__ = ["balance", "cents_of", "dollars", "hold", "pay", "pay_bonus", "unit_cost"]
-
 MAX_BALANCE_CENTS = 10**17
 """Upper limit of an amount in cents; larger values would not fit the database column."""
 

@@ -11,8 +11,6 @@ from mturk.service.rules import audit
 from mturk.service.store.database import Database
 from mturk.service.store.schema import inquiry, message
 
-__all__ = ["MAX_PER_HOUR", "MAX_SUBJECT_CHARACTERS", "MAX_TEXT_CHARACTERS", "Inquiries"]
-
 MAX_PER_HOUR = 5
 """Messages of one worker in an hour."""
 MAX_SUBJECT_CHARACTERS, MAX_TEXT_CHARACTERS = 100, 5000

@@ -19,21 +19,6 @@ from mturk.service.rules import escrow
 from mturk.service.store.schema import assignment, event, hit, new_id, notification
 from mturk.service.store.statements import Statement
 
-__all__ = [
-    "accept",
-    "apply_due_changes",
-    "approve",
-    "assignment_row",
-    "change_hit",
-    "create_hit",
-    "has_due_changes",
-    "hit_row",
-    "record_event",
-    "reject",
-    "release",
-    "submit",
-]
-
 # Statements are built once: building one takes SQLAlchemy longer than executing it.
 HIT_BY_ID = select(hit).where(hit.c.hit_id == bindparam("hit_id"))
 ASSIGNMENT_BY_ID = select(assignment).where(

@@ -33,8 +33,6 @@ from mturk.service.store.schema import (
 )
 from mturk.service.store.statements import Statement
 
-__all__ = ["Consent", "Participants", "Released", "StudyProgress"]
-
 OPEN_SESSION = Statement(
     select(session.c.started).where(
         session.c.session_id == bindparam("session_id"), session.c.ended.is_(None)

@@ -26,15 +26,6 @@ from mturk.service.store.schema import (
     worker,
 )
 
-__all__ = [
-    "ERASED_PREFIX",
-    "KEPT_TABLES",
-    "PendingPaymentError",
-    "erase",
-    "export",
-    "personal_tables",
-]
-
 ERASED_PREFIX = "AERASED"
 """Prefix of the random ids that replace worker ids."""
 KEPT_TABLES: Mapping[Table, Mapping[str, Any]] = {

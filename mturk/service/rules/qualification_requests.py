@@ -19,8 +19,6 @@ from mturk.service.store.schema import (
     qualification_type,
 )
 
-__all__ = ["NotPossibleError", "RequestableQualification", "grant", "list_requestable", "request"]
-
 
 class NotPossibleError(ValueError):
     """The worker cannot currently request this qualification."""

@@ -23,8 +23,6 @@ from mturk.service.store.schema import (
     worker,
 )
 
-__all__ = ["SESSION_SECONDS", "Retention", "delete_expired_tokens"]
-
 DAY_SECONDS = 86_400
 SESSION_SECONDS = 30 * DAY_SECONDS
 """Lifetime of a session cookie since the last visit."""

@@ -48,17 +48,6 @@ from mturk.service.store.schema import (
 from mturk.service.store.schema import participation as participation_table
 from mturk.service.store.statements import Statement
 
-__all__ = [
-    "Message",
-    "Offer",
-    "OpenAssignment",
-    "SubmittedAssignment",
-    "WorkError",
-    "WorkerProgress",
-    "WorkerService",
-    "register_worker",
-]
-
 WorkCode = Literal[
     "NoWork",
     "NotEligible",

@@ -21,8 +21,6 @@ from mturk.service.site.studies import PanelStudy
 from mturk.service.site.submission import Submissions
 from mturk.service.site.visit import Site
 
-__all__ = ["build_site"]
-
 BOTH = ["GET", "POST"]
 """Methods of submissions: forms use POST, survey platforms redirect to the address with GET."""
 

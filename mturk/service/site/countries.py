@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from giccs.benchmark.languages import base_language
 from mturk.catalogues import locale
 
-__all__ = ["countries", "country_names", "sort_key"]
-
 CODE = re.compile("[A-Z]{2}")
 NOT_COUNTRIES = {
     "AC", "CP", "CQ", "DG", "EA", "IC", "TA",  # islands and exclaves of countries

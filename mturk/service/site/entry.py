@@ -11,7 +11,7 @@ from sqlalchemy import Row
 from starlette.responses import Response
 
 from mturk.catalogues import best_language
-from mturk.limits import WORKER_ID
+from mturk.limits import RECRUITED_PREFIX, WORKER_ID
 from mturk.service.rules.admission import Entry, StudyRules
 from mturk.service.rules.ends import (
     CLOSED,
@@ -26,7 +26,6 @@ from mturk.service.rules.work import WorkError
 from mturk.service.site import texts
 from mturk.service.site.countries import countries, country_names
 from mturk.service.site.links import (
-    RECRUITED_PREFIX,
     ClosedLinkError,
     LinkError,
     panel_id,
@@ -37,11 +36,6 @@ from mturk.service.site.links import (
 from mturk.service.site.sessions import Session, new_nonce
 from mturk.service.site.studies import PanelStudy
 from mturk.service.site.visit import RefusedError, Visit
-
-__all__ = [
-    "complete_start", "confirm_withdrawal", "ended_page", "enter", "enter_openly", "enter_page", "join",
-    "sign_out", "start", "withdraw",
-]  # fmt: skip
 
 ID_CODES = ("Bound", "Taken", "Spelling")
 """Codes of WorkError for an id of somebody else."""

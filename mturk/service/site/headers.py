@@ -10,15 +10,6 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-__all__ = [
-    "SANDBOX",
-    "answer_headers",
-    "frame_headers",
-    "origin_of",
-    "page_headers",
-    "static_files",
-]
-
 COMMON_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from mturk.catalogues import locale
 from mturk.service.site.countries import sort_key
 
-__all__ = ["language_names"]
-
 CODE = re.compile("[a-z]{2,3}")
 NOT_LANGUAGES = {"mul", "und", "zxx"}
 """Codes for several, unknown and no languages."""

@@ -23,28 +23,6 @@ from itsdangerous import (
 
 from mturk.limits import RECRUITED_PREFIX
 
-__all__ = [
-    "NOT_AVAILABLE",
-    "RECRUITED_PREFIX",
-    "ClosedLinkError",
-    "LinkError",
-    "QuestionView",
-    "check_link",
-    "frame_link",
-    "link_token",
-    "own_id",
-    "panel_id",
-    "read_frame_token",
-    "read_study_token",
-    "read_submit_token",
-    "read_worker_token",
-    "recruited_worker",
-    "study_link",
-    "submit_address",
-    "worker_id_of",
-    "worker_link",
-]
-
 NOT_AVAILABLE = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """Assignment id of a preview, as on Mechanical Turk."""
 PARTICIPANT_ID = re.compile("[0-9a-fA-F]{24}")

@@ -12,8 +12,6 @@ from mturk.service.site.links import LinkError
 if TYPE_CHECKING:
     from jwt import PyJWKSet
 
-__all__ = ["read_key_set", "signed_parameters"]
-
 
 def read_key_set(path: str) -> PyJWKSet:
     """Read public keys from a JSON Web Key Set; raise ValueError if there are none."""

@@ -15,8 +15,6 @@ from mturk.question_form_schema import compile_format
 from mturk.question_xml import local_name
 from mturk.service.site.texts import text
 
-__all__ = ["Block", "FormQuestion", "find_problems", "read_form"]
-
 log = logging.getLogger("mturk.site")
 DEFAULT_MAX_CHARACTERS = 10_000
 """Maximum length of a free text if the form sets no limit."""

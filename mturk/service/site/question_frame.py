@@ -38,8 +38,6 @@ from mturk.service.site.question_form import read_form
 from mturk.service.site.visit import RefusedError, Site, Visit, environment
 from mturk.service.threads import run_in_request_thread
 
-__all__ = ["QuestionFrame", "build_frame", "question_frame"]
-
 log = logging.getLogger("mturk.site")
 HEAD = re.compile(
     r"\ufeff?\s*(?:<!--.*?-->\s*)*(?:<!doctype[^>]*>\s*)?(?:<!--.*?-->\s*)*"

@@ -8,8 +8,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["RateLimit", "RateLimits", "TokenBuckets"]
-
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:

@@ -23,16 +23,6 @@ from mturk.service.site.sessions import (
 from mturk.service.site.visit import RefusedError, Site, Visit
 from mturk.service.threads import run_in_request_thread
 
-__all__ = [
-    "MAX_BODY_BYTES",
-    "MAX_FIELDS",
-    "BodyError",
-    "Handler",
-    "create_endpoint",
-    "create_visit",
-    "read_fields",
-]
-
 MAX_BODY_BYTES = 1_000_000
 MAX_FIELDS = 1_000
 

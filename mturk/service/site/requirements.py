@@ -8,8 +8,6 @@ from mturk.service.rules.eligibility import COMPARATOR_PHRASES
 from mturk.service.site.countries import country_names
 from mturk.service.site.texts import TEXTS, number, text
 
-__all__ = ["describe_requirement"]
-
 LINE = re.compile(
     rf"(?P<name>.+) (?:must be (?P<comparator>{'|'.join(COMPARATOR_PHRASES.values())}) (?P<values>.+)|"
     r"is (?P<presence>required|not allowed))"

@@ -16,11 +16,6 @@ from starlette.responses import Response
 from mturk.service.rules.admission import Entry
 from mturk.service.rules.retention import SESSION_SECONDS
 
-__all__ = [
-    "Session", "csrf_matches", "csrf_token", "has_cookie", "new_nonce", "read_session",
-    "write_session",
-]  # fmt: skip
-
 MAX_CLOCK_SKEW_SECONDS = 60
 """Seconds by which the clock of the process that signed a cookie may be ahead."""
 SALT = "mturk.session"

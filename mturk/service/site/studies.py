@@ -20,8 +20,6 @@ from mturk.service.site.panel_signature import read_key_set, signed_parameters
 from mturk.service.site.study_questions import StudyQuestion, Texts, language_of, with_presets
 from mturk.service.site.texts import has_text, languages, text, use_folder
 
-__all__ = ["PanelStudy", "read_studies"]
-
 PROLIFIC_URL = "https://app.prolific.com/submissions/complete?cc={code}"
 NAME = re.compile(r"[\w.-]{1,64}")
 VOLUNTEER_SETTINGS: Mapping[str, Any] = {"return_url": "", "country": False}

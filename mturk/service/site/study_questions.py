@@ -15,16 +15,6 @@ from mturk.catalogues import SOURCE_LANGUAGE, best_language, locale
 from mturk.service.site.languages import language_names
 from mturk.service.site.texts import text
 
-__all__ = [
-    "Choice",
-    "StudyQuestion",
-    "Texts",
-    "Wording",
-    "language_of",
-    "read_language",
-    "with_presets",
-]
-
 ID = re.compile(r"[a-z][a-z0-9_]{0,31}")
 MAX_ANSWER_CHARACTERS = 500
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f]")

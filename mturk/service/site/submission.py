@@ -27,8 +27,6 @@ from mturk.service.site.request_handling import MAX_FIELDS, BodyError, read_fiel
 from mturk.service.site.visit import Site, environment
 from mturk.service.threads import run_in_request_thread
 
-__all__ = ["Submissions"]
-
 log = logging.getLogger("mturk.site")
 Fields = Sequence[tuple[str, str]]
 CACHED_PAGES = 64

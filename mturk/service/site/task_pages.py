@@ -17,17 +17,6 @@ from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
 from mturk.service.site.visit import RefusedError, Visit
 
-__all__ = [
-    "accept",
-    "continue_work",
-    "home",
-    "next_task",
-    "preview",
-    "return_assignment",
-    "returned",
-    "show_assignment",
-]
-
 UNAVAILABLE_CODES = ("AlreadyDone", "Closed", "Expired", "Full", "NoWork")
 """Codes of WorkError for an offer that is no longer available."""
 

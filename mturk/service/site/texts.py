@@ -29,11 +29,6 @@ from mturk.catalogues import (
     translations,
 )
 
-__all__ = [
-    "TEXTS", "choose_language", "clock", "duration", "error_title", "folders", "has_text", "iso", "languages",
-    "money", "number", "text", "use_folder",
-]  # fmt: skip
-
 TEXTS: Mapping[str, str] = tomllib.loads(
     (resources.files("mturk.service.site") / "texts.en.toml").read_text("utf-8")
 )

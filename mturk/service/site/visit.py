@@ -25,8 +25,6 @@ from mturk.service.site.requirements import describe_requirement
 from mturk.service.site.sessions import Session, csrf_matches, csrf_token
 from mturk.service.site.studies import PanelStudy
 
-__all__ = ["RefusedError", "Site", "Visit", "environment"]
-
 
 class RefusedError(Exception):
     """A request answered with an error page; `detail` is logged and must not contain secrets."""

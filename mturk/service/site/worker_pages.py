@@ -13,15 +13,6 @@ from mturk.service.rules.work import WorkError
 from mturk.service.site.question_form import Block, FormQuestion, find_problems, read_form
 from mturk.service.site.visit import RefusedError, Visit
 
-__all__ = [
-    "history",
-    "messages",
-    "qualifications",
-    "request_qualification",
-    "send_message",
-    "test",
-]
-
 NOTICES = {"Granted": "qualifications.granted", "Pending": "qualifications.pending"}
 
 

@@ -23,8 +23,6 @@ from mturk.service.store.group_commit import GroupCommit
 from mturk.service.store.schema import VERSIONS, account, setting
 from mturk.service.store.statements import Statement, hide_values
 
-__all__ = ["Database"]
-
 log = logging.getLogger(__name__)
 
 LOCK_TIMEOUT_MILLISECONDS = 30_000

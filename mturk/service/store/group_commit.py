@@ -12,8 +12,6 @@ from sqlalchemy.engine import Engine
 
 from mturk.service.store.statements import Statement
 
-__all__ = ["MAX_WRITERS", "GroupCommit"]
-
 MAX_WRITERS = 32
 """Maximum number of writers per transaction; it limits how long the first one waits for the commit."""
 SAVE = Statement(text("SAVEPOINT writer"))

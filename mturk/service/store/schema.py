@@ -23,36 +23,6 @@ from sqlalchemy import (
     literal_column,
 )
 
-__all__ = [
-    "VERSIONS",
-    "account",
-    "assignment",
-    "audit",
-    "block",
-    "bonus",
-    "consent",
-    "consent_wording",
-    "counts_towards_maximum",
-    "event",
-    "hit",
-    "hit_type",
-    "inquiry",
-    "message",
-    "metadata",
-    "new_id",
-    "notification",
-    "participation",
-    "qualification",
-    "qualification_request",
-    "qualification_type",
-    "revoked_link",
-    "schema_version",
-    "session",
-    "setting",
-    "token",
-    "worker",
-]
-
 metadata = MetaData()
 COUNTED_STATUSES = ("Accepted", "Submitted", "Approved", "Rejected")
 """Statuses of assignments that count towards max_assignments; Returned and Abandoned do not."""

@@ -12,8 +12,6 @@ from typing import Any
 from sqlalchemy import JSON, Boolean, ClauseElement, Connection, Dialect, Float, Integer, String
 from sqlalchemy.exc import DBAPIError
 
-__all__ = ["Statement", "hide_values"]
-
 Processor = Callable[[Any], Any]
 ROW_TYPE: Any = namedtuple
 DRIVER_TYPES = (String, Integer, Float, Boolean)

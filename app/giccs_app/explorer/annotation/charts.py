@@ -12,18 +12,9 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
+from bws.charts import BLUE, ORANGE, VERMILION
 from giccs.report.model_names import WRAPPED_LABELS, wrap_names
-from giccs_app.explorer.theme import BLUE, GREY, ORANGE, VERMILION
-
-__all__ = [
-    "agreement_chart",
-    "annotators_chart",
-    "log_ticks",
-    "positions_chart",
-    "seconds_chart",
-    "time_chart",
-    "tuples_chart",
-]
+from giccs_app.explorer.theme import GREY
 
 Titles = Mapping[str, str]
 MIN_SECONDS = 0.1

@@ -30,27 +30,6 @@ if TYPE_CHECKING:
     from mturk.study.ledger import Assignment, Ledger
     from mturk.study.status import Pace
 
-__all__ = [
-    "AnnotationFigures",
-    "AnnotationProgress",
-    "StudyReliability",
-    "annotator_frame",
-    "comment_frame",
-    "compute_figures",
-    "consistency",
-    "cumulative_judgments",
-    "from_judgments",
-    "from_ledger",
-    "incomplete_tuples",
-    "judgment_frame",
-    "ledger_version",
-    "position_frame",
-    "seconds_frame",
-    "seconds_of",
-    "study_reliability",
-    "tuple_counts",
-]
-
 MAX_POINTS = 400
 """Maximum number of points of a line over time."""
 MAX_SIMULATED_WORKERS = 1000

@@ -19,18 +19,6 @@ from bws.records import CanonicalJudgments, Judgments
 if TYPE_CHECKING:
     from bws.annotators import Annotator
 
-__all__ = [
-    "ANSWERS",
-    "STRONG_AGREEMENT",
-    "AnnotatorAgreement",
-    "PeopleAndModels",
-    "compare_people_and_models",
-    "judgments_of_model",
-    "parting_answers",
-    "people_agreement",
-    "tuple_votes",
-]
-
 ANSWERS = ("best", "worst")
 STRONG_AGREEMENT = 0.8
 """Share of people's answers from which they agree strongly, the default of `bws.agreement`."""

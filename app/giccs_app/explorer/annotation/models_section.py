@@ -37,8 +37,6 @@ from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import Study, index_in_judgments
 
-__all__ = ["show_people_and_models"]
-
 MAX_DRAWN_ANNOTATORS = 60
 """Largest number of people in the chart, those with the most judgments."""
 COLUMNS = {

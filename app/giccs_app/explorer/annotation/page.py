@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from bws.split_half import ReliabilityCurve
     from bws.tables import ResultTable
 
-__all__ = ["prepare", "show"]
-
 UPDATE_INTERVAL_SECONDS = 10
 """Interval of automatic updates from a ledger."""
 MAX_REQUESTED = 1000

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 import altair as alt
 import polars as pl
 
-from giccs_app.explorer.theme import BLUE, GREY
-
-__all__ = ["LABEL_WIDTH", "MAX_LABEL_LINES", "candidates_chart"]
+from bws.charts import BLUE
+from giccs_app.explorer.theme import GREY
 
 TITLES = {
     "score": "similarity to the target utterance",

@@ -14,17 +14,6 @@ from bws.records import Judgments
 from giccs_app.explorer.search import fold
 from giccs_app.explorer.study import Study
 
-__all__ = [
-    "ORDERS",
-    "DialogueFilter",
-    "candidates",
-    "dialogues",
-    "letter",
-    "matching",
-    "single_judgments",
-    "with_errors",
-]
-
 ORDERS = ("file", "disagreement", "spread", "errors")
 
 

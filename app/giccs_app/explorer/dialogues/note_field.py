@@ -23,8 +23,6 @@ from giccs_app.explorer.display import show_problems
 from giccs_app.explorer.labels import literal, say
 from giccs_app.explorer.study import Study
 
-__all__ = ["show_note"]
-
 DRAFTS = "notes: drafts"
 """Key of the session state: dialogue -> draft."""
 

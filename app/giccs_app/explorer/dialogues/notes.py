@@ -19,8 +19,6 @@ from bws.problems import InputError, Problem
 from bws.rows import csv_text
 from bws.textio import write_atomic
 
-__all__ = ["ChangedNoteError", "Note", "read_notes", "write_note"]
-
 COLUMNS = ("dialogue_id", "note", "time")
 
 

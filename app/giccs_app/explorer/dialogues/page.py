@@ -32,8 +32,6 @@ from giccs_app.explorer.models.selection import choose, choose_data, load_predic
 from giccs_app.explorer.results import StudyResults, results_of
 from giccs_app.explorer.study import Study
 
-__all__ = ["prepare", "show"]
-
 MAX_OPTIONS = 300
 """Maximum length of the list of dialogues; of more dialogues no list is shown."""
 MAX_CANDIDATES_SHOWN = 50

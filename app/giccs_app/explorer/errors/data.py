@@ -10,8 +10,6 @@ import polars as pl
 from giccs.measures.metrics import mean_over_dialogues
 from giccs_app.explorer.models.data import dialogue_index, join_predictions, ranks
 
-__all__ = ["DIRECTIONS", "by_subset", "largest", "residuals", "wrong_answers"]
-
 DIRECTIONS = ("both", "high", "low")
 """Directions of errors: all, items that the model ranks too high, or too low."""
 

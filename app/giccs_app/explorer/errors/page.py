@@ -46,8 +46,6 @@ from giccs_app.explorer.models.selection import (
 )
 from giccs_app.explorer.study import Study
 
-__all__ = ["show"]
-
 MAX_OPTIONS = 200
 """Maximum length of the list of items, which contains the largest errors."""
 MAX_UTTERANCE_LENGTH = 60

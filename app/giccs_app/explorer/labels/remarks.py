@@ -11,8 +11,6 @@ from functools import partial
 
 from giccs_app.explorer.labels import current_language
 
-__all__ = ["local_remark"]
-
 UNITS: Mapping[str, str] = {
     "annotators": "Annotierende",
     "dialogues": "Dialoge",

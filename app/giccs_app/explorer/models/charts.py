@@ -9,18 +9,9 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
+from bws.charts import BLUE, GREEN, ORANGE
 from giccs.report.model_names import WRAPPED_LABELS, chart_names, wrap_names
-from giccs_app.explorer.theme import BLUE, GREEN, GREY, ORANGE
-
-__all__ = [
-    "accuracies",
-    "dot_plot",
-    "heatmap",
-    "leaderboard",
-    "likelihoods",
-    "positions",
-    "scatter",
-]
+from giccs_app.explorer.theme import GREY
 
 Titles = Mapping[str, str]
 ROW_HEIGHT, TWO_HISTORIES_HEIGHT = 30, 46

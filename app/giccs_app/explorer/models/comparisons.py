@@ -12,8 +12,6 @@ from giccs_app.explorer.models.data import key
 from giccs_app.explorer.models.selection import predictions_path
 from giccs_app.explorer.study import Study
 
-__all__ = ["compare_results", "stamp_of", "with_predictions"]
-
 
 def compare_results(
     study: Study, results: Sequence[Result]

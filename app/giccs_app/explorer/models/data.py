@@ -21,40 +21,6 @@ from giccs.measures.comparison import paired_accuracies
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result, digest, history_of
 
-__all__ = [
-    "COLUMNS",
-    "DIVISIONS",
-    "MEASURES",
-    "METRICS",
-    "NEARER",
-    "NUMBERS",
-    "LetterCounts",
-    "accuracies",
-    "answers_by_question",
-    "are_generated",
-    "best_first",
-    "bin_counts",
-    "compare_accuracies",
-    "compare_ranks",
-    "correct_answers",
-    "count_letters",
-    "dialogue_index",
-    "join_predictions",
-    "key",
-    "kind_of",
-    "leaderboard",
-    "metric_of",
-    "names",
-    "numbers_of",
-    "option_likelihoods",
-    "ranks",
-    "read_predictions",
-    "read_prompts",
-    "sample",
-    "side_by_side",
-    "subset_metrics",
-]
-
 METRICS = ("spearman", "pearson", "rank_spearman")
 NEARER = ("first", "second", "same")
 ROUNDING = 1e-12

@@ -43,8 +43,6 @@ from giccs_app.explorer.models.data import METRICS, best_first
 from giccs_app.explorer.models.selection import choose, history_name, history_names
 from giccs_app.explorer.study import Study
 
-__all__ = ["show_figures"]
-
 MAX_VALUES_AT_ONCE = 100_000
 """Number of items times models above which differences are computed on request only."""
 

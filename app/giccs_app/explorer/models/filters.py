@@ -20,8 +20,6 @@ from giccs_app.explorer.models.data import key, kind_of, names
 from giccs_app.explorer.models.selection import history_names, titles
 from giccs_app.explorer.study import Study
 
-__all__ = ["choose_metrics", "filter_results", "show_leaderboard_table"]
-
 MAX_RESULTS_AT_ONCE = 40
 """Number of results above which all pairs are compared on request only."""
 ROW = ("key", "history")

@@ -39,8 +39,6 @@ from giccs_app.explorer.models.data import (
 from giccs_app.explorer.models.selection import choose, predictions_path, text_or, titles
 from giccs_app.explorer.study import Study
 
-__all__ = ["show_metrics", "subset_metrics"]
-
 MAX_TEXT_LENGTH, MAX_TEXT_WIDTH = 30, 260
 """Number of characters above which a column of texts has a limited width, and this width in pixels."""
 

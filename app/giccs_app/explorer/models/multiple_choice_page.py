@@ -37,17 +37,6 @@ from giccs_app.explorer.models.selection import (
 )
 from giccs_app.explorer.study import Study
 
-__all__ = [
-    "choose_history",
-    "choose_measure",
-    "likelihood_title",
-    "option_table",
-    "show_accuracies",
-    "show_duel",
-    "show_letters",
-    "show_question",
-]
-
 MARKS = {True: "✓", False: "✗", None: "–"}
 MAX_QUESTIONS_LISTED = 500
 """Maximum length of the list of questions."""

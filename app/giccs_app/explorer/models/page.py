@@ -16,8 +16,6 @@ from giccs_app.explorer.models.metrics_page import show_metrics
 from giccs_app.explorer.models.selection import choose_data, choose_task, visible_results
 from giccs_app.explorer.study import Study
 
-__all__ = ["show"]
-
 View = Callable[[Study, list[Result]], None]
 
 VIEWS: Mapping[str, Mapping[str, View]] = {

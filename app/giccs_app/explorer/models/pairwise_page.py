@@ -44,14 +44,6 @@ from giccs_app.explorer.models.selection import (
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
-__all__ = [
-    "show_comparison",
-    "show_histories",
-    "show_leaderboard",
-    "show_predictions",
-    "show_subsets",
-]
-
 MAX_POINTS = 5_000
 """Maximum number of points of a chart; more are binned or sampled."""
 MAX_JUDGMENTS_AT_ONCE = 50_000

@@ -22,24 +22,6 @@ from giccs_app.explorer.results import HiddenResult, StudyResults, on_subset, re
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
-__all__ = [
-    "PredictionTable",
-    "choose",
-    "choose_data",
-    "choose_task",
-    "choose_two",
-    "history_name",
-    "history_names",
-    "load_predictions",
-    "numbers",
-    "predictions_path",
-    "text_or",
-    "texts",
-    "titles",
-    "visible_results",
-]
-
-
 DATA_KEY_LENGTH = 12
 """Number of digits of a fingerprint in a link."""
 

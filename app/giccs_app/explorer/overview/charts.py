@@ -10,8 +10,6 @@ import polars as pl
 from giccs.report.model_names import WRAPPED_LABELS, wrap_names
 from giccs_app.explorer.theme import PALETTE
 
-__all__ = ["sizes_chart"]
-
 BAR_HEIGHT = 26
 """Height of a bar in pixels."""
 NAME_WIDTH = 24

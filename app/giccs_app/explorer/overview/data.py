@@ -13,8 +13,6 @@ from bws.split_half import reliability, usual_split
 from bws.tables import ResultTable
 from giccs_app.explorer.study import Study
 
-__all__ = ["BY", "consistency", "counts", "judged_tuples", "sizes"]
-
 BY = ("source", "n_turns")
 """Columns by which the tables are grouped, as in the paper."""
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from giccs.description.distribution import Bin
     from giccs.measures.metrics import Estimate
 
-__all__ = ["show"]
-
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 MAX_DOMAINS_SHOWN = 30

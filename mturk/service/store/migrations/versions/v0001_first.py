@@ -19,8 +19,6 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = ["down_revision", "hit", "metadata", "revision", "upgrade"]
-
 revision, down_revision = "0001", None
 
 # A frozen copy: the current schema is in mturk/service/store/schema.py.

@@ -6,8 +6,6 @@ from alembic import op
 
 from mturk.service.store.migrations.versions.v0001_first import hit
 
-__all__ = ["down_revision", "revision", "upgrade"]
-
 revision, down_revision = "0002", "0001"
 WITHIN_MAX_ASSIGNMENTS = "pending + submitted + completed <= max_assignments"
 NOT_NEGATIVE = "pending >= 0 AND submitted >= 0 AND completed >= 0"

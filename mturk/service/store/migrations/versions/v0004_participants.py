@@ -5,8 +5,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-__all__ = ["down_revision", "revision", "upgrade"]
-
 revision, down_revision = "0004", "0003"
 ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 

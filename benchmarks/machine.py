@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from bws.textio import write_atomic
+from bws.base.text import write_atomic
 
 
 def machine() -> str:

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.machine import provenance, replace_block
+from bws.base.problems import InputError, Problem, summary
+from bws.base.tables import Cell, Column, ResultTable
 from bws.components import Generalisability, generalisability
 from bws.files import read_judgments
-from bws.problems import InputError, Problem, summary
 from bws.records import Judgments
 from bws.scoring import score
 from bws.split_half import Reliability, ReliabilityGroup, average_ranks, correlate, reliability
-from bws.tables import Cell, Column, ResultTable
 
 CHOICE_MODEL = "best-worst-logit"
 SEMREL = "https://github.com/semantic-textual-relatedness/Semantic_Relatedness_SemEval2024"

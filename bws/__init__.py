@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bws.adaptive import join_rounds, next_round, stopping
     from bws.annotators import annotator_report
+    from bws.base.problems import InputError, Problem
     from bws.chance_agreement import agreement
     from bws.design import audit, extend_tuples, fresh_rounds, make_tuples
     from bws.files import (
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from bws.metadata import Metadata, read_metadata
     from bws.model_verdict import verdict
     from bws.power_analysis import power
-    from bws.problems import InputError, Problem
     from bws.records import Judgment, Judgments, Scores, Tuples
     from bws.scoring import METHODS, anchor, score, utilities
     from bws.scoring.prediction_powered import prediction_powered_scores

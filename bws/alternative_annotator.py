@@ -18,7 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import (
+from bws.base.tables import Column, ResultTable
+from bws.common_tuples import CommonTuples
+from bws.model_annotators import DEFAULT_EPSILON
+from bws.raw_agreement import answer_counts
+from bws.stats.clusters import (
     MANY_CLUSTERS,
     MIN_CLUSTERS,
     Estimate,
@@ -28,10 +32,6 @@ from bws.clusters import (
     two_way_variance,
     variance_between,
 )
-from bws.common_tuples import CommonTuples
-from bws.model_annotators import DEFAULT_EPSILON
-from bws.raw_agreement import answer_counts
-from bws.tables import Column, ResultTable
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

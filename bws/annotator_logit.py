@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import Z_95
 from bws.records import Judgments
+from bws.stats.clusters import Z_95
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -19,14 +19,14 @@ from bws.annotator_logit import (
     opposition,
     position_effects,
 )
-from bws.clusters import Z_95, Estimate
+from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Cell, Column, NumberText, ResultTable
 from bws.control_quality import control_answers
 from bws.files import as_judgments
 from bws.files.columns import quoted
-from bws.frames import Source, Tabular, frames_like_source
-from bws.problems import InputError, Problem
 from bws.records import Judgments
-from bws.tables import Cell, Column, NumberText, ResultTable
+from bws.stats.clusters import Z_95, Estimate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from bws.file_uses import unprotected
+from bws.base.file_uses import unprotected
+from bws.base.problems import InputError, Problem
 from bws.model_annotators import is_model
-from bws.problems import InputError, Problem
 from bws.records import Judgments
 
 SIMULATED_COMMENT = "simulated"

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import (
+from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Cell, Column, ResultTable, part_name
+from bws.files import as_judgments
+from bws.metadata import By, breakdown
+from bws.raw_agreement import chance_of_equal_answers
+from bws.records import Judgments
+from bws.stats.clusters import (
     MIN_CLUSTERS,
     ClusterVariance,
     Estimate,
@@ -26,13 +33,6 @@ from bws.clusters import (
     too_few_clusters_note,
     two_way_variance,
 )
-from bws.files import as_judgments
-from bws.frames import Source, Tabular, frames_like_source
-from bws.metadata import By, breakdown
-from bws.problems import InputError, Problem
-from bws.raw_agreement import chance_of_equal_answers
-from bws.records import Judgments
-from bws.tables import Cell, Column, ResultTable, part_name
 
 log = logging.getLogger(__name__)
 

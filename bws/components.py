@@ -31,7 +31,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import (
+from bws.base.frames import Tabular
+from bws.base.tables import Column, ResultTable
+from bws.records import CanonicalJudgments
+from bws.stats.clusters import (
     MIN_CLUSTERS,
     Estimate,
     cluster_sums,
@@ -39,9 +42,6 @@ from bws.clusters import (
     t_quantile,
     too_few_clusters_note,
 )
-from bws.frames import Tabular
-from bws.records import CanonicalJudgments
-from bws.tables import Column, ResultTable
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import Problem
 from bws.model_annotators import RUN_COLUMNS, is_model
-from bws.problems import Problem
 from bws.simulation import is_simulated
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.charts import BLACK, BLUE, FONT, GREEN, VERMILION, limits, specification
+from bws.base.charts import BLACK, BLUE, FONT, GREEN, VERMILION, limits, specification
+from bws.base.tables import part_name
 from bws.simulation import is_simulated
-from bws.tables import part_name
 
 if TYPE_CHECKING:
     import altair as alt

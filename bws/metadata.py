@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import remark
+from bws.base.file_kinds import remark
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.files.columns import quoted
-from bws.problems import InputError, Problem
 from bws.records import Ints, Judgments, Tuples, normal_id
-from bws.textio import display_name
 
 KEYS = ("tuple_id", "group", "dialogue_id", "item", "utterance_id")
 MAX_LISTED_NAMES = 10

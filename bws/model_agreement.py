@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import (
+from bws.base.tables import Cell, Column, ResultTable
+from bws.common_tuples import CommonTuples
+from bws.raw_agreement import chance_of_equal_answers
+from bws.records import CanonicalJudgments
+from bws.scoring.counting import counting
+from bws.split_half import average_ranks, correlate, reliability, usual_split
+from bws.stats.clusters import (
     MIN_CLUSTERS,
     Estimate,
     clustered_mean,
@@ -19,12 +25,6 @@ from bws.clusters import (
     t_quantile,
     too_few_clusters_note,
 )
-from bws.common_tuples import CommonTuples
-from bws.raw_agreement import chance_of_equal_answers
-from bws.records import CanonicalJudgments
-from bws.scoring.counting import counting
-from bws.split_half import average_ranks, correlate, reliability, usual_split
-from bws.tables import Cell, Column, ResultTable
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import (
+from bws.base.tables import Cell, Column, ResultTable
+from bws.raw_agreement import chance_of_equal_answers
+from bws.records import Judgments
+from bws.stats.clusters import (
     Estimate,
     clustered_share,
     few_clusters_note,
     too_few_clusters_note,
 )
-from bws.raw_agreement import chance_of_equal_answers
-from bws.records import Judgments
-from bws.tables import Cell, Column, ResultTable
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]

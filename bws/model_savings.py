@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.tables import Cell, Column, ResultTable
 from bws.files import as_judgments
-from bws.frames import Source, Tabular, frames_like_source
 from bws.planning import whole_number
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring import score
@@ -38,7 +39,6 @@ from bws.scoring.prediction_powered import (
 )
 from bws.simulation import simulate_model, truth_of_items, without_group_means
 from bws.split_half import correlate
-from bws.tables import Cell, Column, ResultTable
 
 MIN_PREDICTED_SHARE = 1e-12
 """Variance of predicted values, relative to that of people's values, below which it is a rounding error."""

@@ -17,17 +17,17 @@ from bws.alternative_annotator import (
 )
 from bws.annotator_logit import PositionEffects
 from bws.annotators import AnnotatorReport, annotator_report
+from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Cell, Column, ResultTable
 from bws.chance_agreement import agreement
 from bws.common_tuples import CommonTuples, common_tuples
 from bws.files import as_judgments
-from bws.frames import Source, Tabular, frames_like_source
 from bws.model_agreement import AgreementWithPeople, agreement_with_people
 from bws.model_annotators import DEFAULT_EPSILON, model_name
 from bws.model_audit import ModelAudit, model_audit
 from bws.model_savings import ModelSavings, pilot_savings
-from bws.problems import InputError, Problem
 from bws.records import Judgment, Judgments
-from bws.tables import Cell, Column, ResultTable
 
 
 @dataclass(frozen=True, eq=False)

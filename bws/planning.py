@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.tables import Column, ResultTable
 from bws.components import Generalisability, possible_tuples
 from bws.records import CanonicalJudgments
-from bws.tables import Column, ResultTable
 
 MAX_TUPLES_PER_ITEM = 1000
 ANNOTATIONS = (1, 2, 3, 4, 5, 6, 8, 10)

@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.frames import FrameLibrary, HasFrame, Tabular, data_frame
+from bws.base.frames import FrameLibrary, HasFrame, Tabular, data_frame
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Column, ResultTable
 from bws.model_annotators import is_model
-from bws.problems import InputError, Problem
-from bws.tables import Column, ResultTable
 
 if TYPE_CHECKING:
     from bws.variants import Variants

@@ -10,15 +10,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.constancy import constant_groups
-from bws.file_kinds import remark
+from bws.base.file_kinds import remark
+from bws.base.frames import Source, frames_like_source
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.files import as_tuples, read_scores
 from bws.files.schema import json_objects
-from bws.frames import Source, frames_like_source
 from bws.model_annotators import model_annotator
-from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Scores, Tuples, normal_id
-from bws.textio import display_name
+from bws.stats.constancy import constant_groups
 
 Model = Literal["gumbel", "thurstone"]
 MAX_LISTED_NAMES = 5

@@ -19,15 +19,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Column, ResultTable, part_name
 from bws.components import generalisability, is_complete
-from bws.constancy import centred, is_constant
 from bws.files import as_judgments
-from bws.frames import Source, Tabular, frames_like_source
 from bws.metadata import By, breakdown
 from bws.planning import Planner, check_target, describe_annotation_needs, whole_number
-from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments
-from bws.tables import Column, ResultTable, part_name
+from bws.stats.constancy import centred, is_constant
 
 log = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS
+from bws.base.frames import Tabular
+from bws.base.tables import Column, ResultTable
 from bws.components import item_components
-from bws.frames import Tabular
 from bws.records import CanonicalJudgments, Judgments
-from bws.tables import Column, ResultTable
+from bws.stats.clusters import MIN_CLUSTERS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.charts import BLUE, GREEN, VERMILION, limits
+from bws.base.charts import BLUE, GREEN, VERMILION, limits
 
 if TYPE_CHECKING:
     import altair as alt

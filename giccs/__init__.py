@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bws.problems import InputError
+    from bws.base.problems import InputError
     from giccs.benchmark import Benchmark
     from giccs.benchmark import read_benchmark as load_benchmark
     from giccs.evaluation.training_evaluator import PairwiseSTSEvaluator
@@ -41,7 +41,7 @@ __all__ = [
 _EXPORTS = {
     "Benchmark": "giccs.benchmark:Benchmark",
     "Comparison": "giccs.interface:Comparison",
-    "InputError": "bws.problems:InputError",
+    "InputError": "bws.base.problems:InputError",
     "PairwiseSTSEvaluator": "giccs.evaluation.training_evaluator:PairwiseSTSEvaluator",
     "Results": "giccs.interface:Results",
     "compare": "giccs.interface:compare",

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, cast, overload
 
+from bws.base.frames import FrameLibrary, Source, Tabular, data_frame, is_path
+from bws.base.problems import InputError, Problem, suggestion
+from bws.base.tables import Column, ResultTable
 from bws.files import as_judgments, as_tuples
-from bws.frames import FrameLibrary, Source, Tabular, data_frame, is_path
-from bws.problems import InputError, Problem, suggestion
 from bws.records import Judgments, Tuples
-from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs, run_locally
 from giccs.evaluation.run import OpenedModel, open_each_prompt, supported_tasks

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from bws.command import json_ready
-from bws.problems import InputError, Problem
-from bws.textio import read_bytes, write_atomic
+from bws.base.commands import json_ready
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_bytes, write_atomic
 
 MAX_VALUE_LENGTH = 40
 """Maximum number of characters of a value in a message."""

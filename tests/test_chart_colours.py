@@ -189,7 +189,7 @@ def test_equal_agreement_has_one_colour_in_all_studies():
 def svg_colours(pairs) -> set[str]:
     import re
 
-    from bws.charts import chart_svg
+    from bws.base.charts import chart_svg
 
     return set(re.findall(r'fill="(rgb\([^)]*\))"', chart_svg(pairs_chart(pairs))))
 

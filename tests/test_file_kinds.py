@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from bws.base.file_kinds import KINDS, kind_of
 from bws.cli import make_tuples, reliability, score, simulate
-from bws.file_kinds import KINDS, kind_of
 from giccs.cli.building import build
 from giccs.cli.statistics import stats
 from giccs.cli.validation import validate

@@ -29,7 +29,7 @@ sys.meta_path.insert(0, InterruptAtImport())
 """
 FILES = "output files are complete or unchanged"
 PUBLISH = f"publish {{tuples}} --dialogues {DIALOGUES} --endpoint http://127.0.0.1:9"
-BEFORE_CLICK = ("click", "bws.command")
+BEFORE_CLICK = ("click", "bws.base.commands")
 CALLS = [
     ("bws-score", f"{JUDGMENTS} --bootstrap 100", "scipy.sparse", FILES),
     ("bws-reliability", f"{JUDGMENTS}", "bws.split_half", FILES),
@@ -89,9 +89,9 @@ def interrupted(files, folder, script, arguments, module):
     ("script", "module"),
     [
         ("bws-score", "click"),
-        ("giccs", "bws.command"),
+        ("giccs", "bws.base.commands"),
         ("mturk-hits", "click"),
-        ("giccs-eval", "bws.command"),
+        ("giccs-eval", "bws.base.commands"),
     ],
 )
 def test_an_interrupt_at_start_is_one_line(files, tmp_path, script, module):
@@ -109,7 +109,7 @@ def test_every_script_handles_interrupts_before_other_imports():
         names = target.partition(":")[0].split(".")
         modules = [".".join(names[: n + 1]) for n in range(len(names))]
         first = next(filter(None, map(first_import, modules)), None)
-        if first != ["from bws.interrupts import handle_interrupts", "handle_interrupts()"]:
+        if first != ["from bws.base.interrupts import handle_interrupts", "handle_interrupts()"]:
             late[script] = first
     assert late == {}
 
@@ -152,7 +152,7 @@ def check_stopped(done, kept):
 def test_an_interrupt_in_a_callback_of_the_interpreter_is_not_lost():
     program = """
 import os, signal, time
-from bws.interrupts import handle_interrupts
+from bws.base.interrupts import handle_interrupts
 handle_interrupts()
 class Freed:
     def __del__(self):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bws
-from bws.extras import DISTRIBUTIONS, extra_of
+from bws.base.extras import DISTRIBUTIONS, extra_of
 from tests.fork_server import ForkServer
 
 ROOT = Path(__file__).parent.parent

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bws.options import MAX_COUNT, SEED, Number
+from bws.base.options import MAX_COUNT, SEED, Number
 
 ROOT = Path(__file__).parents[1]
 HUGE = str(10**20)
@@ -191,7 +191,7 @@ LONG = "9" * 5000
 
 
 def test_values_of_a_recipe(tmp_path):
-    from bws.problems import InputError
+    from bws.base.problems import InputError
     from giccs.evaluation.recipe import read_recipe
 
     def refused(ask, task="csts-train", value="0.5"):
@@ -226,7 +226,7 @@ def test_values_of_a_recipe(tmp_path):
 
 
 def test_values_of_sweeps(tmp_path):
-    from bws.problems import InputError
+    from bws.base.problems import InputError
     from giccs.csts.encoders.settings import Settings
     from giccs.csts.encoders.sweep import points, read_grid
     from giccs.evaluation.sweep import read_sweep
@@ -253,7 +253,7 @@ def test_values_of_sweeps(tmp_path):
 
 
 def test_values_of_a_study_and_of_a_selection(tmp_path):
-    from bws.problems import InputError
+    from bws.base.problems import InputError
     from giccs.preparation.selection.rules import read_rules
     from mturk.study.settings_file import read_settings
 

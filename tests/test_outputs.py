@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bws.base.options import FilePath
+from bws.base.problems import InputError
 from bws.design import make_tuples
 from bws.files import read_judgments, write_judgments, write_tuples
-from bws.options import FilePath
-from bws.problems import InputError
 from bws.simulation import simulate
 from tests.test_option_values import all_commands, types_of
 

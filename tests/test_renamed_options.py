@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bws.options import RenamedOption
+from bws.base.options import RenamedOption
 
 ROOT = Path(__file__).parents[1]
 FORMER_NAMES = {

@@ -23,10 +23,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bws.command import Console, command
+from bws.base.commands import Console, command
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_bytes
 from bws.files import read_judgments
-from bws.problems import InputError, Problem
-from bws.textio import read_bytes
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.parquet import count_rows, polars_errors_as_value_errors, read_table
 from giccs.evaluation.interop import lm_eval, mteb
@@ -390,7 +390,7 @@ READ = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
 from pathlib import Path
-from bws.problems import InputError
+from bws.base.problems import InputError
 {code}
 for path in sys.argv[2:]:
     try:
@@ -455,7 +455,7 @@ def test_small_files_are_unpacked_however_well_they_pack(tmp_path):
 
 
 def test_no_more_is_unpacked_than_memory_is_meant_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("bws.textio.UNPACKED", 3 * MIB)
+    monkeypatch.setattr("bws.base.text.UNPACKED", 3 * MIB)
     with pytest.raises(InputError, match=r"more than 3,145,728 bytes; decompress it first"):
         read_bytes(bomb(tmp_path / "a.gz", random.Random(0).randbytes(MIB), 4))
 
@@ -660,9 +660,7 @@ def test_errors_of_all_kinds_cannot_command_the_terminal(tmp_path):
 
 def test_a_file_written_to_the_terminal_cannot_command_it(tmp_path):
     """In a pseudo-terminal; in a pipe the bytes stay as they are."""
-    code = (
-        "from bws.textio import write_atomic; write_atomic('-', 'comment\\na\\u202eb\\x1b[2J\\n')"
-    )
+    code = "from bws.base.text import write_atomic; write_atomic('-', 'comment\\na\\u202eb\\x1b[2J\\n')"
     reader, writer = pty.openpty()
     subprocess.run([sys.executable, "-c", code], stdout=writer, timeout=120, check=True)
     os.close(writer)
@@ -675,14 +673,14 @@ def test_a_file_written_to_the_terminal_cannot_command_it(tmp_path):
 
 
 def test_all_output_to_the_terminal_is_escaped_in_one_place():
-    """Nothing but bws/terminal.py prints, so that no command forgets to escape."""
+    """Nothing but bws/base/terminal.py prints, so that no command forgets to escape."""
     printing = {
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path, tree in trees().items()
         for call in calls(tree)
         if ast.unparse(call.func) in {"print", "click.echo", "click.secho"}
     }
-    assert {place.partition(":")[0] for place in printing} == {"bws/terminal.py"}
+    assert {place.partition(":")[0] for place in printing} == {"bws/base/terminal.py"}
 
 
 def test_results_and_faults_cannot_command_the_terminal(tmp_path, commands):

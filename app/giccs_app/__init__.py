@@ -1,5 +1,5 @@
 """The score explorer, the HTML report and the end-to-end demo."""
 
-from bws.interrupts import handle_interrupts
+from bws.base.interrupts import handle_interrupts
 
 handle_interrupts()  # before anything else is imported

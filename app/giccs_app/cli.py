@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bws.interrupts import handle_interrupts
+from bws.base.interrupts import handle_interrupts
 
 handle_interrupts()  # Before any other import.
 
 import click  # noqa: E402
 
-from bws.command import Group, group  # noqa: E402
+from bws.base.commands import Group, group  # noqa: E402
 
 STAGES = {
     "Start": {

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import click
 
-from bws.command import Console, command, group
-from bws.options import OUTPUT
-from bws.problems import suggestion
-from bws.tables import tabulated
+from bws.base.commands import Console, command, group
+from bws.base.options import OUTPUT
+from bws.base.problems import suggestion
+from bws.base.tables import tabulated
 
 COMMANDS = {
     "list": "giccs_app.packaged_data:list_data",
@@ -46,7 +46,7 @@ def packaged_data() -> Iterator[PackagedData]:
     >>> [data.name for data in packaged_data() if data.kind == "sample"]
     ['giccs-sample', 'giccs-sample-en', 'csts-sample']
     """
-    from bws.textio import read_toml
+    from bws.base.text import read_toml
     from giccs.recipes import NAMES, locate
     from mturk.kinds.registry import kind_names
     from mturk.study.settings_file import default_toml
@@ -133,7 +133,7 @@ def copy(console: Console, name: str, destination: str | None) -> None:
 
     Without DEST, into the current folder. Existing files are not overwritten.
     """
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from giccs_app.studies.folders import check_is_new, write_new_folder
 
     by_name = {entry.name: entry for entry in packaged_data()}

@@ -15,11 +15,11 @@ from tabulate import tabulate
 from benchmarks.adaptive.studies import K, Setting, Study, correlation, each_fit_once, spearman
 from bws.adaptive import fit, next_round, stopping
 from bws.adaptive.stop import watched_factor
-from bws.clusters import t_quantile
 from bws.design import extend_tuples, make_tuples
 from bws.files import read_judgments
 from bws.scoring import score, utilities
 from bws.simulation import simulate
+from bws.stats.clusters import t_quantile
 
 Runner = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]
 """Calls a function with each tuple of arguments, in parallel."""

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.adaptive.model import Fit, fit
+from bws.base.frames import Source
 from bws.design.balance import level_positions
 from bws.design.extend import extend_tuples, new_tuple_names
 from bws.files import Items, as_judgments, as_tuples
 from bws.files.controls import name_list
-from bws.frames import Source
 from bws.records import Judgments, Tuples, id_of
 
 FIRST_ROUND = {"round": "1", "purpose": "warmup", "seed": ""}

@@ -37,17 +37,17 @@ from bws.adaptive.rounds import (
     refuse_unknown,
     without_controls,
 )
-from bws.clusters import Z_95, t_quantile
+from bws.base.frames import Source, Tabular
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Column, ResultTable
 from bws.files import as_judgments, as_tuples
 from bws.files.controls import name_list
 from bws.files.tuples import ROUND_CELLS
-from bws.frames import Source, Tabular
-from bws.problems import InputError, Problem
 from bws.records import Floats, Judgments, Tuples
 from bws.scoring import utilities
 from bws.scoring.expected import answer_probabilities
 from bws.scoring.posterior import PRIOR_RANGE
-from bws.tables import Column, ResultTable
+from bws.stats.clusters import Z_95, t_quantile
 
 ALPHA = 0.05
 N_DRAWS = 400

@@ -4,7 +4,7 @@ bws-stop.
 Heavy modules are imported only when a command runs, so that --help is fast.
 """
 
-from bws.interrupts import handle_interrupts
+from bws.base.interrupts import handle_interrupts
 
 handle_interrupts()  # Before any other import.
 

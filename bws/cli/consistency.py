@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import MAX_RESAMPLES, RESAMPLES, Number
 from bws.cli.options import (
     allow_copies_option,
     answer_tables,
@@ -23,13 +25,11 @@ from bws.cli.options import (
     values_by,
     variants_document,
 )
-from bws.command import Console, command
-from bws.options import MAX_RESAMPLES, RESAMPLES, Number
 
 if TYPE_CHECKING:
+    from bws.base.terminal import say
     from bws.files import OnInvalid
-    from bws.terminal import say
-from bws.tables import TableStyle
+from bws.base.tables import TableStyle
 
 
 @command(
@@ -114,7 +114,7 @@ def reliability(
     **options: Any,
 ) -> None:
     """Estimate the reliability of the scores by split halves and from variance components."""
-    from bws.charts import write_chart
+    from bws.base.charts import write_chart
     from bws.components import generalisability
     from bws.figures import components_chart, reliability_chart
     from bws.planning import Planner
@@ -220,8 +220,8 @@ def agreement(
 ) -> None:
     """Compute inter-annotator agreement: Krippendorff's alpha and strong agreement."""
     from bws.annotators import annotator_report
+    from bws.base.charts import write_chart
     from bws.chance_agreement import agreement as agreed
-    from bws.charts import write_chart
     from bws.figures import agreement_chart, pairs_chart
     from bws.split_items import MAX_ITEMS_SHOWN, split_items
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, Number
+from bws.base.problems import Problem
+from bws.base.tables import TableStyle, rendered
+from bws.base.terminal import echo
 from bws.cli.options import arguments, format_option, option, output_option, seed_option
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, Number
-from bws.problems import Problem
-from bws.tables import TableStyle, rendered
-from bws.terminal import echo
 
 if TYPE_CHECKING:
     from bws.files import Items
@@ -110,10 +110,10 @@ def make_tuples(
     ITEMS is a .txt file with one item per line, a .csv, .tsv or .jsonl file with columns, or dialogues with
     candidates, grouped by dialogue; - is standard input with one item per line.
     """
+    from bws.base.text import display_name
     from bws.design import audit
     from bws.files import read_items, write_tuples
     from bws.files.dialogue_texts import repeated_dialogues_of_file
-    from bws.textio import display_name
     from bws.variants import find_variants
 
     listed = read_items(items, item_column, group_column)

@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console
-from bws.file_kinds import ROLES
-from bws.options import FIGURE, INPUT, OUTPUT, SEED, Choice, Number, RegisteredName, RenamedOption
-from bws.problems import InputError, Problem, suggestion
-from bws.tables import FORMATS, ResultTable, TableStyle, rendered
+from bws.base.commands import Console
+from bws.base.file_kinds import ROLES
+from bws.base.options import (
+    FIGURE,
+    INPUT,
+    OUTPUT,
+    SEED,
+    Choice,
+    Number,
+    RegisteredName,
+    RenamedOption,
+)
+from bws.base.problems import InputError, Problem, suggestion
+from bws.base.tables import FORMATS, ResultTable, TableStyle, rendered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -207,7 +216,7 @@ def check_figure(path: str | None) -> None:
     """Raise an error, before any computation, if a chart cannot be written to this path."""
     if path is None:
         return
-    from bws.charts import check_chart_path
+    from bws.base.charts import check_chart_path
 
     check_chart_path(path)
     import_module("altair")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT
 from bws.cli.options import (
     answer_tables,
     arguments,
@@ -20,13 +22,11 @@ from bws.cli.options import (
     seed_option,
     target_option,
 )
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT
 
 if TYPE_CHECKING:
+    from bws.base.tables import TableStyle
     from bws.files import OnInvalid
     from bws.records import Tuples
-    from bws.tables import TableStyle
 
 tuples_option = partial(option, "--tuples designs", multiple=True, type=INPUT, metavar="TUPLES")
 """Option of both commands; the tuples of a study are needed to choose further ones."""
@@ -140,7 +140,7 @@ def stop(
     Look after each round; the decision remains valid however often you look.
     """
     from bws.adaptive import stopping, watched_items
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
 
     data = judgments_from(console, judgments, form, on_invalid, parts, merge_variants, control)
     with arguments():

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_RESAMPLES, OUTPUT, Number
+from bws.base.problems import InputError, Problem
+from bws.base.tables import TableStyle, rendered, tabulated
+from bws.base.terminal import echo
 from bws.cli.options import (
     arguments,
     check_figure,
@@ -21,11 +26,6 @@ from bws.cli.options import (
     seed_option,
     variants_document,
 )
-from bws.command import Console, command
-from bws.options import INPUT, MAX_RESAMPLES, OUTPUT, Number
-from bws.problems import InputError, Problem
-from bws.tables import TableStyle, rendered, tabulated
-from bws.terminal import echo
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,7 +167,7 @@ def score(
     **options: Any,
 ) -> None:
     """Compute scores of the items from judgments."""
-    from bws.charts import write_chart
+    from bws.base.charts import write_chart
     from bws.figures import score_chart
     from bws.files import write_soft_targets
     from bws.files.soft_targets import soft_targets as targets_of
@@ -251,7 +251,7 @@ def _write(scores: Scores, output: str, style: TableStyle) -> None:
     if style.form in ("csv", "km", "semrel") and not style.columns:
         write_scores(scores, output, cast("ScoreForm", style.form))
         return
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
 
     with arguments():
         text = rendered([scores.result_table()], style, titles=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, Number
 from bws.cli.options import (
     allow_copies_option,
     answer_tables,
@@ -14,13 +16,11 @@ from bws.cli.options import (
     option,
     plain_table_options,
 )
-from bws.command import Console, command
 from bws.model_annotators import DEFAULT_EPSILON
-from bws.options import INPUT, Number
 
 if TYPE_CHECKING:
+    from bws.base.tables import TableStyle
     from bws.files import OnInvalid
-    from bws.tables import TableStyle
 
 
 @command(

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.tables import Column, ResultTable
 from bws.design.balance import combination_keys, pair_keys
 from bws.files import as_tuples
-from bws.frames import Source, Tabular, frames_like_source
 from bws.records import Tuples
-from bws.tables import Column, ResultTable
 
 MAX_COUNTED_TRIPLES = 50_000_000
 TITLES = {

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.frames import Source, frames_like_source, is_path
 from bws.design.balance import balanced, level_positions, pair_keys
 from bws.files import read_items
-from bws.frames import Source, frames_like_source, is_path
 from bws.records import Tuples, id_of
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
 from bws.files.columns import MAX_ID, Faults, encode, quoted
 from bws.files.controls import declared_controls, number_occurrences
-from bws.problems import InputError, Problem
 from bws.records import Ints, Tuples
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.records import Ints, normal_id
 
 if TYPE_CHECKING:

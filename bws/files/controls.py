@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
 from bws.files.columns import Faults, quoted
-from bws.problems import InputError, Problem
 from bws.records import Ints, Judgments, Tuples, normal_id
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bws.base.problems import Location, Problem
+from bws.base.text import display_name
 from bws.files.schema import json_objects
-from bws.problems import Location, Problem
-from bws.textio import display_name
 
 
 class DialogueTexts(NamedTuple):

@@ -14,7 +14,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bws.file_kinds import BEST, WORST, first_of, numbered, plain, remark
+from bws.base.file_kinds import BEST, WORST, first_of, numbered, plain, remark
+from bws.base.frames import Source, are_paths, check_source, is_path
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_bytes
 from bws.files import hollis, label_studio, long, mturk, potato, qualtrics
 from bws.files.columns import listed_lines, series
 from bws.files.controls import COLUMN, name_list, with_named_controls
@@ -35,11 +38,8 @@ from bws.files.rows import Format, Rows, rows_of
 from bws.files.several import joined
 from bws.files.table import Table, table_of, text_bytes
 from bws.files.tuples import ROUND_COLUMNS
-from bws.frames import Source, are_paths, check_source, is_path
 from bws.model_annotators import RUN_COLUMNS
-from bws.problems import InputError, Problem
 from bws.records import Judgment, Judgments
-from bws.textio import display_name, read_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,7 +94,7 @@ def read_judgments(
     """Read and validate judgments in any format.
 
     path: a file (``-`` is standard input, ``.gz`` is decompressed); for Potato also a folder. A pandas or
-        Polars data frame or a list of dicts is read like the CSV file of its rows (`bws.frames`). Several
+        Polars data frame or a list of dicts is read like the CSV file of its rows (`base.frames`). Several
         files in a list are read as one, see `bws.files.several`.
     form: one of `format_names`; ``auto`` detects the format, which is stored in `Judgments.source`.
     on_invalid: ``error`` raises InputError with every fault. ``skip`` skips rows with faults and lists these

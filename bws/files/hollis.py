@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import ANNOTATOR, first_of, numbered
+from bws.base.file_kinds import ANNOTATOR, first_of, numbered
+from bws.base.problems import InputError, Problem
 from bws.files.columns import series
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table
-from bws.problems import InputError, Problem
 from bws.records import normal_id
 
 if TYPE_CHECKING:

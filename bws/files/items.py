@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bws.file_kinds import check_is_no_markup, json_keys, remark, table_separator
+from bws.base.file_kinds import check_is_no_markup, json_keys, remark, table_separator
+from bws.base.frames import Source, is_path
+from bws.base.problems import InputError, Location, Problem
+from bws.base.text import display_name, read_bytes, read_text
 from bws.files.columns import MAX_ID, Faults, quoted
 from bws.files.schema import LocatedRecord, Unique, json_objects, normal_ids
 from bws.files.table import Table, table_of, text_bytes
-from bws.frames import Source, is_path
-from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
-from bws.textio import display_name, read_bytes, read_text
 
 ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")

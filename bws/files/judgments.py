@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, encode, quoted, series, texts
 from bws.files.controls import COLUMN, control_texts, name_list, placeholders
@@ -18,9 +20,7 @@ from bws.files.pairs import BETWEEN
 from bws.files.rows import Rows, with_single_annotators
 from bws.files.tuples import item_columns
 from bws.model_annotators import RUN_COLUMNS, is_model
-from bws.problems import InputError, Problem
 from bws.records import Ints, Judgment, Judgments, Tuples, id_of, normal_id
-from bws.textio import write_atomic
 from bws.variants import Variants, find_variants, note_on_words
 from bws.variants import merge_variants as merged_rows
 

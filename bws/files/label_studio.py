@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from bws.file_kinds import numbered
+from bws.base.file_kinds import numbered
+from bws.base.problems import InputError, Problem
 from bws.files.columns import series
 from bws.files.judgments import LETTERS
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
-from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl

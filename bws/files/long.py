@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bws.file_kinds import GROUP, LONG, first_of, plain
+from bws.base.file_kinds import GROUP, LONG, first_of, plain
+from bws.base.problems import InputError, Problem
 from bws.files.columns import quoted, series
 from bws.files.rows import Format, Rows, column_of
 from bws.files.table import Table
-from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.file_kinds import first_of, numbered, plain
+from bws.base.file_kinds import first_of, numbered, plain
+from bws.base.problems import InputError, Problem
 from bws.files.named_columns import column_list, with_word
 from bws.files.rows import Answers, Format, Rows, missing, rows_of
 from bws.files.table import Table
-from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl

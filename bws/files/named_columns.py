@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice, permutations
 from typing import TYPE_CHECKING
 
-from bws.file_kinds import (
+from bws.base.file_kinds import (
     ANNOTATOR,
     BEST,
     GROUP,
@@ -22,11 +22,11 @@ from bws.file_kinds import (
     numbered,
     plain,
 )
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
 from bws.files.long import with_signs
 from bws.files.rows import Format
 from bws.files.table import Table
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
 
 if TYPE_CHECKING:
     import polars as pl

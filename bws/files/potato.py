@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from bws.file_kinds import remark
+from bws.base.file_kinds import remark
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_text
 from bws.files.columns import series
 from bws.files.rows import Rows
 from bws.files.tuples import ROUND_COLUMNS, round_columns
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
 
 NAME = "potato"
 EXPECTED = "a folder with user_state.json files and the tuples' _bws_items, or one such file"

@@ -16,12 +16,12 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
-from bws.file_kinds import ANNOTATOR, first_of
+from bws.base.file_kinds import ANNOTATOR, first_of
+from bws.base.problems import InputError, Problem
 from bws.files.columns import quoted, series
 from bws.files.rows import Format, Rows, skipped_rows
 from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
-from bws.problems import InputError, Problem
 
 NAME = "qualtrics"
 COLUMN = re.compile(r"giccs_([1-9]\d*)_(best|worst|tuple)")

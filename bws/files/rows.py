@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
+from bws.base.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
+from bws.base.problems import InputError, Problem
 from bws.files.columns import listed_lines, quoted
 from bws.files.table import Table
-from bws.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import polars as pl
@@ -173,7 +173,7 @@ def column_of(table: Table, names: Sequence[str]) -> pl.Series | None:
 def missing(table: Table, form: str, expected: str, kind: str = "judgments") -> InputError:
     """Return the error for a file whose header does not have the requested format.
 
-    kind: the expected kind of file, see `bws.file_kinds`.
+    kind: the expected kind of file, see `bws.base.file_kinds`.
     """
     columns = table.frame.columns
     message = (

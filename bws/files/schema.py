@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from bws.file_kinds import KINDS, check_is_json_lines, json_keys, remark
+from bws.base.file_kinds import KINDS, check_is_json_lines, json_keys, remark
+from bws.base.problems import InputError, Location, Problem
+from bws.base.text import display_name, read_text
 from bws.files.columns import quoted, shortened
 from bws.files.table import Table
-from bws.problems import InputError, Location, Problem
 from bws.records import normal_id
-from bws.textio import display_name, read_text
 
 INVISIBLY = "they differ only in Unicode normalisation or surrounding white space"
 
@@ -194,7 +194,7 @@ def table_rows(table: Table, names: Iterable[str]) -> Iterator[Row]:
 def json_rows(path: str | os.PathLike[str], kind: str = "") -> Iterator[Row]:
     """Yield a row per non-blank line; a line that is not a JSON object yields an empty row.
 
-    kind: the expected kind of file, see `bws.file_kinds`.
+    kind: the expected kind of file, see `bws.base.file_kinds`.
 
     Raises InputError if no line is a JSON object, or if the first one is of another kind of file.
     """

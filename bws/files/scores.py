@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import ITEM, SCORE, first_of
+from bws.base.file_kinds import ITEM, SCORE, first_of
+from bws.base.frames import Source
+from bws.base.text import display_name, read_bytes, write_atomic
 from bws.files.columns import Faults, delimited, encode, quoted, series, tabbed
 from bws.files.pairs import BETWEEN
 from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.frames import Source
 from bws.records import Floats, Ints, Scores
-from bws.textio import display_name, read_bytes, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl

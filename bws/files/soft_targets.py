@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.text import write_atomic
 from bws.files.columns import Faults, delimited, encode, quoted, series
 from bws.files.rows import missing
 from bws.files.table import Table, read_table
 from bws.records import Judgments
-from bws.textio import write_atomic
 
 if TYPE_CHECKING:
     import polars as pl

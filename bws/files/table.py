@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import (
+from bws.base.file_kinds import (
     BEST,
     check_is_no_markup,
     column_roles,
@@ -23,9 +23,9 @@ from bws.file_kinds import (
     plain,
     remark,
 )
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_bytes, utf8_text
 from bws.records import normal_id
-from bws.textio import display_name, read_bytes, utf8_text
 
 if TYPE_CHECKING:
     import polars as pl

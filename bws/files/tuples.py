@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
+from bws.base.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
+from bws.base.frames import Source, check_source
+from bws.base.text import display_name, read_bytes, write_atomic
 from bws.files.assemble import assemble_tuples, check_k
 from bws.files.columns import Faults, delimited, quoted, series, tabbed, texts
 from bws.files.controls import COLUMN, with_named_controls
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.frames import Source, check_source
 from bws.records import Ints, Tuples
-from bws.textio import display_name, read_bytes, write_atomic
 
 if TYPE_CHECKING:
     import polars as pl

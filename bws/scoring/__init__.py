@@ -36,8 +36,8 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.frames import Source, frames_like_source
 from bws.files import as_judgments
-from bws.frames import Source, frames_like_source
 from bws.records import CanonicalJudgments, Counts, Judgments, Scores
 from bws.scoring.anchoring import anchor
 from bws.scoring.clustering import Cluster, Clusters, cluster_judgments, default_cluster

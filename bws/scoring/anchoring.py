@@ -16,9 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bws.constancy import is_constant
 from bws.records import Scores
 from bws.scoring.methods import Floats
+from bws.stats.constancy import is_constant
 
 Key = tuple[str, str]
 

@@ -40,11 +40,11 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import ErrorVariance
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 from bws.scoring.posterior import Outcomes, Posterior, Solution, estimate_prior, maximize
+from bws.stats.clusters import ErrorVariance
 
 NO_SIGNAL_NOTE = (
     "the judgments contain no signal: the estimated standard deviation of the prior is 0, and so are all "

@@ -21,7 +21,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import (
+from bws.base.problems import InputError, Problem
+from bws.components import finite_population_correction
+from bws.records import CanonicalJudgments, Judgments
+from bws.stats.clusters import (
     MIN_CLUSTERS,
     ClusterVariance,
     ErrorVariance,
@@ -29,9 +32,6 @@ from bws.clusters import (
     too_few_clusters_note,
     two_way_variance,
 )
-from bws.components import finite_population_correction
-from bws.problems import InputError, Problem
-from bws.records import CanonicalJudgments, Judgments
 
 Cluster = Literal["both", "annotator", "tuple", "judgment"]
 Floats = NDArray[np.float64]

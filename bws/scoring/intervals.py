@@ -16,11 +16,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS, t_quantile
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
 from bws.scoring.counting import pseudo_variance
 from bws.scoring.methods import METHODS, Floats, Integers, Interval, Method, Utilities
+from bws.stats.clusters import MIN_CLUSTERS, t_quantile
 
 IntervalSource = Literal["bootstrap", "model"]
 RESAMPLE_BATCH_SIZE = 16

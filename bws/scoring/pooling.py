@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bws.clusters import Z_95
-from bws.constancy import is_constant
 from bws.scoring.methods import Floats
+from bws.stats.clusters import Z_95
+from bws.stats.constancy import is_constant
 
 MIN_POOLED_ITEMS = 10
 MAX_ITERATIONS = 1000

@@ -27,12 +27,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS
+from bws.base.frames import Source, frames_like_source
+from bws.base.problems import InputError, Problem
 from bws.components import finite_population_correction
 from bws.files import as_judgments
-from bws.frames import Source, frames_like_source
 from bws.model_annotators import model_name
-from bws.problems import InputError, Problem
 from bws.records import CanonicalJudgments, Judgments, Scores
 from bws.scoring import score
 from bws.scoring.choice import best_worst_logit
@@ -43,6 +42,7 @@ from bws.scoring.intervals import compute_interval
 from bws.scoring.methods import METHODS, Floats, Integers, Interval
 from bws.scoring.pooling import Pooled, shrink
 from bws.scoring.rank_sets import add_rank_sets
+from bws.stats.clusters import MIN_CLUSTERS
 
 PREDICTOR = "best-worst-logit"
 METHOD = "prediction-powered counting"

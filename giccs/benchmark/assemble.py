@@ -9,6 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bws.base.problems import Problem
+from bws.base.rows import json_lines_text
+from bws.base.text import display_name, write_atomic
 from bws.files.dialogue_texts import DialogueTexts, repeated_dialogues
 from bws.files.schema import (
     ANY_TEXT,
@@ -21,9 +24,6 @@ from bws.files.schema import (
     json_rows,
     records,
 )  # fmt: skip
-from bws.problems import Problem
-from bws.rows import json_lines_text
-from bws.textio import display_name, write_atomic
 from giccs.benchmark.candidates import MIN_SCORE_RANGE, candidate_problems
 from giccs.benchmark.fields import LANGUAGE, LEVEL, TURNS, turn_problems
 from giccs.benchmark.items import Candidate, Dialogue, Item

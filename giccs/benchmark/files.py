@@ -14,7 +14,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bws.file_kinds import remark
+from bws.base.file_kinds import remark
+from bws.base.frames import FrameLibrary, Source, data_frame, frame_records, is_path
+from bws.base.problems import InputError, Location, Problem, suggestion
+from bws.base.rows import json_lines_text
+from bws.base.text import display_name, write_atomic
 from bws.files.dialogue_texts import equal_form
 from bws.files.schema import (
     ANY_TEXT,
@@ -28,10 +32,6 @@ from bws.files.schema import (
     normal_ids,
     records,
 )  # fmt: skip
-from bws.frames import FrameLibrary, Source, data_frame, frame_records, is_path
-from bws.problems import InputError, Location, Problem, suggestion
-from bws.rows import json_lines_text
-from bws.textio import display_name, write_atomic
 from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
 from giccs.benchmark.fields import ID, LANGUAGE, SCORE, TURNS, turn_problems

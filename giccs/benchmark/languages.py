@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.benchmark.items import Dialogue, Item
 
 LANGUAGE_HELP = (

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bws.file_uses import note_read
+from bws.base.file_uses import note_read
+from bws.base.problems import InputError, Location, Problem
 from bws.files.schema import Row
-from bws.problems import InputError, Location, Problem
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from bws.base.problems import Location, Problem
+from bws.base.text import read_text
 from bws.files.schema import LocatedRecord
-from bws.problems import Location, Problem
-from bws.textio import read_text
 from giccs.benchmark.items import Item, Turn
 from giccs.benchmark.terms import Terms
 

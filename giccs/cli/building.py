@@ -6,9 +6,9 @@ from typing import get_args
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, Choice
-from bws.problems import InputError, Problem
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT, Choice
+from bws.base.problems import InputError, Problem
 from giccs.preparation.selection.rules import Speaker
 
 PREPARING_MODULE = "giccs.cli.preparing"

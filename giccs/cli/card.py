@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT, OUTPUT_FOLDER
+from bws.base.problems import InputError, Problem
 from bws.cli.options import (
     allow_copies_option,
     check_requires_judgments,
@@ -14,9 +17,6 @@ from bws.cli.options import (
     merge_variants_option,
     report_judgments,
 )
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, OUTPUT_FOLDER
-from bws.problems import InputError, Problem
 from giccs.cli.options import language_option
 
 
@@ -130,7 +130,7 @@ def card(
 
 
 def _write_template(console: Console, path: str) -> None:
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from giccs.description.card.stated import QUESTIONS, template
 
     if Path(path).exists():

@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from bws.cli.options import (
-    allow_copies_option,
-    check_requires_judgments,
-    control_option,
-    merge_variants_option,
-    report_judgments,
-)
-from bws.command import Console, command
-from bws.options import (
+from bws.base.commands import Console, command
+from bws.base.options import (
     INPUT,
     MAX_COUNT,
     MODEL,
@@ -32,8 +25,15 @@ from bws.options import (
     click_options,
     declarations,
 )
-from bws.problems import InputError, Problem
-from bws.terminal import echo
+from bws.base.problems import InputError, Problem
+from bws.base.terminal import echo
+from bws.cli.options import (
+    allow_copies_option,
+    check_requires_judgments,
+    control_option,
+    merge_variants_option,
+    report_judgments,
+)
 from giccs.cli.options import DATA_HELP, cluster_option, set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT, SEED
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
 from bws.cli.options import format_option
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, SEED
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
 
 if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
@@ -84,7 +84,7 @@ def expert(
 
 
 def _write_sheet(console: Console, benchmark: Benchmark, path: str, bom: bool, seed: int) -> None:
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from giccs.preparation.expert import make_expert_sheet
 
     if path != "-" and Path(path).is_file():
@@ -115,7 +115,7 @@ def _compare(console: Console, benchmark: Benchmark, path: str, form: str) -> No
 
 def _tables(result: ExpertCheck, form: str) -> str:
     """Return the mismatches in the format of the paper's Table 4, and the agreement."""
-    from bws.tables import part_name, remarks, tabulated
+    from bws.base.tables import part_name, remarks, tabulated
     from giccs.measures.formatting import few_clusters_note, interval
     from giccs.preparation.expert import SIDE_LABELS
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, click_option, click_options
-from bws.problems import InputError, Problem
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, click_option, click_options
+from bws.base.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, language_option
 from giccs.tasks import TaskOptions
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from bws.options import Choice
+from bws.base.options import Choice
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, SEED, Choice
-from bws.problems import InputError, Problem
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT, SEED, Choice
+from bws.base.problems import InputError, Problem
 from giccs.cli.options import language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
 
@@ -355,7 +355,7 @@ def sheet(
     of the dialogues. The TOML file of --texts has the keys language, criteria (1 to 5) and speakers (user,
     system).
     """
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from giccs.benchmark.assemble import read_dialogues
     from giccs.benchmark.languages import required_language
     from giccs.preparation.sheet import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bws.command import Console
-from bws.problems import Problem
+from bws.base.commands import Console
+from bws.base.problems import Problem
 
 if TYPE_CHECKING:
     from giccs.measures.results import Result

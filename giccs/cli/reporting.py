@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import FIGURE, INPUT, OUTPUT_FOLDER, UPDATED, Number
+from bws.base.problems import InputError, Problem, suggestion
+from bws.base.tables import remarks
 from bws.cli.options import (
     allow_copies_option,
     answer_tables,
@@ -22,16 +26,12 @@ from bws.cli.options import (
     report_judgments,
     table_options,
 )
-from bws.command import Console, command
-from bws.options import FIGURE, INPUT, OUTPUT_FOLDER, UPDATED, Number
-from bws.problems import InputError, Problem, suggestion
-from bws.tables import remarks
 from giccs.cli.options import cluster_option, language_option
 from giccs.measures.clusters import DIALOGUES
 
 if TYPE_CHECKING:
+    from bws.base.tables import TableStyle
     from bws.records import Judgments
-    from bws.tables import TableStyle
     from giccs.benchmark import Benchmark
     from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
@@ -490,7 +490,7 @@ def _draw(
     judgments_and_data: tuple[Judgments, Benchmark] | None,
 ) -> None:
     """Write the figures of results with predictions."""
-    from bws.charts import write_chart
+    from bws.base.charts import write_chart
     from giccs.measures.judged_items import disagreement_of_items
     from giccs.report.figures import draw
 

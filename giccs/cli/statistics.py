@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.charts import check_chart_path, write_chart
+from bws.base.charts import check_chart_path, write_chart
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, Choice
+from bws.base.problems import InputError, Problem
+from bws.base.tables import TableStyle, rendered
+from bws.base.text import read_bytes
 from bws.cli.options import arguments, drawn_figure, figures_option, plain_table_options
-from bws.command import Console, command
-from bws.options import INPUT, Choice
-from bws.problems import InputError, Problem
-from bws.tables import TableStyle, rendered
-from bws.textio import read_bytes
 from giccs.benchmark.languages import required_language
 from giccs.cli.options import language_option_with_alias
 from giccs.description.distribution import Bin, distribution, distribution_table, score_distribution

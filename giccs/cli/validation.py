@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT
-from bws.problems import InputError
+from bws.base.commands import Console, command
+from bws.base.options import INPUT
+from bws.base.problems import InputError
 
 
 @command(

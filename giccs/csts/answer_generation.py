@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bws.rows import csv_text
+from bws.base.rows import csv_text
 from giccs.csts.data import LABELS, Dataset, Instance
 from giccs.csts.prompts import text
 from giccs.journal import Journal

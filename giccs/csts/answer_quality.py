@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.problems import InputError, Location, Problem
+from bws.base.rows import csv_text
+from bws.base.text import display_name, write_atomic
 from bws.files.schema import NAME, TEXT, Field, Schema, Unique, choice
 from bws.files.table import read_table
-from bws.problems import InputError, Location, Problem
-from bws.rows import csv_text
-from bws.textio import display_name, write_atomic
 from giccs.csts.answer_generation import question
 from giccs.csts.data import LABELS, NUMBERS, Dataset, Instance
 from giccs.csts.verification import fleiss_kappas

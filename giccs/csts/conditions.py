@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bws.charts import BLUE
+from bws.base.charts import BLUE
 
 if TYPE_CHECKING:
     import altair as alt

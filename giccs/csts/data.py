@@ -28,12 +28,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from bws.base.problems import InputError, Location, Problem, suggestion
+from bws.base.rows import csv_text
+from bws.base.text import display_name, write_atomic
 from bws.files.dialogue_texts import equal_form
 from bws.files.schema import NAME, LocatedRecord, Schema, Unique, choice
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Location, Problem, suggestion
-from bws.rows import csv_text
-from bws.textio import display_name, write_atomic
 from giccs.csts import sts_benchmark
 
 LABELS = (1, 2, 3, 4, 5)

@@ -38,8 +38,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.options import problem_with
-from bws.problems import InputError, Problem
+from bws.base.options import problem_with
+from bws.base.problems import InputError, Problem
 from giccs.csts.data import SAMPLE, Dataset, Instance, pairs
 from giccs.csts.measures import csts_metrics, hidden_metrics
 from giccs.csts.prompts import Text, text

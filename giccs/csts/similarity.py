@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.csts.data import Instance, text_columns
 from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
 from giccs.csts.encoders.settings import settings_of

@@ -14,8 +14,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from bws.problems import Problem
-from bws.textio import display_name, read_text
+from bws.base.problems import Problem
+from bws.base.text import display_name, read_text
 
 FILES = {"train": "sts-train.csv", "validation": "sts-dev.csv", "test": "sts-test.csv"}
 SCALE = (0.0, 5.0)

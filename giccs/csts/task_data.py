@@ -16,9 +16,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.files.table import read_table
-from bws.problems import InputError, Problem
-from bws.textio import display_name
 from giccs.csts.data import INVALID, SAMPLE, SPLITS, Dataset, Instance, read_csts
 from giccs.measures.submission import INDEX
 

@@ -16,9 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import Problem
 from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choice
 from bws.files.table import read_table
-from bws.problems import Problem
 from giccs.csts.data import LABELS, Instance
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (

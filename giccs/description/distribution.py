@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bws.charts import BLUE
-from bws.tables import Column, ResultTable
+from bws.base.charts import BLUE
+from bws.base.tables import Column, ResultTable
 
 if TYPE_CHECKING:
     import altair as alt

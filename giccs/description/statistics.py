@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from bws.tables import Column, ResultTable
+from bws.base.tables import Column, ResultTable
 from giccs.benchmark.items import Dialogue, Item
 from giccs.description.lemmas import Lemmatiser
 from giccs.progress import Progress, silent

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.frames import Source
-from bws.problems import InputError, Problem
+from bws.base.frames import Source
+from bws.base.problems import InputError, Problem
 from giccs.evalrank.correlation_intervals import (
     PairCorrelation,
     estimate_correlation,

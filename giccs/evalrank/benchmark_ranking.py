@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bws.problems import Problem
+from bws.base.problems import Problem
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item
 from giccs.evalrank.records import RankingData

@@ -27,8 +27,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text, write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text, write_atomic
 from giccs.evalrank.similarity_data import SimilaritySet
 
 Pair = tuple[str, str]

@@ -19,9 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bws.file_kinds import text_remark
-from bws.problems import InputError, Problem
-from bws.textio import read_bytes, read_text
+from bws.base.file_kinds import text_remark
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_bytes, read_text
 
 NO_SPLIT = ""
 """Split name of rows in sets without predefined splits, which are cross-validated."""

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters_note
-from bws.constancy import centred, is_constant
+from bws.stats.clusters import too_few_clusters_note
+from bws.stats.constancy import centred, is_constant
 from giccs.evalrank.dependence import variances
 from giccs.measures.metrics import Estimate, infinite_reason
 

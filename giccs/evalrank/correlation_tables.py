@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from bws.rows import csv_text
-from bws.tables import Cell, Column, Emphasis, NumberText, ResultTable
+from bws.base.rows import csv_text
+from bws.base.tables import Cell, Column, Emphasis, NumberText, ResultTable
 from giccs.evalrank.score_correlations import CorrelationCell, Correlations
 from giccs.measures.formatting import number
 from giccs.measures.metrics import Estimate

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bws.file_kinds import text_remark
-from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.base.file_kinds import text_remark
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text
 from giccs.evalrank.records import Level, RankingData
 
 BACKGROUND: dict[Level, tuple[str, ...]] = {

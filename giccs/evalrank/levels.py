@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bws.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from giccs.evalrank.agreement import LEVELS, level_name
 from giccs.measures.results import Result
 

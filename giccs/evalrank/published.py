@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text
 from giccs.evalrank.building import PAIRS_FILE, BuildRules, RankingFiles
 from giccs.evalrank.similarity_data import SimilaritySet, read_similarity
 

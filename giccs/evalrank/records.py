@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import Problem
+from bws.base.problems import Problem
 
 Level = Literal["sentence", "word"]
 

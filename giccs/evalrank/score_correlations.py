@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.constancy import is_constant
+from bws.stats.constancy import is_constant
 from giccs.evalrank.scores import ScoreColumn, shorten_list
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import paired_correlations

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_bytes
 from bws.files.table import text_bytes
-from bws.problems import InputError, Problem
-from bws.textio import read_bytes
 
 NAME = re.compile(r"(STS\d*)\.(input|gs)\.(.+)\.txt(\.gz)?")
 ALL = "ALL"

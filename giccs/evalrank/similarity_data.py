@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from bws.frames import Source, is_path
-from bws.problems import InputError, Problem
-from bws.textio import display_name
+from bws.base.frames import Source, is_path
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from giccs.evalrank.data import is_ranking_folder
 from giccs.evalrank.semeval_sts import input_files, set_name
 from giccs.evalrank.similarity_formats import Columns, RatedFile, RatedPair, read_rated

@@ -2,7 +2,7 @@
 
 Formats are recognised by content: benchmarks of giccs; STS-Benchmark (seven or more tab-separated fields
 without header and quoting, the fifth is the score); tables with a header, data frames, JSON Lines and JSON
-arrays with two texts and a score (`bws.file_kinds.pair_columns`, or columns given by the user), also SICK,
+arrays with two texts and a score (`file_kinds.pair_columns`, or columns given by the user), also SICK,
 STR and SemRel; three fields without a header (``word word score``, or tab-separated texts with the score
 first or last). Files named ``STS.input.*`` have their scores in ``STS.gs.*`` (see
 `giccs.evalrank.semeval_sts`).
@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bws.file_kinds import pair_columns, remark
+from bws.base.file_kinds import pair_columns, remark
+from bws.base.frames import Source, frame_records, is_path
+from bws.base.problems import InputError, Problem
+from bws.base.rows import json_lines_text
+from bws.base.text import display_name, read_bytes
 from bws.files.schema import json_values
 from bws.files.table import DECIMAL_COMMA, Table, table_of, text_bytes
-from bws.frames import Source, frame_records, is_path
-from bws.problems import InputError, Problem
-from bws.rows import json_lines_text
-from bws.textio import display_name, read_bytes
 from giccs.evalrank.semeval_sts import gold_path, read_gold_rows
 
 Scale = tuple[float, float]

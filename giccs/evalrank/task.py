@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.evalrank.data import read_sentences, read_words
 from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import CANDIDATE_BLOCK_SIZE, QUERY_BLOCK_SIZE, Ranks, compute_ranks

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import Z_95, too_few_clusters_note
+from bws.stats.clusters import Z_95, too_few_clusters_note
 from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.records import RankingData

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.command import json_ready
-from bws.textio import write_with
+from bws.base.commands import json_ready
+from bws.base.text import write_with
 from giccs.caching import cache_folder
 from giccs.models.abilities import VectorModel
 from giccs.models.postprocess import Processed

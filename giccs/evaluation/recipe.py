@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from bws.options import checked_value, declarations, problem_with
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_toml
+from bws.base.options import checked_value, declarations, problem_with
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_toml
 from giccs.models import ENCODER_OPTIONS, ModelOptions
 from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names

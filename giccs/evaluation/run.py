@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from bws.frames import is_path
-from bws.problems import InputError, Problem
+from bws.base.frames import is_path
+from bws.base.problems import InputError, Problem
 from giccs.evaluation.engines.local import EvaluationJob, run_locally
 from giccs.evaluation.recipe import Recipe, split_options
 from giccs.measures.results import Result, Store

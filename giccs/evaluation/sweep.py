@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from bws.options import declarations
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_toml
+from bws.base.options import declarations
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_toml
 from giccs.evaluation.recipe import Recipe, Run, option_problem
 from giccs.models import ENCODER_OPTIONS
 from giccs.recipes import locate

@@ -12,10 +12,10 @@ from typing import Any
 
 from sentence_transformers.base.evaluation import SentenceEvaluator
 
+from bws.base.frames import Source
+from bws.base.text import read_text, write_atomic
 from bws.files import as_judgments
-from bws.frames import Source
 from bws.records import Judgments
-from bws.textio import read_text, write_atomic
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.measures.ceiling import load_judgments, noise_ceiling
 from giccs.measures.metrics import Estimate

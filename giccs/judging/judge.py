@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from operator import ne
 from typing import Any
 
-from bws.frames import is_path
+from bws.base.frames import is_path
+from bws.base.problems import InputError, Problem
 from bws.model_annotators import model_annotator
-from bws.problems import InputError, Problem
 from giccs.journal import Journal
 from giccs.judging.answers import AnswerPair
 from giccs.judging.prompts import TuplePrompt

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.benchmark.items import Dialogue
 from giccs.benchmark.languages import base_language, required_language
 from giccs.prompts import LETTERS, Template, stated_language, template_problems, template_text

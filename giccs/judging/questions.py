@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
+from bws.base.rows import json_lines_text
+from bws.base.text import display_name
 from bws.records import Tuples
-from bws.rows import json_lines_text
-from bws.textio import display_name
 from giccs.benchmark.assemble import is_dialogues_file, read_dialogues
 from giccs.benchmark.dialogue_tuples import dialogue_tuples, dialogues_of_items
 from giccs.benchmark.files import read_benchmark

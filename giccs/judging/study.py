@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.records import Judgments, Tuples
-from bws.textio import display_name
 from giccs.benchmark.languages import check_language
 from giccs.journal import Journal
 from giccs.judging.answers import INVALID_OUTCOMES, AnswerPair, Choice, choice_of

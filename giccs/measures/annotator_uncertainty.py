@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters_note, too_few_clusters_note
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.records import Judgments
+from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from giccs.benchmark import Benchmark
 from giccs.measures.judged_items import ACROSS_DIALOGUES_REMARK, JudgedItems, judged_items
 from giccs.measures.metrics import (

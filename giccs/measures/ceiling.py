@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
-from bws.command import json_ready
-from bws.constancy import is_constant
+from bws.base.commands import json_ready
+from bws.base.text import read_text, write_atomic
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring.choice import MAX_STDERR_ITEMS
-from bws.textio import read_text, write_atomic
+from bws.stats.clusters import few_clusters_note, t_quantile, too_few_clusters_note
+from bws.stats.constancy import is_constant
 from giccs.benchmark import SAMPLES, Benchmark, sample_file
 from giccs.measures.judged_items import (
     ACROSS_DIALOGUES_REMARK,

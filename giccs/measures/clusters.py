@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MANY_CLUSTERS, MIN_CLUSTERS, few_clusters_note
+from bws.stats.clusters import MANY_CLUSTERS, MIN_CLUSTERS, few_clusters_note
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

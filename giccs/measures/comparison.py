@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import Z_95, t_quantile, too_few_clusters_note
+from bws.stats.clusters import Z_95, t_quantile, too_few_clusters_note
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     Estimate,

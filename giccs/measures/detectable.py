@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from bws.clusters import MIN_CLUSTERS
+from bws.stats.clusters import MIN_CLUSTERS
 
 ALPHA = 0.05
 POWER = 0.8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from bws.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
-from bws.tables import limits_text
+from bws.base.tables import limits_text
+from bws.stats.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
 from giccs.measures.metrics import SELECTED_KEY, Estimate
 
 SELECTED_REMARK = "* selected by this score: optimistic for new data"

@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
 from bws.components import components
-from bws.problems import InputError, Problem
 from bws.raw_agreement import item_disagreement
 from bws.records import CanonicalJudgments, Judgments, normal_id
 from bws.scoring import Scale, score

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import too_few_clusters_note
-from bws.constancy import centred, constant_groups, is_constant
+from bws.stats.clusters import too_few_clusters_note
+from bws.stats.constancy import centred, constant_groups, is_constant
 from giccs.measures.clusters import Clusters
 
 Floats = NDArray[np.float64]
@@ -105,7 +105,7 @@ def correlations(
     variances of z that are added to that of the jackknife. items: (N,) ids for reasons. clusters: those of
     the D dialogues that are omitted together; by default each dialogue alone.
 
-    NaN with a reason: fewer than two items, constant predictions or scores (`bws.constancy.is_constant`), a
+    NaN with a reason: fewer than two items, constant predictions or scores (`constancy.is_constant`), a
     prediction of NaN; for ``pearson``, an infinite prediction. In ranks, infinity is the highest value.
     Intervals require `MIN_CLUSTERS` dialogues with a value.
 

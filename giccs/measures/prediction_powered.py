@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from bws.scoring.prediction_powered import MAX_RANDOM_P
+from bws.stats.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import wilson
 from giccs.measures.metrics import (

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from bws.command import json_ready
-from bws.problems import InputError, Problem
-from bws.textio import read_text, write_atomic
+from bws.base.commands import json_ready
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text, write_atomic
 from giccs.benchmark.parquet import read_table
 from giccs.measures.metrics import Estimate
 

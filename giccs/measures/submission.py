@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from giccs.measures.results import Result, Store
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from bws.options import MAX_COUNT, check_options, option
-from bws.problems import InputError, Problem
+from bws.base.options import MAX_COUNT, check_options, option
+from bws.base.problems import InputError, Problem
 from giccs.models.abilities import (
     Model,
     PromptedModel,
@@ -209,8 +209,8 @@ def check_server_options(models: Sequence[Model], options: ModelOptions) -> None
 
     >>> check_server_options([open_model("baseline:chance")], ModelOptions(base_url="http://127.0.0.1/v1"))
     Traceback (most recent call last):
-    bws.problems.InputError: --base-url: no model is on a server; expected chat:NAME, completions:NAME or \
-embeddings:NAME
+    bws.base.problems.InputError: --base-url: no model is on a server; expected chat:NAME, completions:NAME \
+or embeddings:NAME
     """
     default = ModelOptions()
     used = [name for name in SERVER_OPTIONS if getattr(options, name) != getattr(default, name)]

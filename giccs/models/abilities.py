@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.model_errors import report_errors
 from giccs.progress import Progress
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.checkpoint import ADAPTER, adapter_settings, located, revision
 
 PROMPT_TYPES = (

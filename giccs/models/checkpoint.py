@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 
 DTYPES = ("float32", "bfloat16", "float16")
 WEIGHTS = ("*.safetensors", "*.bin")

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bws.problems import InputError, Problem, suggestion
+from bws.base.problems import InputError, Problem, suggestion
 from giccs.models.abilities import SidedModel
 
 SEPARATOR = "||"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.abilities import LimitedModel, OrderedPairModel
 from giccs.models.checkpoint import located, stated_kind
 from giccs.models.encoding import BatchSize, encode_in_batches

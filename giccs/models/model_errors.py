@@ -16,7 +16,7 @@ from functools import wraps
 from json import JSONDecodeError
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 
 COMPUTATIONS = frozenset(

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.adapters import Adapter, find_adapter
 from giccs.models.checkpoint import (
     CLASS_KINDS,

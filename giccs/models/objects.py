@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem, suggestion
+from bws.base.problems import InputError, Problem, suggestion
 from giccs.models.abilities import (
     GeneratingModel,
     LikelihoodModel,

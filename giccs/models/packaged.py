@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem, suggestion
+from bws.base.problems import InputError, Problem, suggestion
 from giccs.models.abilities import Model, PairModel, VectorModel
 from giccs.models.devices import refuse_map
 from giccs.models.encoding import BatchSize, cosines, encode_in_batches, encoded

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.model_errors import UnsupportedOptionError
 
 if TYPE_CHECKING:

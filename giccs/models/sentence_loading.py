@@ -8,7 +8,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 from giccs.models.devices import check_device, device_map, devices, must_cover
 from giccs.models.input_limits import input_modules, limit_to_positions

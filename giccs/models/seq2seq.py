@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.abilities import GeneratingModel
 from giccs.models.checkpoint import architectures, located, stated_kind
 from giccs.models.devices import devices

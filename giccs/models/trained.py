@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.abilities import DescribedModel
 from giccs.models.checkpoint import read_json, revision
 from giccs.models.devices import check_device, refuse_map

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bws.clusters import too_few_clusters_note
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.records import normal_id
+from bws.stats.clusters import too_few_clusters_note
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.measures.metrics import Estimate

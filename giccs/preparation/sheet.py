@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bws.file_uses import unprotected
+from bws.base.file_uses import unprotected
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
+from bws.base.text import display_name, read_toml
 from bws.files.schema import Field, Schema
 from bws.files.table import read_table
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
-from bws.textio import display_name, read_toml
 from giccs.benchmark.candidates import LEVELS, comparable_text, missing_levels
 from giccs.benchmark.items import Candidate, Dialogue
 from giccs.benchmark.languages import base_language

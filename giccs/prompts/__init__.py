@@ -21,8 +21,8 @@ from importlib import resources
 from itertools import groupby
 from pathlib import Path
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text
 from giccs.benchmark.items import Dialogue, Item, Turn
 from giccs.benchmark.languages import base_language, language_tag
 

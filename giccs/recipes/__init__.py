@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bws.problems import InputError, Problem, suggestion
+from bws.base.problems import InputError, Problem, suggestion
 
 __all__ = ["NAMES", "locate"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bws.tables import ResultTable, TableStyle, rendered
+from bws.base.tables import ResultTable, TableStyle, rendered
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, ceiling_of, comparison_key, data_of
 from giccs.report.choices import choice_breakdown, choice_table, choice_tables, turns_table
@@ -34,7 +34,7 @@ def report(
 ) -> str:
     """Return the tables of `report_tables` as text; ``csv`` is one long table of all numbers.
 
-    style: a `TableStyle`, or a format of `bws.tables.FORMATS`. ``csv`` does not include `over_annotators`.
+    style: a `TableStyle`, or a format of `tables.FORMATS`. ``csv`` does not include `over_annotators`.
     """
     style = TableStyle(style) if isinstance(style, str) else style
     if style.form == "csv":

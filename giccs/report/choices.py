@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from bws.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
+from bws.base.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
 from giccs.measures.formatting import few_clusters_note, limits, other_reasons, plus_minus
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.measures.all_pairs import holm
 from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters, heterogeneity_p
 from giccs.measures.comparison import paired_accuracies, share_over_clusters

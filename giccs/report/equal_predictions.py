@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bws.problems import Problem
+from bws.base.problems import Problem
 from giccs.measures.results import Result, comparison_key, data_of, history_of, model_of
 
 if TYPE_CHECKING:

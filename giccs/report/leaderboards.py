@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from bws.rows import csv_text
-from bws.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
+from bws.base.rows import csv_text
+from bws.base.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
 from giccs.report.model_comparison import (
@@ -36,7 +36,7 @@ def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "ta
     """Return two tables per leaderboard, its models and its pairs, one per family of history effects, and
     notes; ``csv`` is one long table.
 
-    style: a `TableStyle`, or a format of `bws.tables.FORMATS`.
+    style: a `TableStyle`, or a format of `bws.base.tables.FORMATS`.
     """
     style = TableStyle(style) if isinstance(style, str) else style
     if style.form == "csv":

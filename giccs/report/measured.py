@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from bws.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
+from bws.base.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY, Estimate
 from giccs.measures.results import Result, model_of, setting_of

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.clusters import MIN_CLUSTERS
+from bws.stats.clusters import MIN_CLUSTERS
 from giccs.measures.all_pairs import (
     PairDifference,
     accuracy_pairs,

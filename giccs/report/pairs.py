@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bws.tables import Cell, Column, ResultTable, keyed_columns, part_name
+from bws.base.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.frames import Tabular
+from bws.base.frames import Tabular
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Cell, Column, ResultTable
 from bws.planning import whole_number
-from bws.problems import InputError, Problem
 from bws.records import Scores, normal_id
 from bws.scoring.prediction_powered import MAX_RANDOM_P
-from bws.tables import Cell, Column, ResultTable
 from giccs.measures.prediction_powered import (
     NOT_RANDOM,
     PoweredEstimate,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from bws.rows import csv_text
-from bws.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
+from bws.base.rows import csv_text
+from bws.base.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
 from giccs.benchmark import SAMPLES
 from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
 from giccs.measures.formatting import (
@@ -264,7 +264,7 @@ def published_table(comparison: PublishedComparison, style: TableStyle | str = "
     """Return one table per data set with one row per published number, and the notes; ``csv`` is one long
     table.
 
-    style: a `TableStyle`, or a format of `bws.tables.FORMATS`.
+    style: a `TableStyle`, or a format of `bws.base.tables.FORMATS`.
     """
     style = TableStyle(style) if isinstance(style, str) else style
     if style.form == "csv":

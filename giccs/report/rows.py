@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from bws.rows import csv_text
+from bws.base.rows import csv_text
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from bws.problems import suggestion
+from bws.base.problems import suggestion
 from giccs.measures.results import (
     Result,
     Signature,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bws.tables import Cell, Column, ResultTable
+from bws.base.tables import Cell, Column, ResultTable
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import (

@@ -9,12 +9,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-from bws.options import MAX_SEED, check_options, option
+from bws.base.options import MAX_SEED, check_options, option
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
-    from bws.problems import Problem
+    from bws.base.problems import Problem
     from giccs.measures.results import TaskOutput
 
 __all__ = [

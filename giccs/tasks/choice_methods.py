@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.abilities import (
     LetterModel,
     LikelihoodModel,

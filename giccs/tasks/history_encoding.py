@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.benchmark.items import Item
 
 INSTRUCTION = (

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bws.options import problem_with
-from bws.problems import InputError, Problem
+from bws.base.options import problem_with
+from bws.base.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.languages import (
     check_language,

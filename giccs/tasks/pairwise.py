@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import base_language

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.measures.comparison import clustered_share, paired_shares, share

@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_bytes
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_bytes
 from giccs.benchmark.languages import base_language, language_tag
 
 if TYPE_CHECKING:

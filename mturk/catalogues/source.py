@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
-from bws.textio import parse_toml
+from bws.base.problems import InputError, Problem
+from bws.base.text import parse_toml
 from mturk.catalogues import (
     Catalogue,
     catalogues,

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from operator import itemgetter
 from typing import Any
 
+from bws.base.commands import Console, command
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
+from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
-from bws.command import Console, command
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
-from bws.textio import write_atomic
 from mturk.cli.published_study import ledgers_option
 from mturk.cli.service import check_database_exists, database_option
 

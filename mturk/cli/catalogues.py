@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import UPDATED
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
-from bws.command import Console, command
-from bws.options import UPDATED
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
 
 
 @command(

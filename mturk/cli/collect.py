@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import OUTPUT, RESAMPLES, Number
+from bws.base.terminal import echo
 from bws.cli.options import option, target_option
-from bws.command import Console, command
-from bws.options import OUTPUT, RESAMPLES, Number
-from bws.terminal import echo
 from mturk.cli.published_study import (
     PublishedStudy,
     endpoint_option,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bws.base.commands import Console, command
+from bws.base.options import OUTPUT_FOLDER
 from bws.cli.options import option
-from bws.command import Console, command
-from bws.options import OUTPUT_FOLDER
 from mturk.cli.publish import plan_of, study_options
 
 

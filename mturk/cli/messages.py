@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import MAX_COUNT
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
+from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
-from bws.command import Console, command
-from bws.options import MAX_COUNT
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
-from bws.textio import write_atomic
 from mturk.cli.audit import command_user
 from mturk.cli.service import check_database_exists, database_option
 

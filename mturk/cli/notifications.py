@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bws.base.commands import Console, command
+from bws.base.rows import csv_text
+from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
-from bws.command import Console, command
-from bws.rows import csv_text
-from bws.textio import write_atomic
 from mturk.cli.audit import parse_time
 from mturk.cli.service import check_database_exists, database_option
 

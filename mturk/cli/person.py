@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command, group
+from bws.base.options import Choice
+from bws.base.problems import InputError, Problem
+from bws.base.terminal import echo
+from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
-from bws.command import Console, command, group
-from bws.options import Choice
-from bws.problems import InputError, Problem
-from bws.terminal import echo
-from bws.textio import write_atomic
 from mturk.cli.audit import command_user
 from mturk.cli.published_study import ledgers_option, yes_option
 from mturk.cli.service import check_database_exists, database_option

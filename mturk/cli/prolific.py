@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command, group
+from bws.base.options import INPUT, UPDATED
+from bws.base.problems import Problem
+from bws.base.terminal import echo
 from bws.cli.options import option
-from bws.command import Console, command, group
-from bws.options import INPUT, UPDATED
-from bws.problems import Problem
-from bws.terminal import echo
 from mturk.cli.published_study import type_amount, yes_option
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ def _check_rejection(reject: Sequence[str], category: str | None, message: str) 
 
 
 def _list_pending(console: Console, rows: Sequence[tuple[str, str, str]]) -> None:
-    from bws.tables import tabulated
+    from bws.base.tables import tabulated
 
     header = ["submission", "participant", "code"]
     console.answer(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT
+from bws.base.problems import InputError, Problem
+from bws.base.terminal import echo
 from bws.cli.options import arguments, option
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT
-from bws.problems import InputError, Problem
-from bws.terminal import echo
 from giccs.cli.options import language_option
 from mturk.cli.published_study import (
     ledger_option,
@@ -166,7 +166,7 @@ def preview(
     TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
     sentence pairs or of pairs with conditions. With -o - the page is written to standard output.
     """
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from mturk.kinds.pages import preview_page
 
     plans = _plan_study(console, tuples, dialogues, language, config).hits

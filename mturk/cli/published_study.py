@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console
+from bws.base.options import UPDATED
+from bws.base.problems import Problem
+from bws.base.terminal import echo
 from bws.cli.options import arguments, option
-from bws.command import Console
-from bws.options import UPDATED
-from bws.problems import Problem
-from bws.terminal import echo
 
 if TYPE_CHECKING:
     from mturk.study.client import Endpoint

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, UPDATED
 from bws.cli.options import arguments, option
-from bws.command import Console, command
-from bws.options import INPUT, UPDATED
 from giccs.cli.options import language_option
 
 if TYPE_CHECKING:

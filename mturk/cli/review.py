@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT, Number
+from bws.base.problems import Problem
 from bws.cli.options import option
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, Number
-from bws.problems import Problem
 from mturk.cli.audit import command_user
 from mturk.cli.collect import worker_names
 from mturk.cli.published_study import (
@@ -179,7 +179,7 @@ def _carry_out_decisions(
 
 def _list_waiting(study: PublishedStudy, output: str | None) -> None:
     from bws.annotators import annotator_report
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from mturk.study.actions import unfinished_actions
     from mturk.study.review import check_no_open_decisions, pending_reviews, review_csv
     from mturk.study.status import local_time
@@ -208,7 +208,7 @@ def _list_waiting(study: PublishedStudy, output: str | None) -> None:
 
 
 def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
-    from bws.tables import tabulated
+    from bws.base.tables import tabulated
     from mturk.study.status import local_time
 
     message = f"{len(rows)} assignments are pending"
@@ -488,7 +488,7 @@ def batch(
     Mark decisions with x in the column Approve or Reject, and run `review` with the file.
     """
     from bws.answers_of_people import keep_answers_of_people
-    from bws.textio import write_atomic
+    from bws.base.text import write_atomic
     from mturk.study.batch_csv import batch_csv
     from mturk.study.review import check_no_open_decisions
 

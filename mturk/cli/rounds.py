@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT
 from bws.cli.options import arguments, new_items_option, option, seed_option, target_option
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT
 from mturk.cli.published_study import (
     PublishedStudy,
     confirm_cost,
@@ -245,7 +245,7 @@ def _verify(console: Console, path: str) -> None:
 
 def _check_spending(study: PublishedStudy, planned: PlannedStudy) -> None:
     """Raise an error if the study with the round costs more than its limit, or the round than the balance."""
-    from bws.problems import InputError, Problem
+    from bws.base.problems import InputError, Problem
     from mturk.study.client import ServiceError
     from mturk.study.cost import estimate_cost
     from mturk.study.publish import available_balance

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, UPDATED, Choice
+from bws.base.problems import InputError, Problem
+from bws.base.terminal import echo
 from bws.cli.options import arguments, option
-from bws.command import Console, command
-from bws.options import INPUT, UPDATED, Choice
-from bws.problems import InputError, Problem
-from bws.terminal import echo
 
 if TYPE_CHECKING:
     from mturk.service.server import Addresses
@@ -156,7 +156,7 @@ def _configure_logging(console: Console, form: str) -> None:
     level = logging.DEBUG if console.verbose else logging.INFO
     configure(form, logging.WARNING if console.quiet else level)
     if console.verbose:
-        from bws.verbosity import begin
+        from bws.base.verbosity import begin
 
         begin()
 

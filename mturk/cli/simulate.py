@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, Number
 from bws.cli.options import arguments, option, seed_option
-from bws.command import Console, command
-from bws.options import INPUT, Number
 
 if TYPE_CHECKING:
     from mturk.study.simulated_workers import SimulationLog

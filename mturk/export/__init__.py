@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bws.answers_of_people import check_no_answers_of_people
+from bws.base.text import write_atomic
 from bws.files.tuples import ROUND_COLUMNS
-from bws.textio import write_atomic
 from mturk.kinds import get_kind
 from mturk.kinds.texts import page_texts
 from mturk.study.plan import HitPart, PlannedStudy

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
+from bws.base.problems import InputError, Problem
 from bws.files.judgments import LETTERS
-from bws.problems import InputError, Problem
 from mturk.export import ExportedStudy, ExportedTuple
 from mturk.question_xml import forbidden_in_xml
 

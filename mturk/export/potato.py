@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from bws.base.rows import json_lines_text
 from bws.files.judgments import LETTERS
-from bws.rows import json_lines_text
 from mturk.export import ExportedStudy, ExportedTuple
 
 TASK_TEXT = "heading"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bws.rows import csv_text
+from bws.base.rows import csv_text
 from mturk.export import ExportedStudy, ExportedTuple, dialogue_text
 
 ANSWERS = ("best", "worst", "annotator")

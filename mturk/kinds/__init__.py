@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.kinds.registry import DEFAULT_KIND, kind_locations, kind_names
 
 if TYPE_CHECKING:

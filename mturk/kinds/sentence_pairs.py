@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bws.answers_of_people import keep_answers_of_people
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
-from bws.textio import display_name, write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
+from bws.base.text import display_name, write_atomic
 from mturk import answers
 from mturk.kinds import ExpectedTuple, HitKind, StatedSettings, Truth, ValidAnswer
 from mturk.question_xml import forbidden_in_xml

@@ -13,8 +13,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from bws.problems import InputError, Problem
-from bws.textio import display_name, parse_toml, read_text, read_toml
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, parse_toml, read_text, read_toml
 from giccs.benchmark.languages import language_tag
 from mturk import catalogues, limits
 from mturk.catalogues import available_languages

@@ -22,7 +22,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.service.api.model import service_model
 from mturk.service.api.protocol import Api
 from mturk.service.clock import Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.limits import PAGE_SIZE
 from mturk.study.client import translate_errors
 from mturk.study.ledger import Ledger

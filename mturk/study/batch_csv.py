@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from bws.rows import csv_text
+from bws.base.rows import csv_text
 from mturk import answers
 from mturk.kinds import ExpectedTuple, get_kind
 from mturk.study.ledger import Assignment, Hit, Ledger, LedgerStudy

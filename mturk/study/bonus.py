@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from bws.file_kinds import first_of
+from bws.base.file_kinds import first_of
+from bws.base.problems import InputError, Problem
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Problem
 from mturk.limits import BONUS_REASON, PAGE_SIZE
 from mturk.money import bonus_fee, parse_amount
 from mturk.study.actions import RefusedError, make_action

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.limits import LIFETIME, assignments_increase_problem
 from mturk.money import fee
 from mturk.study.actions import RefusedError, make_action

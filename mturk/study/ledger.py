@@ -19,7 +19,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.study.plan import HitPlan, Rounds
 from mturk.study.settings import Settings
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk import limits
 from mturk.study.settings import Settings
 

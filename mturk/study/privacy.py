@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.pseudonyms import pseudonym
 from mturk.study.ledger import Ledger
 

@@ -18,8 +18,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from bws.problems import InputError, Problem, suggestion
-from bws.settings_files import read_settings_text
+from bws.base.problems import InputError, Problem, suggestion
+from bws.base.settings_files import read_settings_text
 from mturk.money import parse_amount, round_to_cents
 from mturk.study.actions import RefusedError, make_action
 from mturk.study.client import ServiceError

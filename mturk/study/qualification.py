@@ -11,8 +11,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from annotated_types import Ge, Le, MaxLen, MinLen
 
-from bws.problems import InputError, Problem
-from bws.settings_files import SettingsText, Table, TableError, Text, read_settings_text
+from bws.base.problems import InputError, Problem
+from bws.base.settings_files import SettingsText, Table, TableError, Text, read_settings_text
 from mturk import limits
 from mturk.kinds import get_kind
 from mturk.kinds.texts import built_in_texts

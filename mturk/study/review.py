@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bws.file_kinds import first_of
-from bws.file_uses import unprotected
+from bws.base.file_kinds import first_of
+from bws.base.file_uses import unprotected
+from bws.base.problems import InputError, Location, Problem
+from bws.base.rows import csv_text
 from bws.files.schema import LocatedRecord, Unique
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Location, Problem
-from bws.rows import csv_text
 from mturk import answers
 from mturk.kinds import get_kind
 from mturk.limits import FEEDBACK

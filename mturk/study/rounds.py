@@ -17,8 +17,8 @@ from decimal import Decimal
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
-from bws.tables import Column, ResultTable
+from bws.base.problems import InputError, Problem
+from bws.base.tables import Column, ResultTable
 from mturk.kinds import get_kind
 from mturk.money import cost, hourly_wage
 from mturk.study.ledger import Ledger

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from bws.options import MAX_COUNT, option
+from bws.base.options import MAX_COUNT, option
 from giccs.benchmark.languages import language_tag
 from mturk import limits
 from mturk.kinds.registry import DEFAULT_KIND, kind_names

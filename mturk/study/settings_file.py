@@ -13,9 +13,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from bws.options import checked_value, declarations
-from bws.problems import InputError, Problem, suggestion
-from bws.textio import display_name, parse_toml, read_text
+from bws.base.options import checked_value, declarations
+from bws.base.problems import InputError, Problem, suggestion
+from bws.base.text import display_name, parse_toml, read_text
 from giccs.benchmark.languages import base_language, matches
 from mturk import limits
 from mturk.catalogues import SOURCE_LANGUAGE

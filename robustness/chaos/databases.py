@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.exc import DatabaseError
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from robustness.chaos.cases import Case, PromiseBrokenError
 from robustness.chaos.faults import needs_mounts, read_only, truncations, with_flipped_bits
 from robustness.chaos.processes import (

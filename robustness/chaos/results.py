@@ -187,7 +187,7 @@ def _replace_file(path: Path, content: bytes | None) -> None:
 
 
 def _damage_predictions(folder: Path) -> str:
-    from bws.problems import InputError
+    from bws.base.problems import InputError
     from giccs.measures.results import Store
 
     run_in_process(folder, "giccs-eval", *SMALL, "-o", "results")

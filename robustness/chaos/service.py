@@ -16,7 +16,7 @@ from threading import Event, Thread
 from typing import Any
 
 from benchmarks.study_processes import BALANCE, free_ports, publish, read_stored_state
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.kinds import Behaviour
 from mturk.study.ledger import Ledger
 from mturk.study.simulated_browser import UnreachableError

@@ -27,7 +27,7 @@ import psutil
 from benchmarks.machine import provenance, replace_block
 from benchmarks.postgresql import NoServerError, cluster
 from benchmarks.study_processes import NGINX
-from bws.textio import write_atomic
+from bws.base.text import write_atomic
 from robustness.soak.samples import BackendMonitor, samples_csv
 from robustness.soak.study import SPAWN, FinalState, SoakPlan, backend
 from robustness.soak.table import block, document, has_broken_promise

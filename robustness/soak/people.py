@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.kinds import Behaviour, Truth
 from mturk.study.simulated_browser import UnreachableError
 from mturk.study.simulated_workers import SimulationLog, read_truth, simulate_workers

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bws.command import imported_command
+from bws.base.commands import imported_command
 from giccs_app.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]

@@ -24,11 +24,11 @@ from bws.adaptive import (
 )
 from bws.adaptive import model as adaptive_model
 from bws.adaptive.stop import _right_shares, confidence_sequence, watched_factor
+from bws.base.problems import InputError
 from bws.cli import make_tuples, score, simulate, stop
 from bws.cli import next_round as next_command
 from bws.design import audit, extend_tuples, fresh_rounds
 from bws.files import Items, read_judgments, read_tuples, write_judgments, write_tuples
-from bws.problems import InputError
 from bws.scoring.methods import METHODS
 from bws.split_items import split_items
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from statsmodels.stats.inter_rater import fleiss_kappa
 
+from bws.base.problems import InputError
 from bws.chance_agreement import agreement
 from bws.design import make_tuples
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bws.annotators import annotator_report
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.records import Judgment, Judgments
 
 

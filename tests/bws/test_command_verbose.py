@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 from bws import cli
-from bws.command import command
-from bws.problems import InputError, Problem
-from bws.textio import read_text, write_atomic
-from bws.verbosity import LOGGERS
+from bws.base.commands import command
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text, write_atomic
+from bws.base.verbosity import LOGGERS
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
@@ -88,9 +88,9 @@ def test_it_says_which_files_were_read_and_written_and_what_was_used(made):
     _, said = made("-o", "t.csv", "--verbose")
     lines = [line for line in said.splitlines() if LINE.fullmatch(line)]
     assert re.search(r"bws\.command: giccs \S+, Python 3\.\d+\.\S+, ", lines[0])
-    assert any(f"bws.textio: read items.txt: {len(ITEMS)} bytes, 0." in line for line in lines)
+    assert any(f"bws.base.text: read items.txt: {len(ITEMS)} bytes, 0." in line for line in lines)
     written = Path("t.csv").stat().st_size
-    assert any(f"bws.textio: wrote t.csv: {written} bytes, " in line for line in lines)
+    assert any(f"bws.base.text: wrote t.csv: {written} bytes, " in line for line in lines)
     assert USED.search(lines[-1])
 
 
@@ -232,8 +232,8 @@ def test_a_name_can_neither_command_the_terminal_nor_begin_a_line(tmp_path):
 SCRIPT = """
 import sys, time
 sys.stderr.isatty = lambda: True
-from bws.command import command
-from bws.textio import write_atomic
+from bws.base.commands import command
+from bws.base.text import write_atomic
 
 @command("x", example="x")
 def run(console):
@@ -258,7 +258,7 @@ def test_without_it_nothing_of_it_is_imported(tmp_path):
     code = (
         "import sys\nfrom bws.cli import make_tuples\n"
         "try: make_tuples(['--help'], prog_name='x')\nexcept SystemExit: pass\n"
-        "print('LOADED', [name for name in ('logging', 'bws.verbosity') if name in sys.modules])"
+        "print('LOADED', [name for name in ('logging', 'bws.base.verbosity') if name in sys.modules])"
     )
     call = [sys.executable, "-c", code]
     done = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bws.constancy import centred, constant_groups, is_constant
 from bws.design import make_tuples
 from bws.scoring.anchoring import _mean_sigma
 from bws.scoring.pooling import shrink
 from bws.simulation import correlated_scores
 from bws.split_half import correlate
+from bws.stats.constancy import centred, constant_groups, is_constant
 
 SCALES = [1e-300, 1e-14, 1.0, 1e14, 1e300]
 RNG = np.random.default_rng(0)

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 import bws
+from bws.base.problems import InputError
 from bws.cli import consistency, rounds, scores
 from bws.components import generalisability
 from bws.design import audit
 from bws.files import read_judgments, read_tuples, write_judgments
-from bws.problems import InputError
 from bws.records import Judgments
 
 SHARED = os.environ.get("GICCS_SHARED")

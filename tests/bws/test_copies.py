@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import bws
 from bws import cli
 from bws.adaptive import join_rounds
+from bws.base.problems import InputError
 from bws.copies import certain_copies
 from bws.design import make_tuples
 from bws.files import as_judgments, read_judgments
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
 from bws.split_half import reliability

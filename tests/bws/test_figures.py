@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 import bws
 from bws import cli
-from bws.clusters import Estimate
 from bws.components import generalisability
 from bws.figures import (
     MissingChartError,
@@ -20,6 +19,7 @@ from bws.figures import (
 )
 from bws.planning import Planner, plan
 from bws.raw_agreement import annotator_pairs
+from bws.stats.clusters import Estimate
 from bws.study_charts import (
     MAX_ANNOTATORS_WITH_TEXT,
     MAX_DRAWN_ITEMS,

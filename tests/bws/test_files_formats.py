@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from bws.base.problems import InputError
 from bws.files import formats, read_judgments, write_judgments
 from bws.files.qualtrics import encode_tuple
-from bws.problems import InputError
 from bws.records import Judgment
 
 A, B, C, D = ("a1 ||| a2", "b1 ||| b2", "c1 ||| c2", "d1 ||| d2")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bws.base.problems import InputError
 from bws.files import judgments_from_records, read_judgments, write_judgments
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bws.base.problems import InputError
 from bws.files import (
     read_item_sets,
     read_items,
@@ -17,7 +18,6 @@ from bws.files import (
     write_tuples,
 )
 from bws.metadata import read_metadata
-from bws.problems import InputError
 from bws.records import Judgment, Judgments, Scores
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bws.base.problems import InputError
 from bws.files import read_judgments
-from bws.problems import InputError
 
 ITEMS = ("tuple_id", "group", "item1", "item2", "item3")
 SAID = ("best", "worst", "shown", "seconds")

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import bws
+from bws.base.problems import InputError
 from bws.cli.scores import score
 from bws.files.named_columns import proposal
 from bws.files.table import read_table
-from bws.problems import InputError
 
 from .other_tools import BATCH, CSV, FILES, JUDGED, KM, TRIALS, rows
 

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 import bws
+from bws.base.problems import InputError
 from bws.cli import scores
 from bws.files import read_judgments
-from bws.problems import InputError
 
 ROOT = Path(__file__).parents[2]
 ITEMS = [f"i{n:02}" for n in range(12)]

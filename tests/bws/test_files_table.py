@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bws.base.problems import InputError
 from bws.files.table import _careful, _fast, read_table, table_of, text_bytes
-from bws.problems import InputError
 
 
 def rows(data, **options):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import bws
-from bws.problems import InputError
+from bws.base.problems import InputError
 
 NUMBERS = [1, 2, 3, 4, 5]
 TEXTS = [str(number) for number in NUMBERS]

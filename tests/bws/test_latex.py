@@ -6,10 +6,10 @@ import math
 import pytest
 from click.testing import CliRunner
 
+from bws.base.latex import SPECIAL, latex_text, tabular
+from bws.base.tables import Column, ResultTable, remarks, tabulated
 from bws.chance_agreement import Estimate
 from bws.cli import agreement, reliability, score
-from bws.latex import SPECIAL, latex_text, tabular
-from bws.tables import Column, ResultTable, remarks, tabulated
 
 NASTY = r"a_b&c%d#e{f}~g^h\i$j--k"
 NAMES = (NASTY, "ρ-Modell †", "Größe übt", "[x] first", "*starred", "<s>|</s>", "čéßøñ – 1…")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from bws.base.problems import InputError
 from bws.metadata import Metadata, read_metadata
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 
 

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from bws.chance_agreement import agreement
-from bws.clusters import clustered_mean, clustered_share
 from bws.common_tuples import common_tuples
 from bws.model_agreement import agreement_with_people
 from bws.model_audit import model_audit
 from bws.scoring import score
+from bws.stats.clusters import clustered_mean, clustered_share
 
 from .model_judgments import as_model, study, together
 

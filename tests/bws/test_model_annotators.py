@@ -2,8 +2,8 @@
 
 import pytest
 
+from bws.base.problems import InputError
 from bws.files import read_judgments
-from bws.problems import InputError
 from bws.scoring import score
 
 HEADER = "tuple_id,item1,item2,item3,best,worst,annotator,prompt,run\n"

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bws.options import (
+from bws.base.options import (
     check_options,
     checked_value,
     click_options,

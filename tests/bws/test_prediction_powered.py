@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from scipy.stats import t
 
 from bws import prediction_powered_scores, score, utilities
+from bws.base.problems import InputError
 from bws.cli import score as score_command
 from bws.components import finite_population_correction
 from bws.design import fresh_rounds
 from bws.files import write_judgments
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring.pooling import shrink
 from bws.scoring.prediction_powered import mean_width

@@ -12,11 +12,10 @@ from click.testing import CliRunner
 from scipy.stats import t
 
 from bws import prediction_powered_scores, read_scores, score, utilities
+from bws.base.problems import InputError
 from bws.cli import score as score_command
-from bws.clusters import t_quantile
 from bws.design import fresh_rounds
 from bws.files import write_judgments, write_scores
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import anchor
 from bws.scoring.choice import best_worst_logit
@@ -26,6 +25,7 @@ from bws.scoring.expected import expected_values
 from bws.scoring.prediction_powered import PoweredScores, predict
 from bws.scoring.rank_sets import rank_sets
 from bws.simulation import simulate
+from bws.stats.clusters import t_quantile
 
 ITEMS = [f"i{n}" for n in range(6)]
 TRUTH = np.array([-0.5, -0.3, -0.1, 0.1, 0.3, 0.5])

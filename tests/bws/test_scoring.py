@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.records import Judgment, Judgments, Tuples
 from bws.scoring import METHODS, score, utilities
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import pytest
 from annotated_types import Ge, MinLen
 
-from bws.problems import InputError
-from bws.settings_files import Checked, SettingsText, Table, TableError, key_lines
+from bws.base.problems import InputError
+from bws.base.settings_files import Checked, SettingsText, Table, TableError, key_lines
 
 
 def even(number):

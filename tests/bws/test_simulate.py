@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bws.base.problems import InputError
 from bws.design import make_tuples
-from bws.problems import InputError
 from bws.records import Judgment, Judgments, Scores
 from bws.simulation import read_truth, simulate
 

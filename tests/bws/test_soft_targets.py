@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bws.base.problems import InputError
 from bws.cli.scores import score
 from bws.design import make_tuples
 from bws.files import read_judgments, read_soft_targets, write_judgments, write_soft_targets
 from bws.files.soft_targets import soft_targets
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score as scored
 from bws.simulation import simulate

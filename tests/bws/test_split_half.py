@@ -19,9 +19,9 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bws.base.problems import InputError
 from bws.components import components
 from bws.design import make_tuples
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
 from bws.simulation import simulate

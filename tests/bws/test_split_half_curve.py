@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from bws.base.problems import InputError
 from bws.design import make_tuples
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
 from bws.split_half import annotations_for, reliability, reliability_curve

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from bws.base.tables import Column, ResultTable, TableStyle, part_name, rendered
 from bws.chance_agreement import Estimate
-from bws.tables import Column, ResultTable, TableStyle, part_name, rendered
 
 PARTS = (Column("source", "Source"), Column("n_turns", "Turns", unit="-turn"))
 TABLE = ResultTable(

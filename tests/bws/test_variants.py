@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bws.base.problems import InputError
 from bws.cli import agreement, make_tuples, reliability, score
 from bws.files import judgments_from_records, read_judgments
-from bws.problems import InputError
 from bws.records import Judgment
 from bws.variants import find_variants, variant_key
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 import bws
 from bws.annotators import annotator_report
+from bws.base.problems import InputError
 from bws.cli import verdict as command
 from bws.files import write_judgments
 from bws.model_savings import pilot_savings
-from bws.problems import InputError
 from bws.simulation import simulate
 
 from .model_judgments import as_model, design, study, together

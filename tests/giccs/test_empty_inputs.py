@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 
 MODEL = "baseline:char-ngram"
 NO_PAIRS = {"text1": [], "text2": [], "score": []}

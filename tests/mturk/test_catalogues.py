@@ -6,7 +6,7 @@ import pytest
 from babel.messages.plurals import get_plural
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk import catalogues
 from mturk.catalogues import PACKAGE_FOLDER, is_translated, locale, read_catalogue, source
 from mturk.cli import main

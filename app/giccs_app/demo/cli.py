@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bws.command import Console, command
-from bws.options import UPDATED
+from bws.base.commands import Console, command
+from bws.base.options import UPDATED
 
 if TYPE_CHECKING:
     from giccs.report.model_comparison import Leaderboard

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text, write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text, write_atomic
 from giccs_app.demo.plan import Plan
 
 ADVICE = "remove it, or choose another folder with -o"

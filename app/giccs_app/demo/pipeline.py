@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from bws.command import Console
+from bws.base.commands import Console
 from giccs_app.demo.folder import Folder
 from giccs_app.demo.plan import Plan
 from giccs_app.demo.service import service

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bws.textio import read_text
+from bws.base.text import read_text
 
 logger = logging.getLogger(__name__)
 

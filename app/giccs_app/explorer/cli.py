@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT_FOLDER, UPDATED
-from bws.problems import InputError, Problem
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT_FOLDER, UPDATED
+from bws.base.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import HOST, SETTINGS

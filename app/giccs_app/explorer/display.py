@@ -24,9 +24,9 @@ import numpy as np
 import polars as pl
 import streamlit as st
 
-from bws.command import json_ready
-from bws.problems import Problem
-from bws.tables import Interval, NumberText, ResultTable
+from bws.base.commands import json_ready
+from bws.base.problems import Problem
+from bws.base.tables import Interval, NumberText, ResultTable
 from giccs_app.explorer import links
 from giccs_app.explorer.labels import (
     current_language,
@@ -439,7 +439,7 @@ def as_json(frame: pl.DataFrame) -> bytes:
 
 def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
     """Return a chart as ``svg``, or as ``png`` at twice its size, on a white background."""
-    from bws.charts import chart_bytes
+    from bws.base.charts import chart_bytes
 
     return chart_bytes(chart.properties(background="white"), f".{form}")
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 import polars as pl
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text
 from giccs.benchmark import Benchmark
 from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
 from giccs.measures.results import Result, digest

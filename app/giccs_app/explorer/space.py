@@ -15,9 +15,9 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from bws.files import write_judgments
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
 from giccs.benchmark import write_benchmark
 from giccs.benchmark.files import known_terms
 from giccs.evaluation.interop.metadata import HUB_ID, hub_id_of_model

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import SAMPLE
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import study_of

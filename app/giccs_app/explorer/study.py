@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
 from bws.files import read_judgments
 from bws.model_annotators import is_model
-from bws.problems import InputError, Problem
 from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples, normal_id
 from bws.scoring import score

@@ -6,7 +6,7 @@ always encodes the same information as the colour.
 
 from __future__ import annotations
 
-from bws.charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from bws.base.charts import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 GREY = "#8C8C8C"
 """For reference lines, intervals and unselected marks. Contrast 3.4:1 on white, 5.6:1 on black."""

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory, gettempdir, mkdtemp
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs_app.explorer.labels import say
 
 FOLDER_PREFIX = "giccs-explore-"

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.answers_of_people import check_replaceable
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, MODEL, RESUMED, click_option, click_options, declarations
-from bws.problems import InputError, Problem
+from bws.base.commands import Console, command
+from bws.base.options import (
+    INPUT,
+    MAX_COUNT,
+    MODEL,
+    RESUMED,
+    click_option,
+    click_options,
+    declarations,
+)
+from bws.base.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP, language_option, set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
 from giccs.models import ENCODER_OPTIONS, ModelOptions

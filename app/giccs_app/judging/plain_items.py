@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.records import Tuples
 from giccs.judging.judge import Judge
 from giccs.judging.prompts import AnsweredTuple, TuplePrompt, item_prompt

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bws.command import json_ready
-from bws.tables import Cell as TableCell
-from bws.tables import Column, Interval, ResultTable
+from bws.base.commands import json_ready
+from bws.base.tables import Cell as TableCell
+from bws.base.tables import Column, Interval, ResultTable
 
 MISSING = "–"
 WIDTH = 220
@@ -170,7 +170,7 @@ def chart_svg_for_page(chart: Any, *, width: int = WIDTH, height: int | None = N
     """
     import altair as alt
 
-    from bws.charts import chart_svg
+    from bws.base.charts import chart_svg
 
     sized = chart.properties(width=width, **({"height": height} if height else {}))
     legend = alt.LegendConfig(orient="bottom", direction="vertical")

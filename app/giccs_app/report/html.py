@@ -9,7 +9,7 @@ from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from bws.textio import write_atomic
+from bws.base.text import write_atomic
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import sections
 

@@ -59,9 +59,9 @@ def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
 def reliability_figures(judgments: Judgments) -> Iterator[Figure]:
     """Yield the reliability against the number of annotations, if a tuple has two judgments, and the
     variance components."""
+    from bws.base.problems import InputError
     from bws.components import generalisability
     from bws.planning import Planner
-    from bws.problems import InputError
     from bws.split_half import reliability_curve
 
     answers = judgments.canonical

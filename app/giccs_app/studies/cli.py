@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from bws.command import Console, command
-from bws.options import OUTPUT_FOLDER, Choice, RegisteredName
+from bws.base.commands import Console, command
+from bws.base.options import OUTPUT_FOLDER, Choice, RegisteredName
 from mturk.catalogues import SOURCE_LANGUAGE, available_languages
 
 TEMPLATES = Path(__file__).parent / "templates"

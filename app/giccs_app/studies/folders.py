@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 
 
 def check_is_new(path: Path) -> None:

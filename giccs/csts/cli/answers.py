@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, MODEL, RESUMED, Choice, click_options
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, MODEL, RESUMED, Choice, click_options
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.answer_generation import (

@@ -10,10 +10,10 @@ from typing import Any
 import click
 import numpy as np
 
-from bws.command import Console, command
-from bws.options import INPUT, Choice
-from bws.problems import InputError
-from bws.tables import tabulated
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, Choice
+from bws.base.problems import InputError
+from bws.base.tables import tabulated
 from giccs.csts.data import (
     INVALID,
     LABELS,

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from bws.charts import check_chart_path, write_chart
+from bws.base.charts import check_chart_path, write_chart
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Choice
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
+from bws.base.tables import remarks, tabulated
 from bws.cli.options import drawn_figure, format_option
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT, Choice
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
-from bws.tables import remarks, tabulated
 from giccs.csts.conditions import MAX_LISTED_ROWS, Analysis, Count, analyse, frequent_parts
 from giccs.csts.data import SPLITS, read_csts
 

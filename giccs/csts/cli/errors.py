@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.charts import check_chart_path, write_chart
+from bws.base.charts import check_chart_path, write_chart
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MODEL, OUTPUT, SEED, Choice
+from bws.base.problems import InputError, Problem
+from bws.base.tables import tabulated
+from bws.base.text import display_name, read_bytes, write_atomic
 from bws.cli.options import drawn_figure
-from bws.command import Console, command
-from bws.options import INPUT, MODEL, OUTPUT, SEED, Choice
-from bws.problems import InputError, Problem
-from bws.tables import tabulated
-from bws.textio import display_name, read_bytes, write_atomic
 from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.errors.detection import DISTRIBUTIONS

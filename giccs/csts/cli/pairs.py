@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, MODEL, OUTPUT, SEED, Choice, Number, RenamedOption
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, MODEL, OUTPUT, SEED, Choice, Number, RenamedOption
 from giccs.cli.remarks import unknown_token_warning
 from giccs.csts.mining.thresholds import PRESETS, Preset
 

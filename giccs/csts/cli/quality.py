@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, RESAMPLES, SEED, Choice
-from bws.tables import tabulated
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, RESAMPLES, SEED, Choice
+from bws.base.tables import tabulated
 from giccs.csts.data import SPLITS, read_csts
 from giccs.csts.task_data import in_splits
 from giccs.measures.formatting import value_and_limits

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT_FOLDER, SEED, Number, RenamedOption
-from bws.problems import InputError, Problem
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT_FOLDER, SEED, Number, RenamedOption
+from bws.base.problems import InputError, Problem
 from giccs.csts.data import (
     Dataset,
     divide_rows,

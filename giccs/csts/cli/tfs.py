@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, Choice
+from bws.base.rows import csv_text
+from bws.base.tables import Column, ResultTable, TableStyle, remarks, rendered
+from bws.base.terminal import echo
 from bws.cli.options import arguments, plain_table_options
-from bws.command import Console, command
-from bws.options import INPUT, Choice
-from bws.rows import csv_text
-from bws.tables import Column, ResultTable, TableStyle, remarks, rendered
-from bws.terminal import echo
 from giccs.csts.tfs import (
     RULES,
     Contribution,

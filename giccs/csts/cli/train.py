@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import (
+from bws.base.commands import Console, command
+from bws.base.options import (
     INPUT,
     MODEL,
     SEED,
@@ -21,7 +21,7 @@ from bws.options import (
     click_options,
     declarations,
 )
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.cli.options import set_offline_mode
 from giccs.cli.remarks import Remarks
 from giccs.csts.encoders.settings import Settings, why_impossible
@@ -335,9 +335,9 @@ def _curved(
 ) -> tuple[str, dict[str, Any]]:  # fmt: skip
     from pathlib import Path
 
-    from bws.charts import write_chart
+    from bws.base.charts import write_chart
+    from bws.base.text import write_atomic
     from bws.cli.options import drawn_figure
-    from bws.textio import write_atomic
     from giccs.csts.encoders.curve import curve, curve_chart, curve_csv
     from giccs.csts.encoders.settings import is_first
 
@@ -423,7 +423,7 @@ def _number(estimate: Estimate) -> str:
 
 
 def _rows(rows: Sequence[Sequence[Any]], headers: Sequence[str]) -> str:
-    from bws.tables import tabulated
+    from bws.base.tables import tabulated
     from giccs.measures.formatting import SELECTED_REMARK
 
     table = tabulated(rows, headers, "table")

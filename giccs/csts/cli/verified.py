@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT, RESAMPLES, SEED
-from bws.problems import InputError, Problem
-from bws.tables import tabulated
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT, RESAMPLES, SEED
+from bws.base.problems import InputError, Problem
+from bws.base.tables import tabulated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

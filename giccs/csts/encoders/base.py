@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.checkpoint import WEIGHTS, adapter_settings, first_line, located, read_json
 from giccs.models.loading import uninterrupted
 from giccs.models.trained import described, trained_settings

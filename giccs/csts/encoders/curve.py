@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bws.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from bws.rows import csv_text
+from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from bws.base.rows import csv_text
 from giccs.csts.encoders.runs import train_seeds
 from giccs.csts.encoders.settings import Settings
 from giccs.csts.encoders.splits import Splits, sample_rows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.csts.data import text_columns
 from giccs.csts.encoders.base import base_folder
 from giccs.csts.encoders.settings import TEMPLATES, Settings, is_first, processes, why_impossible

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from giccs.csts.data import Instance
 from giccs.csts.encoders.base import Tokens, load_tokens
 from giccs.csts.encoders.inputs import Batches, Units, model_inputs

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from bws.options import MAX_COUNT, MAX_SEED, check_options, option
+from bws.base.options import MAX_COUNT, MAX_SEED, check_options, option
 
 TEMPLATES = {
     "cross": "{sentence1} [SEP] {sentence2} [SEP] {condition}",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.csts.data import SAMPLE, SPLITS, Dataset, Instance, split_file
 from giccs.csts.task_data import TaskData, in_splits, read_row_answers, read_task_data
 

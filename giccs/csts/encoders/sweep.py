@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_toml
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_toml
 from giccs.csts.encoders.runs import Outcome, train, train_seeds, validated
 from giccs.csts.encoders.settings import Settings, seeds_problem, why_impossible
 from giccs.csts.encoders.splits import Splits

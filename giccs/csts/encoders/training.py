@@ -32,7 +32,7 @@ from transformers import (
     set_seed,
 )
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.csts.data import Instance
 from giccs.csts.encoders.base import Tokens, base_folder, freeze, load_encoder, load_tokens
 from giccs.csts.encoders.inputs import Batches, Units, model_inputs, units

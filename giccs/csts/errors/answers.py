@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
 from bws.files.schema import NAME, TEXT, Field, Schema, Unique, choice
 from bws.files.table import read_table
-from bws.problems import InputError, Problem
 from giccs.csts.data import INVALID, NUMBERS
 from giccs.csts.mining.embeddings import encoded
 from giccs.progress import Progress, silent

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bws.rows import csv_text
+from bws.base.rows import csv_text
 from giccs.csts.data import LABELS
 from giccs.csts.errors.answers import UNKNOWN, AnswerPair, Floats, Ints, Vectors
 

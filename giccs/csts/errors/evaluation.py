@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.charts import BLACK, BLUE, GREEN, VERMILION
+from bws.base.charts import BLACK, BLUE, GREEN, VERMILION
 from giccs.csts.data import LABELS
 from giccs.csts.errors.answers import Ints, Vectors
 from giccs.csts.errors.detection import (

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.textio import write_with
+from bws.base.text import write_with
 from giccs.csts.mining.captions import Captions
 from giccs.csts.mining.filters import FILTERS, Bags, ious, passes, ratios
 from giccs.csts.mining.thresholds import Thresholds

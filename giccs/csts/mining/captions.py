@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.files.schema import NAME, Field, Row, Unique, json_rows, records
 from bws.files.table import read_table
-from bws.problems import InputError, Problem
-from bws.textio import display_name
 
 COLUMNS = ("source_id", "caption")
 

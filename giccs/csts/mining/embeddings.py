@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.csts.mining.captions import Captions
 from giccs.models.abilities import DescribedModel, Model, VectorModel
 from giccs.progress import Progress, silent

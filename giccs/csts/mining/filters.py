@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.csts.mining.thresholds import Thresholds
 from giccs.progress import Progress, silent
 

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text
 from giccs.benchmark import Benchmark
 
 EVAL_YAML = "eval.yaml"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bws.base.tables import Column, ResultTable
 from bws.model_annotators import model_name
-from bws.tables import Column, ResultTable
 from giccs.benchmark import Benchmark
 from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.metrics import Estimate

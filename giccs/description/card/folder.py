@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bws.file_uses import check_not_read
-from bws.problems import InputError, Problem
+from bws.base.file_uses import check_not_read
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from bws.simulation import is_simulated
-from bws.textio import write_atomic
 from giccs.benchmark import SAMPLES, Benchmark, known_terms, read_benchmark
 from giccs.benchmark.hub import push_folder
 from giccs.benchmark.languages import base_language, required_language

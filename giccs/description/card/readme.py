@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bws.tables import tabulated
+from bws.base.tables import tabulated
 from giccs.benchmark.terms import HUMAN_TAG, SIMULATED_TAG
 from giccs.description.card.facts import DATA, JUDGMENTS, Section
 from giccs.description.card.stated import QUESTIONS, Stated

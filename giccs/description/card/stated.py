@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bws.problems import InputError, Problem
-from bws.textio import display_name, parse_toml, read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, parse_toml, read_text
 from giccs.benchmark.terms import Annotators, Terms
 
 Kind = Literal["text", "texts", "yes or no"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bws.interrupts import handle_interrupts
+from bws.base.interrupts import handle_interrupts
 
 handle_interrupts()  # before anything else is imported
 
-from bws.command import group  # noqa: E402
+from bws.base.commands import group  # noqa: E402
 
 __all__ = ["COMMANDS", "main"]
 

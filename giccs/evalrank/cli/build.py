@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, Choice, Number
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, Choice, Number
 
 if TYPE_CHECKING:
-    from bws.problems import Problem
+    from bws.base.problems import Problem
     from giccs.evalrank.building import RankingFiles
     from giccs.evalrank.similarity_data import SimilaritySet
     from giccs.evalrank.similarity_formats import Columns
@@ -130,7 +130,7 @@ def _build_preset(
 def _read_sets(
     console: Console, data: Sequence[str], columns: Columns | None
 ) -> list[SimilaritySet]:
-    from bws.problems import InputError
+    from bws.base.problems import InputError
     from giccs.evalrank.similarity_data import read_similarity
 
     sets: list[SimilaritySet] = []

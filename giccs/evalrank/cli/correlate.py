@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, SEED
+from bws.base.problems import InputError, Problem
+from bws.base.tables import TableStyle, rendered
 from bws.cli.options import arguments, plain_table_options
-from bws.command import Console, command
-from bws.options import INPUT, SEED
-from bws.problems import InputError, Problem
-from bws.tables import TableStyle, rendered
 
 if TYPE_CHECKING:
     from giccs.evalrank.scores import ScoreColumn, ScoreSelector, ScoreTable

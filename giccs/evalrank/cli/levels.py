@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import click
 
-from bws.command import Console, command
-from bws.options import INPUT, OUTPUT
+from bws.base.commands import Console, command
+from bws.base.options import INPUT, OUTPUT
 
 
 @command(
@@ -31,8 +31,8 @@ def levels(console: Console, results: str, output: str) -> None:
 
     RESULTS is the output folder of giccs-eval --task sentence-similarity. All pairs of a level are used.
     """
-    from bws.charts import check_chart_path, write_chart
-    from bws.problems import InputError, Problem
+    from bws.base.charts import check_chart_path, write_chart
+    from bws.base.problems import InputError, Problem
     from giccs.evalrank.levels import level_chart, level_rows
     from giccs.measures.results import Store
 

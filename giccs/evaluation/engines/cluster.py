@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
 from giccs.evaluation.engines.local import EvaluationJob
 from giccs.evaluation.engines.worker import THREAD_VARIABLES, Worker, WorkerReply

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from traceback import clear_frames
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
 from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Result, Store, digest

@@ -16,8 +16,8 @@ from logging.handlers import QueueHandler
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
-from bws.verbosity import LOGGERS
+from bws.base.problems import InputError, Problem
+from bws.base.verbosity import LOGGERS
 
 if TYPE_CHECKING:
     from giccs.measures.results import Result

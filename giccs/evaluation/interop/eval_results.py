@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from giccs.benchmark import known_terms, read_benchmark
 from giccs.benchmark.hub import data_folder
 from giccs.description.card.eval_yaml import EVAL_YAML, SHORT_TASK_NAMES, read_task_ids, task_id

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bws.textio import write_atomic
+from bws.base.text import write_atomic
 from giccs.benchmark import SAMPLE_TERMS, SAMPLES
 from giccs.description.card.eval_yaml import SHORT_TASK_NAMES
 from giccs.evaluation.interop.metadata import (

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bws.command import json_ready
-from bws.textio import write_atomic
+from bws.base.commands import json_ready
+from bws.base.text import write_atomic
 from giccs.benchmark import Benchmark
 from giccs.evaluation.interop.metadata import (
     PAPER_LINK,

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from bws.command import json_ready
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
+from bws.base.commands import json_ready
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 from giccs.benchmark import SAMPLE_TERMS, Benchmark, known_terms
 from giccs.benchmark.languages import matches, required_language
 from giccs.evaluation.interop.metadata import (

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 
 STEPS = {
     "whitening": "whitening[:K]: uncorrelated dimensions with variance 1; K dimensions are kept (Su et "

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 
 BUSY = 60.0
 """Seconds to wait for another process to finish writing."""

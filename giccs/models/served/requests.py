@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.caching import cache_folder
 from giccs.models.served.budget import Account
 from giccs.models.served.cache import Answer, Cache

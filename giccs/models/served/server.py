@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 
 OFFICIAL = "https://api.openai.com/v1"
 MILLION = 1_000_000

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.models.encoding import cosines, encoded
 from giccs.models.static.cache import Table, content_digest, open_table

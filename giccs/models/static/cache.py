@@ -19,7 +19,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.textio import write_atomic, write_with
+from bws.base.text import write_atomic, write_with
 from giccs.caching import cache_folder
 from giccs.models.static.formats import Block, blocks, files_of
 

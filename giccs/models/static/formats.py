@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
-from bws.textio import read_text, too_much
+from bws.base.problems import InputError, Problem
+from bws.base.text import read_text, too_much
 from giccs.benchmark.parquet import read_table
 
 BLOCK_BYTES = 1 << 24

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from bws.rows import json_lines_text
-from bws.textio import display_name, read_bytes, write_atomic
+from bws.base.rows import json_lines_text
+from bws.base.text import display_name, read_bytes, write_atomic
 
 
 @dataclass(frozen=True, slots=True)

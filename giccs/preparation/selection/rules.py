@@ -32,8 +32,8 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
 
-from bws.options import MAX_COUNT, MAX_SEED
-from bws.settings_files import Checked, Listed, Table, Text, read_settings_text
+from bws.base.options import MAX_COUNT, MAX_SEED
+from bws.base.settings_files import Checked, Listed, Table, Text, read_settings_text
 
 Speaker = Literal["any", "user", "system"]
 Count = Annotated[int, Ge(1), Le(MAX_COUNT)]

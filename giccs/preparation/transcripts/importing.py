@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, pairwise
 
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_text
 from bws.files.dialogue_texts import equal_form
 from bws.files.formats import check_distinct
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
 from giccs.benchmark.candidates import repeated_candidates
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.benchmark.languages import language_tag, matches

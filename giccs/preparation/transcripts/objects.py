@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from bws.base.problems import InputError, Problem
 from bws.files.schema import TEXT, LocatedRecord, Row, Unique
-from bws.problems import InputError, Problem
 from bws.records import normal_id
 from giccs.benchmark.fields import LEVEL
 from giccs.benchmark.items import Candidate

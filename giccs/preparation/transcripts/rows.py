@@ -16,10 +16,10 @@ from dataclasses import replace
 from itertools import filterfalse, islice
 from typing import Any
 
+from bws.base.problems import InputError, Location, Problem
+from bws.base.text import display_name
 from bws.files.schema import Row, json_values, message_text, table_rows
 from bws.files.table import Table, read_table
-from bws.problems import InputError, Location, Problem
-from bws.textio import display_name
 from giccs.preparation.transcripts.chats import find_chat, is_message, join_replies
 from giccs.preparation.transcripts.names import ACT_COLUMN, PART_NAMES, assign_columns, find_columns
 from giccs.preparation.transcripts.objects import (

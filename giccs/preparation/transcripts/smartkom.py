@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bws.problems import InputError, Problem
-from bws.textio import display_name, read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name, read_text
 from giccs.preparation.transcripts.objects import Line, Transcript
 
 SYSTEM_SPEAKER = "SMA"

@@ -134,7 +134,7 @@ def calibration_chart(bins: pl.DataFrame, titles: Titles | None = None) -> alt.L
     """
     import altair as alt
 
-    from bws.charts import BLUE
+    from bws.base.charts import BLUE
 
     labels = with_titles(TITLES, titles)
     numbers = ("bin_low", "bin_high", "confidence", "accuracy", "low", "high")

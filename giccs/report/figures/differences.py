@@ -115,7 +115,7 @@ def difference_chart(
     """
     import altair as alt
 
-    from bws.charts import BLUE, VERMILION
+    from bws.base.charts import BLUE, VERMILION
 
     labels = with_titles(TITLES, titles)
     width = PAGE_LABEL_CHARACTERS if is_stretched else max(PAGE_LABEL_CHARACTERS, *_lengths(frame))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from bws.tables import ResultTable
+from bws.base.tables import ResultTable
 from giccs.measures.results import Result
 from giccs.report.figures.panels import (
     MissingFigureError,
@@ -79,7 +79,7 @@ def history_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.Laye
     """Return a row per model: its correlation without and with history, joined by a line."""
     import altair as alt
 
-    from bws.charts import BLUE, ORANGE
+    from bws.base.charts import BLUE, ORANGE
     from bws.study_charts import GREY
 
     labels = with_titles(HISTORY_TITLES, titles)
@@ -121,7 +121,7 @@ def difference_of_history_chart(
     """Return a row per model: the difference that the history makes, with its paired interval."""
     import altair as alt
 
-    from bws.charts import BLUE, VERMILION
+    from bws.base.charts import BLUE, VERMILION
     from bws.study_charts import GREY
 
     labels = with_titles(HISTORY_TITLES, titles)
@@ -180,7 +180,7 @@ def prompt_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.Layer
     """Return a row per model and history: the range of correlations over its prompts, and their median."""
     import altair as alt
 
-    from bws.charts import BLUE
+    from bws.base.charts import BLUE
 
     labels = with_titles(PROMPT_TITLES, titles)
     numbers = ("minimum", "median", "maximum")

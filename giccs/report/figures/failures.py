@@ -94,7 +94,7 @@ def failure_chart(
     """
     import altair as alt
 
-    from bws.charts import BLUE, VERMILION
+    from bws.base.charts import BLUE, VERMILION
     from bws.study_charts import GREY
 
     labels = with_titles(TITLES, titles)

@@ -146,7 +146,7 @@ def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
     """Return the panels as one chart with titles and notes, for a file."""
     import altair as alt
 
-    from bws.charts import FONT
+    from bws.base.charts import FONT
 
     width = WIDTH if columns == 1 else WIDTH // 2
     charts = [_titled(panel, width) for panel in panels]
@@ -162,7 +162,7 @@ def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
 def _titled(panel: Panel, width: int) -> alt.Chart | alt.LayerChart:
     import altair as alt
 
-    from bws.charts import specification
+    from bws.base.charts import specification
 
     characters = LINE_CHARACTERS if width == WIDTH else LINE_CHARACTERS // 2
     lines = [line for note in panel.notes for line in textwrap.wrap(note, characters)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from bws.problems import suggestion
+from bws.base.problems import suggestion
 from giccs.measures.results import Result
 from giccs.report.figures.panels import (
     MissingFigureError,
@@ -111,7 +111,7 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
     """
     import altair as alt
 
-    from bws.charts import BLUE, VERMILION
+    from bws.base.charts import BLUE, VERMILION
     from bws.study_charts import GREY
 
     labels = with_titles(TITLES, titles)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from bws.base.tables import part_name
 from bws.study_charts import MISSING_COLOUR, RAMP, TEXT_SWITCH
-from bws.tables import part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
 from giccs.measures.results import Result, history_of, setting_of, variant_of
 from giccs.report.figures.panels import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.kinds import Fields, PartContent, StatedSettings
 from mturk.kinds.texts import built_in_languages, built_in_texts
 from mturk.kinds.tuples import Tuples

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.records import Tuples
-from bws.textio import display_name
 from mturk import answers
 from mturk.kinds import ExpectedTuple
 from mturk.kinds.items.content import ItemContent, is_loopback, read_contents

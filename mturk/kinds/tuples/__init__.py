@@ -10,7 +10,7 @@ from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk import answers
 from mturk.kinds import (
     Behaviour,
@@ -141,8 +141,8 @@ class Tuples(HitKind):
         self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
     ) -> None:
         """Write the judgments file atomically; without answers, only its header."""
+        from bws.base.text import write_atomic
         from bws.files import write_judgments
-        from bws.textio import write_atomic
 
         if answers:
             write_judgments(form.judgments(answers, "answers")[0], path)

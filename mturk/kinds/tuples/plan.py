@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
+from bws.base.text import display_name
 from bws.records import Tuples
-from bws.textio import display_name
 from giccs.benchmark.dialogue_tuples import dialogue_tuples
 from giccs.benchmark.items import Dialogue
 from giccs.benchmark.languages import data_language, matches

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk import answers
 from mturk.kinds import (
     Behaviour,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bws.problems import InputError, Problem
-from bws.textio import parse_toml, read_text
+from bws.base.problems import InputError, Problem
+from bws.base.text import parse_toml, read_text
 
 KEYS_VARIABLE = "GICCS_KEYS"
 """Environment variable with a JSON object of access keys and secrets."""

@@ -8,7 +8,7 @@ import textwrap
 import structlog
 from structlog.typing import EventDict, Processor
 
-from bws.terminal import ESCAPES, printable
+from bws.base.terminal import ESCAPES, printable
 
 LOG_FIELDS = ("operation", "page", "frame", "method", "status", "milliseconds", "outcome")
 """Extra fields of a log line: fixed names and numbers. Extras of libraries are dropped."""

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 
 from annotated_types import Ge
 
-from bws.problems import InputError, Problem
-from bws.settings_files import Checked, Table, TableError, read_settings_text
+from bws.base.problems import InputError, Problem
+from bws.base.settings_files import Checked, Table, TableError, read_settings_text
 from mturk.service.rules.admission import StudyRules
 from mturk.service.rules.ends import ENDS, FINISHED, TIMED_OUT
 from mturk.service.rules.participation import Consent

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import MinLen
 
-from bws.settings_files import Checked, Table, TableError
+from bws.base.settings_files import Checked, Table, TableError
 from giccs.benchmark.languages import language_tag
 from mturk.catalogues import SOURCE_LANGUAGE, best_language, locale
 from mturk.service.site.languages import language_names

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, create_engine, event, insert, select, text
 from sqlalchemy.engine import URL, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from mturk.service.store import migrations
 from mturk.service.store.group_commit import GroupCommit
 from mturk.service.store.schema import VERSIONS, account, setting

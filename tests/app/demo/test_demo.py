@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bws.base.tables import WIDTH
 from bws.files import read_judgments
-from bws.tables import WIDTH
 from giccs_app.demo import plan
 from giccs_app.report.content import resolve_pointer
 from tests import in_process

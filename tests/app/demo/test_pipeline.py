@@ -16,8 +16,8 @@ import click
 import psutil
 import pytest
 
-from bws.command import Console
-from bws.problems import InputError
+from bws.base.commands import Console
+from bws.base.problems import InputError
 from giccs_app.demo import cli
 from giccs_app.demo.folder import Folder
 from giccs_app.demo.pipeline import run_pipeline
@@ -35,7 +35,7 @@ SCRIPT = """
 import sys
 from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.demo.pipeline import run_pipeline
-from bws.command import Console
+from bws.base.commands import Console
 plan = Plan(sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=())
 run_pipeline(sys.argv[1], plan, Console(False, False))
 """

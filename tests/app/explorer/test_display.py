@@ -67,8 +67,8 @@ def test_a_short_table_is_whole(app_tester):
 
 
 def result_script():
+    from bws.base.tables import Column, ResultTable
     from bws.chance_agreement import Estimate
-    from bws.tables import Column, ResultTable
     from giccs_app.explorer.display import show_result
 
     columns = [

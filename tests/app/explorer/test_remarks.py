@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from bws.clusters import few_clusters_note, too_few_clusters_note
 from bws.scoring.rank_sets import notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
+from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
 from giccs.measures.metrics import Estimate, correlations, with_tails_note

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
 from giccs.benchmark import Benchmark, write_benchmark

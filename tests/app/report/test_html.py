@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.command import Console
+from bws.base.commands import Console
 from bws.files import read_judgments
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.evaluation.run import run

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark.assemble import (
     assemble,
     dialogue_warnings,

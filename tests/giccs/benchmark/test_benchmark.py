@@ -7,7 +7,7 @@ import random
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
 from giccs.cli.validation import validate
 from tests.nightly import others_nightly

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark.candidates import candidate_problems, comparable_text
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.preparation.sheet import add_candidates, default_sheet_texts, make_sheet, read_sheet

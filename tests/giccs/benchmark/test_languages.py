@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import check_benchmark, read_benchmark, write_benchmark
 from giccs.benchmark.assemble import assemble, read_dialogues, write_dialogues
 from giccs.benchmark.items import Candidate, Dialogue, Turn

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from bws.base.problems import InputError
 from bws.cli import make_tuples
-from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.building import build
 from giccs.cli.card import card

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.release import is_release
 

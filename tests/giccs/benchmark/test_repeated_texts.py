@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 import bws
 import giccs
+from bws.base.problems import InputError
 from bws.cli import make_tuples
-from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.assemble import read_dialogues, write_dialogues
 from giccs.cli.building import build

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import giccs.models
-from bws.problems import InputError
-from bws.textio import write_atomic
+from bws.base.problems import InputError
+from bws.base.text import write_atomic
 from giccs.csts.answer_generation import (
     NO_ANSWER,
     AnsweredRow,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.answer_quality import quality, rater_agreement, read_ratings, write_sheets
 from giccs.csts.cli import main
 from giccs.csts.data import read_csts

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.csts.cli import main
 from giccs.csts.data import read_csts, write_csts

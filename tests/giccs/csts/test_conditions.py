@@ -2,7 +2,7 @@
 
 import pytest
 
-from bws.charts import chart_svg
+from bws.base.charts import chart_svg
 from giccs.csts.conditions import Count, analyse, frequent_parts, head, parse, singular
 
 # C-STS Table 1 and C.1, L-CSTS 3.1 and Tables 1 and 3: conditions that the papers print

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.data import (
     INVALID,
     Dataset,

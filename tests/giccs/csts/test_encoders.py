@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.data import Instance, read_csts
 from giccs.csts.encoders.base import base_folder, load_encoder, load_tokens
 from giccs.csts.encoders.settings import SHORTEST, Settings, why_impossible

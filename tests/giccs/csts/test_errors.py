@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.cli.errors import errors
 from giccs.csts.errors.answers import AnswerPair, Vectors, read_answers, with_truth
 from giccs.csts.errors.detection import (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.cli.pairs import pairs as command
 from giccs.csts.mining import candidates as mining
 from giccs.csts.mining import filters, neighbours

@@ -11,7 +11,7 @@ import polars
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.csts.data import Dataset, Instance, read_csts, write_csts
 from giccs.csts.prompting import Examples, Prompting

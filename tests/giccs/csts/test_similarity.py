@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.data import pairs, read_csts
 from giccs.csts.similarity import ConditionalSimilarity, hadamard_cosines
 from giccs.evaluation.run import run

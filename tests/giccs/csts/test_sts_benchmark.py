@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import pearsonr, spearmanr
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import report
 from giccs.csts.data import read_csts

@@ -9,7 +9,7 @@ import polars
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.csts.data import read_csts, write_csts
 from giccs.evaluation.task_results import evaluate_task

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.data import check_csts
 from giccs.csts.task_data import Reading, read_row_answers, read_task_data
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.cli.tfs import EXAMPLE, tfs
 from giccs.csts.tfs import RULES, Comparison, Feature, read_tfs, score, summary, value_text
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import pearsonr, spearmanr
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.cli import main
 from giccs.csts.data import pairs, read_csts, write_csts
 from giccs.csts.encoders import runs

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.cli import main
 from giccs.csts.encoders.base import freeze
 from giccs.csts.encoders.runs import train, train_seeds

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.cli import main
 from giccs.csts.data import read_csts
 from giccs.csts.verification import (

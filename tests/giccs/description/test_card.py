@@ -18,9 +18,9 @@ import yaml
 from click.testing import CliRunner
 
 from bws import agreement
+from bws.base.problems import InputError
 from bws.files import read_judgments, write_soft_targets
 from bws.files.soft_targets import soft_targets
-from bws.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.cli.card import card
 from giccs.description.card.facts import how_judged

@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bws.charts import write_chart
-from bws.problems import InputError
+from bws.base.charts import write_chart
+from bws.base.problems import InputError
 from giccs.description.distribution import distribution, score_distribution
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.card import card
 from giccs.description.card.eval_yaml import eval_yaml, read_task_ids, task_ids_of

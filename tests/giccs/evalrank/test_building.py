@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.evalrank.building import (
     BuildRules,
     build_ranking_data,

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.evalrank import logistic
 from giccs.evalrank.classification import (
     Classification,

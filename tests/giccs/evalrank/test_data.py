@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evalrank.data import EXPECTED_DATA, read_sentences, read_words

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 import giccs
-from bws.file_kinds import PAIR_SCORES, TEXT_PAIRS
-from bws.problems import InputError
+from bws.base.file_kinds import PAIR_SCORES, TEXT_PAIRS
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.evalrank.similarity_data import read_similarity
 

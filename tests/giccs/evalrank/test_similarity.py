@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.evaluation.run import check_supported, run
 from giccs.evaluation.task_results import evaluate_task, signature_of
 from giccs.measures.results import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.evalrank.similarity_data import read_similarity
 from giccs.evalrank.similarity_formats import Columns, RatedPair, read_rated
 

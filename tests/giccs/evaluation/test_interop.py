@@ -18,7 +18,7 @@ from typing import get_args
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
 from giccs.cli.card import card as make_card

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.encoders.settings import Settings, why_impossible
 from giccs.evaluation.recipe import ACROSS_MODELS, TRAINING, read_recipe
 from giccs.evaluation.run import open_recipe

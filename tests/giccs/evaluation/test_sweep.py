@@ -5,7 +5,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.evaluation.recipe import Run
 from giccs.evaluation.sweep import read_sweep

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import write_benchmark
 
 from ..deferred import Deferred, requires

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import bws
 import giccs
+from bws.base.problems import InputError
 from bws.files import read_judgments, read_tuples
-from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues
 from giccs.judging.answers import INVALID_OUTCOMES, AnswerPair, choice_of, likeliest_pair
 from giccs.judging.prompts import TUPLE_PROMPTS, open_tuple_prompt

@@ -10,8 +10,8 @@ import polars
 import pytest
 from scipy import stats
 
+from bws.base.problems import InputError
 from bws.files import read_tuples
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
 from bws.simulation import simulate

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from bws.base.problems import InputError
 from bws.components import components
 from bws.design import make_tuples
 from bws.files import read_tuples
-from bws.problems import InputError
 from bws.records import Judgment, Judgments
 from bws.scoring import score
 from bws.simulation import simulate

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import bws
+from bws.base.problems import InputError
 from bws.components import components
 from bws.files import read_judgments
-from bws.problems import InputError
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.measures.ceiling import noise_ceiling

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bws.clusters import APPROXIMATE_NOTE, MANY_CLUSTERS, MIN_CLUSTERS, NO_INTERVAL_NOTE
+from bws.stats.clusters import APPROXIMATE_NOTE, MANY_CLUSTERS, MIN_CLUSTERS, NO_INTERVAL_NOTE
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     correlations,

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.results import Store, digest

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import OptionScore, Prompt
 from giccs.models.causal import open_causal

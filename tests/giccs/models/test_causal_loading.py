@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, devices, loading, open_model
 from giccs.models.abilities import Prompt
 from giccs.models.causal import open_causal

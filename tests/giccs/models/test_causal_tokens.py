@@ -2,7 +2,7 @@
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models.abilities import Prompt
 from giccs.models.causal import open_causal
 from giccs.models.causal.tokens import Boundary, grow

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.task_results import evaluate_task

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.evaluation.task_results import evaluate_task

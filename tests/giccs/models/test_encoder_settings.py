@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, UnsupportedOptionError, open_model
 from giccs.models.compression import CompressedModel
 from giccs.progress import silent

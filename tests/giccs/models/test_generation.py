@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, generation, open_model
 from giccs.models.causal import open_causal
 from giccs.models.checkpoint import stated_kind

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import open_model
 from giccs.models.abilities import Prompt
 from giccs.models.input_limits import position_limit

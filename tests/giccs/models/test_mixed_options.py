@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.csts.cli.answers import answers

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS

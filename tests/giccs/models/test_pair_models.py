@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.postprocess import wrapped
 from giccs.models.postprocess.steps import (

@@ -12,7 +12,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model, quantisation
 from giccs.models.abilities import Prompt
 from giccs.progress import silent

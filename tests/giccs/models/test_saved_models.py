@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.evaluation.task_results import evaluate_task
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Prompt

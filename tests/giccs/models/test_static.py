@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.static import Lookup, StaticModel, formats, open_static
 from giccs.models.static.cache import content_digest, open_table

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate as giccs_eval
 from giccs.csts.encoders.base import load_tokens
 from giccs.evaluation.task_results import evaluate_task

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.csts.encoders.base import load_encoder
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import Prompt

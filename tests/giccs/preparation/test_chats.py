@@ -6,7 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.building import build
 from giccs.preparation.transcripts.importing import import_transcripts
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 from scipy.stats import binom, spearmanr
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.preparation.expert import (

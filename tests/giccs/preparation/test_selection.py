@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from giccs.cli import preparing
 from giccs.preparation.selection import rules, select

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.preparation.transcripts.importing import import_transcripts
 from tests.nightly import others_nightly
 

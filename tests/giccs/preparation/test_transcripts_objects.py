@@ -6,9 +6,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from bws.base.problems import InputError
 from bws.cli import make_tuples
 from bws.files import read_tuples
-from bws.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.benchmark.assemble import read_dialogues
 from giccs.cli.building import build

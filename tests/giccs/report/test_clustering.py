@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import compare_models, report
 from giccs.evaluation.task_results import evaluate_task

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from bws.charts import chart_bytes
+from bws.base.charts import chart_bytes
 from giccs.cli.reporting import report
 from giccs.measures.comparison import paired_correlations, wilson
 from giccs.measures.metrics import Estimate, correlations

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import giccs
-from bws.problems import InputError
+from bws.base.problems import InputError
 from bws.records import Scores
 from giccs.cli.reporting import report
 from giccs.measures.metrics import Estimate, correlations

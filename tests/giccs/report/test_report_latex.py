@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.tables import TableStyle
+from bws.base.tables import TableStyle
 from giccs.benchmark import read_benchmark
 from giccs.cli.reporting import compare_models
 from giccs.cli.reporting import report as report_command

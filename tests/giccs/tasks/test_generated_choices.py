@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import stats
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.evaluation.task_results import evaluate_task, signature_of

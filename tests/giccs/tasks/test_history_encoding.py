@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.models import open_model
 from giccs.progress import silent

@@ -16,8 +16,8 @@ import polars
 import pytest
 from scipy import stats
 
-from bws.command import json_ready
-from bws.problems import InputError
+from bws.base.commands import json_ready
+from bws.base.problems import InputError
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import check_supported, open_models, run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark.items import Turn
 from giccs.prompts import TEMPLATES, Template, open_template
 

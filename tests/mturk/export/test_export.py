@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 pytest.importorskip("jinja2", reason="the extra giccs[study] is not installed")
 
+from bws.base.problems import InputError
 from bws.files import read_judgments
-from bws.problems import InputError
 from mturk.cli import main
 from mturk.cli.publish import plan_of
 from mturk.export import TOOLS, exported_study

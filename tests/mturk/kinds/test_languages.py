@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
+from bws.base.problems import InputError
 from bws.files import read_tuples
-from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues, write_dialogues
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk.cli import main

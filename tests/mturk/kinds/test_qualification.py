@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.question_xml import parse_xml
 from mturk.service.rules.answer_key import score
 from mturk.service.rules.work import WorkError, WorkerService

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk import answers
 from mturk.kinds import conditions, verification
 from mturk.kinds.sentence_pairs import SentencePart, _pages

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.kinds.sentence_pairs import pair_id, read_pairs, read_triplets, sentence_truth
 from mturk.study.simulated_workers import read_truth
 

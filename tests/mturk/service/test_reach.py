@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.service import connections, server
 from mturk.service.clock import ManualClock
 from mturk.service.server import ServerOptions, serve

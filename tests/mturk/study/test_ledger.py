@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk.kinds.tuples.page import Part
 from mturk.study.ledger import Action, Assignment, Ledger

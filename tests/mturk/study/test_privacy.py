@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.pseudonyms import pseudonym
 from mturk.study.ledger import Ledger
 from mturk.study.privacy import destroy_key, key_path, pseudonym_namer, worker_namer

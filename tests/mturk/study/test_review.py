@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from bws.annotators import annotator_report
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.study.actions import (
     RefusedError,
     execute_actions,

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.limits import qualification_problems
 from mturk.study.settings import Settings
 from mturk.study.settings_file import FOLLOW_LANGUAGE, default_toml, read_settings

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk import answers
 from mturk.cli import main
 from mturk.kinds import Behaviour, ExpectedTuple, find_problems

@@ -4,7 +4,7 @@ import math
 import pytest
 
 from bws.annotators import annotator_report
-from bws.command import json_ready
+from bws.base.commands import json_ready
 from bws.files import read_judgments
 from bws.split_half import reliability
 from mturk.study.status import AssignmentCounts, estimate_pace, study_status

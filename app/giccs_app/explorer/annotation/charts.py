@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import altair as alt
 import polars as pl
 
-from bws.charts import BLUE, ORANGE, VERMILION
+from bws.base.charts import BLUE, ORANGE, VERMILION
 from giccs.report.model_names import WRAPPED_LABELS, wrap_names
 from giccs_app.explorer.theme import GREY
 

@@ -15,18 +15,18 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from bws.simulation import is_simulated
 from giccs.measures.comparison import wilson
 from giccs_app.explorer.study import under_pseudonyms
 
 if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
+    from bws.base.tables import ResultTable
     from bws.components import Generalisability
     from bws.planning import Planner
     from bws.records import Judgments, Tuples
     from bws.split_half import ReliabilityCurve
-    from bws.tables import ResultTable
     from mturk.study.ledger import Assignment, Ledger
     from mturk.study.status import Pace
 

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bws.clusters import Estimate, clustered_share
 from bws.common_tuples import CommonTuples, common_tuples, tuple_keys
 from bws.model_verdict import Verdicts, verdict
 from bws.raw_agreement import answer_counts
 from bws.records import CanonicalJudgments, Judgments
+from bws.stats.clusters import Estimate, clustered_share
 
 if TYPE_CHECKING:
     from bws.annotators import Annotator

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 import streamlit as st
 
+from bws.base.problems import InputError
+from bws.base.tables import Cell, Column, ResultTable
 from bws.model_annotators import model_name
-from bws.problems import InputError
 from bws.records import Judgments
-from bws.tables import Cell, Column, ResultTable
 from giccs_app.explorer import links
 from giccs_app.explorer.annotation.charts import agreement_chart
 from giccs_app.explorer.annotation.model_data import (

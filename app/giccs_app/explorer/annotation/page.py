@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, get_args
 import polars as pl
 import streamlit as st
 
+from bws.base.problems import InputError
 from bws.planning import whole_number
-from bws.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.annotation.charts import (
     annotators_chart,
@@ -49,10 +49,10 @@ from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.study import Study, index_in_judgments
 
 if TYPE_CHECKING:
+    from bws.base.tables import ResultTable
     from bws.raw_agreement import AnnotatorPairs
     from bws.records import Judgments, Tuples
     from bws.split_half import ReliabilityCurve
-    from bws.tables import ResultTable
 
 UPDATE_INTERVAL_SECONDS = 10
 """Interval of automatic updates from a ledger."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import altair as alt
 import polars as pl
 
-from bws.charts import BLUE
+from bws.base.charts import BLUE
 from giccs_app.explorer.theme import GREY
 
 TITLES = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs_app.explorer.dialogues.notes import (
     ChangedNoteError,
     plain,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import Lock
 
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
+from bws.base.text import write_atomic
 from bws.files.schema import TEXT, Schema, Unique, normal_ids
 from bws.files.table import read_table
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
-from bws.textio import write_atomic
 
 COLUMNS = ("dialogue_id", "note", "time")
 

@@ -10,7 +10,7 @@ import re
 from functools import cache
 from importlib import resources
 
-from bws.textio import parse_toml
+from bws.base.text import parse_toml
 
 __all__ = [
     "DEFAULT",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 
-from bws.charts import BLUE, GREEN, ORANGE
+from bws.base.charts import BLUE, GREEN, ORANGE
 from giccs.report.model_names import WRAPPED_LABELS, chart_names, wrap_names
 from giccs_app.explorer.theme import GREY
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.measures.results import Result
 from giccs.report.model_comparison import ModelComparison, compare
 from giccs_app.explorer.caching import cached

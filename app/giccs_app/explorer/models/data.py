@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
 from giccs.measures.comparison import paired_accuracies
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate

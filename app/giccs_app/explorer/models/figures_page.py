@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.measures.results import Result
 from giccs.report.figures.calibration import (
     TITLES as CALIBRATION_TITLES,

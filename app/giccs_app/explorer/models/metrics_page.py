@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError
-from bws.tables import ResultTable, part_name
+from bws.base.problems import InputError
+from bws.base.tables import ResultTable, part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY
 from giccs.measures.results import Result
 from giccs.report.item_errors import ItemErrors, item_errors

@@ -7,7 +7,7 @@ import math
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.measures.results import Result
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result

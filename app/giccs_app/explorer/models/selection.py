@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.benchmark import Benchmark
 from giccs.measures.results import Result, data_of, model_of
 from giccs.tasks import result_kind, task_names

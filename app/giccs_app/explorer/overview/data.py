@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from bws.adaptive import stopping
+from bws.base.tables import ResultTable
 from bws.chance_agreement import agreement
 from bws.metadata import By
 from bws.records import Judgments
 from bws.split_half import reliability, usual_split
-from bws.tables import ResultTable
 from giccs_app.explorer.study import Study
 
 BY = ("source", "n_turns")

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
@@ -23,7 +23,7 @@ from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
 if TYPE_CHECKING:
-    from bws.tables import ResultTable
+    from bws.base.tables import ResultTable
     from giccs.description.distribution import Bin
     from giccs.measures.metrics import Estimate
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from bws.records import Judgment, Judgments
 from giccs_app.explorer.annotation.data import (
     consistency,

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs_app.explorer.dialogues import notes as module
 from giccs_app.explorer.dialogues.notes import ChangedNoteError, read_notes, write_note
 

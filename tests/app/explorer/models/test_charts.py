@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 
-from bws.charts import chart_svg
+from bws.base.charts import chart_svg
 from giccs_app.explorer.models import charts
 from giccs_app.explorer.theme import BLUE, ORANGE
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from bws.tables import part_name
+from bws.base.tables import part_name
 from giccs.evaluation.run import run
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
 from giccs_app.explorer.models import data

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bws.base.problems import InputError
 from bws.design import fresh_rounds, make_tuples
 from bws.files import read_items, read_tuples, write_tuples
-from bws.problems import InputError
 from giccs.benchmark.assemble import read_dialogues
 from giccs.benchmark.items import Candidate, Dialogue, Turn
 from mturk import answers, limits

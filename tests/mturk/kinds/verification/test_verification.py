@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk import kinds
 from mturk.kinds import Behaviour, ExpectedTuple
 from mturk.kinds.verification import KIND

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from click.testing import CliRunner
 from sqlalchemy import select
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.cli import main
 from mturk.pseudonyms import pseudonym
 from mturk.service.api.access import ACCESS

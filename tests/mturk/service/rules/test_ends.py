@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.service.rules.ends import (
     ENDS,
     FREEING_OUTCOMES,

@@ -1,6 +1,6 @@
 """Questions of a study as in its settings file."""
 
-from bws.settings_files import SettingsText
+from bws.base.settings_files import SettingsText
 from mturk.service.site.study_questions import StudyQuestion, with_presets
 
 

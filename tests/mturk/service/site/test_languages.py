@@ -8,7 +8,7 @@ import re
 import pytest
 from sqlalchemy import select
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.cli.service import _check_catalogues
 from mturk.service.site import texts
 from mturk.service.site.studies import PanelStudy, read_studies

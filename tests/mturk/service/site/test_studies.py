@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("starlette", reason="the extra giccs[study] is not installed")
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.service.site.studies import read_studies
 
 GOOD = """\

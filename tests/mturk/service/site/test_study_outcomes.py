@@ -9,7 +9,7 @@ import threading
 import pytest
 from sqlalchemy import select
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.answers import WITHDRAWN_ANSWER
 from mturk.service.site.studies import PanelStudy, read_studies
 from mturk.service.store.schema import (

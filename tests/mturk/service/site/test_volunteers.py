@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.service.site.links import study_link, worker_link
 from mturk.service.site.studies import PanelStudy, read_studies
 from tests.mturk.service.site.test_participants import (

@@ -11,7 +11,7 @@ import urllib3
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.service.api.protocol import Api
 from mturk.service.clock import SystemClock
 from mturk.service.rules.work import WorkError, WorkerService

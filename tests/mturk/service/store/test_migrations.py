@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sqlalchemy import create_engine, inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.cli import main
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock

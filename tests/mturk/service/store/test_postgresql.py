@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, insert, select
 from sqlalchemy.exc import DBAPIError
 
-from bws.problems import InputError
+from bws.base.problems import InputError
 from mturk.service.api.protocol import Api
 from mturk.service.clock import ManualClock
 from mturk.service.rules.admission import Entry, StudyRules

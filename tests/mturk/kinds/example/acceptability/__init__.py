@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bws.base.text import display_name, write_atomic
 from bws.files.table import read_table
-from bws.textio import display_name, write_atomic
 from mturk import answers
 from mturk.kinds import (
     Behaviour,

@@ -8,8 +8,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bws.problems import InputError, Problem
-from bws.textio import write_atomic
+from bws.base.problems import InputError, Problem
+from bws.base.text import write_atomic
 
 if TYPE_CHECKING:
     import altair as alt

@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from bws.problems import InputError
-from bws.terminal import printable, say
+from bws.base.problems import InputError
+from bws.base.terminal import printable, say
 
 LOGGERS = ("bws", "giccs", "mturk", "giccs_app")
 """The loggers of giccs. Others are never shown, because their requests contain keys and signatures."""
@@ -26,7 +26,7 @@ REPORTED_ERRORS = (
 MAX_TRACEBACK_LINES = 200
 """Maximum number of lines of a traceback; an input error may have very many."""
 
-log = logging.getLogger("bws.command")
+log = logging.getLogger("bws.base.commands")
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_hints
 
-from bws.problems import InputError, Problem, suggestion
-from bws.textio import display_name, parse_toml, read_text
+from bws.base.problems import InputError, Problem, suggestion
+from bws.base.text import display_name, parse_toml, read_text
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]

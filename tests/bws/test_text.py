@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from bws import textio
-from bws.textio import read_bytes, read_text, write_atomic
+from bws.base import text
+from bws.base.text import read_bytes, read_text, write_atomic
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -71,8 +71,8 @@ def test_a_folder_is_looked_through_once_an_hour(tmp_path, monkeypatch):
     other = left_behind(tmp_path / "other" / ".b.x.bws.part", hours=2)
     write_atomic(tmp_path / "other" / "a", "")
     assert not other.exists()
-    later = textio.time.monotonic() + textio.FORGOTTEN
-    monkeypatch.setattr(textio.time, "monotonic", lambda: later)
+    later = text.time.monotonic() + text.FORGOTTEN
+    monkeypatch.setattr(text.time, "monotonic", lambda: later)
     write_atomic(tmp_path / "a", "")
     assert not old.exists()
 

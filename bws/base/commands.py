@@ -18,11 +18,11 @@ from typing import IO, Any, TypeVar
 
 import click
 
-from bws.extras import missing_module
-from bws.file_uses import protected_inputs
-from bws.options import RenamedOption, file_uses
-from bws.problems import InputError, Problem, suggestion, summary
-from bws.terminal import echo, printable, say
+from bws.base.extras import missing_module
+from bws.base.file_uses import protected_inputs
+from bws.base.options import RenamedOption, file_uses
+from bws.base.problems import InputError, Problem, suggestion, summary
+from bws.base.terminal import echo, printable, say
 
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -164,7 +164,7 @@ class Command(click.Command):
             return nullcontext()
         if ctx.params.get("quiet"):
             raise click.UsageError("--quiet and --verbose are mutually exclusive", ctx)
-        from bws.verbosity import show_logs
+        from bws.base.verbosity import show_logs
 
         return show_logs(handled=self.logs_itself)
 

@@ -1,6 +1,6 @@
 """Files of a running command: no output replaces an input.
 
-A command declares its files by the types of their options (`bws.options.FilePath`); they are compared before
+A command declares its files by the types of their options (`options.FilePath`); they are compared before
 anything is read. Files named inside inputs (settings, folders of data) are compared when they are read and
 when they are replaced. Outside commands nothing is compared.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, NamedTuple
 
-from bws.problems import InputError, Problem
+from bws.base.problems import InputError, Problem
 
 Role = Literal["input", "output", "folder", "update"]
 """What a command does with a path: reads it, replaces the file, writes files into the folder, or keeps a

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeGuard, TypeVar
 
-from bws.problems import InputError, Problem
-from bws.rows import csv_text
+from bws.base.problems import InputError, Problem
+from bws.base.rows import csv_text
 
 if TYPE_CHECKING:
-    from bws.tables import ResultTable
+    from bws.base.tables import ResultTable
 
 Source = Any
 """A path, a pandas or Polars data frame, or a list of dicts, one per row; of judgments also several paths."""

@@ -15,8 +15,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import click
 
-from bws.file_uses import FileUse, Role
-from bws.problems import suggestion
+from bws.base.file_uses import FileUse, Role
+from bws.base.problems import suggestion
 
 MAX_SEED = 2**32 - 1
 """Largest seed accepted by the random number generators of NumPy, PyTorch and scikit-learn."""
@@ -100,7 +100,7 @@ class FilePath(click.types.StringParamType):
         return text
 
 
-FILE_USES = "bws.file_uses"
+FILE_USES = "bws.base.file_uses"
 INPUT = FilePath("input")
 """A file or folder that is read; also the name of a sample, a data set of the hub, or a database."""
 MODEL = FilePath("input", r"(?:[a-z0-9-]+:)?([^+]*)")

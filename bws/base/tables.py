@@ -13,10 +13,10 @@ from html import escape
 from itertools import pairwise, zip_longest
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from bws.frames import FrameLibrary, data_frame
-from bws.latex import comment, latex_text, table_environment, tabular
-from bws.problems import suggestion
-from bws.rows import csv_text
+from bws.base.frames import FrameLibrary, data_frame
+from bws.base.latex import comment, latex_text, table_environment, tabular
+from bws.base.problems import suggestion
+from bws.base.rows import csv_text
 
 FORMATS = ("table", "markdown", "latex", "csv")
 """Formats of commands; in Python also ``html``."""

@@ -18,10 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bws.file_uses import check_not_read, note_read, replacing
-from bws.frames import Source, frame_bytes, is_path
-from bws.problems import InputError, Problem, closest
-from bws.terminal import printable
+from bws.base.file_uses import check_not_read, note_read, replacing
+from bws.base.frames import Source, frame_bytes, is_path
+from bws.base.problems import InputError, Problem, closest
+from bws.base.terminal import printable
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WORKBOOK = "save the sheet as CSV (UTF-8)"

@@ -1,0 +1,1 @@
+"""Estimates and the methods of their intervals."""

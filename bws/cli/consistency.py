@@ -9,6 +9,7 @@ import click
 
 from bws.base.commands import Console, command
 from bws.base.options import MAX_RESAMPLES, RESAMPLES, Number
+from bws.base.terminal import say
 from bws.cli.options import (
     allow_copies_option,
     answer_tables,
@@ -27,7 +28,6 @@ from bws.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from bws.base.terminal import say
     from bws.files import OnInvalid
 from bws.base.tables import TableStyle
 

@@ -4,7 +4,8 @@
 
 FOLDER has the files page.html and question.html. Requests are answered by uvicorn and Starlette in threads,
 as by `mturk-hits serve`; both write transactions are durable commits to SQLite. There are no sessions,
-signatures, forms, limits or messages. `benchmarks.study_load` runs it after the service and prints the ratio.
+signatures, templates, limits or messages. `benchmarks.study_load` runs it after the service and prints the
+ratio.
 """
 
 from __future__ import annotations

@@ -214,14 +214,9 @@ class _Hmac(HMACAlgorithm):
 
 
 class _Signer(Signer):
-    """Derives its key once."""
+    """Derives each key once."""
 
-    @functools.cached_property
-    def _key(self) -> bytes:
-        return super().derive_key()
-
-    def derive_key(self, secret_key: Any = None) -> bytes:
-        return self._key
+    derive_key = functools.cache(Signer.derive_key)
 
 
 class _Json:
@@ -234,12 +229,7 @@ class _Json:
 class _FastSerializer(URLSafeSerializer):
     """Writes and reads the same tokens as its base in a third of the time, without compression."""
 
-    @functools.cached_property
-    def _signer(self) -> Signer:
-        return super().make_signer(self.salt)
-
-    def make_signer(self, salt: str | bytes | None = None) -> Signer:
-        return self._signer
+    make_signer = functools.cache(URLSafeSerializer.make_signer)
 
     def dump_payload(self, obj: Any) -> bytes:
         return base64_encode(Serializer.dump_payload(self, obj))

@@ -1,8 +1,9 @@
 """Tokens that were modified, or have another purpose or secret, are refused."""
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from itsdangerous import URLSafeSerializer
 
 from mturk.service.site import links
 
@@ -75,3 +76,20 @@ def test_a_frame_is_opened_with_the_query_that_requesters_pages_expect():
 def test_a_preview_has_no_address_that_takes_answers():
     view = links.QuestionView("3HIT", links.NOT_AVAILABLE, "AALICE1", "de")
     assert view.parameters(SITE, SECRET)["turkSubmitTo"] == f"{SITE}/submit/preview"
+
+
+@pytest.mark.parametrize("values", [["AÄ1", None], ["x" * 60, "y", "de"]])
+def test_tokens_are_those_of_itsdangerous(values):
+    oracle = URLSafeSerializer(SECRET, salt="mturk.frame")
+    token = links._sign(SECRET, "frame", values)
+    assert oracle.loads(token) == values
+    assert links._verify(SECRET, "frame", oracle.dumps(values), len(values)) == values
+    assert len(values[0]) > 9 or token == oracle.dumps(values)  # longer ones are compressed there
+
+
+@pytest.mark.parametrize("worker", ["AALICE1", "A b&ä", "a-b_c.d"])
+@pytest.mark.parametrize("assignment", ["3ASSIGNMENT", links.NOT_AVAILABLE])
+def test_the_address_of_a_question_has_its_parameters(worker, assignment):
+    view = links.QuestionView("3HIT", assignment, worker, "de")
+    query = urlsplit(links.frame_link(FRAME, SITE, SECRET, view)).query
+    assert query == urlencode(view.parameters(SITE, SECRET))

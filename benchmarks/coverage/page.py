@@ -19,6 +19,7 @@ Row = dict[str, str]
 
 SECTIONS = (
     "scores",
+    "extremes",
     "ranks",
     "prediction_powered",
     "powered_correlations",

@@ -28,10 +28,12 @@ from bws.stats.clusters import (
     ClusterVariance,
     Estimate,
     cluster_sums,
+    effective_number,
     few_clusters_note,
     t_quantile,
     too_few_clusters_note,
     two_way_variance,
+    uneven_clusters_note,
 )
 
 log = logging.getLogger(__name__)
@@ -281,7 +283,10 @@ def _measure_group(
     estimates = {
         name: {
             answer: _estimate(
-                value, [kind[name][answer] for kind in jackknife_values], MAXIMA[name]
+                value,
+                [kind[name][answer] for kind in jackknife_values],
+                MAXIMA[name],
+                effective_number(subset.annotator_of),
             )
             for answer, value in values.items()
         }
@@ -313,7 +318,7 @@ def _cluster_notes(subset: Judgments, units: int, has_groups: bool) -> tuple[str
             "conservative"
         )
     if _enough_annotators(subset):
-        notes.append(few_clusters_note(len(np.unique(subset.annotator_of)), "annotators"))
+        notes.append(uneven_clusters_note(subset.annotator_of, "annotators"))
     else:
         notes.append(
             f"fewer than {MIN_CLUSTERS} annotators, or judgments without annotator: the intervals do not "
@@ -348,11 +353,14 @@ def _rank_keys(keys: NDArray[np.integer]) -> NDArray[np.int64]:
     return ranks
 
 
-def _estimate(value: Floats, jackknife_values: list[Floats], maximum: float) -> Estimate:
+def _estimate(
+    value: Floats, jackknife_values: list[Floats], maximum: float, annotators: float
+) -> Estimate:
     """Return a value with its jackknife interval; without interval if a replicate is undefined.
 
     `jackknife_values`: the leave-one-cluster-out values of groups, or of annotators, groups and their
-    intersections; empty for no interval. `maximum`: the largest possible value. The limits are rounded to
+    intersections; empty for no interval. `maximum`: the largest possible value. `annotators`: their effective
+    number, on which correction and degrees of freedom of their variance are based. The limits are rounded to
     12 decimals, so that they are independent of the order of summation.
     """
     if (
@@ -361,7 +369,10 @@ def _estimate(value: Floats, jackknife_values: list[Floats], maximum: float) -> 
         or not all(np.isfinite(values).all() for values in jackknife_values)
     ):
         return Estimate(float(value))
-    error = two_way_variance(*(_jackknife(values) for values in jackknife_values))
+    variances = [_jackknife(values) for values in jackknife_values]
+    if len(variances) > 1:
+        variances[0] = variances[0]._replace(clusters=np.array([annotators]))
+    error = two_way_variance(*variances)
     margin = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
     low, high = (
         np.clip([value - margin, value + margin], 0, maximum).round(INTERVAL_DECIMALS).tolist()

@@ -2,41 +2,30 @@
 
     python -m benchmarks.coverage [--only SECTION ...] [--replications N] [-o docs/background/coverage.md]
 
-With -o the tables replace the block `coverage-SECTION` of a document. The exit code is 1 if a cell fails:
-coverage outside of 93 to 97 %, by more than twice its standard error, without a warning, or intervals
-with a model that are more than 2 % wider than without it.
+With -o the tables are written as CSV to the folder with the name of the document, and the document is made
+anew from all tables in this folder. The exit code is 1 if intervals without a note are too narrow or too
+wide, or a share is not as required.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
-import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 from tqdm import tqdm
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy, Summary
-from benchmarks.machine import provenance, replace_block
+from benchmarks.coverage.page import FAILURES, SECTIONS, page, write_rows
+from bws.base.text import write_atomic
 
-SECTIONS = (
-    "scores",
-    "ranks",
-    "prediction_powered",
-    "powered_correlations",
-    "powered_accuracies",
-    "alpha",
-    "components",
-    "ceiling",
-    "model_ceiling",
-    "correlations",
-    "annotators",
-    "comparison",
-)
-"""Modules of this package with `cells() -> list[Cell]` and optionally a further table `notes() -> str`."""
 REPLICATIONS = 400
 TOGETHER = 10
 """Studies per task of a process."""
@@ -46,7 +35,7 @@ def _studies(cell: Cell, seeds: range) -> list[SimulatedStudy]:
     return [cell.simulate(seed) for seed in seeds]
 
 
-def simulated(cells: list[Cell], replications: int) -> list[Summary]:
+def simulated(cells: Sequence[Cell], replications: int) -> list[Summary]:
     """Simulate all studies of all cells on all CPUs."""
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         parts = []
@@ -61,75 +50,36 @@ def simulated(cells: list[Cell], replications: int) -> list[Summary]:
     return summaries
 
 
-def table(summaries: list[Summary]) -> str:
-    """Return a Markdown table, one row per cell."""
-    from tabulate import tabulate
-
-    settings = list(dict.fromkeys(name for summary in summaries for name in summary.cell.setting))
-    with_bias = any(summary.bias == summary.bias for summary in summaries)
-    with_width = any(summary.width == summary.width for summary in summaries)
-    with_allowed = len({summary.cell.allowed for summary in summaries}) > 1
-    with_studies = len({summary.studies for summary in summaries}) > 1
-    headers = [
-        "statement",
-        *settings,
-        "coverage",
-        "±",
-        *(["allowed"] if with_allowed else []),
-        *(["studies"] if with_studies else []),
-        "warned",
-        *(["bias"] if with_bias else []),
-        *(["width", "fewer judgments"] if with_width else []),
-        "",
-    ]
-    rows = [
-        [
-            summary.cell.statement,
-            *(summary.cell.setting.get(name, "") for name in settings),
-            "" if summary.coverage != summary.coverage else f"{100 * summary.coverage:.1f} %",
-            "" if summary.coverage != summary.coverage else f"{100 * summary.error:.1f}",
-            *([_percent(summary.cell.allowed)] if with_allowed else []),
-            *([summary.studies] if with_studies else []),
-            f"{100 * summary.warned:.0f} %",
-            *([f"{summary.bias:+.4f}"] if with_bias else []),
-            *([f"{summary.width:.2f}", f"{_saving(summary.width):.0f} %"] if with_width else []),
-            summary.verdict,
-        ]
-        for summary in summaries
-    ]
-    return str(tabulate(rows, headers, "github", disable_numparse=True))
-
-
-def _saving(width: float) -> float:
-    """Return the percentage of fewer judgments for the width that people's judgments alone have."""
-    return 100 * (1 - width**2)
-
-
-def _percent(allowed: tuple[float, float]) -> str:
-    low, high = (f"{100 * limit:.0f}" for limit in allowed)
-    return f"{low}–{high} %"
+def code_version() -> str:
+    """Return the version of the package, the commit of the checkout and the date."""
+    found = subprocess.run(
+        ["git", "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=False
+    )
+    commit = found.stdout.strip() or "unknown commit"
+    return f"giccs {version('giccs')}, {commit}, {datetime.now(UTC).date()}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Simulate the requested sections and print their tables."""
+    """Simulate the requested sections, and print or write their tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage")
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION")
+    parser.add_argument("--only", nargs="*", choices=SECTIONS, default=SECTIONS, metavar="SECTION")
     parser.add_argument("--replications", type=int, default=REPLICATIONS, metavar="N")
     parser.add_argument("-o", "--output", type=Path, metavar="DOCUMENT")
     options = parser.parse_args(arguments)
     failed = False
     for section in options.only:
-        start = time.monotonic()
         module = import_module(f"benchmarks.coverage.{section}")
         summaries = simulated(module.cells(), options.replications)
-        tables = [table(summaries), *([module.notes()] if hasattr(module, "notes") else [])]
-        studies = "–".join(map(str, sorted({summary.studies for summary in summaries})))
-        took = f"{studies} studies per cell, {time.monotonic() - start:.0f} s."
-        text = "\n\n".join(tables) + f"\n\n{provenance('make coverage')} {took}"
-        print(f"{section}\n\n{text}\n")
-        if options.output:
-            replace_block(options.output, f"coverage-{section}", text)
-        failed |= any(summary.verdict == "FAILS" for summary in summaries)
+        tables = {section: [summary.row for summary in summaries]}
+        if hasattr(module, "further"):
+            tables[f"{section}_further"] = module.further()
+        code = code_version()
+        for name, rows in tables.items():
+            marked = [{**row, "code": code} for row in rows]
+            write_rows(options.output and options.output.with_suffix("") / f"{name}.csv", marked)
+        failed |= any(summary.verdict in FAILURES for summary in summaries)
+    if options.output:
+        write_atomic(options.output, page(options.output.with_suffix("")))
     return int(failed)
 
 

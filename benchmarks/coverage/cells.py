@@ -1,4 +1,4 @@
-"""Cells of the coverage simulation: setting, simulated study and summary."""
+"""Cells of the coverage simulation: setting, simulated study, summary and its row in a table."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-ALLOWED = (0.93, 0.97)
-MAX_WIDTH = 1.02
-"""Largest width of the interval relative to that without a model."""
+HOLDS = (0.92, 0.98)
+"""An interval holds if the 95 % interval of its estimated coverage lies inside this range."""
+Z = 1.96
+NOTED = 0.99
+"""Share of studies with a note from which a cell is marked as noted."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,11 @@ class SimulatedStudy:
     intervals: int
     """Number of printed intervals; 0 if the command refused them."""
     warned: bool = False
-    """Whether the command printed a warning or refused the intervals."""
+    """Whether the command printed a note or refused the intervals."""
     bias: float = math.nan
     """Estimate minus the true value; NaN if not measured."""
     width: float = math.nan
-    """Width of the interval relative to that without a model; NaN if not measured."""
+    """Width of the interval, relative to that without a model where there is one; NaN if not measured."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,35 @@ class Cell:
     """Settings of the study, one table column each: ``{"annotators": 5, "tastes": 0.5}``."""
     simulate: Callable[[int], SimulatedStudy] = field(compare=False)
     """Function from a seed to a study; must be picklable."""
-    allowed: tuple[float, float] = ALLOWED
-    """Range of the coverage, or of another share, in which the cell passes."""
+    required: tuple[float, float] | None = None
+    """Required range of a share that is not the coverage of 95 % intervals, such as a power."""
     studies: int = 0
-    """Number of studies; None: that of the whole simulation."""
+    """Number of studies; 0: that of the whole simulation."""
+
+
+def verdict(
+    share: float, error: float, noted: float, required: tuple[float, float] | None = None
+) -> str:
+    """Return the verdict on a coverage, or on another share with a required range.
+
+    >>> verdict(0.95, 0.01, 0), verdict(0.94, 0.012, 1), verdict(0.9, 0.01, 1), verdict(0.99, 0.002, 0)
+    ('holds', 'undecided, noted', 'too narrow, noted', 'too wide')
+    >>> verdict(math.nan, math.nan, 1), verdict(0.96, 0.01, 0, (0.95, 1)), verdict(0.99, 0, 0, (0.95, 1))
+    ('refused', 'undecided', 'as required')
+    """
+    if math.isnan(share):
+        return "refused"
+    low, high = required or HOLDS
+    margin = Z * error
+    if low <= share - margin and min(share + margin, 1) <= high:
+        word = "as required" if required else "holds"
+    elif low <= share <= high:
+        word = "undecided"
+    elif required:
+        word = "not as required"
+    else:
+        word = "too narrow" if share < low else "too wide"
+    return word + (", noted" if noted >= NOTED else "")
 
 
 @dataclass(frozen=True)
@@ -53,8 +80,8 @@ class Summary:
     """Share of intervals that contain the true value; NaN without intervals."""
     error: float
     """Standard error of the coverage, clustered by study."""
-    warned: float
-    """Share of studies with a warning or without intervals."""
+    noted: float
+    """Share of studies with a note or without intervals."""
     bias: float
     width: float
 
@@ -76,15 +103,28 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """Verdict: whether coverage and width are in range, or the command warns."""
-        low, high = self.cell.allowed
-        if math.isnan(self.coverage):
-            return "refused"
-        if self.width > MAX_WIDTH:
-            return "FAILS"
-        if low - 2 * self.error <= self.coverage <= high + 2 * self.error:
-            return "holds"
-        return "warns" if self.warned >= 0.99 else "FAILS"
+        return verdict(self.coverage, self.error, self.noted, self.cell.required)
+
+    @property
+    def row(self) -> dict[str, str]:
+        """The row of the table, by column; empty where not measured."""
+        required = self.cell.required
+        return {
+            "statement": self.cell.statement,
+            **{name: str(value) for name, value in self.cell.setting.items()},
+            "coverage": _text(self.coverage, ".4f"),
+            "error": _text(self.error, ".4f"),
+            "required": "{}–{}".format(*required) if required else "",
+            "studies": str(self.studies),
+            "noted": f"{self.noted:.2f}",
+            "bias": _text(self.bias, "+.4f"),
+            "width": _text(self.width, ".3f"),
+            "verdict": self.verdict,
+        }
+
+
+def _text(value: float, form: str) -> str:
+    return "" if math.isnan(value) else format(value, form)
 
 
 def _mean(values: list[float]) -> float:

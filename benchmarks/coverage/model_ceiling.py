@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from tabulate import tabulate
 
 from benchmarks.coverage.ceiling import Setting, benchmark_of, cells_of, study
 from benchmarks.coverage.cells import Cell
@@ -47,18 +46,20 @@ def cells() -> list[Cell]:
     return cells_of(SETTINGS)
 
 
-def notes() -> str:
-    """Return a table of the mean correlations of the items' true utilities with their scores."""
-    headers = ("scores", "groups", "utilities", "ceiling, r", "r of utilities", "within-group ρ")
+def further() -> list[dict[str, str]]:
+    """Return the rows of a table of the mean correlations of the items' true utilities with their scores."""
+    correlations_of = ("ceiling, r", "r of utilities", "within-group ρ")
     rows = []
     for setting in KNOWN_SETTINGS:
         mean_correlations = np.mean(
             [_reached(setting, seed) for seed in range(KNOWN_STUDIES)], axis=0
         )
         described = setting.described()
-        row = (setting.method, described["groups"], described["utilities"])
-        rows.append((*row, *(f"{value:.3f}" for value in mean_correlations)))
-    return str(tabulate(rows, headers, "github", disable_numparse=True))
+        row = {"scores": setting.method}
+        row |= {name: str(described[name]) for name in ("groups", "utilities")}
+        values = (f"{value:.3f}" for value in mean_correlations)
+        rows.append(row | dict(zip(correlations_of, values, strict=True)))
+    return rows
 
 
 def _reached(setting: Setting, seed: int) -> tuple[float, float, float]:

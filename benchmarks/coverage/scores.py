@@ -106,10 +106,12 @@ def _tuples(design: str, seed: int, factor: float = 2) -> Tuples:
     return make_tuples(items, 4, factor=factor, seed=seed)
 
 
-def study_judgments(design: str, annotators: int, tastes: float, seed: int) -> Judgments:
+def study_judgments(
+    design: str, annotators: int, tastes: float, seed: int, utility: Floats | None = None
+) -> Judgments:
     """Simulate the judgments of a study; each of `CROWD` annotators judges a part of the tuples."""
     tuples = _tuples(design, seed % N_DESIGNS)
-    truth = _utilities()[item_numbers(tuples)]
+    truth = (_utilities() if utility is None else utility)[item_numbers(tuples)]
     judgments = simulate(tuples, truth, annotators, noise=1.0, disagreement=tastes, seed=seed)
     return crowd(judgments, seed) if annotators == CROWD else judgments
 
@@ -142,7 +144,7 @@ def true_scores(method: str, design: str, tastes: float) -> Floats:
     centred utilities if the model generated the judgments, else of the estimate from very many judgments.
     """
     if method == "counting":
-        return np.array([_expected_value(item, design, tastes) for item in range(N_ITEMS)])
+        return expected_scores(_utilities(), design, tastes)
     if not tastes and method in ("best-worst-logit", "maxdiff"):
         return np.tanh((_utilities() - _utilities().mean()) / 2)
     tuples = _tuples(design, 1, LIMIT_FACTOR)
@@ -156,7 +158,12 @@ def true_scores(method: str, design: str, tastes: float) -> Floats:
     return truth
 
 
-def _expected_value(item: int, design: str, tastes: float) -> float:
+def expected_scores(utility: Floats, design: str, tastes: float) -> Floats:
+    """Return (N,) the expected counting scores, by item number."""
+    return np.array([_expected_value(utility, item, design, tastes) for item in range(N_ITEMS)])
+
+
+def _expected_value(utility: Floats, item: int, design: str, tastes: float) -> float:
     """Return P(best) - P(worst) of an item."""
     random = np.random.default_rng([item, 3])
     first = item // GROUP_SIZE * GROUP_SIZE
@@ -165,7 +172,7 @@ def _expected_value(item: int, design: str, tastes: float) -> float:
     k = TUPLE_SIZES[design]
     samples = random.permuted(np.tile(opponents, (OPPONENT_DRAWS, 1)), axis=1)[:, : k - 1]
     items = np.column_stack((np.full(OPPONENT_DRAWS, item), samples))
-    merit = _utilities()[items] + tastes * random.standard_normal(items.shape)
+    merit = utility[items] + tastes * random.standard_normal(items.shape)
     best = np.exp(merit) / np.exp(merit).sum(axis=1, keepdims=True)
     badness = np.exp(-merit)
     worst_of_rest = badness[:, :1] / (badness.sum(axis=1, keepdims=True) - badness[:, 1:])

@@ -105,7 +105,8 @@ def score(
     errors of the method, from counts or from the curvature of the likelihood, if the method has them.
     `interval="bootstrap"` uses `bootstrap` resamples of clusters, for all methods; 0 means no intervals. The
     intervals of counting, analytical and abw, whose scores differ only at the extremes, are computed on the
-    logit scale with one pseudo-judgment, half best and half worst (`counting.smoothed_logit`).
+    logit scale with one pseudo-judgment, half best and half worst (`counting.smoothed_logit`); the end on the
+    side of -1 or 1 is at least that of Jeffreys' interval (`counting.extreme_ends`).
 
     `cluster` is the source of the error of a score (table in `bws.scoring.clustering`). None means ``both``
     if annotators are named and judged several tuples, and ``tuple`` with a note if annotators are missing.
@@ -219,15 +220,18 @@ def _compute_interval(
         return Interval(
             missing, missing, [clusters.no_interval_reason] if clusters.no_interval_reason else []
         )
+    n, appearances = canonical.n_scored, None
     if method.formula is not None:
         method, settings = SMOOTHED_COUNTING, {}
+        appearances = canonical.counts.appearances[:n]
         fitted = method.fit(canonical, clusters=None if bootstrap else clusters, seed=seed)
     if bootstrap:
         log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
         fixed = {name: value for name, value in settings.items() if value is not None}
         fitted = bootstrap_errors(method, fitted, canonical, clusters, bootstrap, seed, **fixed)
-    n = canonical.n_scored
-    return compute_interval(method, fitted.first(n), signed, clusters, canonical.group_of[:n])
+    return compute_interval(
+        method, fitted.first(n), signed, clusters, canonical.group_of[:n], appearances
+    )
 
 
 def utilities(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters, VarianceFunction
 from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
+from bws.stats.clusters import MIN_VARIANCE, Z_95
 
 Numbers = NDArray[Any]
 ABW_CLIP = 0.9999
@@ -121,6 +122,33 @@ def smoothed_logit_of_values(
     return Utilities(
         2 * np.arctanh(s), np.sqrt(error.variance), df=error.df, stderr_method="clustered counts"
     )
+
+
+def extreme_ends(utility: Floats, stderr: Floats, appearances: Numbers, t: Floats) -> Floats:
+    """Return (N,) Jeffreys' end of each interval on the side of -1 or 1 that is nearer to the score.
+
+    A score near 1 is the higher, the fewer answers differ from best, and their small number is skewed, also
+    on the logit scale. The end is that of Jeffreys' interval (Brown, Cai and DasGupta 2001) for the effective
+    number of answers p (1 - p) / V (1.96 / t)² of Korn and Graubard (1998), with p = (1 + |score|) / 2. V is
+    the variance of p between clusters, without that of the pseudo-judgment; NaN without V, where all agree.
+
+    utility, stderr: those of `smoothed_logit`. t: quantiles of the interval.
+
+    >>> smoothed = smoothed_logit(np.array([120]), np.array([119]), np.array([0]))
+    >>> extreme_ends(smoothed, np.array([0.71]), np.array([120]), np.array([1.96])).round(4)
+    array([0.9991])
+    """
+    from scipy.special import betaincinv
+
+    s = np.tanh(utility / 2)
+    between = stderr**2 - _pseudo_variance(s, appearances)
+    p = (1 + np.abs(s) * (appearances + 1) / appearances) / 2
+    variance = between / _logit_slope(s) ** 2 * ((appearances + 1) / appearances) ** 2 / 4
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = p * (1 - p) / variance * (Z_95 / t) ** 2
+        is_defined = (variance > MIN_VARIANCE) & (p < 1)
+        end = 2 * betaincinv(size * p + 0.5, size * (1 - p) + 0.5, 0.975) - 1
+    return np.where(is_defined, np.sign(s) * end, np.nan)
 
 
 def squared_cluster_sums(items: Integers, influence: Floats) -> VarianceFunction:

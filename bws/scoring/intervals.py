@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
-from bws.scoring.counting import pseudo_variance
+from bws.scoring.counting import extreme_ends, pseudo_variance
 from bws.scoring.methods import METHODS, Floats, Integers, Interval, Method, Utilities
 from bws.stats.clusters import MIN_CLUSTERS, t_quantile
 
@@ -51,7 +51,12 @@ def resolve_interval_source(
 
 
 def compute_interval(
-    method: Method, estimate: Utilities, score: Floats, clusters: Clusters, group_of: Integers
+    method: Method,
+    estimate: Utilities,
+    score: Floats,
+    clusters: Clusters,
+    group_of: Integers,
+    appearances: Integers | None = None,
 ) -> Interval:
     """Return estimate ± t standard errors as scores, extended to contain the score.
 
@@ -60,22 +65,29 @@ def compute_interval(
     the quantile of 1 - 0.025 / m for m items with standard errors in the group (Bonferroni); NaN also for
     standard errors of 0.
 
-    group_of: (N,) group of each item.
+    group_of: (N,) group of each item. appearances: (N,) numbers of judgments of each item, for intervals of
+    counting scores, which extend to Jeffreys' end near -1 and 1 (`bws.scoring.counting.extreme_ends`).
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
     too_few = clusters.too_few[: len(score)]  # Control items are the last ones of the clusters.
     stderr = np.where(too_few, np.nan, np.asarray(estimate.stderr))
 
-    def ends(margin: Floats) -> tuple[Floats, Floats]:
+    def ends(t: Floats) -> tuple[Floats, Floats]:
+        margin = t * stderr
+        low = np.minimum(method.to_score(estimate.utility - margin), score)
+        high = np.maximum(method.to_score(estimate.utility + margin), score)
+        if appearances is None:
+            return low, high
+        extreme = extreme_ends(estimate.utility, stderr, appearances, t)
         return (
-            np.minimum(method.to_score(estimate.utility - margin), score),
-            np.maximum(method.to_score(estimate.utility + margin), score),
+            np.where(extreme < low, extreme, low),
+            np.where(extreme > high, extreme, high),
         )
 
-    low, high = ends(t_quantile(df) * stderr)
+    low, high = ends(t_quantile(df))
     has_error = stderr > 0
     in_group = np.bincount(group_of, has_error)[group_of]
-    simultaneous = t_quantile(df, 1 - 0.025 / np.maximum(in_group, 1)) * stderr
+    simultaneous = t_quantile(df, 1 - 0.025 / np.maximum(in_group, 1))
     notes = [*estimate.notes, *_interval_notes(low, high, too_few), *clusters.notes]
     return Interval(
         low, high, notes, estimate.stderr_method, ends(np.where(has_error, simultaneous, np.nan))

@@ -23,6 +23,9 @@ from bws.records import Judgments, Scores
 from bws.scoring.choice import connected_labels
 from bws.scoring.methods import Floats, Interval
 
+UNINFORMATIVE = 0.8
+"""Share of the possible ranks above which a note says that the ranks are uninformative."""
+
 
 def rank_sets(
     low: Floats, high: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
@@ -84,13 +87,13 @@ def add_rank_sets(scores: Scores, judgments: Judgments, bounds: Interval) -> Sco
         scores,
         rank_low=rank_low,
         rank_high=rank_high,
-        notes=[*scores.notes, *notes_on_ranks(rank_low, group_of, set_of)],
+        notes=[*scores.notes, *notes_on_ranks(rank_low, rank_high, group_of, set_of)],
         signature={**scores.signature, "ranks": True},
     )
 
 
 def notes_on_ranks(
-    rank_low: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
+    rank_low: Floats, rank_high: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
 ) -> Iterator[str]:
     """Yield an explanation of the ranks, and notes on items without ranks and on unconnected groups."""
     within = "their group" if (group_of != group_of[:1]).any() else "all items"
@@ -98,6 +101,14 @@ def notes_on_ranks(
         f"ranks within {within}, 1 for the highest score: those that intervals permit which hold for all "
         "items of a group at once with 95 % (Bonferroni); items whose intervals overlap may have either order"
     )
+    known = ~np.isnan(rank_low)
+    permitted = (rank_high - rank_low + 1)[known].sum()
+    possible = np.bincount(group_of, minlength=1)[group_of][known].sum()
+    if permitted > UNINFORMATIVE * possible:
+        yield (
+            f"the ranks are uninformative: {permitted / known.sum():.1f} of {possible / known.sum():.1f} "
+            "possible ranks per item; more annotators make them shorter"
+        )
     if n_unknown := np.count_nonzero(np.isnan(rank_low)):
         yield (
             f"{n_unknown} items have no ranks, for lack of a standard error above 0; they may have any rank, "

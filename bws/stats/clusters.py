@@ -57,6 +57,38 @@ def few_clusters_note(count: int, unit: str) -> str:
     return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {APPROXIMATE_NOTE}"
 
 
+def effective_number(cluster_of: NDArray[np.integer]) -> float:
+    """Return the effective number of clusters of unequal size, (Σ n)² / Σ n², given the cluster of each row.
+
+    The variance between clusters has about that number of clusters less one as degrees of freedom (Carter,
+    Schnepel and Steigerwald 2017, for equal variances). Equal clusters give their number.
+
+    >>> effective_number(np.array([0, 0, 1, 1])), effective_number(np.array([0, 0, 0, 1]))
+    (2.0, 1.6)
+    """
+    sizes = np.unique(cluster_of, return_counts=True)[1].astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum()) if len(sizes) else 0.0
+
+
+def uneven_clusters_note(cluster_of: NDArray[np.integer], unit: str) -> str:
+    """Return a warning about few clusters, or about clusters of uneven size; empty if they suffice.
+
+    Where fewer than half of the clusters are effective, twice as many effective ones are needed: with uneven
+    sizes, the variance depends on a few clusters.
+
+    >>> uneven_clusters_note(np.repeat(np.arange(40), 2), "annotators")
+    ''
+    >>> uneven_clusters_note(np.repeat(np.arange(30), [80, *[1] * 29]), "annotators")
+    '30 annotators, of unequal size (effectively 1.8): the interval is approximate'
+    """
+    count = len(np.unique(cluster_of))
+    effective = effective_number(cluster_of)
+    few = few_clusters_note(count, unit)
+    if few or effective >= (2 * MANY_CLUSTERS if 2 * effective < count else MANY_CLUSTERS):
+        return few
+    return f"{count} {unit}, of unequal size (effectively {effective:.1f}): the interval is approximate"
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A value and its 95 % interval; NaN where undefined."""
@@ -82,7 +114,8 @@ class ClusterVariance(NamedTuple):
 
     variance: Floats
     """Sum over clusters of the squared influence of a cluster, not corrected for their number."""
-    clusters: NDArray[np.int64]
+    clusters: NDArray[np.int64] | Floats
+    """Numbers of clusters, or effective ones."""
 
     @property
     def corrected(self) -> Floats:

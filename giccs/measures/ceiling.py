@@ -30,7 +30,11 @@ from bws.base.text import read_text, write_atomic
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
 from bws.scoring.choice import MAX_STDERR_ITEMS
-from bws.stats.clusters import few_clusters_note, t_quantile, too_few_clusters_note
+from bws.stats.clusters import (
+    t_quantile,
+    too_few_clusters_note,
+    uneven_clusters_note,
+)
 from bws.stats.constancy import is_constant
 from giccs.benchmark import SAMPLES, Benchmark, sample_file
 from giccs.measures.judged_items import (
@@ -77,6 +81,8 @@ CHOICE_MODEL_NOTE = (
 )
 MIN_JUDGMENTS_PER_ITEM = 8
 """Mean number of judgments per item below which the ceiling of a choice model has a warning."""
+MAX_UNEVENNESS = 0.1
+"""Standard deviation of the items' numbers of judgments, relative to the mean, without a warning."""
 MIN_ITEMS = 3
 MAX_DIALOGUE_BLOCKS = 50
 MAX_ANNOTATOR_BLOCKS = 20
@@ -140,10 +146,10 @@ def noise_ceiling(
     variance between annotators is added: that of the mean error when an annotator is omitted, as far as it is
     the same in all dialogues (Cameron, Gelbach and Miller 2011, J. Bus. Econ. Stat. 29, for two-way
     clusters). With more than 50 dialogues or 20 annotators, blocks of them are omitted. ``reason`` warns of
-    fewer than 20 annotators; of judgments without annotator, because persistent differences between
-    annotators are then not part of the error; of tuples with items of several dialogues, which are then not
-    independent; and of choice model scores from fewer than eight judgments per item on average, whose ceiling
-    may be too low by more than 0.005.
+    fewer than 20 annotators or uneven loads; of items with unequal numbers of judgments; of judgments without
+    annotator, because persistent differences between annotators are then not part of the error; of tuples
+    with items of several dialogues, which are then not independent; and of choice model scores from fewer
+    than eight judgments per item on average, whose ceiling may be too low by more than 0.005.
 
     NaN with a reason: no tuple (for a choice model, no item) was judged by two annotators; constant scores;
     errors as large as the scores' variance; for a choice model, more than 2000 items connected by judgments.
@@ -302,11 +308,17 @@ def _remarks(judged_data: JudgedItems) -> Iterator[str]:
             f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments have no annotator: the "
             "error excludes persistent differences between annotators, and the ceiling may be too high"
         )
-    elif few := few_clusters_note(len(judged_data.canonical.annotators), "annotators"):
+    elif few := uneven_clusters_note(judged_data.canonical.annotator_of, "annotators"):
         yield few
     if not judged_data.has_tuples_within_dialogues:
         yield ACROSS_DIALOGUES_REMARK
-    per_item = float(judged_data.canonical.counts.appearances[judged_data.index].mean())
+    appearances = judged_data.canonical.counts.appearances[judged_data.index]
+    per_item = float(appearances.mean())
+    if appearances.std() > MAX_UNEVENNESS * per_item:
+        yield (
+            f"items were judged between {appearances.min()} and {appearances.max()} times: the interval is "
+            "approximate, and the ceiling may be too high by more than 0.005"
+        )
     if judged_data.method != "counting" and per_item < MIN_JUDGMENTS_PER_ITEM:
         yield (
             f"{per_item:.1f} judgments per item: below {MIN_JUDGMENTS_PER_ITEM}, the ceiling of a choice "

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 from scipy.stats import t as student
 
 from bws.cli import score as score_command
@@ -75,7 +76,20 @@ def test_intervals_of_counts_are_those_of_a_slow_computation(cluster):
     reach = student.ppf(0.975, df) * np.sqrt(variance)
     enough = ~np.isnan(result.low[answers.origin])
     assert enough.any()
-    expected = np.tanh((logit + np.array([[-1], [1]]) * reach) / 2)[:, enough]
+    expected = np.tanh((logit + np.array([[-1], [1]]) * reach) / 2)
+    n = answers.counts.appearances
+    s = np.tanh(logit / 2)
+    for item, near in enumerate(np.sign(s).astype(int)):
+        # Jeffreys' interval of p, the score on [0, 1], for the number of answers that has its variance
+        p = (1 + s[item] * (n[item] + 1) / n[item]) / 2
+        slope = 4 / (1 - s[item] ** 2) * n[item] / (n[item] + 1)
+        size = p * (1 - p) * slope**2 / (variance - known)[item]
+        size *= (student.ppf(0.975, np.inf) / student.ppf(0.975, df[item])) ** 2
+        jeffreys = beta.ppf([0.025, 0.975], size * p + 0.5, size * (1 - p) + 0.5) * 2 - 1
+        column = int(near > 0)
+        worst = min if near < 0 else max
+        expected[column, item] = worst(expected[column, item], jeffreys[column])
+    expected = expected[:, enough]
     np.testing.assert_allclose(result.low[answers.origin][enough], expected[0], atol=1e-9)
     np.testing.assert_allclose(result.high[answers.origin][enough], expected[1], atol=1e-9)
     assert (result.signature["cluster"], result.signature["standard_error"]) == (
@@ -181,6 +195,16 @@ def test_answers_that_hang_together_count_once(method):
     )  # the pseudo-judgment, or the prior, weighs a third
     np.testing.assert_allclose(once.low, thrice.low, atol=atol)
     np.testing.assert_allclose(once.high, thrice.high, atol=atol)
+
+
+def test_the_end_near_1_is_not_inside_jeffreys_interval():
+    """119 of 120 times best, by as many annotators: the logit interval ended at 0.996."""
+    records = [
+        Judgment(("a", "b", "c"), "b" if n == 0 else "a", "c", f"w{n:03}") for n in range(120)
+    ]
+    scores = score(Judgments.from_records(records), interval="model", cluster="judgment")
+    a = scores.items.tolist().index("a")
+    assert 0.9 < scores.low[a] < scores.score[a] < 0.998 < scores.high[a] < 1
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -21,7 +21,12 @@ MISSING = correlations(
     np.array([math.nan, 1, 2]), np.arange(3.0), np.arange(3), resamples=0
 )["spearman"].reason  # fmt: skip
 TOO_SHORT = richness("a b a c").reasons["mtld"]
-RANKS = notes_on_ranks(np.array([1, math.nan, 1, 1]), np.zeros(4, int), np.array([0, -1, 1, 1]))
+RANKS = notes_on_ranks(
+    np.array([1, math.nan, 1, 1]),
+    np.array([4, math.nan, 4, 4]),
+    np.zeros(4, int),
+    np.array([0, -1, 1, 1]),
+)
 UNANSWERED = _remark({"answers": dict.fromkeys(OUTCOMES, 2), "gold_ties": 3})
 ENGLISH = (
     "interval",

@@ -48,6 +48,18 @@ PHRASES: Mapping[str, str] = {
     rf"(?P<n>\d+) {UNIT} that differ from the others: no interval, which needs (?P<m>\d+)": (
         "{n} {unit} mit anderen Ergebnissen: kein Intervall, für das {m} nötig sind"
     ),
+    rf"(?P<n>\d+) {UNIT}, of unequal size \(effectively (?P<m>[\d.]+)\): the interval is approximate": (
+        "{n} {unit} von ungleicher Größe (effektiv {m}): Das Intervall ist ungenau"
+    ),
+    r"items were judged between (?P<n>\d+) and (?P<m>\d+) times: the interval is approximate, and the "
+    r"ceiling may be too high by more than 0\.005": (
+        "Items wurden zwischen {n}- und {m}-mal beurteilt: Das Intervall ist ungenau, und die Obergrenze "
+        "kann um mehr als 0.005 zu hoch sein"
+    ),
+    r"the ranks are uninformative: (?P<n>[\d.]+) of (?P<m>[\d.]+) possible ranks per item; more annotators "
+    r"make them shorter": (
+        "die Ränge sagen wenig aus: {n} von {m} möglichen Rängen je Item; mehr Annotierende verkürzen sie"
+    ),
     r"(?P<n>\d+) items have no interval: fewer than (?P<m>\d+) clusters per item": (
         "{n} Items haben kein Intervall: weniger als {m} Cluster pro Item"
     ),

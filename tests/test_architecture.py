@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,45 @@ def test_imports_follow_the_rule(tmp_path):
     path.write_text("import giccs.models\nfrom giccs.tasks import Task\nimport mturk.cli\n")
     assert len([*violations("giccs.models.probe", path)]) == 3
     assert [*violations("giccs_app.probe", path)] == []
+
+
+ONE_CIRCLE = (
+    "bws.records",
+    "bws.files",
+    "bws.copies",
+    "bws.variants",
+    "bws.simulation",
+    "bws.answers_of_people",
+)
+"""Modules that import one another inside functions: judgments, and their files."""
+
+
+def at_run_time(node):
+    """Yield the imports of a tree, also those inside functions, without those for type checkers."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.Import):
+        yield from ([alias.name] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from ([f"{node.module}.{alias.name}", node.module] for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        yield from at_run_time(child)
+
+
+def test_no_modules_import_one_another():
+    paths = dict(modules())
+
+    def collapsed(module):
+        return "bws.records" if any(below(module, name) for name in ONE_CIRCLE) else module
+
+    graph = {}
+    for module, path in paths.items():
+        needed = graph.setdefault(collapsed(module), set())
+        for names in at_run_time(ast.parse(path.read_text("utf-8"))):
+            first = next((name for name in names if name in paths), None)
+            needed |= {collapsed(first)} if first else set()
+        needed.discard(collapsed(module))
+    TopologicalSorter(graph).prepare()  # CycleError shows a circle
 
 
 def test_every_command_of_the_package_is_found_by_these_tests():

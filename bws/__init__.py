@@ -97,7 +97,7 @@ _EXPORTS = {
     "metadata": ("Metadata", "read_metadata"),
     "model_verdict": ("verdict",),
     "power_analysis": ("power",),
-    "problems": ("InputError", "Problem"),
+    "base.problems": ("InputError", "Problem"),
     "records": ("Judgment", "Judgments", "Scores", "Tuples"),
     "scoring": ("METHODS", "anchor", "score", "utilities"),
     "scoring.prediction_powered": ("prediction_powered_scores",),

@@ -59,9 +59,9 @@ class Checked:
     check: Callable[[Any], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core.core_schema import no_info_after_validator_function
+        from pydantic import AfterValidator
 
-        return no_info_after_validator_function(self.check, handler(source))
+        return AfterValidator(self.check).__get_pydantic_core_schema__(source, handler)
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Listed:
     """Metadata of a tuple: in the file, a value alone is a list of one."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core.core_schema import no_info_before_validator_function
+        from pydantic import BeforeValidator
 
-        return no_info_before_validator_function(_listed, handler(source))
+        return BeforeValidator(_listed).__get_pydantic_core_schema__(source, handler)
 
 
 def _listed(value: Any) -> Any:

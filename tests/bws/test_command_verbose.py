@@ -87,7 +87,7 @@ def test_the_answer_is_the_same_to_the_byte(made, more):
 def test_it_says_which_files_were_read_and_written_and_what_was_used(made):
     _, said = made("-o", "t.csv", "--verbose")
     lines = [line for line in said.splitlines() if LINE.fullmatch(line)]
-    assert re.search(r"bws\.command: giccs \S+, Python 3\.\d+\.\S+, ", lines[0])
+    assert re.search(r"bws\.base\.commands: giccs \S+, Python 3\.\d+\.\S+, ", lines[0])
     assert any(f"bws.base.text: read items.txt: {len(ITEMS)} bytes, 0." in line for line in lines)
     written = Path("t.csv").stat().st_size
     assert any(f"bws.base.text: wrote t.csv: {written} bytes, " in line for line in lines)

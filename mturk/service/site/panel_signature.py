@@ -21,9 +21,7 @@ def read_key_set(path: str) -> PyJWKSet:
     try:
         return PyJWKSet.from_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, PyJWTError, AttributeError, TypeError) as error:
-        message = (
-            f"prolific_keys: {path}: {error}; expected a file of public keys (JSON Web Key Set)"
-        )
+        message = f"is {path!r} ({error}); expected a file of public keys (JSON Web Key Set)"
         raise ValueError(message) from None
 
 

@@ -38,12 +38,6 @@ def _check_address(address: str) -> str:
     return address
 
 
-def _check_keys(path: str) -> str:
-    if path:
-        read_key_set(path)
-    return path
-
-
 StudyName = Annotated[str, Checked(_check_name)]
 Positive = Annotated[int, Ge(1)]
 
@@ -74,7 +68,7 @@ class PanelStudy(Table):
     """Names of studies whose participants cannot take part in this one."""
     link_days: Positive = 90
     """Days until a printed recruiting link expires."""
-    prolific_keys: Annotated[str, Checked(_check_keys)] = ""
+    prolific_keys: str = ""
     """File of Prolific's public keys (JSON Web Key Set); if set, links need Prolific's signature."""
 
     version: str = "1"
@@ -106,6 +100,11 @@ class PanelStudy(Table):
         """Yield keys that do not fit to others."""
         if self.volunteers and self.prolific_keys:
             yield "prolific_keys", "belongs to paid studies; volunteers have no signatures"
+        elif self.prolific_keys:
+            try:
+                read_key_set(self.prolific_keys)
+            except ValueError as error:
+                yield "prolific_keys", str(error)
         if not self.volunteers and not self.completion_code.strip():
             yield "completion_code", "is missing; expected the code shown at the end of the study"
         elif self.minutes and not self.volunteers and not self.code(TIMED_OUT, submitted=True):

@@ -14,7 +14,11 @@ def leaderboard(names, p_holm=0.5):
         for i, name in enumerate(names)
     )
     pair = PairDifference(0, 1, 0.1, 60, 0.02, 0.18, p_holm=p_holm)
-    return Leaderboard("pairwise-sts", "made-up", "", "spearman", 300, 60, 0.02, models, (pair,))
+    return Leaderboard(
+        *("pairwise-sts", "made-up", "", "spearman", 300, 60, 0.02, "dialogues", "", ()),
+        models,
+        (pair,),
+    )
 
 
 @pytest.mark.parametrize(("p", "verdict"), [(0.012, "significant"), (0.05, "not significant")])

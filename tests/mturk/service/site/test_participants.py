@@ -269,5 +269,5 @@ def test_where_keys_are_configured_only_signed_parameters_enter(service, visit, 
 def test_a_key_file_without_keys_is_refused(tmp_path):
     (tmp_path / "keys.json").write_text("{}")
     for name in ("keys.json", "none.json"):
-        with pytest.raises(ValueError, match=r"prolific_keys: .*expected a file of public keys"):
+        with pytest.raises(ValueError, match=r"prolific_keys is .*expected a file of public keys"):
             PanelStudy("pilot", "C0DE", prolific_keys=str(tmp_path / name))

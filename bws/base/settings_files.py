@@ -20,7 +20,7 @@ from bws.base.problems import InputError, Problem, suggestion
 from bws.base.text import display_name, parse_toml, read_text
 
 T = TypeVar("T")
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Keys from the top of a file to a value; elements of lists count from 0."""
 EXPECTED: Mapping[str, str] = {
     "bool_type": "true or false",
@@ -104,9 +104,9 @@ class SettingsText:
     name: str
     """Name of the file in messages."""
     values: Mapping[str, Any]
-    lines: Mapping[Path, int]
+    lines: Mapping[KeyPath, int]
 
-    def parsed(self, kind: type[T], values: Any = None, path: Path = (), **given: Any) -> T:
+    def parsed(self, kind: type[T], values: Any = None, path: KeyPath = (), **given: Any) -> T:
         """Return a table as an instance of a dataclass; InputError with all problems.
 
         values: the table, with presets; by default the whole file. path: where it is in the file. given:
@@ -127,14 +127,14 @@ class SettingsText:
             raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
         return result
 
-    def problem(self, path: Path, message: str) -> Problem:
+    def problem(self, path: KeyPath, message: str) -> Problem:
         """Return a problem of a value, with its line or that of its first element or table."""
         places = [path, (*path, 0), *(path[:end] for end in range(len(path) - 1, 0, -1))]
         line = next((self.lines[place] for place in places if place in self.lines), None)
         return Problem(self.name, line, message)
 
     def _unknown(
-        self, table: Path, key: str, kind: Any, given: Container[str], within: Path = ()
+        self, table: KeyPath, key: str, kind: Any, given: Container[str], within: KeyPath = ()
     ) -> Problem:
         names = [name for name in get_names(kind, within) if within or name not in given]
         expected = f"expected one of {', '.join(names)}{suggestion(key, names)}"
@@ -142,10 +142,10 @@ class SettingsText:
         return self.problem(place, f"unknown key {_text(place)}; {expected}")
 
     def _problems(
-        self, error: Any, kind: Any, values: Any, path: Path, given: Container[str]
+        self, error: Any, kind: Any, values: Any, path: KeyPath, given: Container[str]
     ) -> Iterator[Problem]:
         for each in error.errors(include_url=False):
-            location: Path = each["loc"]
+            location: KeyPath = each["loc"]
             if each["type"] == "unexpected_keyword_argument":
                 yield self._unknown(path, str(location[-1]), kind, given, location[:-1])
             elif each["type"] == "value_error":
@@ -173,7 +173,7 @@ def read_settings_text(path: str | os.PathLike[str]) -> SettingsText:
     return SettingsText(name, parse_toml(text, name), key_lines(text))
 
 
-def get_names(kind: Any, path: Path) -> list[str]:
+def get_names(kind: Any, path: KeyPath) -> list[str]:
     """Return the keys of the table at a path below a dataclass."""
     for part in path:
         hints = get_type_hints(kind) if is_dataclass(kind) else {}
@@ -183,15 +183,15 @@ def get_names(kind: Any, path: Path) -> list[str]:
     return [each.name for each in fields(kind) if each.init] if is_dataclass(kind) else []
 
 
-def key_lines(text: str) -> dict[Path, int]:
+def key_lines(text: str) -> dict[KeyPath, int]:
     """Return the lines of tables and keys in a TOML text; keys of inline tables are in the line of these.
 
     >>> key_lines('a = 1\\n[b]\\n"c d" = \\'\\'\\'\\nx = 1\\'\\'\\'\\n[[e]]\\nf.g = 2\\n[[e]]\\n')
     {('a',): 1, ('b',): 2, ('b', 'c d'): 3, ('e', 0): 5, ('e', 0, 'f', 'g'): 6, ('e', 1): 7}
     """
-    lines: dict[Path, int] = {}
-    counts: dict[Path, int] = {}
-    table: Path = ()
+    lines: dict[KeyPath, int] = {}
+    counts: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     for number, line in _logical_lines(text):
         if header := HEADER.match(line):
             table = _numbered(_keys(header["keys"]), counts, is_list=line.lstrip().startswith("[["))
@@ -224,13 +224,13 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             depth += sum(shown.count(sign) for sign in "[{") - sum(map(shown.count, "]}"))
 
 
-def _keys(text: str) -> Path:
+def _keys(text: str) -> KeyPath:
     return tuple(part.strip("\"'") if part[0] in "\"'" else part for part in re.findall(PART, text))
 
 
-def _numbered(keys: Path, counts: dict[Path, int], *, is_list: bool) -> Path:
+def _numbered(keys: KeyPath, counts: dict[KeyPath, int], *, is_list: bool) -> KeyPath:
     """Return the path of a table header, with the numbers of list elements."""
-    path: Path = ()
+    path: KeyPath = ()
     for key in keys[:-1]:
         path = (*path, key)
         if path in counts:
@@ -270,6 +270,6 @@ def _at(values: Any, path: Sequence[str | int]) -> Any:
     return values
 
 
-def _text(path: Path) -> str:
+def _text(path: KeyPath) -> str:
     """Return a path as in TOML, with elements of lists counted from 1."""
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in path)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.stats.clusters import MANY_CLUSTERS, MIN_CLUSTERS, few_clusters_note
+from bws.stats.clusters import MANY_CLUSTERS, MIN_CLUSTERS, effective_number, few_clusters_note
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -76,7 +76,7 @@ class Clusters:
     @property
     def effective(self) -> float:
         """Effective number of clusters, (Σ n)² / Σ n²: that of equal clusters with the same information."""
-        return float(self.sizes.sum() ** 2 / np.sum(self.sizes**2)) if self.count else 0.0
+        return effective_number(self.of_dialogue)
 
     @property
     def df(self) -> float:

@@ -105,7 +105,7 @@ def _language_of(path: Path) -> str:
         language = language_tag(path.stem)
         locale(language)
     except ValueError as error:
-        message = f"{error}; expected a file name such as es.po or pt-BR.po"
+        message = f"the name is no language: {error}"
         raise InputError(Problem(display_name(path), None, message)) from None
     return language
 
@@ -126,7 +126,9 @@ def locale(language: str) -> Locale:
             return Locale.parse(tag, sep="-")
         except (UnknownLocaleError, ValueError):
             continue
-    raise ValueError(f"{language!r} is not a language of Unicode CLDR")
+    raise ValueError(
+        f"{language!r} is not a language of Unicode CLDR; expected a tag such as de, en or pt-BR"
+    )
 
 
 def _truncated(language: str) -> list[str]:

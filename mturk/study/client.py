@@ -239,6 +239,11 @@ def translate_errors() -> Iterator[None]:
     except ClientError as error:
         message = error.response.get("Error", {}).get("Message") or "no reason given"
         code = error_code(error)
+        if code == "404":
+            raise ServiceError(
+                f"{error.operation_name}: nothing answers requests of the API at this address; expected the "
+                "one that `mturk-hits serve` prints as the API, not that of the site or of question frames"
+            ) from error
         raise ServiceError(f"{error.operation_name} was refused: {message} ({code})") from error
     except BotoCoreError as error:
         message = (

@@ -89,7 +89,8 @@ class Settings:
     )
     texts: str = option(
         "",
-        'File with the page texts, for languages other than "de" and "en":\n'
+        "File with all texts of the page. For another language, a catalogue beside this file is better:\n"
+        "see `mturk-hits check-texts`.\n"
         "`mturk-hits estimate --default-texts` prints the English ones.",
         parse=_text(limits.LengthLimit("the name of the file", 4096, minimum=0)),
     )

@@ -107,7 +107,7 @@ def test_a_wrong_number_of_plural_forms_is_refused(tmp_path):
         (
             "qqq.po",
             "",
-            "'qqq' is not a language of Unicode CLDR; expected a file name such as es.po",
+            "the name is no language: 'qqq' is not a language of Unicode CLDR; expected a tag such as de",
         ),
         ("cy.po", 'msgid ""\nmsgstr "Language: fr\\n"\n', "Language: fr; expected cy"),
         ("cy.po", 'msgid "a"\nmsgstr "\udcff"\n', "not a valid catalogue"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -37,6 +38,7 @@ from mturk.service.site.sessions import Session, new_nonce
 from mturk.service.site.studies import PanelStudy
 from mturk.service.site.visit import RefusedError, Visit
 
+log = logging.getLogger("mturk.site")
 ID_CODES = ("Bound", "Taken", "Spelling")
 """Codes of WorkError for an id of somebody else."""
 
@@ -167,14 +169,15 @@ def ended_page(visit: Visit, study: PanelStudy | None, end: str, *, submitted: b
 
 
 def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
-    """End the participation of those who do not consent; nothing about new participants is stored."""
+    """End the participation of those who do not consent; nothing about new participants is stored.
+
+    The page can be loaded again: the cookie keeps the entry.
+    """
     participants = visit.site.participants
     _find(visit, entry)  # proves the id
     submitted = participants.n_submitted(entry.worker, study.name) > 0
     participants.decline(entry.worker, study.name)
-    response = ended_page(visit, study, NO_CONSENT, submitted=submitted)
-    visit.change_session(pending=None)
-    return response
+    return ended_page(visit, study, NO_CONSENT, submitted=submitted)
 
 
 def withdraw(visit: Visit) -> Response:
@@ -329,7 +332,13 @@ def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> i
     seconds = visit.site.work.expected_seconds(hit_ids)
     if not seconds or len(seconds) < len(hit_ids):
         return None
-    return math.ceil(study.hits * max(seconds.values()) / 60)
+    minutes = math.ceil(study.hits * max(seconds.values()) / 60)
+    if study.minutes is not None and study.minutes < minutes:
+        log.warning(
+            "study %s: the time of %d minutes is over before the expected %d minutes",
+            study.name, study.minutes, minutes,
+        )  # fmt: skip
+    return minutes
 
 
 def sign_out(visit: Visit) -> Response:

@@ -16,7 +16,7 @@ NOT_LANGUAGES = {"mul", "und", "zxx"}
 
 @functools.cache
 def language_names(language: str) -> Mapping[str, str]:
-    """Return code -> name of every language in a language, or its English name, sorted by name.
+    """Return code -> name of every language in a language, sorted by name, with English names last.
 
     >>> language_names("de")["nl"], language_names("es")["nl"]
     ('Niederländisch', 'neerlandés')
@@ -24,4 +24,4 @@ def language_names(language: str) -> Mapping[str, str]:
     english, names = locale("en").languages, locale(language).languages
     codes = (set(english) & set(locale("de").languages)) - NOT_LANGUAGES
     pairs = [(code, str(names.get(code, english[code]))) for code in codes if CODE.fullmatch(code)]
-    return dict(sorted(pairs, key=lambda pair: sort_key(pair[1])))
+    return dict(sorted(pairs, key=lambda pair: (pair[0] not in names, sort_key(pair[1]))))

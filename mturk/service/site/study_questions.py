@@ -41,9 +41,7 @@ def read_language(language: str) -> str:
         tag = language_tag(language)
         locale(tag)
     except ValueError as error:
-        raise ValueError(
-            f"has a wrong language ({error}); expected a tag such as en, es or pt-BR"
-        ) from None
+        raise ValueError(f"has a wrong language: {error}") from None
     return tag
 
 

@@ -166,6 +166,8 @@ def return_assignment(visit: Visit) -> Response:
     """Return an assignment, so that others can accept the HIT."""
     assignment = _own_assignment(visit, visit.field("assignment"))
     visit.site.work.return_assignment(assignment.assignment_id, visit.worker)
+    if visit.study and visit.progress().is_late:  # there is no next task, but an end with its code
+        return visit.redirect("/work/next", "working.returned")
     return visit.redirect("/work/returned" if visit.study else "/work/", "working.returned")
 
 

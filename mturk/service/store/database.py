@@ -7,6 +7,7 @@ import os
 import secrets
 import sqlite3
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -67,6 +68,7 @@ class Database:
             self._query_engine = self.engine.execution_options(
                 **({} if self.is_file else {"isolation_level": "AUTOCOMMIT"})
             )
+            self._thread, self._has_readers = threading.local(), self.is_file
             self._write_engine = self.engine.execution_options(write=True)
             self._writers = GroupCommit(
                 self._write_engine, lambda seconds: self.on_write_wait(seconds)
@@ -91,8 +93,17 @@ class Database:
 
     def first(self, query: Statement, values: Mapping[str, Any]) -> Any:
         """Return the first row of a query, or None. This is faster than `read`: it begins no transaction."""
+        if self._has_readers:
+            return query.first(self._reader(), values)
         with self._query_engine.connect() as connection:
             return query.first(connection, values)
+
+    def _reader(self) -> Connection:
+        """Return the connection with which this thread reads an SQLite database, outside transactions."""
+        reader: Connection | None = getattr(self._thread, "reader", None)
+        if reader is None or reader.closed:
+            reader = self._thread.reader = self._query_engine.connect()
+        return reader
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

@@ -21,6 +21,7 @@ from mturk.service.store.schema import (
     worker,
 )
 from tests.mturk.service.site.questions import read_questions
+from tests.mturk.service.site.test_browser import our_question
 from tests.mturk.service.site.test_participants import (
     ANNA,
     BEN,
@@ -120,6 +121,7 @@ def test_without_consent_nothing_is_stored(service, visit):  # noqa: F811
     assert "NOPE" in page.text
     assert "cc=NOPE" in page.text
     assert "C0DE" not in page.text
+    assert "NOPE" in anna.submit("/work/start", text="/work/start", decline="yes").text  # reloaded
     assert not rows(service, participation)
     assert not rows(service, worker)
     without_code = visit()
@@ -381,6 +383,31 @@ def test_the_time_of_a_study_ends(service, visit):  # noqa: F811
     assert [row.status for row in rows(service, assignment)] == ["Submitted", "Submitted"]
     assert "LATE" in visit(study).begin(service).text
     assert rows(service, participation)[0].outcome == "timed_out"
+
+
+def test_who_returns_a_task_after_the_time_gets_the_code(service, visit):  # noqa: F811
+    for _ in range(3):
+        service.publish()
+    anna = visit(PanelStudy("pilot", "C0DE", minutes=10, timed_out_code="LATE"))
+    page = anna.finish(anna.begin(service))
+    service.clock.advance(601)
+    assert "LATE" not in page.text
+    page = anna.submit("/work/return", assignment=page.url.path.rpartition("/")[2])
+    assert "LATE" in page.text
+    assert rows(service, participation)[0].outcome == "timed_out"
+
+
+@pytest.mark.parametrize("minutes", [1, 30])
+def test_the_time_of_a_study_is_stated_and_checked_against_the_expected_one(
+    service, visit, caplog, minutes  # noqa: F811
+):  # fmt: skip
+    for _ in range(3):
+        service.publish(our_question())
+    study = PanelStudy("pilot", "C0DE", minutes=minutes, timed_out_code="LATE", hits=3)
+    page = visit(study).join(service).text
+    assert "consists of 3 tasks and takes about 3\u00a0minutes" in page
+    assert f"Time for the whole study: {minutes}\u00a0minute" in page
+    assert any("before the expected 3 minutes" in one for one in caplog.messages) == (minutes < 3)
 
 
 def test_who_has_finished_in_time_gets_the_completion_code_later(service, visit):  # noqa: F811

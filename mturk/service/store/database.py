@@ -9,6 +9,7 @@ import sqlite3
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -68,7 +69,8 @@ class Database:
             self._query_engine = self.engine.execution_options(
                 **({} if self.is_file else {"isolation_level": "AUTOCOMMIT"})
             )
-            self._thread, self._has_readers = threading.local(), self.is_file
+            self._has_readers, self._thread = self.is_file, threading.local()
+            self._readers: weakref.WeakSet[Connection] = weakref.WeakSet()
             self._write_engine = self.engine.execution_options(write=True)
             self._writers = GroupCommit(
                 self._write_engine, lambda seconds: self.on_write_wait(seconds)
@@ -103,6 +105,7 @@ class Database:
         reader: Connection | None = getattr(self._thread, "reader", None)
         if reader is None or reader.closed:
             reader = self._thread.reader = self._query_engine.connect()
+            self._readers.add(reader)
         return reader
 
     @contextmanager
@@ -167,6 +170,8 @@ class Database:
 
     def close(self) -> None:
         """Close all connections."""
+        for reader in list(self._readers):
+            reader.close()
         self.engine.dispose()
 
     def _open(self, balance: int, migrate: bool) -> str | None:

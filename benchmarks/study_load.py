@@ -85,10 +85,12 @@ def service(
         cost["peak"] = usage.ru_maxrss / 1024
 
 
-def publish(url: str, folder: Path, settings: Settings, data: Path) -> tuple[Any, Ledger, float]:
+def publish(
+    url: str, folder: Path, settings: Settings, data: Path, n_hits: int | None = None
+) -> tuple[Any, Ledger, float]:
     """Publish the sample's HITs; return client, ledger, and the seconds from first to last call."""
     tuples, dialogues = read_tuples(data / "tuples.csv"), read_dialogues(data / "dialogues.jsonl")
-    plans = plan(tuples, dialogues, settings)
+    plans = plan(tuples, dialogues, settings)[:n_hits]
     client = connect(resolve(url))
     book = Ledger.open(folder / "ledger.db", create=True)
     start = time.perf_counter()

@@ -25,13 +25,13 @@ from bws.raw_agreement import answer_counts
 from bws.stats.clusters import (
     MANY_CLUSTERS,
     MIN_CLUSTERS,
-    Estimate,
     few_clusters_note,
     t_quantile,
     too_few_clusters_note,
     two_way_variance,
     variance_between,
 )
+from bws.stats.estimates import Estimate
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

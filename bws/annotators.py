@@ -26,7 +26,8 @@ from bws.control_quality import control_answers
 from bws.files import as_judgments
 from bws.files.columns import quoted
 from bws.records import Judgments
-from bws.stats.clusters import Z_95, Estimate
+from bws.stats.clusters import Z_95
+from bws.stats.estimates import Estimate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

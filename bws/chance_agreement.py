@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -26,7 +27,6 @@ from bws.records import Judgments
 from bws.stats.clusters import (
     MIN_CLUSTERS,
     ClusterVariance,
-    Estimate,
     cluster_sums,
     effective_number,
     few_clusters_note,
@@ -35,6 +35,7 @@ from bws.stats.clusters import (
     two_way_variance,
     uneven_clusters_note,
 )
+from bws.stats.estimates import Estimate
 
 log = logging.getLogger(__name__)
 
@@ -503,12 +504,7 @@ def _alpha(observed: Mapping[str, Estimate], k: int) -> dict[str, Estimate]:
     chance = chance_of_equal_answers(k)
     chance["both"] = chance["best"]
     return {
-        name: Estimate(
-            *(
-                _correct_for_chance(value, chance[name])
-                for value in (estimate.value, estimate.low, estimate.high)
-            )
-        )
+        name: estimate.transformed(partial(_correct_for_chance, expected=chance[name]))
         for name, estimate in observed.items()
     }
 

@@ -36,12 +36,12 @@ from bws.base.tables import Column, ResultTable
 from bws.records import CanonicalJudgments
 from bws.stats.clusters import (
     MIN_CLUSTERS,
-    Estimate,
     cluster_sums,
     few_clusters_note,
     t_quantile,
     too_few_clusters_note,
 )
+from bws.stats.estimates import Estimate
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -357,10 +357,7 @@ class Generalisability(Tabular):
     @property
     def root(self) -> Estimate:
         """The expected correlation of the scores with the true scores: the root of the reliability."""
-        estimate = self.reliability
-        return Estimate(
-            *(math.sqrt(bound) for bound in (estimate.value, estimate.low, estimate.high))
-        )
+        return self.reliability.transformed(math.sqrt)
 
     def document(self) -> dict[str, Any]:
         """Return the study as a JSON-serialisable dict."""

@@ -18,13 +18,13 @@ from bws.scoring.counting import counting
 from bws.split_half import average_ranks, correlate, reliability, usual_split
 from bws.stats.clusters import (
     MIN_CLUSTERS,
-    Estimate,
     clustered_mean,
     clustered_share,
     few_clusters_note,
     t_quantile,
     too_few_clusters_note,
 )
+from bws.stats.estimates import Estimate
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 from bws.base.tables import Cell, Column, ResultTable
 from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
-from bws.stats.clusters import (
-    Estimate,
-    clustered_share,
-    few_clusters_note,
-    too_few_clusters_note,
-)
+from bws.stats.clusters import clustered_share, few_clusters_note, too_few_clusters_note
+from bws.stats.estimates import Estimate
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]

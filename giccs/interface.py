@@ -17,6 +17,7 @@ from bws.base.problems import InputError, Problem, suggestion
 from bws.base.tables import Column, ResultTable
 from bws.files import as_judgments, as_tuples
 from bws.records import Judgments, Tuples
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs, run_locally
 from giccs.evaluation.run import OpenedModel, open_each_prompt, supported_tasks
@@ -25,7 +26,6 @@ from giccs.judging.study import open_study
 from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
 from giccs.measures.clusters import DIALOGUES
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store, data_of, model_of, setting_of
 from giccs.models import ModelOptions, check_server_options
 from giccs.progress import Progress, progress_bar, silent

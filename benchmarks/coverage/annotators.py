@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.records import Judgments, Tuples
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
 from giccs.measures.annotator_uncertainty import correlations_over_annotators
-from giccs.measures.metrics import Estimate, correlations
+from giccs.measures.metrics import correlations
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
+from bws.stats.estimates import Estimate
 from giccs.measures.comparison import paired_correlations
-from giccs.measures.metrics import Estimate, correlations
+from giccs.measures.metrics import correlations
 
 Floats = NDArray[np.float64]
 Data = tuple[Floats, Floats, Floats, NDArray[np.intp]]

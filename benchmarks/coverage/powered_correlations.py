@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
-from giccs.measures.metrics import Estimate, correlations
+from bws.stats.estimates import Estimate
+from giccs.measures.metrics import correlations
 from giccs.measures.prediction_powered import PoweredEstimate, powered_correlations
 
 Floats = NDArray[np.float64]

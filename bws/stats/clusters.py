@@ -9,11 +9,12 @@ have a warning.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from bws.stats.estimates import Estimate
 
 Floats = NDArray[np.float64]
 
@@ -87,19 +88,6 @@ def uneven_clusters_note(cluster_of: NDArray[np.integer], unit: str) -> str:
     if few or effective >= (2 * MANY_CLUSTERS if 2 * effective < count else MANY_CLUSTERS):
         return few
     return f"{count} {unit}, of unequal size (effectively {effective:.1f}): the interval is approximate"
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value and its 95 % interval; NaN where undefined."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-
-    def document(self) -> dict[str, float]:
-        """Return the estimate in JSON form."""
-        return {"value": self.value, "low": self.low, "high": self.high}
 
 
 def cluster_sums(rows: Floats, cluster_of: NDArray[np.int64]) -> Floats:

@@ -49,10 +49,10 @@ from giccs.tasks import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from bws.stats.estimates import Estimate
     from giccs.evaluation.engines.local import EvaluationJob
     from giccs.evaluation.recipe import Run
     from giccs.evaluation.run import JobGroup
-    from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
 
     PlannedJobs = tuple[str, list[JobGroup]]

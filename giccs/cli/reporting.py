@@ -32,8 +32,8 @@ from giccs.measures.clusters import DIALOGUES
 if TYPE_CHECKING:
     from bws.base.tables import TableStyle
     from bws.records import Judgments
+    from bws.stats.estimates import Estimate
     from giccs.benchmark import Benchmark
-    from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result, Store
 
 Selection = Mapping[str, Sequence[str]]

@@ -24,17 +24,12 @@ from bws.base.rows import csv_text
 from bws.base.text import display_name, write_atomic
 from bws.files.schema import NAME, TEXT, Field, Schema, Unique, choice
 from bws.files.table import read_table
+from bws.stats.estimates import Estimate
 from giccs.csts.answer_generation import question
 from giccs.csts.data import LABELS, NUMBERS, Dataset, Instance
 from giccs.csts.verification import fleiss_kappas
 from giccs.measures.clusters import Clusters
-from giccs.measures.metrics import (
-    SHARE_BOUNDS,
-    Estimate,
-    Floats,
-    Ints,
-    jackknife_estimate,
-)
+from giccs.measures.metrics import SHARE_BOUNDS, Floats, Ints, jackknife_estimate
 
 RATINGS = LABELS
 """From 1 (unrelated) to 5 (very accurate)."""

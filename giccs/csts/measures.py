@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.stats.estimates import Estimate
 from giccs.csts.data import INVALID, Dataset, Instance, pairs
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import clustered_share
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
     SELECTED_KEY,
-    Estimate,
     Floats,
     Statistic,
     correlations,

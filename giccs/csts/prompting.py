@@ -40,13 +40,14 @@ from numpy.typing import NDArray
 
 from bws.base.options import problem_with
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.csts.data import SAMPLE, Dataset, Instance, pairs
 from giccs.csts.measures import csts_metrics, hidden_metrics
 from giccs.csts.prompts import Text, text
 from giccs.csts.sts_benchmark import SCALE, score_of
 from giccs.csts.task_data import Reading, TaskData
 from giccs.measures.comparison import clustered_share
-from giccs.measures.metrics import Estimate, Floats, interval_signature
+from giccs.measures.metrics import Floats, interval_signature
 from giccs.measures.results import TaskOutput
 from giccs.progress import Progress, silent
 from giccs.tasks import ResultKind, TaskKind, TaskOptions

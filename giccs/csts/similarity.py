@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.csts.data import Instance, text_columns
 from giccs.csts.encoders.settings import TEMPLATES as TRAINED_TEMPLATES
 from giccs.csts.encoders.settings import settings_of
 from giccs.csts.measures import csts_metrics, hidden_metrics
 from giccs.csts.task_data import Reading, TaskData
-from giccs.measures.metrics import Estimate, interval_signature, with_excluded
+from giccs.measures.metrics import interval_signature, with_excluded
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import PairModel, TextPairModel, VectorModel
 from giccs.models.encoding import EncoderInput, fitting_pairs

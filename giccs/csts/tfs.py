@@ -48,7 +48,7 @@ from bws.records import normal_id
 from giccs.csts.data import INVALID, LABELS
 
 if TYPE_CHECKING:
-    from giccs.measures.metrics import Estimate
+    from bws.stats.estimates import Estimate
 
 Value = str | int | float | bool | Mapping[str, "Value | None"]
 """Value of a feature; a mapping is a sub-structure."""

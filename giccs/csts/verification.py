@@ -19,16 +19,10 @@ from numpy.typing import NDArray
 from bws.base.problems import Problem
 from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choice
 from bws.files.table import read_table
+from bws.stats.estimates import Estimate
 from giccs.csts.data import LABELS, Instance
 from giccs.measures.clusters import Clusters
-from giccs.measures.metrics import (
-    CORRELATION_BOUNDS,
-    Estimate,
-    Floats,
-    Ints,
-    Statistic,
-    jackknife_estimate,
-)
+from giccs.measures.metrics import CORRELATION_BOUNDS, Floats, Ints, Statistic, jackknife_estimate
 
 PUBLISHED = 0.61
 """Fleiss' kappa of three annotators on 100 instances (C-STS, section 3)."""

@@ -17,12 +17,12 @@ from typing import cast
 
 import numpy as np
 
+from bws.stats.estimates import Estimate
 from giccs.evalrank.classification_data import SETS
 from giccs.evalrank.score_correlations import MIN_MODELS, correlate
 from giccs.evalrank.scores import DOWNSTREAM, ScoreColumn, ScoreSelector, collect_scores
 from giccs.evaluation.recipe import ACROSS_MODELS
 from giccs.measures.comparison import clustered_share
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Signature, data_of, setting_of
 
 
@@ -124,7 +124,7 @@ def _correlations(
     intrinsic: Sequence[ScoreColumn], downstream: Sequence[ScoreColumn]
 ) -> Iterator[Group]:
     for cell in correlate(intrinsic, downstream).cells:
-        if cell.rho.n >= MIN_MODELS:
+        if cell.rho.size >= MIN_MODELS:
             by = {"score": _name(cell.intrinsic), "set": cell.downstream.by[0][1]}
             yield Group(by, {"spearman": cell.rho})
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from bws.base.frames import Source
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.evalrank.correlation_intervals import (
     PairCorrelation,
     estimate_correlation,
@@ -35,7 +36,6 @@ from giccs.evalrank.correlation_intervals import (
 )
 from giccs.evalrank.similarity_data import SimilarityData, SimilaritySet, read_similarity
 from giccs.evalrank.vector_cache import cached_vectors
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.progress import Progress, silent

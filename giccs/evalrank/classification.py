@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.stats.estimates import Estimate
 from giccs.evalrank.classification_data import (
     ClassificationData,
     LabelledRow,
@@ -31,7 +32,6 @@ from giccs.evalrank.dependence import number_texts, variances
 from giccs.evalrank.logistic import COSTS, FOLDS, INNER_FOLDS, Learner, too_few_reason
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.measures.comparison import wilson
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent

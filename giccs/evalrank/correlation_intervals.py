@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from bws.stats.clusters import too_few_clusters_note
 from bws.stats.constancy import centred, is_constant
+from bws.stats.estimates import Estimate
 from giccs.evalrank.dependence import variances
-from giccs.measures.metrics import Estimate, infinite_reason
+from giccs.measures.metrics import infinite_reason
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

@@ -9,9 +9,9 @@ from functools import partial
 
 from bws.base.rows import csv_text
 from bws.base.tables import Cell, Column, Emphasis, NumberText, ResultTable
+from bws.stats.estimates import Estimate
 from giccs.evalrank.score_correlations import CorrelationCell, Correlations
 from giccs.measures.formatting import number
-from giccs.measures.metrics import Estimate
 
 EMPHASIS: dict[int, Emphasis] = {0: "", 1: "bold", 2: "underline"}
 """Rank of a number in its column -> emphasis."""

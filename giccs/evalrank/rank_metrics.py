@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.stats.estimates import Estimate
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.ranking import Ranks
 from giccs.measures.clusters import Clusters
-from giccs.measures.metrics import SHARE_BOUNDS, Estimate, jackknife_interval, leave_out_weights
+from giccs.measures.metrics import SHARE_BOUNDS, jackknife_interval, leave_out_weights
 
 HITS = (1, 3, 10)
 Floats = NDArray[np.float64]

@@ -18,15 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.stats.constancy import is_constant
+from bws.stats.estimates import Estimate
 from giccs.evalrank.scores import ScoreColumn, shorten_list
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import paired_correlations
-from giccs.measures.metrics import (
-    CORRELATION_BOUNDS,
-    Estimate,
-    jackknife_estimate,
-    weighted_spearman,
-)
+from giccs.measures.metrics import CORRELATION_BOUNDS, jackknife_estimate, weighted_spearman
 from giccs.models.postprocess.steps import family_of, is_postprocessed
 
 MIN_MODELS = 4

@@ -14,8 +14,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from bws.stats.estimates import Estimate
 from giccs.evalrank.agreement import MIN_KNOWN_PAIRS
-from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
 from giccs.measures.results import Result
 
 WORD_SIMILARITY = "word-similarity"
@@ -202,7 +203,7 @@ def _exclusion_reason(
     is_mean = not by and _has_sets(result)
     if is_mean and "mean" not in result.signature:
         return "mean over all sets by an earlier version; evaluate again"
-    if is_mean or selector.group is not None or estimate.n >= MIN_KNOWN_PAIRS:
+    if is_mean or selector.group is not None or estimate.size >= MIN_KNOWN_PAIRS:
         return ""
     return f"fewer than {MIN_KNOWN_PAIRS} known pairs"
 

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.stats.clusters import Z_95, too_few_clusters_note
+from bws.stats.estimates import Estimate
 from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.records import RankingData
 from giccs.evalrank.vector_cache import cached_vectors
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import TaskOutput
 from giccs.models.abilities import VectorModel
 from giccs.progress import Progress, silent

@@ -16,9 +16,9 @@ from bws.base.frames import Source
 from bws.base.text import read_text, write_atomic
 from bws.files import as_judgments
 from bws.records import Judgments
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.measures.ceiling import load_judgments, noise_ceiling
-from giccs.measures.metrics import Estimate
 from giccs.models import ModelOptions
 from giccs.models.objects import model_of_object
 from giccs.models.vocabulary import counted_tokens

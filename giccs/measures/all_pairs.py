@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import (
     paired_accuracies,
@@ -31,7 +32,7 @@ from giccs.measures.detectable import (
     questions_needed,
     t_detectable,
 )
-from giccs.measures.metrics import Estimate, difference_estimate, within_dialogue_correlations
+from giccs.measures.metrics import difference_estimate, within_dialogue_correlations
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -125,7 +126,7 @@ def within_dialogue_pairs(
     ]
     return _adjusted(
         [
-            _t_tested(pair, estimate, estimate.n, target, len(compared))
+            _t_tested(pair, estimate, estimate.size, target, len(compared))
             for pair, estimate in zip(compared, estimates, strict=True)
         ]
     )
@@ -153,7 +154,7 @@ def accuracy_pairs(
         [
             _mcnemar_tested(pair, estimate, target, len(compared))
             if estimate.extra["test"] == "McNemar"
-            else _t_tested(pair, estimate, estimate.n, target, len(compared))
+            else _t_tested(pair, estimate, estimate.size, target, len(compared))
             for pair, estimate in zip(compared, estimates, strict=True)
         ]
     )
@@ -193,7 +194,7 @@ def _t_tested(
 def _mcnemar_tested(
     pair: tuple[int, int], estimate: Estimate, target: float, n_pairs: int
 ) -> PairDifference:
-    tested = _pair(pair, estimate, estimate.n)
+    tested = _pair(pair, estimate, estimate.size)
     discordant = (estimate.extra["only_first"] + estimate.extra["only_second"]) / estimate.n
     if not discordant:
         return replace(tested, reason="both are correct on the same questions: power is unknown")

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from bws.base.problems import InputError, Problem
 from bws.records import Judgments
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
 from giccs.measures.judged_items import ACROSS_DIALOGUES_REMARK, JudgedItems, judged_items
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
     WEIGHTED_CORRELATIONS,
-    Estimate,
     correlations,
     leave_out_weights,
     to_unbounded,

@@ -36,6 +36,7 @@ from bws.stats.clusters import (
     uneven_clusters_note,
 )
 from bws.stats.constancy import is_constant
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLES, Benchmark, sample_file
 from giccs.measures.judged_items import (
     ACROSS_DIALOGUES_REMARK,
@@ -47,7 +48,6 @@ from giccs.measures.judged_items import (
     canonical_index,
     judged_items,
 )
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import digest, read_estimates
 
 log = logging.getLogger(__name__)

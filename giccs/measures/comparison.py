@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.stats.clusters import Z_95, t_quantile, too_few_clusters_note
+from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
-    Estimate,
     Replicates,
     difference_estimate,
     infinite_reason,

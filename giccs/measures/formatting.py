@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from bws.base.tables import limits_text
 from bws.stats.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
-from giccs.measures.metrics import SELECTED_KEY, Estimate
+from bws.stats.estimates import Estimate
+from giccs.measures.metrics import SELECTED_KEY
 
 SELECTED_REMARK = "* selected by this score: optimistic for new data"
 """Explanation of the mark of `interval`."""

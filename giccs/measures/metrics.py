@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bws.stats.clusters import too_few_clusters_note
 from bws.stats.constancy import centred, constant_groups, is_constant
+from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
 
 Floats = NDArray[np.float64]
@@ -45,27 +46,6 @@ MAX_EXCESS_KURTOSIS = 1.0
 """The same for the kurtosis minus 3."""
 CONSTANT_TOLERANCE = 1e-12
 """Variance relative to the largest one, and distance of a correlation from a bound, treated as 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its 95 % interval and sample size; NaN always has a reason."""
-
-    value: float
-    low: float
-    high: float
-    n: int
-    """Number of items; for a mean over dialogues, of dialogues."""
-    reason: str = ""
-    """Reason why value, low and high, or only low and high, are NaN; or remarks on exclusions and
-    selection."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """Further numbers: ``stderr``, ``chance``, ``p`` …"""
-
-    def document(self) -> dict[str, Any]:
-        """Return the estimate as a dict, with a reason only if there is one."""
-        numbers = {"value": self.value, "low": self.low, "high": self.high, "n": self.n}
-        return numbers | ({"reason": self.reason} if self.reason else {}) | dict(self.extra)
 
 
 def interval_signature(unit: str, resamples: int, seed: int) -> dict[str, Any]:

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 
 from bws.scoring.prediction_powered import MAX_RANDOM_P
 from bws.stats.clusters import few_clusters_note, t_quantile, too_few_clusters_note
+from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import wilson
 from giccs.measures.metrics import (
     CONSTANT_TOLERANCE,
     CORRELATION_BOUNDS,
     WEIGHTED_CORRELATIONS,
-    Estimate,
     Statistic,
     correlations,
     degrees_of_freedom,

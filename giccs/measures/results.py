@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from bws.base.commands import json_ready
 from bws.base.problems import InputError, Problem
 from bws.base.text import read_text, write_atomic
+from bws.stats.estimates import Estimate
 from giccs.benchmark.parquet import read_table
-from giccs.measures.metrics import Estimate
 
 if TYPE_CHECKING:
     import polars

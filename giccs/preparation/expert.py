@@ -20,9 +20,9 @@ import numpy as np
 from bws.base.problems import InputError, Problem
 from bws.records import normal_id
 from bws.stats.clusters import too_few_clusters_note
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
-from giccs.measures.metrics import Estimate
 
 if TYPE_CHECKING:
     from bws.files.table import Table

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bws.base.tables import ResultTable, TableStyle, rendered
-from giccs.measures.metrics import Estimate
+from bws.stats.estimates import Estimate
 from giccs.measures.results import Result, ceiling_of, comparison_key, data_of
 from giccs.report.choices import choice_breakdown, choice_table, choice_tables, turns_table
 from giccs.report.measured import metric_tables

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bws.base.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
+from bws.stats.estimates import Estimate
 from giccs.measures.formatting import few_clusters_note, limits, other_reasons, plus_minus
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 from giccs.report.clustering import domain_notes, population_note
 
@@ -122,7 +122,7 @@ def _turns_title(results: Sequence[Result]) -> str:
     questions: dict[int, set[int]] = {}
     for result in results:
         for (n_turns, _), accuracy in _accuracies_by_turns(result).items():
-            questions.setdefault(n_turns, set()).add(accuracy.n)
+            questions.setdefault(n_turns, set()).add(accuracy.size)
     counts = ", ".join(
         f"{' or '.join(map(str, sorted(numbers)))} of {n_turns} turns"
         for n_turns, numbers in sorted(questions.items())
@@ -148,7 +148,7 @@ def choice_breakdown(results: Sequence[Result]) -> ResultTable | None:
     rows = [
         [
             part,
-            max(estimate.n for estimate in accuracies.values()),
+            max(estimate.size for estimate in accuracies.values()),
             *(_plus_minus_cell(accuracies.get(column), decimals=2) for column in titles),
         ]
         for part, accuracies in cells.items()
@@ -193,7 +193,7 @@ def _accuracy_remarks(accuracy: Estimate) -> Iterator[str]:
     if accuracy.low <= chance <= accuracy.high:
         yield (
             f"{accuracy.value:.3f} is not significantly different from guessing ({chance:.3f}; a question "
-            f"is {100 / accuracy.n:.1f} points)"
+            f"is {100 / accuracy.size:.1f} points)"
         )
     letters = ", ".join(f"{letter} {count}" for letter, count in accuracy.extra["chosen"].items())
     yield f"letters chosen: {letters}"

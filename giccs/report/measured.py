@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Literal
 
 from bws.base.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
+from bws.stats.estimates import Estimate
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
-from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY, Estimate
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY
 from giccs.measures.results import Result, model_of, setting_of
 from giccs.report.pairs import result_warnings
 
@@ -57,7 +58,7 @@ def _metrics_table(results: Sequence[Result]) -> ResultTable:
             model_of(result),
             setting_of(result),
             *(_cell(result.metrics.get(name)) for name in names),
-            max(estimate.n for estimate in result.metrics.values()),
+            max(estimate.size for estimate in result.metrics.values()),
         ]
         for result in results
     ]
@@ -87,7 +88,7 @@ def _subsets_table(results: Sequence[Result], main_metric: str) -> ResultTable |
     if not cells:
         return None
     size = {
-        part: max(estimate.n for estimate in estimates.values())
+        part: max(estimate.size for estimate in estimates.values())
         for part, estimates in cells.items()
     }
     rows = [

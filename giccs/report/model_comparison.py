@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.stats.clusters import MIN_CLUSTERS
+from bws.stats.estimates import Estimate
 from giccs.measures.all_pairs import (
     PairDifference,
     accuracy_pairs,
@@ -22,7 +23,6 @@ from giccs.measures.all_pairs import (
 )
 from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters
 from giccs.measures.detectable import ALPHA, POWER
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
     comparison_key,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from bws.base.tables import Cell, Column, ResultTable, keyed_columns, part_name
+from bws.stats.estimates import Estimate
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import few_clusters_note, other_reasons
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
     condition_of,
@@ -94,12 +94,12 @@ def main_table(
             models[index] if models else model_of(results[index]),
             history_of(results[index]),
             *(results[index].metrics[name] for name in names),
-            max(estimate.n for estimate in results[index].metrics.values()),
+            max(estimate.size for estimate in results[index].metrics.values()),
         ]
         for index in order
     ]
     if ceiling:
-        n = max(estimate.n for estimate in ceiling.values())
+        n = max(estimate.size for estimate in ceiling.values())
         rows.append([CEILING_LABEL, "", *(ceiling.get(name) for name in names), n])
     columns = [
         Column("model", "model"),
@@ -153,7 +153,7 @@ def breakdown_table(results: Sequence[Result]) -> ResultTable | None:
     rows: list[Sequence[Cell]] = []
     for part in parts:
         cells = [_part_estimate(result, part) for result in ordered]
-        rows.append([part_name(dict(part)), max(cell.n for cell in cells if cell), *cells])
+        rows.append([part_name(dict(part)), max(cell.size for cell in cells if cell), *cells])
     columns = [Column("subset", "subset"), Column("items", "items")]
     columns += [
         replace(column, family=condition_of(history_of(result)))

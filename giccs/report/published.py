@@ -12,6 +12,7 @@ from typing import Any
 
 from bws.base.rows import csv_text
 from bws.base.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLES
 from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
 from giccs.measures.formatting import (
@@ -22,7 +23,7 @@ from giccs.measures.formatting import (
     number,
     plus_minus,
 )
-from giccs.measures.metrics import SELECTED_KEY, Estimate
+from giccs.measures.metrics import SELECTED_KEY
 from giccs.measures.results import Result, data_of, history_of, prompt_of, setting_of
 from giccs.models.postprocess.steps import canonical_name
 from giccs.tasks import DEFAULT_SIMILARITY
@@ -166,7 +167,9 @@ class PublishedComparison:
                 "inside, outside: whether the published number is in the 95 % interval of the result, "
                 "which is over dialogues or pairs, and Wilson's for accuracies."
             )
-        for n in dict.fromkeys(line.ours.n for line in compared if _is_share(line) and line.ours):
+        for n in dict.fromkeys(
+            line.ours.size for line in compared if _is_share(line) and line.ours
+        ):
             yield (
                 f"One question of {n} is {100 / n:.1f} points of accuracy; ± is the standard error "
                 "sqrt(p(1-p)/(n-1)), for published numbers and results."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from bws.base.rows import csv_text
-from giccs.measures.metrics import Estimate
+from bws.stats.estimates import Estimate
 from giccs.measures.results import (
     Result,
     ceiling_of,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bws.base.tables import Cell, Column, ResultTable
+from bws.stats.estimates import Estimate
 from giccs.measures.comparison import paired_correlations
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import (
     Result,
     comparison_key,

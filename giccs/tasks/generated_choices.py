@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.stats.estimates import Estimate
 from giccs.measures.comparison import clustered_share, paired_accuracies, share
-from giccs.measures.metrics import Estimate
 from giccs.models.abilities import Response
 from giccs.prompts import LETTERS
 from giccs.tasks.answer_parsing import OUTCOMES

@@ -17,6 +17,7 @@ import numpy as np
 
 from bws.base.options import problem_with
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.languages import (
     check_language,
@@ -25,7 +26,7 @@ from giccs.benchmark.languages import (
     record_languages,
 )
 from giccs.measures.clusters import CLUSTER_COLUMNS
-from giccs.measures.metrics import Estimate, interval_signature
+from giccs.measures.metrics import interval_signature
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import Response
 from giccs.models.vocabulary import count_tokens

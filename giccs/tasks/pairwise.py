@@ -11,17 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLE, Benchmark, read_benchmark
 from giccs.benchmark.items import Item
 from giccs.benchmark.languages import base_language
 from giccs.measures.clusters import CLUSTER_COLUMNS
-from giccs.measures.metrics import (
-    Estimate,
-    correlations,
-    interval_signature,
-    order_metrics,
-    with_excluded,
-)
+from giccs.measures.metrics import correlations, interval_signature, order_metrics, with_excluded
 from giccs.measures.results import Group, TaskOutput
 from giccs.models.abilities import (
     LimitedModel,

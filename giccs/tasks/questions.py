@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.measures.comparison import clustered_share, paired_shares, share
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
-    Estimate,
     mean_over_dialogues,
     within_dialogue_correlations,
 )

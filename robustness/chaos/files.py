@@ -51,26 +51,35 @@ def _write(folder: Path, name: str) -> CommandResult:
     return run_command(folder, name, *WRITERS[name], "-o", "out/file")
 
 
+def _old_content(folder: Path, name: str) -> bytes:
+    """Return the content of an existing file that a command replaces: only simulated judgments may be."""
+    if name != "bws-simulate":
+        return OLD_CONTENT
+    run_command(folder, name, *WRITERS[name][:-1], 1, "-o", "old.csv")
+    return (folder / "old.csv").read_bytes()
+
+
 def _kill_writer(name: str, folder: Path) -> str:
     _write(folder, name)
     output, start = folder / "out" / "file", time.monotonic()
     _write(folder, name)  # again, with a warm disk cache
     takes, new = time.monotonic() - start, output.read_bytes()
+    old = _old_content(folder, name)
     draw, seen = random.Random(0), Counter[str]()
     for kill in range(KILLS):
-        output.write_bytes(OLD_CONTENT)
+        output.write_bytes(old)
         process = launch(folder, name, *WRITERS[name], "-o", "out/file")
         if kill % 2:
             died = kill_after_start(process, lambda: sibling_paths(output), draw.uniform(0, 0.001))
         else:
             died = kill_after_start(process, lambda: True, draw.uniform(0, takes))
         content = output.read_bytes()
-        if content not in (OLD_CONTENT, new):
+        if content not in (old, new):
             raise PromiseBrokenError(
                 f"after kill {kill + 1} {len(content)} bytes are stored, neither old nor new"
             )
         seen["killed"] += died
-        seen["old" if content == OLD_CONTENT else "new"] += 1
+        seen["old" if content == old else "new"] += 1
     return (
         f"killed {seen['killed']} times in {KILLS} calls: {seen['old']} times the old file, "
         f"{seen['new']} times the new one; {_check_cleanup(folder, name, new)}"
@@ -94,14 +103,12 @@ def _fill_disk(folder: Path) -> str:
     run_command(folder, *EVALUATE)
     with small_disk(folder / "out", 4 * 2**20) as disk:
         for name in WRITERS:
-            (disk / "file").write_bytes(OLD_CONTENT)
+            (disk / "file").write_bytes(old := _old_content(folder, name))
             for leave in (0, 8192):
                 filling = fill(disk, leave)
                 done = _write(folder, name)
                 check_failed_with_message(done, "out/file: No space left on device")
-                if (disk / "file").read_bytes() != OLD_CONTENT or sibling_paths(disk / "file") != [
-                    filling
-                ]:
+                if (disk / "file").read_bytes() != old or sibling_paths(disk / "file") != [filling]:
                     raise PromiseBrokenError(f"{name} left {os.listdir(disk)}")
                 filling.unlink()
                 tried += 1
@@ -134,16 +141,14 @@ def _fill_output_disk(folder: Path) -> str:
 def _read_only(folder: Path) -> str:
     run_command(folder, *EVALUATE)
     (folder / "out").mkdir()
-    (folder / "out" / "file").write_bytes(OLD_CONTENT)
-    with read_only(folder / "out"):
-        for name in WRITERS:
+    for name in WRITERS:
+        (folder / "out" / "file").write_bytes(old := _old_content(folder, name))
+        with read_only(folder / "out"):
             check_failed_with_message(_write(folder, name), "out/file: Read-only file system")
+        if os.listdir(folder / "out") != ["file"] or (folder / "out" / "file").read_bytes() != old:
+            raise PromiseBrokenError("the folder has changed")
+    with read_only(folder / "out"):
         check_failed_with_message(run_command(folder, *EXPORT), "Read-only file system")
-    if (
-        os.listdir(folder / "out") != ["file"]
-        or (folder / "out" / "file").read_bytes() != OLD_CONTENT
-    ):
-        raise PromiseBrokenError("the folder has changed")
     return f"{len(WRITERS) + 1} commands failed with a message that names the file"
 
 

@@ -19,7 +19,7 @@ from bws.figures import (
 )
 from bws.planning import Planner, plan
 from bws.raw_agreement import annotator_pairs
-from bws.stats.clusters import Estimate
+from bws.stats.estimates import Estimate
 from bws.study_charts import (
     MAX_ANNOTATORS_WITH_TEXT,
     MAX_DRAWN_ITEMS,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from bws.chance_agreement import Agreement
     from bws.split_half import Reliability
+    from bws.stats.estimates import Estimate
     from giccs.benchmark import Benchmark
-    from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result
     from mturk.study.ledger import Ledger
 

@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
-from giccs.measures.metrics import Estimate
+from bws.stats.estimates import Estimate
 from giccs_app.explorer.study import Study, load, stamp
 
 P = ParamSpec("P")

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from bws.records import Judgments
+    from bws.stats.estimates import Estimate
     from giccs.description.lemmas import Lemmatiser
-    from giccs.measures.metrics import Estimate
     from giccs.measures.results import Result
 
 BY = ("source", "n_turns")

@@ -14,6 +14,7 @@ from bws.base.commands import Console, command
 from bws.base.options import INPUT, Choice
 from bws.base.problems import InputError
 from bws.base.tables import tabulated
+from bws.stats.estimates import Estimate
 from giccs.csts.data import (
     INVALID,
     LABELS,
@@ -26,7 +27,7 @@ from giccs.csts.data import (
     read_relabelled,
 )
 from giccs.measures.formatting import interval
-from giccs.measures.metrics import Estimate, correlations
+from giccs.measures.metrics import correlations
 
 VALIDATION = "validation"
 """The split reannotated by L-CSTS."""

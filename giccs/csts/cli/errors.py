@@ -25,10 +25,10 @@ from giccs.measures.formatting import few_clusters_note, interval
 from giccs.report.model_names import cut_end
 
 if TYPE_CHECKING:
+    from bws.stats.estimates import Estimate
     from giccs.csts.errors.answers import Truths, Vectors
     from giccs.csts.errors.detection import Findings
     from giccs.csts.errors.evaluation import Evaluation
-    from giccs.measures.metrics import Estimate
     from giccs.models.abilities import Model
 
 BEST_KS = {"even": 3, "original": 10, "reannotated": 10}

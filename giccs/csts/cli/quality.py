@@ -15,8 +15,8 @@ from giccs.csts.task_data import in_splits
 from giccs.measures.formatting import value_and_limits
 
 if TYPE_CHECKING:
+    from bws.stats.estimates import Estimate
     from giccs.csts.answer_quality import Quality, Ratings
-    from giccs.measures.metrics import Estimate
 
 
 @command(

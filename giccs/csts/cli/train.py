@@ -28,12 +28,12 @@ from giccs.csts.encoders.settings import Settings, why_impossible
 from giccs.models import ModelOptions
 
 if TYPE_CHECKING:
+    from bws.stats.estimates import Estimate
     from giccs.csts.encoders.curve import CurvePoint
     from giccs.csts.encoders.runs import Outcome
     from giccs.csts.encoders.settings import Machine
     from giccs.csts.encoders.splits import Splits
     from giccs.csts.encoders.sweep import Grid, SweepResult
-    from giccs.measures.metrics import Estimate
 
 TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairwise ordering accuracy [95 %]")
 """Headers of `_cells`, as in giccs-report."""

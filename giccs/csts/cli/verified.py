@@ -16,8 +16,8 @@ from bws.base.tables import tabulated
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bws.stats.estimates import Estimate
     from giccs.csts.verification import Verified
-    from giccs.measures.metrics import Estimate
 
 NAMES = {"answer": "all answers", "applies": "whether the condition applies", "label": "labels"}
 

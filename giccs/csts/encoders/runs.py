@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.csts.data import text_columns
 from giccs.csts.encoders.base import base_folder
 from giccs.csts.encoders.settings import TEMPLATES, Settings, is_first, processes, why_impossible
 from giccs.csts.encoders.splits import Splits
 from giccs.csts.measures import RESAMPLES, mean_metrics, selected_on
 from giccs.evaluation.task_results import environment
-from giccs.measures.metrics import Estimate, interval_signature
+from giccs.measures.metrics import interval_signature
 from giccs.measures.results import Group, Result, Signature, Store, digest
 from giccs.measures.submission import INDEX, write_submission
 from giccs.models.checkpoint import revision

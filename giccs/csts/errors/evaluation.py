@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.charts import BLACK, BLUE, GREEN, VERMILION
+from bws.stats.estimates import Estimate
 from giccs.csts.data import LABELS
 from giccs.csts.errors.answers import Ints, Vectors
 from giccs.csts.errors.detection import (
@@ -38,7 +39,7 @@ from giccs.csts.errors.detection import (
     topics,
 )
 from giccs.measures.comparison import paired_correlations
-from giccs.measures.metrics import Estimate, correlations, percentile_estimate, weighted_spearman
+from giccs.measures.metrics import correlations, percentile_estimate, weighted_spearman
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from bws.base.tables import Column, ResultTable
 from bws.model_annotators import model_name
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
 from giccs.measures.formatting import few_clusters_note, other_reasons
-from giccs.measures.metrics import Estimate
 
 if TYPE_CHECKING:
     from bws.metadata import By

@@ -16,6 +16,7 @@ from typing import Any
 
 from bws.base.problems import InputError, Problem
 from bws.base.text import write_atomic
+from bws.stats.estimates import Estimate
 from giccs.benchmark import known_terms, read_benchmark
 from giccs.benchmark.hub import data_folder
 from giccs.description.card.eval_yaml import EVAL_YAML, SHORT_TASK_NAMES, read_task_ids, task_id
@@ -26,7 +27,6 @@ from giccs.evaluation.interop.metadata import (
     path_component,
     slug,
 )
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, digest, history_of, model_of, prompt_of
 from giccs.tasks import result_kind
 

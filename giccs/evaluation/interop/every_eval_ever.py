@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bws.base.text import write_atomic
+from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLE_TERMS, SAMPLES
 from giccs.description.card.eval_yaml import SHORT_TASK_NAMES
 from giccs.evaluation.interop.metadata import (
@@ -29,7 +30,6 @@ from giccs.evaluation.interop.metadata import (
     slug,
     task_name,
 )
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, data_of, digest, model_of
 
 SCHEMA_VERSION = "0.3.0"

@@ -15,6 +15,7 @@ from typing import Any
 
 from bws.base.commands import json_ready
 from bws.base.text import write_atomic
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
 from giccs.evaluation.interop.metadata import (
     PAPER_LINK,
@@ -24,7 +25,6 @@ from giccs.evaluation.interop.metadata import (
     read_provenance,
     task_name,
 )
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, digest
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.questions import Question, QuestionRenderer

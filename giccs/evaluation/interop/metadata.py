@@ -10,11 +10,11 @@ from importlib import resources
 from pathlib import PurePath
 from typing import Any
 
+from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark, known_terms
 from giccs.benchmark.languages import base_language, data_language
 from giccs.benchmark.terms import Terms
 from giccs.description.card.stated import Stated, read_stated, with_stated
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, history_of
 
 PAPER_TITLE = "GiCCS: A German in-Context Conversational Similarity Benchmark"

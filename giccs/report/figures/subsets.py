@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from bws.base.tables import part_name
+from bws.stats.estimates import Estimate
 from bws.study_charts import MISSING_COLOUR, RAMP, TEXT_SWITCH
-from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
 from giccs.measures.results import Result, history_of, setting_of, variant_of
 from giccs.report.figures.panels import (
     PAGE_LABEL_CHARACTERS,

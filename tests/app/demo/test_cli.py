@@ -2,8 +2,8 @@
 
 import pytest
 
+from bws.stats.estimates import Estimate
 from giccs.measures.all_pairs import PairDifference
-from giccs.measures.metrics import Estimate
 from giccs.report.model_comparison import Leaderboard, RankedModel
 from giccs_app.demo.cli import summarize_leaderboard
 

@@ -6,9 +6,9 @@ import random
 
 import polars as pl
 
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 
 N_MODELS = 100

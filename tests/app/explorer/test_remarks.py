@@ -8,9 +8,10 @@ import pytest
 from bws.scoring.rank_sets import notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
+from bws.stats.estimates import Estimate
 from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
-from giccs.measures.metrics import Estimate, correlations, with_tails_note
+from giccs.measures.metrics import correlations, with_tails_note
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.generated_choices import _remark
 from giccs_app.explorer.labels.remarks import UNITS, local_remark

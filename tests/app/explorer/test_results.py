@@ -8,10 +8,10 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from bws.base.problems import InputError
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.evaluation.run import run
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store
 from giccs.models import open_model
 from giccs.prompts import open_template

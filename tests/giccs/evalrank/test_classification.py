@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bws.base.problems import InputError
+from bws.stats.estimates import Estimate
 from giccs.evalrank import logistic
 from giccs.evalrank.classification import (
     Classification,
@@ -26,7 +27,6 @@ from giccs.evalrank.dependence import number_texts, variances
 from giccs.evalrank.logistic import FOLDS, INNER_FOLDS, Learner
 from giccs.evalrank.vector_cache import cached_vectors
 from giccs.evaluation.task_results import evaluate_task, signature_of
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.progress import silent

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bws.stats.estimates import Estimate
 from giccs.evalrank.cli import COMMANDS, main
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
+from bws.stats.estimates import Estimate
 from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import report
 from giccs.evalrank.across_models import better_postprocessed, results_across_models
 from giccs.evaluation.recipe import ACROSS_MODELS, read_recipe
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[4] / "shared"))

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
+from bws.stats.estimates import Estimate
 from giccs.evalrank.cli.correlate import correlate as command
 from giccs.evalrank.score_correlations import correlate, drop_postprocessed, keep_complete_models
 from giccs.evalrank.scores import ScoreSelector, collect_scores, parse_selector
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 from giccs.models.postprocess.steps import family_of, is_postprocessed
 

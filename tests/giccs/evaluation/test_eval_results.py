@@ -10,12 +10,12 @@ import yaml
 from click.testing import CliRunner
 from huggingface_hub import parse_eval_result_entries
 
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark
 from giccs.cli.reporting import report
 from giccs.description.card.eval_yaml import task_ids_of
 from giccs.evaluation.interop.eval_results import HubData, write_results
 from giccs.evaluation.task_results import evaluate_task
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Store, digest
 from giccs.models import open_model
 from giccs.prompts import open_template

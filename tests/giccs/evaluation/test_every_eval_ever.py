@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.interop.every_eval_ever import METRICS, records, write_results
 from giccs.evaluation.task_results import evaluate_task
-from giccs.measures.metrics import Estimate
 from giccs.models import open_model
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice

@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from bws.base.charts import chart_bytes
+from bws.stats.estimates import Estimate
 from giccs.cli.reporting import report
 from giccs.measures.comparison import paired_correlations, wilson
-from giccs.measures.metrics import Estimate, correlations
+from giccs.measures.metrics import correlations
 from giccs.measures.results import Group, Result, Store
 from giccs.report.figures import FIGURES, MissingFigureError, draw
 from giccs.report.figures.calibration import (

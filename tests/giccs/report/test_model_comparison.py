@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from bws.stats.estimates import Estimate
 from giccs.measures.all_pairs import (
     PairDifference,
     accuracy_pairs,
@@ -21,7 +22,7 @@ from giccs.measures.all_pairs import (
 )
 from giccs.measures.comparison import mcnemar
 from giccs.measures.detectable import mcnemar_detectable, t_detectable
-from giccs.measures.metrics import Estimate, correlations
+from giccs.measures.metrics import correlations
 from giccs.measures.results import Group, Result, Store
 from giccs.report.leaderboards import comparison_tables
 from giccs.report.model_comparison import Leaderboard, compare

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 import giccs
 from bws.base.problems import InputError
 from bws.records import Scores
+from bws.stats.estimates import Estimate
 from giccs.cli.reporting import report
-from giccs.measures.metrics import Estimate, correlations
+from giccs.measures.metrics import correlations
 from giccs.measures.results import Group, Result, Store
 from giccs.report.people_comparison import compare_with_people
 

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
+from bws.stats.estimates import Estimate
 from giccs.csts.encoders.settings import Settings
 from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
 from giccs.measures.comparison import share
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
 from giccs.report.published import compare_with_published, published_table
 

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.comparison import share
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result
 from giccs.models import open_model
 from giccs.report import choice_breakdown, long_csv, main_table, report, turns_table

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from bws.base.tables import TableStyle
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark
 from giccs.cli.reporting import compare_models
 from giccs.cli.reporting import report as report_command
 from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
 from giccs.evaluation.task_results import evaluate_task
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 from giccs.models import open_model
 from giccs.models.objects import model_of_object

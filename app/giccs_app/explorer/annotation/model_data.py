@@ -14,7 +14,8 @@ from bws.common_tuples import CommonTuples, common_tuples, tuple_keys
 from bws.model_verdict import Verdicts, verdict
 from bws.raw_agreement import answer_counts
 from bws.records import CanonicalJudgments, Judgments
-from bws.stats.clusters import Estimate, clustered_share
+from bws.stats.clusters import clustered_share
+from bws.stats.estimates import Estimate
 
 if TYPE_CHECKING:
     from bws.annotators import Annotator

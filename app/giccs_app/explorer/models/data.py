@@ -16,9 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
+from bws.stats.estimates import Estimate
 from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
 from giccs.measures.comparison import paired_accuracies
-from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, Estimate
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
 from giccs.measures.results import Result, digest, history_of
 
 METRICS = ("spearman", "pearson", "rank_spearman")

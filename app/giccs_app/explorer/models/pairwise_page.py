@@ -10,8 +10,8 @@ import polars as pl
 import streamlit as st
 
 from bws.base.problems import InputError
+from bws.stats.estimates import Estimate
 from giccs.measures.comparison import paired_correlations
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result
 from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer import links

@@ -24,8 +24,8 @@ from giccs_app.explorer.uploads import without_folder
 
 if TYPE_CHECKING:
     from bws.base.tables import ResultTable
+    from bws.stats.estimates import Estimate
     from giccs.description.distribution import Bin
-    from giccs.measures.metrics import Estimate
 
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""

@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
+from bws.stats.estimates import Estimate
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Result, Store
 from giccs.models import open_model
 from giccs.prompts import open_template

@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
 from bws.base.tables import part_name
+from bws.stats.estimates import Estimate
 from giccs.evaluation.run import run
-from giccs.measures.metrics import Estimate
 from giccs.measures.results import Group, Result, Store
 from giccs.models import open_model
 from giccs.report.measured import metric_tables

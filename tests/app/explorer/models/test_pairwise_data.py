@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 
-from giccs.measures.metrics import Estimate
+from bws.stats.estimates import Estimate
 from giccs.measures.results import Group, Result
 from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer.models import data as frames

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from bws.base.problems import InputError
-from giccs.measures.metrics import Estimate
+from bws.stats.estimates import Estimate
 from giccs.measures.results import Result
 from giccs_app.explorer.models import data
 

@@ -56,6 +56,8 @@ COMPARATOR_PHRASES = {
     "NotEqualTo": "other than",
     "In": "one of",
     "NotIn": "none of",
+    "Exists": "required",
+    "DoesNotExist": "not allowed",
 }
 
 # Statements are built once: building one takes SQLAlchemy longer than executing it.
@@ -78,6 +80,23 @@ STATUS_COUNTS = Statement(
     .group_by(assignment.c.status)
 )
 BLOCK = Statement(select(block.c.number).where(block.c.worker_id == bindparam("worker_id")))
+
+
+@dataclass(frozen=True, slots=True)
+class UnmetRequirement:
+    """A qualification requirement that a worker does not meet."""
+
+    name: str
+    """Name of the qualification type; of a system type, as in the documentation of Mechanical Turk."""
+    comparator: str
+    values: tuple[str, ...]
+    """Numbers, or codes of countries and their subdivisions (US-NY)."""
+
+    def __str__(self) -> str:
+        phrase = COMPARATOR_PHRASES[self.comparator]
+        if self.comparator in ("Exists", "DoesNotExist"):
+            return f"{self.name} is {phrase}"
+        return f"{self.name} must be {phrase} {', '.join(self.values)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +135,10 @@ def is_blocked(connection: Connection, worker_id: str) -> bool:
 
 def unmet_requirements(
     requirements: Sequence[Mapping[str, Any]], worker: WorkerQualifications, action: str = "accept"
-) -> list[str]:
-    """Return descriptions of the unmet requirements of an action: see, preview or accept."""
+) -> list[UnmetRequirement]:
+    """Return the unmet requirements of an action: see, preview or accept."""
     return [
-        _describe(requirement, worker)
+        _unmet(requirement, worker)
         for requirement in requirements
         if _applies_to(requirement, action) and not _is_met(requirement, worker)
     ]
@@ -174,15 +193,12 @@ def _system_values(counts: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _describe(requirement: Mapping[str, Any], worker: WorkerQualifications) -> str:
+def _unmet(requirement: Mapping[str, Any], worker: WorkerQualifications) -> UnmetRequirement:
     type_id = requirement["QualificationTypeId"]
-    name = worker.names.get(type_id) or SYSTEM_TYPES.get(type_id, type_id)
-    comparator = requirement["Comparator"]
-    if comparator in ("Exists", "DoesNotExist"):
-        return f"{name} is {'required' if comparator == 'Exists' else 'not allowed'}"
     locales = [
         "-".join(filter(None, [locale["Country"], locale.get("Subdivision")]))
         for locale in requirement.get("LocaleValues") or ()
     ]
     values = locales or [str(value) for value in requirement.get("IntegerValues") or ()]
-    return f"{name} must be {COMPARATOR_PHRASES[comparator]} {', '.join(values)}"
+    name = worker.names.get(type_id) or SYSTEM_TYPES.get(type_id, type_id)
+    return UnmetRequirement(name, requirement["Comparator"], tuple(values))

@@ -29,6 +29,7 @@ from mturk.question_xml import CACHED_QUESTIONS, expected_seconds
 from mturk.service.clock import Clock
 from mturk.service.rules import lifecycle, qualification_requests
 from mturk.service.rules.eligibility import (
+    UnmetRequirement,
     WorkerQualifications,
     is_blocked,
     unmet_requirements,
@@ -223,7 +224,7 @@ class Offer:
     """Whether there are more than `MAX_COUNTED_HITS` HITs."""
     sample_hit_id: str
     eligible: bool
-    unmet: tuple[str, ...]
+    unmet: tuple[UnmetRequirement, ...]
     """Descriptions of the requirements that the worker does not meet."""
 
 
@@ -585,7 +586,7 @@ def _is_work_of(worker_id: str, study: Any) -> Any:
     return and_(is_of_worker, assignment.c.participation.in_(in_study))
 
 
-def _build_offer(row: Row[Any], n_available: int, missing: Sequence[str]) -> Offer:
+def _build_offer(row: Row[Any], n_available: int, missing: Sequence[UnmetRequirement]) -> Offer:
     return Offer(
         row.hit_type_id, row.group_id, row.title, row.description, row.keywords, _dollars(row.reward),
         row.duration, min(n_available, MAX_COUNTED_HITS), n_available > MAX_COUNTED_HITS,
@@ -617,7 +618,7 @@ def _check_allowed(connection: Connection, worker_id: str, row: Row[Any], action
     if row.qualifications:
         qualifications: WorkerQualifications = worker_qualifications(connection, worker_id)
         if missing := unmet_requirements(row.qualifications, qualifications, action):
-            raise WorkError("NotEligible", f"Unmet requirements: {'; '.join(missing)}.")
+            raise WorkError("NotEligible", f"Unmet requirements: {'; '.join(map(str, missing))}.")
 
 
 def _open_assignment(

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import re
-
-from mturk.service.rules.eligibility import COMPARATOR_PHRASES
+from mturk.service.rules.eligibility import COMPARATOR_PHRASES, UnmetRequirement
 from mturk.service.site.countries import country_names
 from mturk.service.site.texts import TEXTS, number, text
 
-LINE = re.compile(
-    rf"(?P<name>.+) (?:must be (?P<comparator>{'|'.join(COMPARATOR_PHRASES.values())}) (?P<values>.+)|"
-    r"is (?P<presence>required|not allowed))"
-)
+COUNTRY = "Worker_Locale"
 
 
-def describe_requirement(line: str, language: str) -> str:
-    """Translate a line of `unmet_requirements`; lines of another form are returned unchanged.
+def describe_requirement(unmet: UnmetRequirement, language: str) -> str:
+    """Describe a requirement in a language; types of the requester keep their names.
 
-    >>> describe_requirement("Worker_Locale must be exactly DE", "de")
+    >>> describe_requirement(UnmetRequirement("Worker_Locale", "EqualTo", ("DE",)), "de")
     'Land, in dem Sie leben: Deutschland'
-    >>> describe_requirement("Worker_NumberHITsApproved must be at least 100", "en")
-    'Number of your tasks approved: at least 100'
-    >>> describe_requirement("Worker_NumberHITsApproved must be at least 3000", "de")
-    'Zahl Ihrer angenommenen Aufgaben: mindestens 3.000'
+    >>> unmet = UnmetRequirement("Worker_NumberHITsApproved", "GreaterThanOrEqualTo", ("3000",))
+    >>> describe_requirement(unmet, "en"), describe_requirement(unmet, "de")
+    ('Number of your tasks approved: at least 3,000', 'Zahl Ihrer angenommenen Aufgaben: mindestens 3.000')
     """
-    match = LINE.fullmatch(line)
-    if match is None:
-        return line
-    key = f"requirement.{match['name']}"
-    name = text(language, key) if key in TEXTS else match["name"]
-    values = match["values"] or ""
-    if match["name"] == "Worker_Locale":
-        values = ", ".join(_country(value, language) for value in values.split(", ") if value)
-    else:
-        values = ", ".join(number(language, int(value)) for value in values.split(", ") if value)
-    phrase = match["presence"] or match["comparator"]
-    return text(language, f"requirement.{phrase}", name=name, values=values)
+    key = f"requirement.{unmet.name}"
+    name = text(language, key) if key in TEXTS else unmet.name
+    values = [
+        _country(value, language) if unmet.name == COUNTRY else number(language, int(value))
+        for value in unmet.values
+    ]
+    phrase = f"requirement.{COMPARATOR_PHRASES[unmet.comparator]}"
+    return text(language, phrase, name=name, values=", ".join(values))
 
 
 def _country(value: str, language: str) -> str:

@@ -6,7 +6,6 @@ Page texts, HIT title and language check default to the language of the dialogue
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -15,7 +14,8 @@ from typing import Any
 
 from bws.base.options import checked_value, declarations
 from bws.base.problems import InputError, Problem, suggestion
-from bws.base.text import display_name, parse_toml, read_text
+from bws.base.settings_files import read_settings_text
+from bws.base.text import display_name
 from giccs.benchmark.languages import base_language, matches
 from mturk import limits
 from mturk.catalogues import SOURCE_LANGUAGE
@@ -176,14 +176,12 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
 
     Amounts of money are strings, such as "0.25"; ``texts`` is the path of a file, relative to this file.
     """
-    name = display_name(path)
-    text = read_text(path)
-    table = parse_toml(text, name)
+    file = read_settings_text(path)
     values: dict[str, Any] = {}
     messages: dict[str, str] = {}
-    kind = str(table["kind"]) if table.get("kind") in kind_names() else DEFAULT_KIND
+    kind = str(file.values["kind"]) if file.values.get("kind") in kind_names() else DEFAULT_KIND
     field_of = {name: setting for setting, name in _setting_names(kind).items()}
-    for key, value in table.items():
+    for key, value in file.values.items():
         try:
             if key not in field_of:
                 expected = f"expected one of {', '.join(field_of)}{suggestion(key, field_of)}"
@@ -192,19 +190,12 @@ def read_settings_file(path: str | os.PathLike[str]) -> SettingsFile:
         except ValueError as error:
             messages[key] = str(error)
     if messages:
-        raise InputError(
-            Problem(name, _line_of(text, key), message) for key, message in messages.items()
-        )
-    if file := values.pop("texts", ""):
-        values["texts"] = read_texts(Path(path).parent / file, get_kind(kind).package)
-    lines = {field_of.get(key, key): _line_of(text, key) for key in table}
-    folder = None if name == "<stdin>" else Path(path).absolute().parent
-    return SettingsFile(name, kind, values, lines, folder)
-
-
-def _line_of(text: str, key: str) -> int | None:
-    match = re.search(rf"""(?m)^\s*\[?\s*["']?{re.escape(key)}\b""", text)
-    return text.count("\n", 0, match.end()) + 1 if match else None
+        raise InputError(file.problem((key,), message) for key, message in messages.items())
+    if texts := values.pop("texts", ""):
+        values["texts"] = read_texts(Path(path).parent / texts, get_kind(kind).package)
+    lines = {field_of[key]: file.lines.get((key,)) for key in file.values}
+    folder = None if file.name == "<stdin>" else Path(path).absolute().parent
+    return SettingsFile(file.name, kind, values, lines, folder)
 
 
 def _setting_names(kind: str) -> dict[str, str]:

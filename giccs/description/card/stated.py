@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bws.base.problems import InputError, Problem
-from bws.base.text import display_name, parse_toml, read_text
+from bws.base.settings_files import read_settings_text
 from giccs.benchmark.terms import Annotators, Terms
 
 Kind = Literal["text", "texts", "yes or no"]
@@ -122,13 +122,12 @@ def read_stated(path: str | os.PathLike[str]) -> Stated:
 
     Empty texts and lists are treated as missing.
     """
-    text, name = read_text(path), display_name(path)
-    document = parse_toml(text, name)
-    faults = {key: _fault(key, value) for key, value in document.items()}
-    problems = [Problem(name, _line(text, key), fault) for key, fault in faults.items() if fault]
+    file = read_settings_text(path)
+    faults = {key: _fault(key, value) for key, value in file.values.items()}
+    problems = [file.problem((key,), fault) for key, fault in faults.items() if fault]
     if problems:
         raise InputError(problems)
-    answers = {key: _stripped(value) for key, value in document.items()}
+    answers = {key: _stripped(value) for key, value in file.values.items()}
     return Stated({key: value for key, value in answers.items() if value not in ("", ())})
 
 
@@ -136,11 +135,6 @@ def _stripped(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(text.strip() for text in value if text.strip())
     return value.strip() if isinstance(value, str) else value
-
-
-def _line(text: str, key: str) -> int | None:
-    match = re.search(rf"^\s*[\"']?{re.escape(key)}[\"']?\s*[=.\]]", text, re.M)
-    return text.count("\n", 0, match.end()) + 1 if match else None
 
 
 def _fault(key: str, value: Any) -> str:

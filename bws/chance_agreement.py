@@ -154,6 +154,7 @@ def _columns(
     return [
         Column(
             f"{measure}_{answer}", answer, spec, group=group, source=f"{measure}/{answer}",
+            limits=f"intervals/{measure}/{answer}",
             is_detail=is_detail,
         )
         for answer in answers

@@ -92,6 +92,8 @@ class Column:
     """Title shared by adjacent columns."""
     source: str = ""
     """JSON Pointer of its numbers relative to the source of their row, without the first ``/``."""
+    limits: str = ""
+    """The same of the object with the limits ``low`` and ``high``, if `source` is a number without them."""
     align: Literal["left", "right", "decimal"] = "left"
     is_detail: bool = False
     """Whether it occurs only in CSV files and data frames."""

@@ -6,6 +6,7 @@ The source of a number is a command and a position in its JSON output.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,9 +57,11 @@ class Source:
 
     def interval(self, path: str, spec: str = ".3f") -> Sequence[str | Number]:
         """Return value and interval of an estimate at a position; a missing interval is a dash."""
-        value, low, high = (
-            self.number(f"{path}/{name}", spec) for name in ("value", "low", "high")
-        )
+        return self._interval(f"{path}/value", path, spec)
+
+    def _interval(self, path: str, limits_path: str, spec: str) -> Sequence[str | Number]:
+        value = self.number(path, spec)
+        low, high = (self.number(f"{limits_path}/{name}", spec) for name in ("low", "high"))
         if value.text == MISSING:
             return [value]
         limits = [MISSING] if low.text == MISSING else [low, ", ", high]
@@ -85,6 +88,10 @@ class Source:
             return column.text(cell, MISSING)
         path = f"{source}/{column.source}"
         if isinstance(cell, Interval):
+            if column.limits and math.isnan(cell.low):
+                return [self.number(path, column.spec), f" [{MISSING}]"]
+            if column.limits:
+                return self._interval(path, f"{source}/{column.limits}", column.spec)
             return self.interval(path, column.spec)
         number = self.number(path, column.spec)
         return [number, column.unit] if column.unit else number

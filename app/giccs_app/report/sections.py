@@ -150,8 +150,8 @@ def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
     """Return the agreement of the annotators (Table 1 of the paper)."""
     from bws.chance_agreement import agreement
 
-    result = agreement(judgments, by=_group_values(inputs, judgments))
-    source = Source(_command("bws-agreement", inputs), result.document())
+    result = agreement(judgments, intervals=True, by=_group_values(inputs, judgments))
+    source = Source(_command("bws-agreement", inputs, " --intervals"), result.document())
     text = [
         "Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
         "Strong agreement: at least 80 % of the annotators gave the same answer.",
@@ -194,11 +194,11 @@ def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
     return Section("adaptive", "Adaptive study", text, [source.command], tables=tables)
 
 
-def _command(name: str, inputs: Inputs) -> str:
+def _command(name: str, inputs: Inputs, options: str = "") -> str:
     by = ",".join(BY)
     allowed = " --allow-copies" if inputs.judgments and inputs.judgments.copies else ""
     files = f"{inputs.judgments_file}{allowed} --metadata {inputs.metadata_file}"
-    return f"{name} {files} --by {by} --json"
+    return f"{name} {files} --by {by}{options} --json"
 
 
 def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:

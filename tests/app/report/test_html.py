@@ -1,6 +1,7 @@
 """The report as a page: its numbers are found again, it opens without network, and reads well everywhere."""
 
 import json
+import math
 import os
 import re
 import shlex
@@ -10,9 +11,11 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bws.base.commands import Console
+from bws.chance_agreement import agreement
 from bws.files import read_judgments
 from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.evaluation.run import run
@@ -21,7 +24,7 @@ from giccs.models.abilities import Response
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs_app.demo.pipeline import run_pipeline
 from giccs_app.demo.plan import Plan, sample_dialogues
-from giccs_app.report.content import Source, chart_svg_for_page, resolve_pointer
+from giccs_app.report.content import Number, Source, chart_svg_for_page, resolve_pointer
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import _agreement_section
@@ -253,6 +256,29 @@ def test_copied_judgments_have_a_warning_and_a_command_that_accepts_them(tmp_pat
     section = _agreement_section(inputs, inputs.judgments)
     assert section.text[-1].startswith("Warning: 200 of 400 judgments repeat annotator")
     assert "bws-agreement judgments.csv --allow-copies --metadata" in section.commands[0]
+
+
+def test_the_interval_of_agreement_names_its_source():
+    judgments = read_judgments(files("giccs.data") / "judgments.csv")
+    document = (result := agreement(judgments, intervals=True)).document()
+    table = Source("x --json", document).table(result.result_table())
+    alpha = table.rows[0][3]
+    numbers = [part for part in alpha if isinstance(part, Number)]
+    assert [part.path for part in numbers] == [
+        "/groups/0/alpha/both",
+        "/groups/0/intervals/alpha/both/low", "/groups/0/intervals/alpha/both/high",
+    ]  # fmt: skip
+    for part in numbers:
+        assert part.text == f"{resolve_pointer(document, part.path):.3f}"
+
+
+def test_an_interval_of_agreement_that_is_missing_is_a_dash():
+    judgments = read_judgments(files("giccs.data") / "judgments.csv")
+    few = judgments.select(np.arange(6))
+    result = agreement(few, intervals=True)
+    assert math.isnan(result.groups[0].alpha["both"].low)
+    alpha = Source("x --json", result.document()).table(result.result_table()).rows[0][3]
+    assert alpha[-1] == " [–]"
 
 
 def test_a_number_that_is_not_defined_is_a_dash():

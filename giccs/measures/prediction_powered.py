@@ -9,7 +9,9 @@ judge's scores on P (f_P) and on U (f_U),
 on the scale of Fisher's z (PPI++, Angelopoulos, Duchi and Zrnic 2023). f_P and f_U estimate the same, so θ
 estimates the metric against people's scores on all dialogues of the population, whatever the bias of the
 judge. The variance is V(h) - 2 λ C(h, f_P) + λ² (V(f_P) + V(f_U)), with variances and the covariance from the
-jackknife over dialogues (`giccs.measures.metrics`); λ in [0, 1] minimises it.
+jackknife over dialogues (`giccs.measures.metrics`); λ in [0, 1] minimises it. The variance of h - λ f_P is
+multiplied by (G - 1) / (G - 3) for the G dialogues of people, as that of the regression estimator from two
+samples, whose slope is estimated as well (Cochran 1977, Sampling Techniques, section 12.6).
 
 The accuracy of multiple choice is a mean over dialogues of correct answers, with people's key (h) or the
 judge's (f): the option with the highest score. The same formula holds without Fisher's z; the interval is
@@ -284,7 +286,8 @@ def _powered(
     variance_of_f, covariance = ((g - 1) / g * float(of_f @ other) for other in (of_f, of_h))
     total = variance_of_f + variance_of_u
     weight = min(max(covariance / total, 0.0), 1.0) if total > 0 else 0.0
-    rectifier = (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
+    tuning = (g - 1) / (g - 3) if 0 < weight < 1 else 1.0
+    rectifier = tuning * (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
     further = weight**2 * variance_of_u
     df_of_people, df_of_judge = (
         degrees_of_freedom(Clusters.single(len(each)), each, has_heavy_tails=name == "pearson")

@@ -59,7 +59,10 @@ def test_values_are_those_of_a_jackknife_by_loops(name):
     assert 0 < weight < 1
     assert found.weight == pytest.approx(weight)
     assert math.atanh(found.powered.value) == pytest.approx(h - weight * (f - g))
-    rectifier = (len(of_h) - 1) * (of_h - weight * of_f).var()
+    n = len(
+        of_h
+    )  # the variance of residuals has n - 2 degrees of freedom, that of λ adds 1 / (n - 3)
+    rectifier = (n - 1) * (of_h - weight * of_f).var() * (n - 1) / (n - 2) * (1 + 1 / (n - 3))
     further = weight**2 * variance[2]
     df_of_people, df_of_judge = 7, 11
     if name == "pearson":
@@ -90,12 +93,12 @@ def test_opposite_judge_changes_nothing():
         assert each.weight == 0
 
 
-def test_useless_judge_does_not_widen_intervals():
+def test_useless_judge_widens_intervals_by_the_estimation_of_lambda_only():
     prediction, _, people, dialogue = study()
     useless = np.random.default_rng(9).normal(size=len(people))
     for each in powered_correlations(prediction, useless, people, dialogue).values():
         width, alone = (e.high - e.low for e in (each.powered, each.people))
-        assert width <= 1.02 * alone
+        assert width <= 1.02 * math.sqrt(24 / 22) * alone
 
 
 def test_good_judge_saves_dialogues():

@@ -28,6 +28,7 @@ SECTIONS = (
     "model_ceiling",
     "correlations",
     "annotators",
+    "annotator_effects",
     "comparison",
 )
 """Modules of this package with ``cells()`` and perhaps ``further()``: names of the tables."""

@@ -42,8 +42,8 @@ MAX_RANDOM_SCALE = 0.5
 """Answers are close to random if the scale is below this share of the annotators' upper quartile."""
 MIN_TIME_SHARE = 1 / 3
 """An annotator is too fast below this share of the annotators' median time."""
-MIN_TASTE_Z = 1.282
-"""Value of `taste_statistic`, the 0.9 quantile of its distribution, from which tastes have a note."""
+MAX_TASTE_P = 0.2
+"""P-value of `taste_test` below which tastes have a note, so that few of them are missed."""
 FALSE_ALARM_RATE = 0.05
 """Family-wise error rate of the test of screen positions, over all annotators."""
 
@@ -256,10 +256,11 @@ def annotator_report(
         kinds += ["tuples with control items"] if every_judgment.tuples.controls else []
         notes.append(f"{n_missing} annotators of {' or '.join(kinds)} alone are not listed")
     notes += _notes(judgments, scales)
-    if taste_statistic(judgments.canonical) > MIN_TASTE_Z:
+    if (taste_p := taste_test(judgments.canonical)) < MAX_TASTE_P:
         notes.append(
-            "annotators have preferences of their own: intervals of scales apply to the judged items, and "
-            "effects of positions on an annotator with known preferences are larger than shown"
+            f"annotators seem to have preferences of their own (p = {taste_p:.2g}): intervals of scales then "
+            "apply to the judged items, and effects of positions on an annotator with known preferences are "
+            "larger than shown"
         )
     listed = np.unique(judgments.annotator_of[has_annotator])
     too_few = 0
@@ -493,13 +494,15 @@ def _uniformity_p(counts: Floats) -> float:
     return float(chdtrc(k - 1, ((counts - n / k) ** 2).sum() / (n / k)))
 
 
-def taste_statistic(judgments: CanonicalJudgments) -> float:
-    """Return the statistic z of a test that annotators have no preferences of their own for items.
+def taste_test(judgments: CanonicalJudgments) -> float:
+    """Return the one-sided p-value of no preferences of annotators of their own for items.
 
     The residuals of an annotator's values of an item, best 1 and worst -1, from the mean of their tuples then
     have products with mean 0. Their sum, over all pairs of tuples with the item, is approximately normal if
-    the assignment of answers to annotators is random within a tuple. 0 if no tuple has two annotators.
+    the assignment of answers to annotators is random within a tuple. NaN if no tuple has two annotators.
     """
+    from scipy.special import ndtr
+
     judgments = judgments.select(np.flatnonzero(judgments.annotator_of >= 0))
     tuple_of, n_items = judgments.tuple_of, len(judgments.items)
     count = np.bincount(tuple_of)
@@ -513,9 +516,10 @@ def taste_statistic(judgments: CanonicalJudgments) -> float:
     sums, squares, fourth = (np.bincount(cell_of, residual**power) for power in (1, 2, 4))
     several = count[count > 1]
     if not len(several):
-        return 0.0
+        return math.nan
     variance = 2 * np.sum(squares**2 - fourth) * np.mean(several / (several - 1))
-    return float(np.sum(sums**2 - squares) / math.sqrt(variance)) if variance > 0 else 0.0
+    z = np.sum(sums**2 - squares) / math.sqrt(variance) if variance > 0 else math.nan
+    return float(ndtr(-z))
 
 
 def _annotator_or_last(judgments: Judgments) -> Ints:

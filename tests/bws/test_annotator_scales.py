@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 from click.testing import CliRunner
+from scipy.special import ndtri
 
 from benchmarks.annotators import Setting, annotators_by_kind, simulated_study
-from bws.annotators import annotator_report, taste_statistic
+from bws.annotators import annotator_report, taste_test
 from bws.cli.consistency import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
@@ -429,8 +430,8 @@ def pairs_of_tuples(values, annotator_of, judged):
     )
 
 
-def test_taste_statistic_is_that_of_exchanged_annotators_of_a_tuple():
-    """The mean over permutations is 0 without tastes; with tastes the statistic is large."""
+def test_the_test_of_tastes_is_that_of_exchanged_annotators_of_a_tuple():
+    """The mean over permutations is 0 without tastes; with tastes z is large."""
     tuples = make_tuples([f"i{n}" for n in range(12)], 4, factor=4, seed=1)
     truth = np.linspace(-2, 2, 12)
     random = np.random.default_rng(0)
@@ -450,13 +451,13 @@ def test_taste_statistic_is_that_of_exchanged_annotators_of_a_tuple():
             exchanged.append(pairs_of_tuples(residual[rows], *arguments))
         observed = pairs_of_tuples(residual, *arguments)
         z = (observed - np.mean(exchanged)) / np.std(exchanged)
-        assert taste_statistic(canonical) == pytest.approx(z, rel=0.25, abs=0.3)
+        assert -ndtri(taste_test(canonical)) == pytest.approx(z, rel=0.25, abs=0.3)
         assert (z > 5) == (tastes > 0)
         notes = " ".join(annotator_report(judgments).notes)
         assert ("preferences of their own" in notes) == (tastes > 0)
 
 
-def test_tuples_of_one_annotator_have_no_taste_statistic():
+def test_tuples_of_one_annotator_have_no_test_of_tastes():
     tuples = make_tuples(list("abcdef"), 3, factor=2, seed=1)
     judgments = simulate(tuples, np.arange(6.0), 1, noise=1, seed=1)
-    assert taste_statistic(judgments.canonical) == 0
+    assert math.isnan(taste_test(judgments.canonical))

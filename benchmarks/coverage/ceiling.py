@@ -110,13 +110,13 @@ def cells() -> list[Cell]:
 def cells_of(settings: Iterable[Setting]) -> list[Cell]:
     """Return a cell for each setting and coefficient."""
     return [
-        Cell(f"noise ceiling, {name}", setting.described(), partial(_simulated, setting, name))
+        Cell(f"noise ceiling, {name}", setting.described(), partial(simulated, setting, name))
         for setting in settings
         for name in ("pearson", "spearman")
     ]
 
 
-def _simulated(setting: Setting, name: str, seed: int) -> SimulatedStudy:
+def simulated(setting: Setting, name: str, seed: int) -> SimulatedStudy:
     low, high, value, warned = _ceilings(setting, seed)[name]
     truth = _truth(setting)[name]
     return SimulatedStudy(int(low <= truth <= high), int(low == low), warned, value - truth)
@@ -150,7 +150,7 @@ def _truth(setting: Setting) -> dict[str, float]:
 def study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
     """Return the judgments and the utilities of the items."""
     random = np.random.default_rng(seed)
-    tuples = _design(setting, seed % DESIGNS)
+    tuples = design_of(setting, seed % DESIGNS)
     utility = setting.utilities * random.standard_normal(len(tuples.items))
     judgments = simulate(
         tuples, utility, setting.annotators, noise=1, disagreement=setting.tastes, seed=seed
@@ -162,7 +162,7 @@ def study(setting: Setting, seed: int) -> tuple[Judgments, Floats]:
 
 
 @cache
-def _design(setting: Setting, seed: int) -> Tuples:
+def design_of(setting: Setting, seed: int) -> Tuples:
     n = setting.groups * setting.size
     names = [f"g{item // setting.size:03}" for item in range(n)] if setting.groups > 1 else None
     items = [f"i{item:03}" for item in range(n)]
@@ -196,7 +196,7 @@ def _like() -> Item:
 def _true_scores(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floats:
     """Return (N,) the scores in the limit of many annotators, tuples and judgments."""
     if setting.method == "counting":
-        return _expected_counting_scores(setting, utility, seed)
+        return expected_counting_scores(setting, utility, seed)
     limit_scores = _limit(setting, tuples, utility, seed)
     stages = METHODS[setting.method].stages
     if setting.scale == "unit" or stages is None:
@@ -211,7 +211,7 @@ def _limit(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floa
         by_group = utility.reshape(setting.groups, setting.size)
         return (by_group - by_group.mean(axis=1, keepdims=True)).ravel()
     factor = min(LIMIT_FACTOR, comb(setting.size, setting.k) / setting.size)
-    many = _design(replace(setting, factor=factor), 0)
+    many = design_of(replace(setting, factor=factor), 0)
     index_of = {item: number for number, item in enumerate(tuples.items.tolist())}
     indices = np.array([index_of[item] for item in many.items.tolist()])
     judgments = simulate(
@@ -222,7 +222,7 @@ def _limit(setting: Setting, tuples: Tuples, utility: Floats, seed: int) -> Floa
     return limit_scores
 
 
-def _expected_counting_scores(setting: Setting, utility: Floats, seed: int) -> Floats:
+def expected_counting_scores(setting: Setting, utility: Floats, seed: int) -> Floats:
     """Return (N,) the expected counting score of every item."""
     random = np.random.default_rng([seed, 1])
     groups = np.arange(len(utility)).reshape(setting.groups, setting.size)

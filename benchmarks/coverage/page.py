@@ -30,6 +30,7 @@ SECTIONS = (
     "annotators",
     "annotator_effects",
     "comparison",
+    "random_cells",
 )
 """Modules of this package with ``cells()`` and perhaps ``further()``: names of the tables."""
 TEMPLATE = Path(__file__).with_name("page.md")

@@ -33,7 +33,7 @@ TRUTHS = 100
 FIRST_TRUTH = 1_000_000
 """First seed of the studies for the true value; seeds of the intervals are smaller."""
 RANDOM_TUPLES = 5000
-"""Random tuples per item for a true score. With 1000, errors of the true scores lower correlations by .0015."""
+"""Random tuples per item for a true score. With 1000, its error lowers correlations by .0015."""
 FEW_TUPLES = 100
 """Maximum number of tuples per group for true scores from all tuples."""
 TASTES_DRAWN = 2000

@@ -42,6 +42,7 @@ from giccs.measures.metrics import (
     degrees_of_freedom,
     leave_out_weights,
     to_unbounded,
+    with_coarse_note,
     with_tails_note,
 )
 
@@ -103,9 +104,9 @@ def powered_correlations(
 
     With fewer than 5 dialogues of people or of the judge alone, or a metric that is undefined without a
     dialogue, the prediction-powered correlation is people's, with the reason. Fewer than 20 dialogues of
-    people give a note, and Pearson's r as in `giccs.measures.metrics.correlations`. The mean and standard
-    deviation per dialogue of the judge's scores and of the predictions are tested for a difference between
-    people's dialogues and the others (`random_p`, Bonferroni).
+    people give a note, and other notes are those of `giccs.measures.metrics.correlations`. The mean and
+    standard deviation per dialogue of the judge's scores and of the predictions are tested for a difference
+    between people's dialogues and the others (`random_p`, Bonferroni).
 
     >>> from giccs.benchmark import read_benchmark
     >>> data = read_benchmark("giccs-sample").items
@@ -140,6 +141,8 @@ def powered_correlations(
         powered, weight = _powered(name, alone[name], samples, settings)
         if name == "pearson" and not math.isnan(weight):
             powered = with_tails_note(powered, prediction, of_people.score, judge)
+        if name == "rank_spearman" and not math.isnan(weight):
+            powered = with_coarse_note(powered, np.bincount(dialogue)[is_complete])
         counts = samples[0].count, samples[2].count
         half_width = _half_width(powered)
         ratio = _half_width(alone[name]) / half_width if half_width > 0 else math.nan

@@ -10,7 +10,7 @@ from bws.split_half import SPLIT_QUESTIONS
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
-from giccs.measures.metrics import Estimate, correlations, with_tails_note
+from giccs.measures.metrics import Estimate, correlations, with_coarse_note, with_tails_note
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.generated_choices import _remark
 from giccs_app.explorer.labels.remarks import UNITS, local_remark
@@ -50,6 +50,7 @@ ENGLISH = (
     "count",
 )
 
+COARSE = with_coarse_note(Estimate(0.9, 0.8, 0.95, 9), np.full(9, 2)).reason
 SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
 
 
@@ -60,7 +61,7 @@ SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
         *(too_few_clusters_note(2, unit) for unit in UNITS),
         *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
         UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
-        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED,
+        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED, COARSE,
         f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
     ],
 )  # fmt: skip

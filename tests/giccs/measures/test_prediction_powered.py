@@ -207,3 +207,22 @@ def test_a_part_that_is_not_random_is_noticed():
     first = np.where(np.arange(100) < 50, correct, np.nan)
     assert math.isnan(powered_accuracy(np.ones(100), first).random_p)
     assert powered_accuracy(np.roll(correct, 5), first).random_p < 1e-6
+
+
+def test_few_reversed_dialogues_of_two_items_have_a_note():
+    """One in ten of the dialogues of two items is reversed; the others have five items."""
+    further, judge, _, of_five = study()
+    for count, is_noted in ((20, True), (200, False)):
+        score = np.tile([0.0, 1.0], count)
+        prediction = np.abs(score - np.repeat(np.arange(count) % 10 == 0, 2))
+        dialogue = np.repeat(np.arange(count), 2)
+        prediction, score = (
+            np.concatenate(each) for each in ((prediction, further), (score, judge))
+        )
+        dialogue = np.concatenate([dialogue, count + of_five])
+        estimate = correlations(prediction, score, dialogue)["rank_spearman"]
+        assert (f"{count} dialogues of 2 or 3 items" in estimate.reason) == is_noted
+        people = np.where(dialogue % 4 == 0, score, np.nan)
+        powered = powered_correlations(prediction, score, people, dialogue)["rank_spearman"]
+        assert ("dialogues of 2 or 3 items" in powered.powered.reason) == is_noted
+    assert correlations(further, judge, of_five)["rank_spearman"].reason == ""

@@ -103,6 +103,9 @@ PHRASES: Mapping[str, str] = {
     r"undefined": (
         "{n} Vorhersagen sind unendlich (die erste ist die von Item {item}): Pearsons r ist nicht definiert"
     ),
+    r"(?P<n>\d+) dialogues of 2 or 3 items, rarely in another order: the interval may be too narrow": (
+        "{n} Dialoge mit 2 oder 3 Items, selten in anderer Reihenfolge: das Intervall kann zu schmal sein"
+    ),
     r"skewed values or outliers \(skewness (?P<n>[-.\d]+), excess kurtosis (?P<m>[-.\d]+)\): the interval "
     r"may be too narrow, read ρ": (
         "schiefe Werte oder Ausreißer (Schiefe {n}, Exzess {m}): Das Intervall kann zu schmal sein; "

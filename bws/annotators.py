@@ -25,7 +25,7 @@ from bws.base.tables import Cell, Column, NumberText, ResultTable
 from bws.control_quality import control_answers
 from bws.files import as_judgments
 from bws.files.columns import quoted
-from bws.records import Judgments
+from bws.records import CanonicalJudgments, Judgments
 from bws.stats.clusters import Z_95
 from bws.stats.estimates import Estimate
 
@@ -43,6 +43,8 @@ MAX_RANDOM_SCALE = 0.5
 """Answers are close to random if the scale is below this share of the annotators' upper quartile."""
 MIN_TIME_SHARE = 1 / 3
 """An annotator is too fast below this share of the annotators' median time."""
+MAX_TASTE_P = 0.2
+"""P-value of `taste_test` below which tastes have a note, so that few of them are missed."""
 FALSE_ALARM_RATE = 0.05
 """Family-wise error rate of the test of screen positions, over all annotators."""
 
@@ -255,6 +257,12 @@ def annotator_report(
         kinds += ["tuples with control items"] if every_judgment.tuples.controls else []
         notes.append(f"{n_missing} annotators of {' or '.join(kinds)} alone are not listed")
     notes += _notes(judgments, scales)
+    if (taste_p := taste_test(judgments.canonical)) < MAX_TASTE_P:
+        notes.append(
+            f"annotators seem to have preferences of their own (p = {taste_p:.2g}): intervals of scales then "
+            "apply to the judged items, and effects of positions on an annotator with known preferences are "
+            "larger than shown"
+        )
     listed = np.unique(judgments.annotator_of[has_annotator])
     too_few = 0
     if scales.is_defined:
@@ -485,6 +493,34 @@ def _uniformity_p(counts: Floats) -> float:
     if not n >= 5 * k:
         return math.nan
     return float(chdtrc(k - 1, ((counts - n / k) ** 2).sum() / (n / k)))
+
+
+def taste_test(judgments: CanonicalJudgments) -> float:
+    """Return the one-sided p-value of no preferences of annotators of their own for items.
+
+    The residuals of an annotator's values of an item, best 1 and worst -1, from the mean of their tuples then
+    have products with mean 0. Their sum, over all pairs of tuples with the item, is approximately normal if
+    the assignment of answers to annotators is random within a tuple. NaN if no tuple has two annotators.
+    """
+    from scipy.special import ndtr
+
+    judgments = judgments.select(np.flatnonzero(judgments.annotator_of >= 0))
+    tuple_of, n_items = judgments.tuple_of, len(judgments.items)
+    count = np.bincount(tuple_of)
+    mean = (
+        np.stack([np.bincount(tuple_of, each) for each in judgments.values.T], axis=1)
+        / count[:, None]
+    )
+    residual = (judgments.values - mean[tuple_of]).ravel()
+    cells = (judgments.annotator_of[:, None] * n_items + judgments.judged_items).ravel()
+    cell_of = np.unique(cells, return_inverse=True)[1].ravel()
+    sums, squares, fourth = (np.bincount(cell_of, residual**power) for power in (1, 2, 4))
+    several = count[count > 1]
+    if not len(several):
+        return math.nan
+    variance = 2 * np.sum(squares**2 - fourth) * np.mean(several / (several - 1))
+    z = np.sum(sums**2 - squares) / math.sqrt(variance) if variance > 0 else math.nan
+    return float(ndtr(-z))
 
 
 def _annotator_or_last(judgments: Judgments) -> Ints:

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
 from benchmarks.coverage.scores import (
@@ -84,7 +85,17 @@ def _study(
     truth = _truth(distribution, sd, draw, design)[item_numbers(scores)]
     assert scores.low is not None
     assert scores.high is not None
-    part = {"all": truth > -2, ITEMS[1]: abs(truth) > EXTREME, "top": truth == truth.max()}[items]
+    part = is_in_part(items, truth)
     covered = (scores.low <= truth) & (truth <= scores.high) & part
     n_known = np.count_nonzero(part & ~np.isnan(scores.low))
     return SimulatedStudy(int(covered.sum()), int(n_known), is_approximate(scores))
+
+
+def is_in_part(items: str, truth: Floats) -> NDArray[np.bool_]:
+    """Return (N,) whether each true score is in a part of the items."""
+    parts: dict[str, NDArray[np.bool_]] = {
+        "all": np.ones(len(truth), dtype=bool),
+        ITEMS[1]: abs(truth) > EXTREME,
+        "top": truth == truth.max(),
+    }
+    return parts[items]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from benchmarks.coverage.printed_intervals import reasons
 from bws.base.text import write_atomic
 
 Row = dict[str, str]
@@ -28,7 +29,9 @@ SECTIONS = (
     "model_ceiling",
     "correlations",
     "annotators",
+    "annotator_effects",
     "comparison",
+    "random_cells",
 )
 """Modules of this package with ``cells()`` and perhaps ``further()``: names of the tables."""
 TEMPLATE = Path(__file__).with_name("page.md")
@@ -66,6 +69,7 @@ def page(folder: Path) -> str:
         name: f"[{name}.csv]({folder.name}/{name}.csv), {_codes(table)}."
         for name, table in tables.items()
     }
+    fields["reasons"] = reasons()
     fields["summary"] = str(tabulate(rows, headers, "github", disable_numparse=True))
     return TEMPLATE.read_text(encoding="utf-8").format_map(fields)
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
+from benchmarks.coverage.extremes import ITEMS, is_in_part
 from bws.design import fresh_rounds
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
@@ -88,11 +89,13 @@ STUDIES = (
     (People(8, 1), ("equal",)),
 )
 """People and the judges that are combined with them."""
+EXTREME_SD = 2.75
+"""Standard deviation of the utilities from which extreme items have their own cells."""
 STATEMENTS = {False: "bws-score --models", True: "bws-score --models --pool"}
 
 
 def cells() -> list[Cell]:
-    """Return a cell per study, judge and statement."""
+    """Return a cell per study, judge, statement and part of the items."""
     return [
         Cell(
             STATEMENTS[pool],
@@ -101,23 +104,25 @@ def cells() -> list[Cell]:
                 "judgments per tuple": people.per_tuple,
                 "reliability": _reliability(people),
                 "judge": judge,
+                "items": items,
                 **_correlations(people.sd, judge),
             },
-            partial(_study, pool, people, judge),
+            partial(_study, pool, people, judge, items),
         )
         for people, judges in STUDIES
         for judge in judges
         for pool in STATEMENTS
+        for items in (ITEMS if people.sd >= EXTREME_SD and not pool else ITEMS[:1])
     ]
 
 
-def _study(pool: bool, people: People, judge: str, seed: int) -> SimulatedStudy:
+def _study(pool: bool, people: People, judge: str, items: str, seed: int) -> SimulatedStudy:
     judgments = _people(people, seed)
     scores = prediction_powered_scores(judgments, _models(people.sd, judge, seed), pool=pool)
     assert scores.low is not None
     assert scores.high is not None
     truth = _true_scores(people.sd)[_numbers(judgments.tuples)]
-    has_interval = ~np.isnan(scores.low)
+    has_interval = ~np.isnan(scores.low) & is_in_part(items, truth)
     covered = (scores.low <= truth) & (truth <= scores.high)
     return SimulatedStudy(
         int(covered[has_interval].sum()),

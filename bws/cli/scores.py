@@ -97,7 +97,7 @@ def _methods() -> Sequence[str]:
 @option(
     "--ranks",
     "With --intervals, --bootstrap or --models: the columns rank_low and rank_high, the ranks of an item in "
-    "its group (1 for the highest score) that simultaneous 95 % intervals permit.",
+    "its group (1 for the highest score) that hold for all its items at once with 95 %.",
     is_flag=True,
 )
 @option(

@@ -114,7 +114,7 @@ def score(
     signature contains both choices (`cluster`, `standard_error`). With fewer than `MIN_CLUSTERS` clusters,
     overall or for an item, the interval is NaN, with a note; fewer than 20 clusters also give a note.
 
-    `ranks`: add the ranks of each item within its group that its interval and the others' permit
+    `ranks`: add the ranks of each item within its group that tests of differences or the intervals permit
     (`bws.scoring.rank_sets`), with a note; needs intervals.
 
     The items are in the order of `judgments.tuples.items`, without control items; the numbers do not depend
@@ -199,7 +199,10 @@ def score(
             "version": version("giccs"),
         },
     )
-    return add_rank_sets(scores, judgments, bounds) if ranks else scores
+    if not ranks:
+        return scores
+    has_counts = scoring_method.formula is not None and not bootstrap
+    return add_rank_sets(scores, judgments, bounds, clusters if has_counts else None)
 
 
 def _compute_interval(

@@ -352,7 +352,12 @@ class PoweredScores:
         variance = self.weight**2 * self.predictions.variance
         fitted = smoothed_logit_of_values(self.values, self.judgments, self.clusters, variance)
         return compute_interval(
-            SMOOTHED_COUNTING, fitted, self.score, self.clusters, self.judgments.group_of
+            SMOOTHED_COUNTING,
+            fitted,
+            self.score,
+            self.clusters,
+            self.judgments.group_of,
+            self.judgments.counts.appearances,
         )
 
 

@@ -1,12 +1,13 @@
-"""Rank sets: the ranks of an item within its group that are compatible with its interval and the others'.
+"""Rank sets: the ranks of an item within its group that are compatible with tests or intervals of all items.
 
-An item is surely above another if their intervals do not overlap. With n items in the group, the rank of an
-item (1 for the highest true score) is from 1 + (number of items surely above) to n - (number surely below).
-The intervals are simultaneous: all items of a group are within theirs in 95 % of studies, by Bonferroni's
-correction (`bws.scoring.intervals`). Then all true ranks of the group are in their sets as well, since an
-item that is surely above is truly above; the sets contain them more often than 95 %. Chatzi et al. (2024,
+With n items in the group, the rank of an item (1 for the highest true score) is from 1 + (number of items
+surely above) to n - (number surely below). For counting scores and their logit forms with intervals from
+counts, an item is surely above another if the difference is significant in the tests of all pairs
+(`bws.scoring.pair_tests`). For other scores it is if their intervals do not overlap. These are simultaneous:
+all items of a group are within theirs in 95 % of studies, by Bonferroni's correction
+(`bws.scoring.intervals`), and the sets contain the true ranks more often than that. Chatzi et al. (2024,
 Prediction-Powered Ranking of Large Language Models) compare items by a joint confidence ellipsoid of the
-scores instead, which needs their covariances.
+scores instead.
 
 Items without an interval may have any rank, as may two items that no chain of judgments connects.
 """
@@ -21,8 +22,18 @@ from numpy.typing import NDArray
 
 from bws.records import Judgments, Scores
 from bws.scoring.choice import connected_labels
+from bws.scoring.clustering import Clusters
 from bws.scoring.methods import Floats, Interval
+from bws.scoring.pair_tests import order_counts
 
+INTERVALS = (
+    "those that intervals permit which hold for all items of a group at once with 95 % (Bonferroni); items "
+    "whose intervals overlap may have either order"
+)
+PAIRS = (
+    "those that tests permit which hold for all pairs of a group at once with 95 % (Holm); items whose "
+    "difference is not significant may have either order"
+)
 UNINFORMATIVE = 0.8
 """Share of the possible ranks above which a note says that the ranks are uninformative."""
 
@@ -69,10 +80,13 @@ def _members(set_of: NDArray[np.integer]) -> Iterator[NDArray[np.int64]]:
     yield from np.split(order, np.flatnonzero(np.diff(set_of[order])) + 1)
 
 
-def add_rank_sets(scores: Scores, judgments: Judgments, bounds: Interval) -> Scores:
+def add_rank_sets(
+    scores: Scores, judgments: Judgments, bounds: Interval, clusters: Clusters | None = None
+) -> Scores:
     """Return the scores of all items of the judgments with rank sets, notes and signature.
 
     bounds: intervals of the judged items in canonical order, on any scale that increases with the scores.
+    clusters: those of the judgments, if differences of counting scores are to be tested.
     """
     canonical, n = judgments.canonical, len(scores)
     group_of = judgments.tuples.group_of_item[:n]
@@ -83,24 +97,35 @@ def add_rank_sets(scores: Scores, judgments: Judgments, bounds: Interval) -> Sco
     set_of = np.full(n, -1)
     set_of[origin] = connected_labels(canonical)[: len(origin)]
     rank_low, rank_high = rank_sets(low, high, group_of, set_of)
+    counts = clusters and order_counts(canonical, clusters, set_of[origin])
+    if counts:
+        rank_low[origin] = 1 + counts[0]
+        rank_high[origin] = np.bincount(group_of)[group_of[origin]] - counts[1]
     return replace(
         scores,
         rank_low=rank_low,
         rank_high=rank_high,
-        notes=[*scores.notes, *notes_on_ranks(rank_low, rank_high, group_of, set_of)],
+        notes=[
+            *scores.notes,
+            *notes_on_ranks(rank_low, rank_high, group_of, set_of, PAIRS if counts else INTERVALS),
+        ],
         signature={**scores.signature, "ranks": True},
     )
 
 
 def notes_on_ranks(
-    rank_low: Floats, rank_high: Floats, group_of: NDArray[np.integer], set_of: NDArray[np.integer]
+    rank_low: Floats,
+    rank_high: Floats,
+    group_of: NDArray[np.integer],
+    set_of: NDArray[np.integer],
+    method: str,
 ) -> Iterator[str]:
-    """Yield an explanation of the ranks, and notes on items without ranks and on unconnected groups."""
+    """Yield an explanation of the ranks, and notes on items without ranks and on unconnected groups.
+
+    method: `PAIRS` or `INTERVALS`.
+    """
     within = "their group" if (group_of != group_of[:1]).any() else "all items"
-    yield (
-        f"ranks within {within}, 1 for the highest score: those that intervals permit which hold for all "
-        "items of a group at once with 95 % (Bonferroni); items whose intervals overlap may have either order"
-    )
+    yield f"ranks within {within}, 1 for the highest score: {method}"
     known = ~np.isnan(rank_low)
     permitted = (rank_high - rank_low + 1)[known].sum()
     possible = np.bincount(group_of, minlength=1)[group_of][known].sum()

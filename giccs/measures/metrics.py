@@ -44,6 +44,12 @@ MAX_SKEWNESS = 1.0
 """Skewness of predictions or scores above which the interval of Pearson's r has a note."""
 MAX_EXCESS_KURTOSIS = 1.0
 """The same for the kurtosis minus 3."""
+MAX_COARSE_ITEMS = 3
+"""Number of items up to which Spearman's rho of a dialogue has few values, all far apart."""
+MIN_COARSE_SHARE = 0.1
+"""Share of such dialogues from which the interval of the mean rho may have a note."""
+MIN_REVERSED = 5.0
+"""Expected number of them with reversed items below which it has: then most studies lack low values."""
 CONSTANT_TOLERANCE = 1e-12
 """Variance relative to the largest one, and distance of a correlation from a bound, treated as 0."""
 
@@ -79,7 +85,8 @@ def correlations(
     over all items (paper section 5.1.1) and ``rank_spearman``, the mean over dialogues of Spearman's rho of
     the dialogue's own items. Dialogues where it is undefined are excluded and counted in the reason. Ties get
     average ranks. The interval is that of `jackknife_interval`, on the scale of Fisher's z; that of
-    ``pearson`` has a note for skewed or heavy-tailed values (`with_tails_note`). At most
+    ``pearson`` has a note for skewed or heavy-tailed values (`with_tails_note`), and that of
+    ``rank_spearman`` for dialogues of few items (`with_coarse_note`). At most
     `resamples` jackknife replicates are computed, 0 for no interval: each omits one dialogue, or, if there
     are more dialogues, one of `resamples` random groups of them (from `seed`). added: by coefficient,
     variances of z that are added to that of the jackknife. items: (N,) ids for reasons. clusters: those of
@@ -133,7 +140,8 @@ def correlations(
     if clusters and clusters.unit != every_dialogue.unit and not math.isnan(pearson.low):
         note = f"too narrow if offsets differ much between {clusters.unit}, read ρ"
         pearson = replace(pearson, reason="; ".join(filter(None, [pearson.reason, note])))
-    return {**estimates, "pearson": pearson}
+    within = with_coarse_note(estimates["rank_spearman"], np.bincount(dialogue)[is_defined])
+    return {**estimates, "pearson": pearson, "rank_spearman": within}
 
 
 def undefined_correlations(
@@ -168,6 +176,28 @@ def with_tails_note(estimate: Estimate, *values: Floats) -> Estimate:
             )
             return replace(estimate, reason="; ".join(filter(None, [estimate.reason, note])))
     return estimate
+
+
+def with_coarse_note(estimate: Estimate, sizes: Ints) -> Estimate:
+    """Add a note to an interval of the mean rho of dialogues if few of them can have low values.
+
+    sizes: (D,) numbers of items of the dialogues with a value. With two or three items, rho is 1 or far below
+    it. If the mean is near 1 or -1, low values are rare, and an interval without them is too narrow.
+
+    >>> with_coarse_note(Estimate(0.8, 0.7, 0.9, 30), np.array([2] * 10 + [5] * 20)).reason
+    '10 dialogues of 2 or 3 items, rarely in another order: the interval may be too narrow'
+    """
+    coarse = int(np.count_nonzero(sizes <= MAX_COARSE_ITEMS))
+    n_reversed = coarse * (1 - abs(estimate.value)) / 2
+    if math.isnan(estimate.low) or coarse < max(1, MIN_COARSE_SHARE * len(sizes)):
+        return estimate
+    if n_reversed >= MIN_REVERSED:
+        return estimate
+    note = (
+        f"{coarse} dialogues of 2 or {MAX_COARSE_ITEMS} items, rarely in another order: the interval may be "
+        "too narrow"
+    )
+    return replace(estimate, reason="; ".join(filter(None, [estimate.reason, note])))
 
 
 def order_metrics(

@@ -9,7 +9,9 @@ judge's scores on P (f_P) and on U (f_U),
 on the scale of Fisher's z (PPI++, Angelopoulos, Duchi and Zrnic 2023). f_P and f_U estimate the same, so θ
 estimates the metric against people's scores on all dialogues of the population, whatever the bias of the
 judge. The variance is V(h) - 2 λ C(h, f_P) + λ² (V(f_P) + V(f_U)), with variances and the covariance from the
-jackknife over dialogues (`giccs.measures.metrics`); λ in [0, 1] minimises it.
+jackknife over dialogues (`giccs.measures.metrics`); λ in [0, 1] minimises it. The variance of h - λ f_P is
+multiplied by (G - 1) / (G - 3) for the G dialogues of people, as that of the regression estimator from two
+samples, whose slope is estimated as well (Cochran 1977, Sampling Techniques, section 12.6).
 
 The accuracy of multiple choice is a mean over dialogues of correct answers, with people's key (h) or the
 judge's (f): the option with the highest score. The same formula holds without Fisher's z; the interval is
@@ -40,6 +42,7 @@ from giccs.measures.metrics import (
     degrees_of_freedom,
     leave_out_weights,
     to_unbounded,
+    with_coarse_note,
     with_tails_note,
 )
 
@@ -101,9 +104,9 @@ def powered_correlations(
 
     With fewer than 5 dialogues of people or of the judge alone, or a metric that is undefined without a
     dialogue, the prediction-powered correlation is people's, with the reason. Fewer than 20 dialogues of
-    people give a note, and Pearson's r as in `giccs.measures.metrics.correlations`. The mean and standard
-    deviation per dialogue of the judge's scores and of the predictions are tested for a difference between
-    people's dialogues and the others (`random_p`, Bonferroni).
+    people give a note, and other notes are those of `giccs.measures.metrics.correlations`. The mean and
+    standard deviation per dialogue of the judge's scores and of the predictions are tested for a difference
+    between people's dialogues and the others (`random_p`, Bonferroni).
 
     >>> from giccs.benchmark import read_benchmark
     >>> data = read_benchmark("giccs-sample").items
@@ -138,6 +141,8 @@ def powered_correlations(
         powered, weight = _powered(name, alone[name], samples, settings)
         if name == "pearson" and not math.isnan(weight):
             powered = with_tails_note(powered, prediction, of_people.score, judge)
+        if name == "rank_spearman" and not math.isnan(weight):
+            powered = with_coarse_note(powered, np.bincount(dialogue)[is_complete])
         counts = samples[0].count, samples[2].count
         half_width = _half_width(powered)
         ratio = _half_width(alone[name]) / half_width if half_width > 0 else math.nan
@@ -284,7 +289,8 @@ def _powered(
     variance_of_f, covariance = ((g - 1) / g * float(of_f @ other) for other in (of_f, of_h))
     total = variance_of_f + variance_of_u
     weight = min(max(covariance / total, 0.0), 1.0) if total > 0 else 0.0
-    rectifier = (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
+    tuning = (g - 1) / (g - 3) if 0 < weight < 1 else 1.0
+    rectifier = tuning * (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
     further = weight**2 * variance_of_u
     df_of_people, df_of_judge = (
         degrees_of_freedom(Clusters.single(len(each)), each, has_heavy_tails=name == "pearson")

@@ -4,14 +4,16 @@ import json
 import math
 import re
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.optimize
 from click.testing import CliRunner
+from scipy.special import ndtri
 
 from benchmarks.annotators import Setting, annotators_by_kind, simulated_study
-from bws.annotators import annotator_report
+from bws.annotators import annotator_report, taste_test
 from bws.cli.consistency import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
@@ -415,3 +417,47 @@ def test_the_power_of_the_flag_is_stated(judgments):
         powers.append(float(re.search(r"([0-9]+)% for the median", note)[1]) / 100)
         random += annotators_by_kind(setting, seed)["random"]
     assert share(random, "random", "reversed") == pytest.approx(np.mean(powers), abs=0.25)
+
+
+def pairs_of_tuples(values, annotator_of, judged):
+    """Sum of products of an annotator's residuals for an item, over pairs of judgments, by loops."""
+    by_cell = {}
+    for residuals, annotator, items in zip(values, annotator_of, judged, strict=True):
+        for residual, item in zip(residuals, items, strict=True):
+            by_cell.setdefault((annotator, item), []).append(residual)
+    return sum(
+        2 * first * second for cell in by_cell.values() for first, second in combinations(cell, 2)
+    )
+
+
+def test_the_test_of_tastes_is_that_of_exchanged_annotators_of_a_tuple():
+    """The mean over permutations is 0 without tastes; with tastes z is large."""
+    tuples = make_tuples([f"i{n}" for n in range(12)], 4, factor=4, seed=1)
+    truth = np.linspace(-2, 2, 12)
+    random = np.random.default_rng(0)
+    for tastes in (0.0, 1.5):
+        judgments = simulate(tuples, truth, 6, noise=1, disagreement=tastes, seed=5)
+        canonical = judgments.canonical
+        mean = np.array(
+            [canonical.values[canonical.tuple_of == t].mean(axis=0) for t in range(len(tuples))]
+        )
+        residual = canonical.values - mean[canonical.tuple_of]
+        arguments = canonical.annotator_of, canonical.judged_items
+        exchanged = []
+        for _ in range(200):
+            order = np.lexsort((random.random(len(residual)), canonical.tuple_of))
+            rows = np.empty(len(residual), dtype=int)
+            rows[np.argsort(canonical.tuple_of, kind="stable")] = order
+            exchanged.append(pairs_of_tuples(residual[rows], *arguments))
+        observed = pairs_of_tuples(residual, *arguments)
+        z = (observed - np.mean(exchanged)) / np.std(exchanged)
+        assert -ndtri(taste_test(canonical)) == pytest.approx(z, rel=0.25, abs=0.3)
+        assert (z > 5) == (tastes > 0)
+        notes = " ".join(annotator_report(judgments).notes)
+        assert ("preferences of their own" in notes) == (tastes > 0)
+
+
+def test_tuples_of_one_annotator_have_no_test_of_tastes():
+    tuples = make_tuples(list("abcdef"), 3, factor=2, seed=1)
+    judgments = simulate(tuples, np.arange(6.0), 1, noise=1, seed=1)
+    assert math.isnan(taste_test(judgments.canonical))

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from bws.scoring.rank_sets import notes_on_ranks
+from bws.scoring.rank_sets import INTERVALS, PAIRS, notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from bws.stats.estimates import Estimate
 from giccs.description.statistics import richness
 from giccs.measures.annotator_uncertainty import UNDEFINED
-from giccs.measures.metrics import correlations, with_tails_note
+from giccs.measures.metrics import correlations, with_coarse_note, with_tails_note
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.generated_choices import _remark
 from giccs_app.explorer.labels.remarks import UNITS, local_remark
@@ -22,12 +22,17 @@ MISSING = correlations(
     np.array([math.nan, 1, 2]), np.arange(3.0), np.arange(3), resamples=0
 )["spearman"].reason  # fmt: skip
 TOO_SHORT = richness("a b a c").reasons["mtld"]
-RANKS = notes_on_ranks(
-    np.array([1, math.nan, 1, 1]),
-    np.array([4, math.nan, 4, 4]),
-    np.zeros(4, int),
-    np.array([0, -1, 1, 1]),
-)
+RANKS = {
+    note: None
+    for method in (INTERVALS, PAIRS)
+    for note in notes_on_ranks(
+        np.array([1, math.nan, 1, 1]),
+        np.array([4, math.nan, 4, 4]),
+        np.zeros(4, int),
+        np.array([0, -1, 1, 1]),
+        method,
+    )
+}
 UNANSWERED = _remark({"answers": dict.fromkeys(OUTCOMES, 2), "gold_ties": 3})
 ENGLISH = (
     "interval",
@@ -46,6 +51,7 @@ ENGLISH = (
     "count",
 )
 
+COARSE = with_coarse_note(Estimate(0.9, 0.8, 0.95, 9), np.full(9, 2)).reason
 SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
 
 
@@ -56,7 +62,7 @@ SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
         *(too_few_clusters_note(2, unit) for unit in UNITS),
         *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
         UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
-        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED,
+        UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED, COARSE,
         f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
     ],
 )  # fmt: skip

@@ -59,7 +59,10 @@ def test_values_are_those_of_a_jackknife_by_loops(name):
     assert 0 < weight < 1
     assert found.weight == pytest.approx(weight)
     assert math.atanh(found.powered.value) == pytest.approx(h - weight * (f - g))
-    rectifier = (len(of_h) - 1) * (of_h - weight * of_f).var()
+    n = len(
+        of_h
+    )  # the variance of residuals has n - 2 degrees of freedom, that of λ adds 1 / (n - 3)
+    rectifier = (n - 1) * (of_h - weight * of_f).var() * (n - 1) / (n - 2) * (1 + 1 / (n - 3))
     further = weight**2 * variance[2]
     df_of_people, df_of_judge = 7, 11
     if name == "pearson":
@@ -90,12 +93,12 @@ def test_opposite_judge_changes_nothing():
         assert each.weight == 0
 
 
-def test_useless_judge_does_not_widen_intervals():
+def test_useless_judge_widens_intervals_by_the_estimation_of_lambda_only():
     prediction, _, people, dialogue = study()
     useless = np.random.default_rng(9).normal(size=len(people))
     for each in powered_correlations(prediction, useless, people, dialogue).values():
         width, alone = (e.high - e.low for e in (each.powered, each.people))
-        assert width <= 1.02 * alone
+        assert width <= 1.02 * math.sqrt(24 / 22) * alone
 
 
 def test_good_judge_saves_dialogues():
@@ -204,3 +207,22 @@ def test_a_part_that_is_not_random_is_noticed():
     first = np.where(np.arange(100) < 50, correct, np.nan)
     assert math.isnan(powered_accuracy(np.ones(100), first).random_p)
     assert powered_accuracy(np.roll(correct, 5), first).random_p < 1e-6
+
+
+def test_few_reversed_dialogues_of_two_items_have_a_note():
+    """One in ten of the dialogues of two items is reversed; the others have five items."""
+    further, judge, _, of_five = study()
+    for count, is_noted in ((20, True), (200, False)):
+        score = np.tile([0.0, 1.0], count)
+        prediction = np.abs(score - np.repeat(np.arange(count) % 10 == 0, 2))
+        dialogue = np.repeat(np.arange(count), 2)
+        prediction, score = (
+            np.concatenate(each) for each in ((prediction, further), (score, judge))
+        )
+        dialogue = np.concatenate([dialogue, count + of_five])
+        estimate = correlations(prediction, score, dialogue)["rank_spearman"]
+        assert (f"{count} dialogues of 2 or 3 items" in estimate.reason) == is_noted
+        people = np.where(dialogue % 4 == 0, score, np.nan)
+        powered = powered_correlations(prediction, score, people, dialogue)["rank_spearman"]
+        assert ("dialogues of 2 or 3 items" in powered.powered.reason) == is_noted
+    assert correlations(further, judge, of_five)["rank_spearman"].reason == ""

@@ -70,6 +70,13 @@ PHRASES: Mapping[str, str] = {
         "Items einer Gruppe zugleich gelten (Bonferroni); Items mit überlappenden Intervallen können in "
         "beiden Reihenfolgen stehen"
     ),
+    r"ranks within (?P<unit>their group|all items), 1 for the highest score: those that tests permit which "
+    r"hold for all pairs of a group at once with 95 % \(Holm\); items whose difference is not significant "
+    r"may have either order": (
+        "Ränge {unit}, 1 für den höchsten Wert: diejenigen, die Tests zulassen, die mit 95 % für alle Paare "
+        "einer Gruppe zugleich gelten (Holm); Items ohne signifikanten Unterschied können in beiden "
+        "Reihenfolgen stehen"
+    ),
     r"(?P<n>\d+) items have no ranks, for lack of a standard error above 0; they may have any rank, which "
     r"widens the ranks of the others of their group": (
         "{n} Items haben keine Ränge, weil ihnen ein Standardfehler über 0 fehlt; sie können jeden Rang "
@@ -95,6 +102,9 @@ PHRASES: Mapping[str, str] = {
     r"(?P<n>\d+) predictions are infinite \(the first is that of item (?P<item>.+)\): Pearson's r is "
     r"undefined": (
         "{n} Vorhersagen sind unendlich (die erste ist die von Item {item}): Pearsons r ist nicht definiert"
+    ),
+    r"(?P<n>\d+) dialogues of 2 or 3 items, rarely in another order: the interval may be too narrow": (
+        "{n} Dialoge mit 2 oder 3 Items, selten in anderer Reihenfolge: das Intervall kann zu schmal sein"
     ),
     r"skewed values or outliers \(skewness (?P<n>[-.\d]+), excess kurtosis (?P<m>[-.\d]+)\): the interval "
     r"may be too narrow, read ρ": (

@@ -1,0 +1,186 @@
+"""Tests of the differences of counting scores: which items of a group are surely above which others.
+
+The difference of two smoothed logits (`bws.scoring.counting.smoothed_logit`) has a variance between clusters
+in which the two items of a tuple count together, since they compete. With few annotators it is uncertain. Its
+ratio to the variance of independent judgments is therefore moderated (Smyth 2004, Stat. Appl. Genet. Mol.
+Biol. 3): the ratios of all pairs are scaled inverse χ² values around a common one, and the degrees of freedom
+of this prior are added to those of the pair. The sum is at most that of the mean ratio of all items, which is
+small if annotators differ in the same way for all items. Two items differ if Student's t test is significant
+after the adjustment of Holm (1979) for all pairs of the group.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bws.records import CanonicalJudgments
+from bws.scoring.choice import MAX_STDERR_ITEMS
+from bws.scoring.clustering import Clusters
+from bws.scoring.counting import pseudo_variance, smoothed_logit
+from bws.scoring.methods import Floats, Integers
+from bws.stats.clusters import MAX_T_DF, ClusterVariance, ErrorVariance, two_way_variance
+
+LEVEL = 0.05
+"""Family-wise error rate of the tests of a group."""
+MIN_MODERATED_ITEMS = 10
+"""Number of items from which variances are moderated."""
+Pairs = tuple[Integers, Integers]
+
+
+def order_counts(
+    judgments: CanonicalJudgments, clusters: Clusters, set_of: NDArray[np.integer]
+) -> tuple[Floats, Floats] | None:
+    """Return (N,) the numbers of items that are surely above, and surely below, each item.
+
+    set_of: (N,) connected set of each item, a part of a group. Only items of the same set are compared. NaN
+    for items with too few clusters; None for sets of more than `MAX_STDERR_ITEMS` items.
+    """
+    n = len(set_of)
+    known = np.flatnonzero(~clusters.too_few[:n])
+    sets = [known[set_of[known] == label] for label in np.unique(set_of[known])]
+    if max(map(len, sets), default=0) > MAX_STDERR_ITEMS:
+        return None
+    above, below = np.full((2, n), np.nan)
+    above[known] = below[known] = 0.0
+    pairs = [items[np.stack(np.triu_indices(len(items), 1))] for items in sets]
+    first, second = np.concatenate([np.empty((2, 0), dtype=np.int64), *pairs], axis=1)
+    if not len(first):
+        return above, below
+    difference, p = _tests(judgments, clusters, (first, second), known)
+    is_different = holm_rejected(p, judgments.group_of[first])
+    higher, lower = np.where(difference > 0, (first, second), (second, first))
+    below += np.bincount(higher, is_different, n)
+    above += np.bincount(lower, is_different, n)
+    return above, below
+
+
+def holm_rejected(p: Floats, family_of: NDArray[np.integer]) -> NDArray[np.bool_]:
+    """Return (M,) whether each test is significant after Holm's adjustment for the tests of its family.
+
+    >>> holm_rejected(np.array([0.04, 0.02, 0.04]), np.array([0, 0, 1])).tolist()
+    [True, True, True]
+    """
+    order = np.lexsort((p, family_of))
+    sizes = np.bincount(family_of)
+    end = np.cumsum(sizes)[family_of[order]]
+    is_above = p[order] * (end - np.arange(len(p))) > LEVEL
+    n_above = np.cumsum(is_above)
+    before = np.concatenate([[0], n_above])[end - sizes[family_of[order]]]
+    rejected = np.empty(len(p), dtype=bool)
+    rejected[order] = n_above == before
+    return rejected
+
+
+def _tests(
+    judgments: CanonicalJudgments, clusters: Clusters, pairs: Pairs, known: Integers
+) -> tuple[Floats, Floats]:
+    """Return (M,) differences of the smoothed logits of pairs of items, and two-sided p-values."""
+    from scipy.special import stdtr
+
+    counts = (judgments.counts.appearances, judgments.counts.best, judgments.counts.worst)
+    utility, influence = smoothed_logit(*counts), _influences(judgments, clusters.items)
+    error, independent = _difference_variances(influence, clusters, pairs)
+    if len(known) >= MIN_MODERATED_ITEMS:
+        max_df = _pooled_df(influence, clusters, known)
+        error = moderated(error, independent, max_df)
+    pseudo = pseudo_variance(*counts)
+    total = error.variance + pseudo[pairs[0]] + pseudo[pairs[1]]
+    with np.errstate(divide="ignore"):
+        df = np.minimum(error.df * (total / error.variance) ** 2, MAX_T_DF)
+    difference = utility[pairs[0]] - utility[pairs[1]]
+    return difference, 2 * stdtr(df, -np.abs(difference) / np.sqrt(total))
+
+
+def _influences(judgments: CanonicalJudgments, items: Integers) -> Floats:
+    """Return (J, K) the influences of the judgments on the smoothed logits of their items."""
+    counts = judgments.counts
+    balance = counts.best - counts.worst
+    s, mean = balance / (counts.appearances + 1), balance / counts.appearances
+    influence: Floats = (judgments.values - mean[items]) * (
+        2 / (1 - s**2) / (counts.appearances + 1)
+    )[items]
+    return influence
+
+
+def _difference_variances(
+    influence: Floats, clusters: Clusters, pairs: Pairs
+) -> tuple[ErrorVariance, Floats]:
+    """Return the error variance of (M,) differences, and that with independent judgments."""
+
+    def between(labels: Integers) -> ClusterVariance:
+        sums = _sums(influence, clusters.items, labels)
+        products = (sums.T @ sums).tocsr()
+        squares = products.diagonal()
+        shared = np.asarray(products[pairs]).ravel()
+        appears = _sums(np.ones_like(influence), clusters.items, labels).astype(bool).sum(axis=0)
+        fewer = np.minimum(appears[pairs[0]], appears[pairs[1]])
+        return ClusterVariance(squares[pairs[0]] + squares[pairs[1]] - 2 * shared, fewer)
+
+    labels = [clusters.rows]
+    correction = np.max([clusters.population_correction[items] for items in pairs], axis=0)
+    if clusters.columns is not None and correction.any():
+        labels += [clusters.columns, clusters.cells]
+    error = two_way_variance(*map(between, labels), population_correction=correction)
+    return error, between(np.arange(len(influence))).corrected
+
+
+def _sums(values: Floats, items: Integers, labels: Integers) -> Any:
+    """Return sparse (C, N) sums of (J, K) values per cluster and item."""
+    from scipy.sparse import coo_array
+
+    rows = np.repeat(labels, items.shape[1])
+    return coo_array((values.ravel(), (rows, items.ravel()))).tocsr()
+
+
+def _pooled_df(influence: Floats, clusters: Clusters, known: Integers) -> float:
+    """Return the degrees of freedom of the mean ratio of variances of items.
+
+    The standardised sums of C clusters have a covariance S of the items, with d = C - 1 degrees of freedom.
+    The trace of S has d tr(Σ)² / tr(Σ²), where tr(Σ²) is estimated without bias for normal values (Srivastava
+    2005, J. Japan Statist. Soc. 35). At least d.
+    """
+    independent = _sums(influence**2, clusters.items, np.zeros(len(influence), dtype=np.int64))
+    squares = np.asarray(independent.todense()).ravel()[known]
+    sums = _sums(influence, clusters.items, clusters.rows)[:, known]
+    scaled = sums / np.sqrt(np.where(squares > 0, squares, np.inf))
+    d = sums.shape[0] - 1
+    products = scaled @ scaled.T if sums.shape[0] < len(known) else scaled.T @ scaled
+    trace, square = products.diagonal().sum() / d, (products**2).sum() / d**2
+    unbiased = d**2 / ((d - 1) * (d + 2)) * (square - trace**2 / d)
+    return float(max(d, d * trace**2 / unbiased)) if unbiased > 0 else MAX_T_DF
+
+
+def moderated(error: ErrorVariance, independent: Floats, max_df: float) -> ErrorVariance:
+    """Return variances whose ratios to those of independent judgments are moderated.
+
+    max_df: maximum degrees of freedom of the moderated variances. Variances of 0 remain.
+    """
+    from scipy.special import digamma, polygamma
+
+    is_used = (error.variance > 0) & (independent > 0)
+    ratio = error.variance[is_used] / independent[is_used]
+    half = error.df[is_used] / 2
+    logs = np.log(ratio) - digamma(half) + np.log(half)
+    spread = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
+    prior_half = _inverse_trigamma(spread)
+    common = np.exp(logs.mean() + digamma(prior_half) - np.log(prior_half))
+    added_half = np.clip(max_df / 2 - half, 0, prior_half)
+    weight = added_half / (added_half + half)
+    variance, df = error.variance.copy(), error.df.copy()
+    variance[is_used] = (weight * common + (1 - weight) * ratio) * independent[is_used]
+    df[is_used] = 2 * (added_half + half)
+    return ErrorVariance(variance, df)
+
+
+def _inverse_trigamma(value: float) -> float:
+    """Return x with trigamma(x) = value, at most `MAX_T_DF`."""
+    from scipy.optimize import brentq
+    from scipy.special import polygamma
+
+    low = 1 / MAX_T_DF
+    if value <= polygamma(1, MAX_T_DF):
+        return MAX_T_DF
+    return float(brentq(lambda x: polygamma(1, x) - value, low, MAX_T_DF))

@@ -7,8 +7,9 @@ prints, standard error included; ``exit code 2`` on a line of its own is what it
 line of its own matches any lines, ``[...]`` a part of a line; a command without output on the page may
 print anything. Python sessions are doctests that share their names.
 
-``<!-- not run: reason -->`` on the line before a block leaves it out. A command that leaves a server
-running writes its process number to a file ``NAME.pid``, which is ended with the page.
+``<!-- not run: reason -->`` on the line before a block leaves it out, and ``<!-- nightly: reason -->``
+leaves it to ``make nightly``. A command that leaves a server running writes its process number to a file
+``NAME.pid``, which is ended with the page.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAGES = tuple(
     for path in (ROOT / "README.md", ROOT / "paper.md", *sorted(ROOT.glob("docs/**/*.md")))
 )
 BLOCK = re.compile(r"^( *)```(console|pycon)\n(.*?)^ *```$", re.M | re.S)
-NOT_RUN = re.compile(r"<!-- not run: (\S.*) -->\s*\Z")
+MARK = re.compile(r"<!-- (not run|nightly): (\S.*) -->\s*\Z")
 EXIT = re.compile(r"exit code (\d)")
 SECONDS = 600
 """The longest that a command may take."""
@@ -39,7 +40,8 @@ SECONDS = 600
 class Step:
     """A command, or a Python session, of a page.
 
-    `expected` are the lines that the page shows below a command; `not_run` is the reason for leaving it out.
+    `expected` are the lines that the page shows below a command; `not_run` is the reason for leaving it out,
+    `nightly` that for running it in ``make nightly`` alone.
     """
 
     line: int
@@ -47,6 +49,7 @@ class Step:
     is_python: bool = False
     expected: tuple[str, ...] = ()
     not_run: str = ""
+    nightly: str = ""
 
 
 def steps(page: str) -> Iterator[Step]:
@@ -56,18 +59,18 @@ def steps(page: str) -> Iterator[Step]:
     'bws-score a \\\\\\n--json'
     """
     for block in BLOCK.finditer(page):
-        left_out = NOT_RUN.search(page[: block.start()])
-        reason = left_out[1] if left_out else ""
+        mark = MARK.search(page[: block.start()])
+        marked = {mark[1].replace(" ", "_"): mark[2]} if mark else {}
         line = page.count("\n", 0, block.start()) + 2
         if block[2] == "pycon":
-            yield Step(line, block[3], is_python=True, not_run=reason)
+            yield Step(line, block[3], is_python=True, **marked)
             continue
         for command in re.finditer(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", block[3], re.M):
             yield Step(
                 line + block[3].count("\n", 0, command.start()),
                 command[1].replace("\n> ", "\n"),
                 expected=tuple(command[2].split("\n")[:-1]),
-                not_run=reason,
+                **marked,
             )
 
 

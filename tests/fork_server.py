@@ -10,6 +10,7 @@ The server is shared by the workers of a run, and ends when none of them is left
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import gc
@@ -22,6 +23,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -327,9 +329,33 @@ def main():
         )
     if call["script"] == "-c":
         code = sys.argv.pop(1)
-        sys.exit(exec(code, {"__name__": "__main__"}))
+        end(exit_code(exec, code, {"__name__": "__main__"}))
     module, function = targets[call["script"]].split(":")
-    sys.exit(getattr(importlib.import_module(module), function)())
+    end(exit_code(getattr(importlib.import_module(module), function)))
+
+
+def exit_code(function, *arguments):
+    """Return what a call returns or exits with."""
+    try:
+        return function(*arguments)
+    except SystemExit as exception:
+        return exception.code
+
+
+def end(code):
+    """Exit without freeing each object of the server, which takes longer than most commands.
+
+    A message as code, or outputs that cannot be written, are left to the interpreter.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if code is None or isinstance(code, int):
+            threading._shutdown()
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            os._exit((code or 0) & 255)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,34 @@ def check(step, place, first_folders=()):
     os.chdir(folder)
 
 
-@pytest.mark.parametrize("page", PAGES)
+def runnable(page):
+    return [step for step in steps((ROOT / page).read_text("utf-8")) if not step.not_run]
+
+
+def has_nightly_steps(page):
+    return any(step.nightly for step in runnable(page))
+
+
+def test_most_commands_run_in_every_run():
+    found = [step for page in PAGES for step in runnable(page)]
+    assert 0 < sum(bool(step.nightly) for step in found) < len(found) / 10
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", [*filter(has_nightly_steps, PAGES)])
 def test_every_step_of_the_page_runs(page, tmp_path, monkeypatch, commands):
-    """The commands of the project are run by the fork server."""
-    found = [step for step in steps((ROOT / page).read_text("utf-8")) if not step.not_run]
+    run_page(runnable(page), page, tmp_path, monkeypatch, commands)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_steps_of_the_page_run(page, tmp_path, monkeypatch, commands):
+    """Those for make nightly are left out."""
+    found = [step for step in runnable(page) if not step.nightly]
+    run_page(found, page, tmp_path, monkeypatch, commands)
+
+
+def run_page(found, page, tmp_path, monkeypatch, commands):
+    """Run steps of a page; the commands of the project are run by the fork server."""
     programs = commands.scripts(tmp_path / ".programs")
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -122,13 +146,14 @@ def take(found, page, first_folders):
 def test_the_runner_reads_a_page():
     page = (
         "```console\n$ echo a \\\n> b\na b\n\n$ ls\n```\n```python\n$ no\n```\n"
-        "<!-- not run: needs a GPU -->\n```console\n$ no\n```\n```pycon\n>>> 1\n1\n```\n"
+        "<!-- not run: needs a GPU -->\n```console\n$ no\n```\n"
+        "<!-- nightly: long -->\n```pycon\n>>> 1\n1\n```\n"
     )
     assert list(steps(page)) == [
         Step(2, "echo a \\\nb", expected=("a b", "")),
         Step(6, "ls"),
         Step(13, "no", not_run="needs a GPU"),
-        Step(16, ">>> 1\n1\n", is_python=True),
+        Step(17, ">>> 1\n1\n", is_python=True, nightly="long"),
     ]
 
 

@@ -433,18 +433,15 @@ def _cost_changes(
     k = members.shape[1]
     row, column = divmod(int(slot), k)
     x, y = members[row, column], members.reshape(-1)[partners]
-    z = np.delete(members[row], column)
+    z = members[row][np.arange(k) != column]
     partner_rows = members[partners // k]
-    is_other_member = np.arange(k) != (partners % k)[:, None]
-    added = np.where(is_other_member, table[x][partner_rows], 0).sum(axis=1) + table[
-        y[:, None], z
-    ].sum(axis=1)
-    removed = (
-        np.where(is_other_member, table[y[:, None], partner_rows], 0).sum(axis=1)
-        + table[x][z].sum()
-    )
-    common = ((partner_rows[:, :, None] == z).any(axis=2) & is_other_member).sum(axis=1)
-    change: NDArray[np.int64] = 2 * (added - removed) + 4 * (k - 1) - 4 * common
+    beside_x = table[x].copy()
+    removed_xz = beside_x[z].sum()
+    beside_x[z] -= 2  # items beside both
+    # xw - yw over the row of y, of which y itself is no w
+    sums = (beside_x[partner_rows] - table[y[:, None], partner_rows]).sum(axis=1)
+    sums += table[y, y] - beside_x[y] + table[z].sum(axis=0)[y] - removed_xz
+    change: NDArray[np.int64] = 2 * sums + 4 * (k - 1)
     return change
 
 
@@ -459,7 +456,7 @@ def _swap(members: Members, table: Counts, slot: np.intp, partner: np.intp) -> N
 
 
 def _update_pairs(table: Counts, items: Members, step: int) -> None:
-    table[np.ix_(items, items)] += step
+    table[items[:, None], items] += step
     table[items, items] -= step
 
 

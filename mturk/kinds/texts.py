@@ -91,6 +91,7 @@ def built_in_languages(
     return tuple(sorted(one for one in languages if is_built_in(package, one, name, folders)))
 
 
+@cache
 def is_built_in(
     package: str, language: str, name: str = "texts", folders: tuple[Path, ...] = ()
 ) -> bool:

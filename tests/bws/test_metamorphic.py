@@ -15,6 +15,7 @@ import pytest
 import bws
 from bws.components import generalisability
 from bws.raw_agreement import annotator_pairs
+from tests.nightly import others_nightly
 
 from .model_judgments import study
 
@@ -263,6 +264,23 @@ SAME = {
 }
 """Transformations that keep the order of names: all numbers stay."""
 
+
+def combined(*names):
+    def change(study):
+        for name in names:
+            study = SAME[name](study)
+        return study
+
+    return {" + ".join(names): change}
+
+
+COMBINED = (
+    combined("items at random", "prefixed items", "no tuple ids", "permuted rows")
+    | combined("best item first", "prefixed annotators", "tuples in reverse order", "merged parts")
+    | combined("items by name", "prefixed tuples", "reordered columns")
+)
+"""Each of `SAME` once: they notice what these notice, with fewer analyses."""
+
 OTHER_ORDER = {
     "items in reverse order": renamed_items(reversed_names),
     "annotators in reverse order": renamed("annotator", reversed_names),
@@ -281,10 +299,17 @@ def check_same(study, changes, analysis):
         assert after == pytest.approx(before, rel=1e-7, abs=1e-9, nan_ok=True), name
 
 
+def test_combined_transformations_are_all():
+    assert sorted(SAME) == sorted(name for names in COMBINED for name in names.split(" + "))
+
+
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())
 @pytest.mark.parametrize("analysis", ANALYSES.values(), ids=ANALYSES.keys())
-def test_another_form_has_the_same_numbers(study, analysis):
-    check_same(study, SAME, analysis)
+@pytest.mark.parametrize(
+    "changes", others_nightly([COMBINED, SAME], COMBINED), ids=["combined", "single"]
+)
+def test_another_form_has_the_same_numbers(study, analysis, changes):
+    check_same(study, changes, analysis)
 
 
 @pytest.mark.parametrize("study", STUDIES.values(), ids=STUDIES.keys())

@@ -21,6 +21,7 @@ from bws.scoring.sequential import (
     MATCHES_PER_ITEM,
     _rounds,
 )
+from tests.nightly import nightly
 
 MODELS = {
     "bradley-terry": bradley_terry,
@@ -190,8 +191,10 @@ def test_items_learn_from_one_match_after_the_other(monkeypatch, in_rounds, pass
         np.testing.assert_allclose(result, values, rtol=1e-10)
 
 
-@pytest.mark.parametrize(("n", "judgments"), [(13, 4550), (100, 800)])
-@pytest.mark.parametrize("spread", [0.3, 1.0])
+@pytest.mark.parametrize(
+    ("n", "judgments", "spread"),
+    [(13, 4550, 0.3), (100, 800, 1.0), *map(nightly, [(13, 4550, 1.0), (100, 800, 0.3)])],
+)
 def test_elo_hardly_depends_on_the_order_of_matches(n, judgments, spread):
     judged, _ = simulated(n=n, k=4, judgments=judgments, spread=spread)
     first, second = (utilities(judged, "elo", seed=seed).utility for seed in (1, 2))

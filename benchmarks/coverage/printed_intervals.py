@@ -143,9 +143,9 @@ NOT_SIMULATED: dict[str, tuple[str, ...]] = {
         "giccs.evalrank.uniformity.uniformity",
     ),
     "values of other functions, in a type, a file or a table": (
-        "bws.stats.clusters.Estimate.low",
+        "bws.stats.estimates.Estimate.low",
         "giccs.evaluation.interop.metadata.metrics_by_history",
-        "giccs.measures.metrics.Estimate.low",
+        "bws.stats.estimates.Estimate.transformed",
         "giccs.measures.results.Group.metrics",
         "giccs.measures.results.Result.metrics",
         "giccs.measures.results.TaskOutput.metrics",

@@ -14,11 +14,9 @@ from mturk.service.api.hits import get_hit
 from mturk.service.api.workers import send_message
 from mturk.service.errors import already_processed, validation_error, wrong_state
 from mturk.service.rules import escrow, lifecycle
-from mturk.service.store.schema import assignment, bonus, new_id
+from mturk.service.store.schema import SUBMITTED_STATUSES, assignment, bonus, new_id
 
 MAX_OVERRIDE_SECONDS = 30 * 86_400
-VISIBLE_STATUSES = ("Submitted", "Approved", "Rejected")
-"""Statuses of the assignments that a requester sees."""
 
 
 def assignment_document(row: Row[Any]) -> Answer:
@@ -49,7 +47,7 @@ def get_assignment(call: Call, parameters: Parameters) -> Answer:
 def list_assignments_for_hit(call: Call, parameters: Parameters) -> Answer:
     """ListAssignmentsForHIT: list submitted assignments in the order of acceptance."""
     hit_id = lifecycle.hit_row(call.connection, parameters["HITId"]).hit_id
-    states = parameters.get("AssignmentStatuses") or VISIBLE_STATUSES
+    states = parameters.get("AssignmentStatuses") or SUBMITTED_STATUSES
     query = select(assignment).where(
         assignment.c.hit_id == hit_id, assignment.c.status.in_(list(states))
     )
@@ -154,6 +152,6 @@ def _bonus_document(row: Row[Any]) -> Answer:
 
 def _visible_assignment(call: Call, assignment_id: str) -> Row[Any]:
     row = lifecycle.assignment_row(call.connection, assignment_id)
-    if row.status not in VISIBLE_STATUSES:
+    if row.status not in SUBMITTED_STATUSES:
         raise wrong_state("Assignment", row.status, ["Reviewable,Approved,Rejected"])
     return row

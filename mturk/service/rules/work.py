@@ -37,6 +37,7 @@ from mturk.service.rules.eligibility import (
 )
 from mturk.service.store.database import Database
 from mturk.service.store.schema import (
+    SUBMITTED_STATUSES,
     assignment,
     bonus,
     counts_towards_maximum,
@@ -442,7 +443,7 @@ class WorkerService:
         with self.database.write() as connection:
             lifecycle.apply_due_changes(connection, now)
             row = _own_assignment_row(connection, assignment_id, worker_id)
-            if row.status in ("Submitted", "Approved", "Rejected"):
+            if row.status in SUBMITTED_STATUSES:
                 return False
             if row.status != "Accepted":
                 raise WorkError("Expired", "The assignment was returned or has expired.")

@@ -17,7 +17,12 @@ from mturk.service.rules.admission import StudyRules
 from mturk.service.rules.ends import ENDS, FINISHED, TIMED_OUT
 from mturk.service.rules.participation import Consent
 from mturk.service.site.panel_signature import read_key_set, signed_parameters
-from mturk.service.site.study_questions import StudyQuestion, Texts, language_of, with_presets
+from mturk.service.site.study_questions import (
+    StudyQuestion,
+    Texts,
+    language_of,
+    questions_with_presets,
+)
 from mturk.service.site.texts import has_text, languages, text, use_folder
 
 PROLIFIC_URL = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -220,4 +225,4 @@ def _with_presets(table: Any) -> Any:
     if not isinstance(table, dict):
         return table
     preset = VOLUNTEER_SETTINGS if table.get("volunteers") is True else {}
-    return {**preset, **table, "questions": with_presets(table.get("questions", []))}
+    return {**preset, **table, "questions": questions_with_presets(table.get("questions", []))}

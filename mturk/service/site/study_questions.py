@@ -176,7 +176,7 @@ class StudyQuestion(Table):
         return low and (self.maximum is None or int(answer) <= self.maximum)
 
 
-def with_presets(tables: Any) -> Any:
+def questions_with_presets(tables: Any) -> Any:
     """Return the questions of a settings file with the presets of ready-made ones, and texts of choices as
     tables."""
     return [*map(_with_presets, tables)] if isinstance(tables, list) else tables

@@ -16,6 +16,7 @@ from mturk.service.site.entry import ended_page, enter_page
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
 from mturk.service.site.visit import RefusedError, Visit
+from mturk.service.store.schema import SUBMITTED_STATUSES
 
 UNAVAILABLE_CODES = ("AlreadyDone", "Closed", "Expired", "Full", "NoWork")
 """Codes of WorkError for an offer that is no longer available."""
@@ -127,7 +128,6 @@ def _has_done_enough(visit: Visit, progress: StudyProgress) -> bool:
 
 
 OPEN_STATUS = "Accepted"
-SUBMITTED_STATUSES = ("Submitted", "Approved", "Rejected")
 
 
 def show_assignment(visit: Visit) -> Response:

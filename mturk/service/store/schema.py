@@ -24,7 +24,9 @@ from sqlalchemy import (
 )
 
 metadata = MetaData()
-COUNTED_STATUSES = ("Accepted", "Submitted", "Approved", "Rejected")
+SUBMITTED_STATUSES = ("Submitted", "Approved", "Rejected")
+"""Statuses of submitted assignments, which a requester sees."""
+COUNTED_STATUSES = ("Accepted", *SUBMITTED_STATUSES)
 """Statuses of assignments that count towards max_assignments; Returned and Abandoned do not."""
 
 VERSIONS = ("0001", "0002", "0003", "0004")

@@ -1,11 +1,11 @@
 """Questions of a study as in its settings file."""
 
 from bws.base.settings_files import SettingsText
-from mturk.service.site.study_questions import StudyQuestion, with_presets
+from mturk.service.site.study_questions import StudyQuestion, questions_with_presets
 
 
 def read_questions(tables):
     """Return the questions; InputError with all problems."""
     return SettingsText("questions", {}, {}).parsed(
-        tuple[StudyQuestion, ...], with_presets([*tables])
+        tuple[StudyQuestion, ...], questions_with_presets([*tables])
     )

@@ -1,6 +1,7 @@
 """German remarks: those that computations really return, and unknown ones as they are."""
 
 import math
+from string import Formatter
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from giccs.measures.annotator_uncertainty import UNDEFINED
 from giccs.measures.metrics import correlations, with_coarse_note, with_tails_note
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.generated_choices import _remark
-from giccs_app.explorer.labels.remarks import UNITS, local_remark
+from giccs_app.explorer.labels.remarks import local_remark, translations
 
 CONSTANT = correlations(np.ones(9), np.arange(9.0), np.arange(9), resamples=0)["spearman"].reason
 FEW = correlations(np.ones(1), np.ones(1), np.zeros(1, int), resamples=0)["spearman"].reason
@@ -34,6 +35,9 @@ RANKS = {
     )
 }
 UNANSWERED = _remark({"answers": dict.fromkeys(OUTCOMES, 2), "gold_ties": 3})
+UNITS = (
+    "annotators", "dialogues", "groups", "items", "pairs", "questions", "resamples", "tuples",
+)  # fmt: skip
 ENGLISH = (
     "interval",
     "equal",
@@ -63,6 +67,9 @@ SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
         *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
         UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
         UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED, COARSE,
+        few_clusters_note(6, "sentence pairs"), few_clusters_note(6, "effective domains"),
+        "4 rounds, 96 judgments, 15 of audit tuples (78.7% of their pairs ordered rightly)",
+        "continue: not yet passed: posterior",
         f"all: {CONSTANT}; {few_clusters_note(6, 'dialogues')}",
     ],
 )  # fmt: skip
@@ -75,3 +82,14 @@ def test_remarks_of_computations_are_german(remark):
 
 def test_unknown_remarks_remain():
     assert local_remark("the cat sat on 5 mats", "de") == "the cat sat on 5 mats"
+
+
+def test_translations_use_the_values_of_the_english_notes():
+    words, notes = translations("de")
+    assert set(UNITS) <= set(words)
+    for english, german in notes.items():
+        names = [
+            {name for _, name, _, _ in Formatter().parse(text) if name}
+            for text in (english, german)
+        ]
+        assert names[1] <= names[0], english

@@ -392,3 +392,27 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def check_combinations(
+    given: Mapping[str, object],
+    *,
+    requires: Mapping[str, str] | None = None,
+    excludes: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Raise UsageError for an option without the one that it requires, or with one that it excludes.
+
+    given: option -> value; empty values are options that are not given.
+
+    >>> check_combinations({"--detect": 0.1, "--compare": False}, requires={"--detect": "--compare"})
+    Traceback (most recent call last):
+    click.exceptions.UsageError: --detect requires --compare
+    """
+    for option, needed in (requires or {}).items():
+        if given[option] and not given[needed]:
+            raise click.UsageError(f"{option} requires {needed}")
+    for option, others in (excludes or {}).items():
+        if given[option] and any(given[other] for other in others):
+            *first, last = others
+            names = f"{', '.join(first)} or {last}" if first else last
+            raise click.UsageError(f"{option} cannot be combined with {names}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.base.commands import Console, command
+from bws.base.commands import Console, check_combinations, command
 from bws.base.options import FIGURE, INPUT, OUTPUT_FOLDER, UPDATED, Number
 from bws.base.problems import InputError, Problem, suggestion
 from bws.base.tables import remarks
@@ -89,6 +89,18 @@ model_name_option = option(
 )  # fmt: skip
 
 
+REQUIRED_OPTIONS = {
+    "--dialogue": "--figure ranks=FILE",
+    "--eval-results": "--data OWNER/NAME",
+    "--detect": "--compare",
+    "--language": "--mteb",
+}
+EXCLUDED_OPTIONS = {
+    "--against": ("--judgments",),
+    "--compare": ("--against", "--judgments"),
+    "--people": ("--against", "--judgments", "--compare"),
+    "--cluster": ("--against", "--judgments", "--people"),
+}
 SELECTION_OPTIONS = (
     option(
         "--model", "Only results of this model, by its name with or without settings. Can be repeated.",
@@ -255,33 +267,17 @@ def report(
     from giccs.report.setting_effects import effects_document
     from giccs.tasks import result_kind
 
-    if dialogue and "ranks" not in dict(figures):
-        raise click.UsageError("--dialogue requires --figure ranks=FILE")
     data = None
     if judgments or recipe or dialogue or eval_results:
-        if len(selection["data"]) > 1:
-            raise click.UsageError(
-                "--data cannot be repeated with --judgments, --against, --dialogue or --eval-results"
-            )
-        data = next(iter(selection["data"]), None)
-        selection = {**selection, "data": ()}
-    if eval_results and not data:
-        raise click.UsageError("--eval-results requires --data OWNER/NAME")
-    if recipe and judgments:
-        raise click.UsageError("--against cannot be combined with --judgments")
+        data, selection = _single_data(selection)
+    given = {
+        "--against": recipe, "--cluster": cluster != DIALOGUES, "--compare": compare,
+        "--data OWNER/NAME": data, "--detect": target, "--dialogue": dialogue,
+        "--eval-results": eval_results, "--figure ranks=FILE": "ranks" in dict(figures),
+        "--judgments": judgments, "--language": language, "--mteb": mteb, "--people": people,
+    }  # fmt: skip
+    check_combinations(given, requires=REQUIRED_OPTIONS, excludes=EXCLUDED_OPTIONS)
     _check_style(style, model_names)
-    if compare and (recipe or judgments):
-        raise click.UsageError("--compare cannot be combined with --against or --judgments")
-    if people and (recipe or judgments or compare):
-        raise click.UsageError(
-            "--people cannot be combined with --against, --judgments or --compare"
-        )
-    if cluster != DIALOGUES and (recipe or judgments or people):
-        raise click.UsageError(
-            "--cluster cannot be combined with --against, --judgments or --people"
-        )
-    if target and not compare:
-        raise click.UsageError("--detect requires --compare")
     check_requires_judgments(
         judgments, merge_variants=merge_variants, control=control, allow_copies=allow_copies
     )
@@ -289,8 +285,6 @@ def report(
         check_figure(path)
     store = Store(folder)
     results = _results(store, folder, selection)
-    if language and not mteb:
-        raise click.UsageError("--language requires --mteb")
     if bool(every_eval_ever) != bool(organization):
         raise click.UsageError("--every-eval-ever and --organization require each other")
     names = _all_names(results, model_names, style)
@@ -377,6 +371,15 @@ def compare_models(
     results = _results(store, folder, selection)
     names = _all_names(results, model_names, style)
     _compare_models(console, store, results, cluster, target, style, names)
+
+
+def _single_data(selection: Selection) -> tuple[str | None, Selection]:
+    """Return the data set that is read, and the selection without it; UsageError for several."""
+    if len(selection["data"]) > 1:
+        raise click.UsageError(
+            "--data cannot be repeated with --judgments, --against, --dialogue or --eval-results"
+        )
+    return next(iter(selection["data"]), None), {**selection, "data": ()}
 
 
 def _all_names(

@@ -91,7 +91,7 @@ def kill_one_of_three(folder: Path) -> str:
         behind_nginx(server.create("three"), folder) as (url, services),
         publish_study(url, folder, HITS, ASSIGNMENTS) as study,
     ):
-        with Crowd(url, pace=0.2) as crowd:  # slow enough to be at work at the last kill
+        with Crowd(url, pace=0.6) as crowd:  # slow enough to be at work at the last kill
             turns = iter(services)
             strike_while_working(crowd, lambda: restart_later(next(turns), crowd), len(services))
         return f"each of 3 killed once, the others continued; {check_submissions(*study, crowd, ASSIGNMENTS)}"

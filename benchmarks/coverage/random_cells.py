@@ -26,7 +26,7 @@ from giccs.measures.prediction_powered import powered_correlations
 
 Floats = NDArray[np.float64]
 
-SEED = 20_261_128
+SEED = 432_026
 KINDS = {"scores": 12, "correlations": 12, "people": 6, "ranks": 6, "ceiling": 4}
 """Kinds of cells and their numbers."""
 STUDIES = 200

@@ -46,7 +46,7 @@ MAX_EXCESS_KURTOSIS = 1.0
 """The same for the kurtosis minus 3."""
 MAX_COARSE_ITEMS = 3
 """Number of items up to which Spearman's rho of a dialogue has few values, all far apart."""
-MIN_COARSE_SHARE = 0.1
+MIN_COARSE_SHARE = 0.05
 """Share of such dialogues from which the interval of the mean rho may have a note."""
 MIN_REVERSED = 5.0
 """Expected number of them with reversed items below which it has: then most studies lack low values."""

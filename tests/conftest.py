@@ -1,11 +1,13 @@
 """What tests of several packages need."""
 
 import asyncio
+import gc
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import unicodedata
 
 import pytest
@@ -54,6 +56,22 @@ def _missing_cuda():
     except ImportError:
         return "torch is not installed"
     return "" if torch.cuda.is_available() else "no CUDA device"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _frozen_objects():
+    """Exclude imported modules from garbage collections, each of which takes longer than most tests."""
+    gc.collect()
+    gc.freeze()
+    return len(sys.modules)
+
+
+@pytest.fixture(autouse=True)
+def _frozen_imports(_frozen_objects):
+    """Do so after tests with large imports."""
+    if len(sys.modules) > _frozen_objects + 50:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """Parameters of which `make test` runs some, and `make nightly` the others."""
 
 import pytest
+from hypothesis import settings
 
 
 def nightly(value):
@@ -20,3 +21,9 @@ def others_nightly(values, *representatives):
     values = [*values]
     assert all(value in values for value in representatives)
     return [value if value in representatives else nightly(value) for value in values]
+
+
+def examples(few):
+    """Return settings of a test with many parameters: `few` random examples, ten times as many nightly."""
+    is_nightly = settings().max_examples > settings.get_profile("few").max_examples
+    return settings(max_examples=10 * few if is_nightly else few)

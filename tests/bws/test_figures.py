@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from bws.study_charts import (
     pairs_chart,
     ranked_rows,
 )
+from tests.nightly import others_nightly
 
 pytest.importorskip("altair", reason="the extra giccs[charts] is not installed")
 pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not installed")
@@ -260,16 +262,22 @@ def test_agreement_has_intervals_only_if_they_were_computed():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["score", "reliability", "agreement"])
+START = {"svg": b"<svg", "png": b"\x89PNG", "json": b"{"}
+
+
 @pytest.mark.parametrize(
-    ("suffix", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("json", b"{")]
-)
-def test_commands_write_charts(tmp_path, command, suffix, start):
+    ("command", "suffix"),
+    others_nightly(
+        product(["score", "reliability", "agreement"], START),
+        ("score", "svg"), ("reliability", "png"), ("agreement", "json"),
+    ),
+)  # fmt: skip
+def test_commands_write_charts(tmp_path, command, suffix):
     path, figure = tmp_path / "judgments.csv", tmp_path / f"figure.{suffix}"
     bws.write_judgments(simulated(), path)
     result = CliRunner().invoke(getattr(cli, command), [str(path), "--figure", str(figure)])
     assert result.exit_code == 0, result.output
-    assert figure.read_bytes().startswith(start)
+    assert figure.read_bytes().startswith(START[suffix])
 
 
 @pytest.mark.parametrize("command", ["score", "reliability", "agreement"])

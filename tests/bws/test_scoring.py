@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from bws.base.problems import InputError, Problem
 from bws.records import Judgment, Judgments, Tuples
 from bws.scoring import METHODS, score, utilities
+from tests.nightly import examples
 
 SHARED = Path(os.environ.get("GICCS_SHARED", Path(__file__).parents[3] / "shared"))
 FEW_PASSES = {name: {"passes": 3} if "passes" in METHODS[name].options else {} for name in METHODS}
@@ -121,7 +122,7 @@ def test_ends_of_unit_intervals_have_no_noise():
         assert len(repr(value)) <= len("0.123456789012345")
 
 
-@settings(max_examples=15, deadline=None)
+@examples(7)
 @given(records=judgment_lists(), data=st.data())
 @pytest.mark.parametrize("method", METHODS)
 def test_order_of_rows_items_and_annotators_changes_nothing(method, records, data):
@@ -163,7 +164,7 @@ def shuffled(judged, rng):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@examples(10)
 @given(records=judgment_lists())
 @pytest.mark.parametrize("method", ["counting", "analytical", "abw", "bradley-terry", "maxdiff"])
 def test_swapping_best_and_worst_changes_the_sign(method, records):
@@ -172,7 +173,7 @@ def test_swapping_best_and_worst_changes_the_sign(method, records):
         assert turned[key] == pytest.approx(-value, abs=1e-8)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(7)
 @given(records=judgment_lists())
 @pytest.mark.parametrize("method", METHODS)
 def test_scores_lie_inside_their_scale(method, records):
@@ -180,7 +181,7 @@ def test_scores_lie_inside_their_scale(method, records):
         assert -1 <= value <= 1
 
 
-@settings(max_examples=15, deadline=None)
+@examples(7)
 @given(data=st.data(), k=st.integers(2, 4))
 @pytest.mark.parametrize("method", [m for m in METHODS if "passes" not in METHODS[m].options])
 def test_groups_do_not_touch_each_other(method, data, k):

@@ -61,7 +61,7 @@ def dense_evidence(posterior, prior):
 @pytest.mark.parametrize("model", MODELS)
 def test_no_prior_has_more_evidence_than_the_estimate(model, sd):
     posterior, label = parts(study(sd=sd)[0], model)
-    grid = np.exp(np.linspace(*np.log(PRIOR_RANGE), 60))
+    grid = np.exp(np.linspace(*np.log(PRIOR_RANGE), 24))
     evidence = [dense_evidence(posterior, prior) for prior in grid]
     result, near = estimate_prior(posterior, label)
     if not result:  # as for two models at the smallest scale

@@ -13,6 +13,7 @@ from bws.scoring.choice import best_worst_logit
 from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.true_utilities import estimate_taste_variance, true_utilities
 from bws.simulation import simulate
+from tests.nightly import nightly
 
 
 def drawn(judgments, prior, draws=400, blocks=1, seed=0):
@@ -48,7 +49,7 @@ def test_draws_have_the_moments_of_the_exact_posterior():
     assert np.abs(alike.sum(axis=1)).max() < 1e-9
 
 
-@pytest.mark.parametrize("tastes", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("tastes", [0.0, 1.0, nightly(0.5)])
 def test_the_variance_of_tastes_is_found(tastes):
     """Tastes enter before the answer's noise, so that logits shrink: by 1 / sqrt(1 + tastes²/1.7²)."""
     result = np.mean([drawn(study(tastes, seed=seed), 1.5, 20).taste_variance for seed in range(8)])

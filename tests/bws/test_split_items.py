@@ -65,7 +65,7 @@ def middling(seeds, **options):
 
 
 def test_items_without_tastes_are_not_split():
-    others = [item for items in middling(16, planted=0) for item in items]
+    others = [item for items in middling(10, planted=0) for item in items]
     p = np.array([item.p for item in others])
     print(f"\n{len(p)} items without tastes: p < .05 {np.mean(p < 0.05):.3f}, ", end="")
     print(f"split {np.mean([item.split for item in others]):.3f}")

@@ -1,4 +1,4 @@
-"""A training as a program of its own, which ends itself with SIGKILL: MODEL FOLDER STEPS (0: it may end)."""
+"""A training that ends its own process with SIGKILL: train MODEL FOLDER STEPS (0: it may end)."""
 
 import os
 import signal
@@ -39,6 +39,5 @@ def killing(steps):
 
 
 if __name__ == "__main__":
-    sys.modules["peft"] = None  # it is not used, and its import takes longer than the training
-    model, folder, steps = sys.argv[1:]
+    _, model, folder, steps = sys.argv[1:]
     train(settings(model), small(), Path(folder), Machine("cpu"), killing(int(steps)))

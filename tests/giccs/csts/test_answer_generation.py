@@ -3,10 +3,7 @@
 import csv
 import io
 import json
-import os
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -378,7 +375,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path, content):
 
 
 def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
-    tiny_gpt, static_encoder, tmp_path
+    tiny_gpt, static_encoder, tmp_path, commands
 ):
     """SIGKILL after the first part; what the second call writes is what one call would have written."""
     pytest.importorskip("sklearn")
@@ -390,17 +387,13 @@ def test_a_real_model_that_is_killed_goes_on_and_its_answers_reach_errors(
         "    add(self, written)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "Journal.add = dying\n"
-        "sys.modules['peft'] = None\n"  # not used, and slow to import
         "from giccs.csts.cli import main\n"
         "main(sys.argv[1:])\n"
     )
     how = ["answers", "csts-sample", "--split", "test", "--model", f"causal:{tiny_gpt}",
            "--limit", "20", "--max-tokens", "4", "--device", "cpu"]  # fmt: skip
     output = tmp_path / "answers.csv"
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    killed = subprocess.run(
-        [sys.executable, "-c", code, *how, "-o", str(output)], env=environment, check=False
-    )
+    killed = commands.run("-c", code, *how, "-o", output)
     assert killed.returncode == -signal.SIGKILL
     done = CliRunner().invoke(main, [*how, "-o", str(output), "--json"])
     assert done.exit_code == 0, done.stderr

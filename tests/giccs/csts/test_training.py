@@ -336,16 +336,14 @@ def test_a_mean_with_something_undefined_is_undefined(splits):
 
 
 @pytest.fixture(scope="module")
-def killed(tiny, tmp_path_factory):
+def killed(tiny, tmp_path_factory, commands):
     """What SIGKILL leaves in the middle of the second epoch of four, which is to be the best one."""
     folder = tmp_path_factory.mktemp("killed")
-    threads = str(
-        torch.get_num_threads()
-    )  # sums over two threads are rounded otherwise than over one
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}
-    program = [sys.executable, str(HERE / "killed_training.py"), tiny, str(folder), "5"]
-    done = subprocess.run(program, env=environment, capture_output=True, check=False)
-    assert done.returncode == -9, done.stderr.decode()
+    program = (
+        f"import runpy; runpy.run_path({str(HERE / 'killed_training.py')!r}, run_name='__main__')"
+    )
+    done = commands.run("-c", program, "train", tiny, folder, "5")
+    assert done.returncode == -9, done.stderr
     return folder
 
 

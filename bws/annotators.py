@@ -506,7 +506,7 @@ def taste_test(judgments: CanonicalJudgments) -> float:
 
     judgments = judgments.select(np.flatnonzero(judgments.annotator_of >= 0))
     tuple_of, n_items = judgments.tuple_of, len(judgments.items)
-    count = np.bincount(tuple_of)
+    count = np.maximum(np.bincount(tuple_of), 1)
     mean = (
         np.stack([np.bincount(tuple_of, each) for each in judgments.values.T], axis=1)
         / count[:, None]

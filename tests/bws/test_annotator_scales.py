@@ -461,3 +461,6 @@ def test_tuples_of_one_annotator_have_no_test_of_tastes():
     tuples = make_tuples(list("abcdef"), 3, factor=2, seed=1)
     judgments = simulate(tuples, np.arange(6.0), 1, noise=1, seed=1)
     assert math.isnan(taste_test(judgments.canonical))
+    first = judgments.annotator_of.copy()
+    first[0] = -1  # a tuple without a named annotator
+    assert math.isnan(taste_test(replace(judgments, annotator_of=first).canonical))

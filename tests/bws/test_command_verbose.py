@@ -132,10 +132,10 @@ def test_where_an_error_arose_is_told_above_its_line(error, code, line):
 
 
 def test_of_very_many_problems_the_traceback_tells_some():
-    error = InputError(Problem("a.csv", line, f"no best {'x' * line}") for line in range(1, 5000))
+    error = InputError(Problem("a.csv", line, f"no best {'x' * line}") for line in range(1, 1000))
     message = called(does(fails(error)), "--verbose").stderr
     assert message.count("no best") < 500
-    assert message.endswith("... and 4899 more similar problems\n")
+    assert message.endswith("... and 899 more similar problems\n")
 
 
 def test_the_same_error_in_many_lines_is_one_line():

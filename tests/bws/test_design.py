@@ -295,10 +295,9 @@ def test_an_extension_links_new_items_to_old_ones(old, new, k):
 @pytest.mark.parametrize("new", [1, 2, 3])
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_an_extension_repeats_no_tuple(old, new, k):
+    design = make_tuples(names(old), k)
     for seed in range(3):
-        both = extend_tuples(
-            make_tuples(names(old), k), [f"new {n}" for n in range(new)], seed=seed
-        )
+        both = extend_tuples(design, [f"new {n}" for n in range(new)], seed=seed)
         assert both.n_repeated == repeated(both) == 0
         appearances, _, _ = counted(both)
         assert spread(appearances, range(old, old + new)) <= 1

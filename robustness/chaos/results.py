@@ -341,20 +341,25 @@ def _read_only(folder: Path) -> str:
     return "both times exit code 1 and a message that names the file"
 
 
+ABORTED = (-signal.SIGABRT, 127)
+NO_MEMORY = ("std::bad_alloc", "cannot allocate memory")
+"""Exit codes and messages of the C and C++ libraries without memory."""
+
+
 def _limit_memory(folder: Path) -> str:
     """Limit the address space: enough for the baseline, too little for PyTorch.
 
-    Where an allocation fails in a thread of a C++ library, this library aborts the process.
+    Where an allocation fails in the C or C++ library, the library aborts the process.
     """
     words = ("giccs-eval", "baseline:chance", "package:minilm", "--limit", 4)
     size = _address_space(folder, *words[:2]) + 256 * 2**20
     done = run_command(folder, *words, "-o", "results", before=["prlimit", f"--as={size}"])
-    is_aborted = done.code == -signal.SIGABRT and "std::bad_alloc" in done.err
+    is_aborted = done.code in ABORTED and any(message in done.err for message in NO_MEMORY)
     if not is_aborted:
         check_failed_with_message(done, "package:minilm: pairwise-sts: not enough memory")
     if (n_kept := len(result_stamps(folder / "results"))) != 1:
         raise PromiseBrokenError(f"{n_kept} results were kept, not that of the baseline")
-    says = "a C++ library aborts the process" if is_aborted else "a message says so"
+    says = "the C or C++ library aborts the process" if is_aborted else "a message says so"
     return f"with {size / 2**30:.1f} GiB of address space {says}, and the first result is kept"
 
 
@@ -415,7 +420,8 @@ CASES = (
     ),
     Case(
         "out of memory", "giccs-eval, package:minilm",
-        "exit code 1 and a message that names the model, or a C++ library aborts; earlier results kept",
+        "exit code 1 and a message that names the model, or the C or C++ library aborts; earlier "
+        "results kept",
         _limit_memory,
         _needs_prlimit,
     ),

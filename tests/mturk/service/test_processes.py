@@ -119,13 +119,14 @@ def test_workers_of_all_processes_race_for_the_last_places(processes, examples):
     hits = [requester.create_hit(**kind)["HIT"]["HITId"] for _ in range(2)]
     browsers = [Browser(sites[number % 3], f"ARACER{number}") for number in range(RACERS)]
 
+    group = requester.get_hit(HITId=hits[0])["HIT"]["HITGroupId"]
+    forms = [
+        next(form for form in browser.get("/work/").forms("/work/accept") if form.fields["group"] == group)
+        for browser in browsers
+    ]  # fmt: skip
+
     def accept_hit(number):
-        group = requester.get_hit(HITId=hits[0])["HIT"]["HITGroupId"]
-        form = next(
-            form for form in browsers[number].get("/work/").forms("/work/accept")
-            if form.fields["group"] == group
-        )  # fmt: skip
-        return browsers[number].post("/work/accept", form.fields).status
+        return browsers[number].post("/work/accept", forms[number].fields).status
 
     # 24 workers, two HITs of one group with 10 places each: 20 get one, however they choose
     statuses = Counter(at_once(RACERS, accept_hit))

@@ -146,6 +146,7 @@ NOT_SIMULATED: dict[str, tuple[str, ...]] = {
         "bws.stats.estimates.Estimate.low",
         "giccs.evaluation.interop.metadata.metrics_by_history",
         "bws.stats.estimates.Estimate.transformed",
+        "bws.stats.estimates.Estimate.with_notes",
         "giccs.measures.results.Group.metrics",
         "giccs.measures.results.Result.metrics",
         "giccs.measures.results.TaskOutput.metrics",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 
@@ -39,6 +39,14 @@ class Estimate:
         Estimate(value=0.5, low=0.4, high=0.6)
         """
         return Estimate(function(self.value), function(self.low), function(self.high))
+
+    def with_notes(self, *notes: str) -> Estimate:
+        """Return the estimate with notes that are not empty after its reason.
+
+        >>> Estimate(0.5, reason="not computed").with_notes("", "2 pairs excluded").reason
+        'not computed; 2 pairs excluded'
+        """
+        return replace(self, reason="; ".join(filter(None, [self.reason, *notes])))
 
     def document(self) -> dict[str, Any]:
         """Return the estimate in JSON form, with size and reason only if there are any."""

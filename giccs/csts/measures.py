@@ -184,9 +184,7 @@ def selected_on(metrics: Mapping[str, Estimate], names: Sequence[str]) -> dict[s
     remark = f"{' and '.join(names)} selected on this split"
     return {
         name: replace(
-            estimate,
-            reason="; ".join(filter(None, [estimate.reason, remark])),
-            extra={**estimate.extra, SELECTED_KEY: list(names)},
+            estimate.with_notes(remark), extra={**estimate.extra, SELECTED_KEY: list(names)}
         )
         for name, estimate in metrics.items()
     }

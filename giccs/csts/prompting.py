@@ -311,8 +311,7 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         share = self._share(~valid, data.instances)
         remarks = [f"{count} of {share.n} {reason}" for reason, count in reasons.items() if count]
         return replace(
-            share,
-            reason="; ".join(filter(None, [share.reason, *remarks])),
+            share.with_notes(*remarks),
             extra={"outside": outside, "after_words": sum(map(after_words, answers))},
         )
 

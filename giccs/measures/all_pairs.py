@@ -195,7 +195,7 @@ def _mcnemar_tested(
     pair: tuple[int, int], estimate: Estimate, target: float, n_pairs: int
 ) -> PairDifference:
     tested = _pair(pair, estimate, estimate.size)
-    discordant = (estimate.extra["only_first"] + estimate.extra["only_second"]) / estimate.n
+    discordant = (estimate.extra["only_first"] + estimate.extra["only_second"]) / estimate.size
     if not discordant:
         return replace(tested, reason="both are correct on the same questions: power is unknown")
     return replace(

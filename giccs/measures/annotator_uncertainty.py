@@ -156,9 +156,7 @@ def _with_remarks(
         return estimate
     if no_interval_reason:
         return replace(estimate, low=math.nan, high=math.nan, reason=no_interval_reason)
-    return replace(
-        estimate, reason="; ".join(filter(None, [estimate.reason, *_remarks(judged_data)]))
-    )
+    return estimate.with_notes(*_remarks(judged_data))
 
 
 def _scores_without_annotator(judged_data: JudgedItems) -> Floats:

@@ -138,8 +138,9 @@ def correlations(
     }
     pearson = with_tails_note(estimates["pearson"], prediction, score)
     if clusters and clusters.unit != every_dialogue.unit and not math.isnan(pearson.low):
-        note = f"too narrow if offsets differ much between {clusters.unit}, read ρ"
-        pearson = replace(pearson, reason="; ".join(filter(None, [pearson.reason, note])))
+        pearson = pearson.with_notes(
+            f"too narrow if offsets differ much between {clusters.unit}, read ρ"
+        )
     within = with_coarse_note(estimates["rank_spearman"], np.bincount(dialogue)[is_defined])
     return {**estimates, "pearson": pearson, "rank_spearman": within}
 
@@ -170,11 +171,10 @@ def with_tails_note(estimate: Estimate, *values: Floats) -> Estimate:
     for standardised in (each / each.std() for each in map(centred, values)):
         skewness, kurtosis = (float(np.mean(standardised**power)) for power in (3, 4))
         if abs(skewness) > MAX_SKEWNESS or kurtosis - 3 > MAX_EXCESS_KURTOSIS:
-            note = (
+            return estimate.with_notes(
                 f"skewed values or outliers (skewness {skewness:.1f}, excess kurtosis "
                 f"{kurtosis - 3:.1f}): the interval may be too narrow, read ρ"
             )
-            return replace(estimate, reason="; ".join(filter(None, [estimate.reason, note])))
     return estimate
 
 
@@ -193,11 +193,10 @@ def with_coarse_note(estimate: Estimate, sizes: Ints) -> Estimate:
         return estimate
     if n_reversed >= MIN_REVERSED:
         return estimate
-    note = (
+    return estimate.with_notes(
         f"{coarse} dialogues of 2 or {MAX_COARSE_ITEMS} items, rarely in another order: the interval may be "
         "too narrow"
     )
-    return replace(estimate, reason="; ".join(filter(None, [estimate.reason, note])))
 
 
 def order_metrics(
@@ -257,9 +256,7 @@ def with_excluded(
     """
     remark = f"{n_excluded} {units} excluded: {too_long} is too long for the model"
     return {
-        name: replace(estimate, reason="; ".join(filter(None, [estimate.reason, remark])))
-        if n_excluded
-        else estimate
+        name: estimate.with_notes(remark) if n_excluded else estimate
         for name, estimate in estimates.items()
     }
 

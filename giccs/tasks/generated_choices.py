@@ -110,9 +110,7 @@ def choice_metrics(
     details = _details([q for several in questions for q in several])
     metrics = {
         "accuracy": replace(
-            accuracy,
-            reason="; ".join(filter(None, [accuracy.reason, _remark(details)])),
-            extra={**accuracy.extra, **details},
+            accuracy.with_notes(_remark(details)), extra={**accuracy.extra, **details}
         ),
         "invalid": replace(invalid, extra={**invalid.extra, **details["answers"]}),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import ne
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -489,10 +489,7 @@ def _question_scores(
 def _add_exclusion_remark(metrics: Mapping[str, Estimate], n_excluded: int) -> dict[str, Estimate]:
     """Add the number of skipped dialogues to the accuracies."""
     remark = f"{n_excluded} dialogues skipped: they have only one utterance" if n_excluded else ""
-    return {
-        name: replace(estimate, reason="; ".join(filter(None, [estimate.reason, remark])))
-        for name, estimate in metrics.items()
-    }
+    return {name: estimate.with_notes(remark) for name, estimate in metrics.items()}
 
 
 def _predictions_table(

@@ -8,7 +8,7 @@ text. A remark may consist of several notes; those without a translation remain 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from importlib import resources
 from string import Formatter
@@ -16,6 +16,7 @@ from string import Formatter
 from bws.base.text import parse_toml
 from giccs_app.explorer.labels import DEFAULT, current_language
 
+Replacement = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 VALUES = {"d": r"\d+", "f": r"[-.\d]+"}
 """Format of a value in a template -> its pattern."""
 
@@ -29,9 +30,8 @@ def local_remark(remark: str, language: str = "") -> str:
     language = language or current_language()
     if language == DEFAULT:
         return remark
-    words, notes = translations(language)
-    for template, translation in notes.items():
-        remark = _pattern(template, tuple(words)).sub(partial(_filled, translation, words), remark)
+    for pattern, fill in _replacements(language):
+        remark = pattern.sub(fill, remark)
     return remark
 
 
@@ -44,7 +44,15 @@ def translations(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
 
 
 @cache
-def _pattern(template: str, words: tuple[str, ...]) -> re.Pattern[str]:
+def _replacements(language: str) -> list[Replacement]:
+    words, notes = translations(language)
+    return [
+        (_pattern(template, words), partial(_filled, translation, words))
+        for template, translation in notes.items()
+    ]
+
+
+def _pattern(template: str, words: Iterable[str]) -> re.Pattern[str]:
     units = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
     pattern = r"(?<!\w)"
     for text, name, form, _ in Formatter().parse(template):

@@ -22,6 +22,7 @@ from bws.scoring.clustering import Clusters
 from bws.scoring.counting import pseudo_variance, smoothed_logit
 from bws.scoring.methods import Floats, Integers
 from bws.stats.clusters import MAX_T_DF, ClusterVariance, ErrorVariance, two_way_variance
+from bws.stats.multiple_tests import holm
 
 LEVEL = 0.05
 """Family-wise error rate of the tests of a group."""
@@ -63,14 +64,10 @@ def holm_rejected(p: Floats, family_of: NDArray[np.integer]) -> NDArray[np.bool_
     >>> holm_rejected(np.array([0.04, 0.02, 0.04]), np.array([0, 0, 1])).tolist()
     [True, True, True]
     """
-    order = np.lexsort((p, family_of))
-    sizes = np.bincount(family_of)
-    end = np.cumsum(sizes)[family_of[order]]
-    is_above = p[order] * (end - np.arange(len(p))) > LEVEL
-    n_above = np.cumsum(is_above)
-    before = np.concatenate([[0], n_above])[end - sizes[family_of[order]]]
     rejected = np.empty(len(p), dtype=bool)
-    rejected[order] = n_above == before
+    order = np.argsort(family_of, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(family_of[order])) + 1):
+        rejected[rows] = holm(p[rows]) <= LEVEL
     return rejected
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.stats.estimates import Estimate
+from bws.stats.multiple_tests import benjamini_hochberg, holm
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import (
     paired_accuracies,
@@ -212,40 +213,6 @@ def _adjusted(pairs: list[PairDifference]) -> list[PairDifference]:
         replace(pair, p_holm=float(by_holm), p_bh=float(by_bh))
         for pair, by_holm, by_bh in zip(pairs, holm(p), benjamini_hochberg(p), strict=True)
     ]
-
-
-def holm(p: Floats) -> Floats:
-    """Return p-values (n,) adjusted by Holm (1979, Scand. J. Stat. 6): family-wise error, any dependence.
-
-    NaN (an impossible test) stays NaN and does not count as a test.
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()  # 3 · .01, 2 · .03, then at least as much
-    [0.03, 0.06, 0.06]
-    """
-    order, n = _defined_in_order(p)
-    adjusted = np.full(len(p), np.nan)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(n, 0, -1)))
-    return adjusted
-
-
-def benjamini_hochberg(p: Floats) -> Floats:
-    """Return p-values (n,) adjusted by Benjamini and Hochberg (1995, J. R. Stat. Soc. B 57).
-
-    Rejecting at 0.05 limits the expected share of false rejections to 5 %. NaN as in `holm`.
-
-    >>> benjamini_hochberg(np.array([0.01, 0.04, 0.03])).round(3).tolist()  # 3/1 · .01, 3/3 · .04, and less
-    [0.03, 0.04, 0.04]
-    """
-    order, n = _defined_in_order(p)
-    scaled = p[order] * n / np.arange(1, n + 1)
-    adjusted = np.full(len(p), np.nan)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
-    return adjusted
-
-
-def _defined_in_order(p: Floats) -> tuple[Ints, int]:
-    n = int(np.count_nonzero(~np.isnan(p)))
-    return np.argsort(p)[:n], n  # NaN is last.
 
 
 def rank_intervals(better: NDArray[np.bool_]) -> tuple[Ints, Ints]:

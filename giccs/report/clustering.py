@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
-from giccs.measures.all_pairs import holm
+from bws.stats.multiple_tests import holm
 from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters, heterogeneity_p
 from giccs.measures.comparison import paired_accuracies, share_over_clusters
 from giccs.measures.metrics import (

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from giccs.measures.all_pairs import benjamini_hochberg, holm, rank_intervals
+from bws.stats.multiple_tests import benjamini_hochberg, holm
+from giccs.measures.all_pairs import rank_intervals
 
 NAN = float("nan")
 

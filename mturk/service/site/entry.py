@@ -335,7 +335,7 @@ def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> i
     minutes = math.ceil(study.hits * max(seconds.values()) / 60)
     if study.minutes is not None and study.minutes < minutes:
         log.warning(
-            "study %s: the time of %d minutes is over before the expected %d minutes",
+            "study %s: its time (minutes = %d) is over before the expected %d minutes",
             study.name, study.minutes, minutes,
         )  # fmt: skip
     return minutes

@@ -12,7 +12,7 @@ from mturk.question_xml import expected_seconds
 from mturk.service.rules.ends import CLOSED, NO_CONSENT, TIMED_OUT, WITHOUT_TASKS
 from mturk.service.rules.participation import StudyProgress
 from mturk.service.rules.work import Offer, OpenAssignment, WorkError
-from mturk.service.site.entry import ended_page, enter_page
+from mturk.service.site.entry import ask_again, ended_page, enter_page, has_consented
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
 from mturk.service.site.visit import RefusedError, Visit
@@ -73,32 +73,41 @@ def next_task(visit: Visit) -> Response:
     """
     if visit.session.study is None:
         return visit.redirect("/work/")
-    work, progress = visit.site.work, visit.progress()
-    submitted = progress.submitted > 0
+    # Another tab can submit a task between two queries, so what is submitted is counted last.
+    open_tasks = visit.site.work.open_assignments(visit.worker, visit.session.study)
+    progress = visit.progress()
     ended = progress.outcome if progress.outcome in (*WITHOUT_TASKS, NO_CONSENT) else None
-    if ended in (None, TIMED_OUT):  # a task that was begun in time can be finished
-        for assignment in work.open_assignments(visit.worker, visit.session.study):
-            return _task(visit, assignment)
+    if open_tasks and ended in (None, TIMED_OUT):  # a task that was begun in time can be finished
+        return _task(visit, open_tasks[0])
     if ended is None and visit.study is None:
         ended = CLOSED
     if progress.is_late and not _is_finished(visit, progress):
         visit.site.participants.time_out(visit.participation)
         ended = TIMED_OUT
     if ended is not None:
-        return ended_page(visit, visit.study, ended, submitted=submitted)
-    for offer in [] if _has_done_enough(visit, progress) else _offers_of_study(visit):
+        return ended_page(visit, visit.study, ended, submitted=visit.progress().submitted > 0)
+    if not _has_done_enough(visit, progress):
+        if visit.study and not has_consented(visit, visit.study.name, visit.participation):
+            return ask_again(visit)
+        if accepted := _accept_offer(visit):
+            return _task(visit, accepted)
+        progress = visit.progress()
+    if progress.submitted_now:
+        visit.site.participants.complete(visit.participation)
+    return visit.page("finished.html", done=progress.submitted > 0)
+
+
+def _accept_offer(visit: Visit) -> OpenAssignment | None:
+    """Accept the first HIT of the visitor's study that is still available; None if there is none."""
+    for offer in _offers_of_study(visit):
         try:
-            accepted = work.accept(
+            return visit.site.work.accept(
                 visit.worker, None, offer.group_id, participation=visit.participation
             )
         except WorkError as error:
             if error.code not in UNAVAILABLE_CODES:
                 raise
-        else:
-            return _task(visit, accepted)
-    if progress.submitted_now:
-        visit.site.participants.complete(visit.participation)
-    return visit.page("finished.html", done=submitted)
+    return None
 
 
 def _is_finished(visit: Visit, progress: StudyProgress) -> bool:

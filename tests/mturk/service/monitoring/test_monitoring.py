@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import logging
+import math
 import os
 import re
 import resource
@@ -12,7 +13,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +23,7 @@ import pytest
 import urllib3
 from botocore.exceptions import ClientError
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import insert, text
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 
@@ -34,7 +35,8 @@ from mturk.service.site.links import worker_link
 from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
-from mturk.service.store.schema import worker
+from mturk.service.store.schema import account, hit_type, worker
+from mturk.service.store.sqlite_file import ReplacedFileError
 from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
@@ -387,13 +389,17 @@ def test_a_full_disk_is_not_well_until_there_is_space(service):
     assert health(service.site) == (200, "ok")
 
 
+def checkpoint(file):
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+
+
 def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, tmp_path):
     file = tmp_path / "service" / "hits.db"
     service.client().create_hit_type(
         Title="t", Description="d", Reward="0.01", AssignmentDurationInSeconds=60
     )
-    with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    checkpoint(file)
     whole = file.read_bytes()
     with file.open("r+b") as opened:
         opened.write(b"garbage!" * (len(whole) // 8))
@@ -401,6 +407,78 @@ def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, t
     with file.open("r+b") as opened:
         opened.write(whole)
     assert health(service.site) == (200, "ok")
+
+
+@pytest.mark.parametrize("n_later", [1, 5])
+def test_an_older_copy_written_over_the_file_is_not_well_and_takes_no_writes(
+    service, tmp_path, n_later
+):
+    """It has the same inode, its pages are valid, and SQLite would continue with pages in memory."""
+    file = tmp_path / "service" / "hits.db"
+
+    def add(title):
+        service.client().create_hit_type(
+            Title=title, Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+        )
+
+    add("first")
+    checkpoint(file)
+    older = file.read_bytes()
+    for number in range(n_later):
+        add(f"later {number}")
+    checkpoint(file)
+    newest = file.read_bytes()
+    file.write_bytes(older)
+    assert health(service.site) == (503, "cannot be read")
+    file.write_bytes(newest)
+    assert health(service.site) == (200, "ok")
+    file.write_bytes(older)
+    service.database._file._checked = -math.inf  # a second is over
+    with pytest.raises(ReplacedFileError, match="older copy"), service.database.write():
+        pass
+
+
+def test_requests_while_the_file_is_away_lose_nothing_that_was_only_in_the_log(service, tmp_path):
+    file, aside = tmp_path / "service" / "hits.db", tmp_path / "aside"
+    title = service.client().create_hit_type(
+        Title="only in the log", Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+    )["HITTypeId"]
+    os.rename(file, aside)
+    with ExitStack() as busy:  # the next reader needs a new connection
+        for _ in range(service.database.engine.pool.checkedin()):
+            busy.enter_context(closing(service.database.engine.connect()))
+        for transaction in (service.database.read, service.database.write):
+            with pytest.raises(ReplacedFileError, match="replaced"), transaction():
+                pass
+    assert not file.exists()
+    os.rename(aside, file)
+    assert health(service.site) == (200, "ok")
+    query = select(hit_type.c.title).where(hit_type.c.hit_type_id == title)
+    with service.database.read() as connection:
+        assert connection.scalar(query) == "only in the log"
+    other = Database(file)
+    with other.read() as connection:
+        assert connection.scalar(query) == "only in the log"
+    other.close()
+
+
+def test_transactions_of_other_processes_are_no_older_copy(service, tmp_path):
+    file = tmp_path / "service" / "hits.db"
+    other = Database(file)
+    for database in (other, service.database, other):
+        with database.write() as connection:
+            connection.execute(update(account).values(on_hold=0))
+        other.probe()
+        service.database.probe()
+    numbers = []
+    for value in (0, None):
+        with other.write() as connection:
+            if value is not None:
+                connection.execute(update(account).values(on_hold=value))
+        with other.read() as connection:
+            numbers.append(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+    assert numbers[0] == numbers[1]  # without a change there is no new number
+    other.close()
 
 
 def test_probes_need_no_session_no_turn_and_no_patience(tmp_path, endpoint_running):

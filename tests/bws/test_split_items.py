@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from bws.cli.consistency import agreement
 from click.testing import CliRunner
 
+from bws.cli import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.records import Judgments

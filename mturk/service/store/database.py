@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from bws.base.problems import InputError, Problem
 from mturk.service.store import migrations
 from mturk.service.store.group_commit import GroupCommit
-from mturk.service.store.schema import VERSIONS, account, setting
+from mturk.service.store.schema import VERSIONS, account, metadata, setting
 from mturk.service.store.sqlite_file import SqliteFile
 from mturk.service.store.statements import Statement, hide_values
 
@@ -76,7 +76,8 @@ class Database:
             )
             self.previous_version = self._open(balance, migrate)
             """Schema version found on opening; None if the database was empty."""
-            self.probe()
+            if self._file is not None:
+                self._file.watch()
         except (DatabaseError, ImportError) as error:
             reason = getattr(error, "orig", error)
             raise self._unusable(f"cannot be used as a database: {reason}") from None
@@ -88,12 +89,17 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Begin a read transaction on a consistent snapshot; it does not block writers."""
+        """Begin a read transaction on a consistent snapshot; it does not block writers.
+
+        Raises ReplacedFileError if an SQLite file was replaced, as do `first` and `write`.
+        """
+        self._check_file()
         with self._read_engine.begin() as connection:
             yield connection
 
     def first(self, query: Statement, values: Mapping[str, Any]) -> Any:
         """Return the first row of a query, or None. This is faster than `read`: it begins no transaction."""
+        self._check_file()
         if self._file is not None:
             return query.first(self._reader(), values)
         with self._query_engine.connect() as connection:
@@ -113,13 +119,16 @@ class Database:
 
         Writers of all processes on one database are serialised. What a writer has read stays valid until it
         commits, so there are no row locks, deadlocks or retries. Writers that queue share one commit, and
-        each returns after it; see `GroupCommit`. Raises ReplacedFileError if an SQLite file was replaced.
+        each returns after it; see `GroupCommit`.
         """
-        if self._file is not None:
-            self._file.check()
+        self._check_file()
         # Threads queue at a lock, where waiting is cheap; processes queue at the database.
         with self._writers.writer() as connection:
             yield connection
+
+    def _check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
 
     def truncate_log(self) -> bool:
         """Remove deleted data from the write-ahead log of SQLite; return False if others are reading it.
@@ -152,16 +161,20 @@ class Database:
         """Close all connections."""
         for reader in list(self._readers):
             reader.close()
+        if self._file is not None:
+            self._file.close()
         self.engine.dispose()
 
     def _open(self, balance: int, migrate: bool) -> str | None:
-        if self.is_file:
+        if self._file is not None:
+            if (names := self._file.table_names()) and names.isdisjoint(metadata.tables):
+                raise self._unusable("contains tables of another program")
             self._check_integrity()
         with self._write_engine.execution_options(rebuild=migrate).begin() as connection:
             version = self._version(connection)
             if version is None:
-                # A schema of PostgreSQL may be shared, a file is not.
-                if (self.is_file or migrate) and inspect(connection).get_table_names():
+                # Others may use the schema, but then there is nothing to migrate.
+                if migrate and inspect(connection).get_table_names():
                     raise self._unusable("contains tables of another program")
                 migrations.create(connection)
                 _insert_defaults(connection, balance)

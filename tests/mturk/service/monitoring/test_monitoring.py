@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import logging
-import math
 import os
 import re
 import resource
@@ -27,6 +26,7 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 
+from mturk.service.api.protocol import Api
 from mturk.service.clock import SystemClock
 from mturk.service.monitoring.logs import formatter
 from mturk.service.monitoring.metrics import Metrics
@@ -37,6 +37,7 @@ from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
 from mturk.service.store.schema import account, hit_type, worker
 from mturk.service.store.sqlite_file import ReplacedFileError
+from mturk.service.store.statements import Statement
 from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
@@ -409,33 +410,127 @@ def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, t
     assert health(service.site) == (200, "ok")
 
 
+def add_type(service, title):
+    service.client().create_hit_type(
+        Title=title, Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+    )
+
+
+def is_used(database):
+    """Return whether the database can be used; all three ways must agree."""
+    used = []
+    query = Statement(select(hit_type.c.title).limit(1))
+    for use in (
+        lambda: database.first(query, {}),
+        lambda: database.read().__enter__(),
+        lambda: database.write().__enter__(),
+    ):
+        try:
+            use()
+        except ReplacedFileError:
+            used.append(False)
+        else:
+            used.append(True)
+    assert len(set(used)) == 1
+    return used[0]
+
+
+@pytest.mark.parametrize("n_logged", [0, 1, 5])
 @pytest.mark.parametrize("n_later", [1, 5])
-def test_an_older_copy_written_over_the_file_is_not_well_and_takes_no_writes(
-    service, tmp_path, n_later
+def test_an_older_copy_written_over_the_file_is_not_well_and_is_not_used(
+    service, tmp_path, n_later, n_logged
 ):
-    """It has the same inode, its pages are valid, and SQLite would continue with pages in memory."""
+    """It has the same inode and valid pages, and the first page can be in the write-ahead log."""
     file = tmp_path / "service" / "hits.db"
-
-    def add(title):
-        service.client().create_hit_type(
-            Title=title, Description="d", Reward="0.01", AssignmentDurationInSeconds=60
-        )
-
-    add("first")
+    add_type(service, "first")
     checkpoint(file)
     older = file.read_bytes()
     for number in range(n_later):
-        add(f"later {number}")
+        add_type(service, f"later {number}")
     checkpoint(file)
+    add_type(service, "seen in the file")
+    checkpoint(file)
+    for number in range(n_logged):
+        add_type(service, f"logged {number}")
+    assert health(service.site) == (200, "ok")
     newest = file.read_bytes()
     file.write_bytes(older)
-    assert health(service.site) == (503, "cannot be read")
+    for content in (older, older[:50], b"", b"garbage" * 9):
+        file.write_bytes(content)
+        assert health(service.site) == (503, "cannot be read")
+        assert not is_used(service.database)
     file.write_bytes(newest)
     assert health(service.site) == (200, "ok")
-    file.write_bytes(older)
-    service.database._file._checked = -math.inf  # a second is over
-    with pytest.raises(ReplacedFileError, match="older copy"), service.database.write():
-        pass
+    assert is_used(service.database)
+
+
+def test_an_older_copy_restored_by_sqlite_takes_no_writes(service, tmp_path):
+    """The backup interface writes it in a transaction, which the service reads as any other."""
+    file, older, newest = tmp_path / "service" / "hits.db", tmp_path / "older", tmp_path / "newest"
+
+    def copy(source, target):
+        with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+            one.backup(other)
+
+    add_type(service, "first")
+    copy(file, older)
+    for number in range(3):
+        add_type(service, f"later {number}")
+    copy(file, newest)
+    copy(older, file)
+    for _ in range(3):
+        with pytest.raises(ReplacedFileError, match="older copy"):
+            Api(service.database, SystemClock(), {}).call(
+                "CreateHITType",
+                {
+                    "Title": "t",
+                    "Description": "d",
+                    "Reward": "0.01",
+                    "AssignmentDurationInSeconds": 60,
+                },
+            )
+    assert not is_used(service.database)
+    assert health(service.site) == (503, "cannot be read")
+    copy(newest, file)
+    assert health(service.site) == (200, "ok")
+    add_type(service, "after the restore")
+
+
+@pytest.mark.parametrize("removed", [["-wal"], ["-shm"], ["-wal", "-shm"]])
+def test_without_the_files_beside_it_the_database_is_not_used_and_nothing_is_lost(
+    tmp_path, endpoint_running, removed
+):
+    with endpoint_running(tmp_path, ServerOptions(port=0)) as running:
+        file = Path(running.database.url.database)
+        running.work.register("ABEFORE")
+        for suffix in removed:
+            Path(f"{file}{suffix}").unlink()
+        assert not is_used(running.database)
+        assert not any(Path(f"{file}{suffix}").exists() for suffix in removed)
+    with closing(Database(file)) as again, again.read() as connection:
+        assert connection.scalars(select(worker.c.worker_id)).all() == ["ABEFORE"]
+
+
+@pytest.mark.parametrize("n_logged", [0, 3])
+def test_a_copy_that_replaces_the_content_is_unchanged_after_the_service_ends(
+    tmp_path, endpoint_running, n_logged
+):
+    with endpoint_running(tmp_path, ServerOptions(port=0)) as running:
+        file = Path(running.database.url.database)
+        running.work.register("AFIRST")
+        checkpoint(file)
+        older = file.read_bytes()
+        for number in range(3):
+            running.work.register(f"ALATER{number}")
+        checkpoint(file)
+        for number in range(n_logged + 1):
+            running.work.register(f"ALOGGED{number}")
+        file.write_bytes(older)
+        for suffix in ("-wal", "-shm"):
+            Path(f"{file}{suffix}").unlink()
+    assert file.read_bytes() == older
+    with closing(Database(file)) as again, again.read() as connection:
+        assert connection.scalars(select(worker.c.worker_id)).all() == ["AFIRST"]
 
 
 def test_requests_while_the_file_is_away_lose_nothing_that_was_only_in_the_log(service, tmp_path):
@@ -447,9 +542,7 @@ def test_requests_while_the_file_is_away_lose_nothing_that_was_only_in_the_log(s
     with ExitStack() as busy:  # the next reader needs a new connection
         for _ in range(service.database.engine.pool.checkedin()):
             busy.enter_context(closing(service.database.engine.connect()))
-        for transaction in (service.database.read, service.database.write):
-            with pytest.raises(ReplacedFileError, match="replaced"), transaction():
-                pass
+        assert not is_used(service.database)
     assert not file.exists()
     os.rename(aside, file)
     assert health(service.site) == (200, "ok")

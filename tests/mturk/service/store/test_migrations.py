@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -203,13 +205,24 @@ def test_tables_with_other_names_are_in_no_file_and_are_not_migrated(empty):
         connection.execute(text("CREATE TABLE other (name TEXT)"))
     engine.dispose()
     is_file = engine.dialect.name == "sqlite"
+    path = engine.url.database
+    before = (Path(path).read_bytes(), os.stat(path).st_mode) if is_file else None
     for migrate in (True, False) if is_file else (True,):
         with pytest.raises(InputError, match="another program"):
             Database(empty, migrate=migrate)
         assert list(tables(empty)) == ["other"]
+        if is_file:
+            assert (Path(path).read_bytes(), os.stat(path).st_mode) == before
     if not is_file:  # the schema may be shared
         Database(empty).close()
         assert "other" in tables(empty)
+
+
+def test_an_empty_file_is_restricted_to_its_owner(tmp_path):
+    path = tmp_path / "hits.db"
+    path.touch(mode=0o644)
+    Database(path).close()
+    assert os.stat(path).st_mode & 0o777 == 0o600
 
 
 def test_the_database_refuses_more_assignments_than_places(empty, examples):

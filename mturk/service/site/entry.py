@@ -35,6 +35,7 @@ from mturk.service.site.links import (
     read_worker_token,
     recruited_worker,
 )
+from mturk.service.site.remaining_work import has_finished
 from mturk.service.site.sessions import Session, new_nonce
 from mturk.service.site.studies import PanelStudy
 from mturk.service.site.visit import RefusedError, Visit
@@ -102,7 +103,8 @@ def _study_of_link(visit: Visit, token: str) -> PanelStudy:
 def _join_as_volunteer(visit: Visit, study: PanelStudy) -> Response:
     """Ask volunteers for an id of their choice; an id that is in use needs the browser of its first entry."""
     if visit.session.worker is not None and visit.session.study == study.name:
-        return visit.redirect("/work/next")
+        has_declined = visit.progress().outcome == NO_CONSENT
+        return ask_again(visit) if has_declined else visit.redirect("/work/next")
     if visit.request.method == "GET":
         return visit.page("join.html", joined_study=study, entered="", problem="")
     worker = visit.field("worker").strip()
@@ -128,7 +130,8 @@ def _start_entry(visit: Visit, entry: Entry) -> Response:
     signed_in = visit.session
     visit.change_session(pending=entry)
     known = _find(visit, entry)
-    if is_same and known is not None and known.number == signed_in.participation:
+    is_continued = known is not None and known.number == signed_in.participation
+    if is_same and known is not None and is_continued and known.outcome != NO_CONSENT:
         visit.session = signed_in
         return visit.redirect("/work/next")
     return visit.redirect("/work/start")
@@ -179,9 +182,19 @@ def ended_page(visit: Visit, study: PanelStudy | None, end: str, *, submitted: b
 def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
     """End the participation of those who do not consent; nothing about new participants is stored.
 
-    The page can be loaded again: the cookie keeps the entry.
+    The page can be loaded again: the cookie keeps the entry. Who has submitted tasks remains signed in, to
+    write messages.
     """
+    known = _find(visit, entry)
     n_submitted = visit.site.participants.decline(entry.worker, study.name)
+    if n_submitted and known is not None:
+        session = Session(
+            worker=entry.worker, study=entry.study, participation=known.number,
+            browser=visit.session.browser, language=visit.session.language,
+        )  # fmt: skip
+        visit.site.participants.resume(session.nonce, entry.worker, known.number)
+        visit.session = session
+        return visit.redirect("/work/next")
     return ended_page(visit, study, NO_CONSENT, submitted=n_submitted > 0)
 
 
@@ -252,7 +265,7 @@ def _requested_fields(visit: Visit, entry: Entry) -> list[str]:
     if known is None:
         fields = [question.field_name for question in study.questions]
         return ["consent", *(["country"] if study.country else []), *fields]
-    if _is_over(known):
+    if _is_over(known) or _has_finished(visit, entry, study, known.number):
         return []
     is_asked = known.outcome == NO_CONSENT or not has_consented(visit, study.name, known.number)
     return ["consent"] if is_asked else []
@@ -263,14 +276,23 @@ def _is_over(known: Row[Any]) -> bool:
     return known.completed is not None or known.outcome in WITHOUT_TASKS
 
 
+def _has_finished(visit: Visit, entry: Entry, study: PanelStudy, number: int) -> bool:
+    """Return whether everything is submitted, although the code was not shown yet."""
+    progress = visit.site.participants.progress(
+        entry.worker, study.name, number, max_seconds=study.max_seconds
+    )
+    return has_finished(visit, study, entry.worker, progress)
+
+
 def _has_ended(visit: Visit, entry: Entry) -> bool:
     known = _find(visit, entry)
     return known is not None and _is_over(known)
 
 
-def has_consented(visit: Visit, study: str, participation: int) -> bool:
+def has_consented(visit: Visit, study: str | None, participation: int) -> bool:
     """Return whether the last consent in a participation is to the present information of the study."""
-    return visit.site.participants.last_consent(participation) in visit.site.wordings[study]
+    wordings = visit.site.wordings[study or ""]
+    return visit.site.participants.last_consent(participation) in wordings
 
 
 def ask_again(visit: Visit) -> Response:

@@ -152,6 +152,7 @@ class SqliteFile:
                     os.dup2(nothing.fileno(), descriptor)
         if self._guard is not None:
             self._guard.close()
+        self._guard, self._descriptor, self._checkpointed = None, None, 0
 
     def commit(self, connection: Connection) -> None:
         """Commit the transaction of a writer; increment the change number if it has changed something.
@@ -193,7 +194,9 @@ class SqliteFile:
     def _check_identities(self) -> None:
         for path, identity in zip(self._paths, self._identities, strict=False):
             if _identity(path) != identity:
-                raise ReplacedFileError(f"{os.path.basename(path)} has been moved, deleted or replaced")
+                raise ReplacedFileError(
+                    f"{os.path.basename(path)} has been moved, deleted or replaced"
+                )
 
     def _check_change(self, change: int, expected: int) -> None:
         if change < expected:

@@ -8,13 +8,14 @@ from mturk.service.rules.participation import Participants
 from mturk.service.rules.work import WorkerService
 from mturk.service.site.links import recruited_worker
 from mturk.service.site.studies import PanelStudy
-from mturk.service.store.schema import consent, participation
+from mturk.service.store.schema import assignment, consent, participation
 from tests.mturk.service.site.test_browser import our_question
 from tests.mturk.service.site.test_participants import (
     ANNA,
     visit,  # noqa: F401 - a fixture
 )
 from tests.mturk.service.site.test_study_outcomes import rows
+from tests.mturk.service.site.test_volunteers import OPEN, begin, path
 
 STUDY = PanelStudy(
     "pilot", "C0DE", timed_out_code="LATE", no_consent_code="", minutes=10, country=False
@@ -165,6 +166,7 @@ def test_who_is_signed_in_is_asked_again_after_a_change_of_the_information(servi
     assert changed.get("/work/next").url.path == "/work/start"
     assert "C0DE" in changed.submit("/work/start", text="/work/start", decline="yes").text
     assert [row.version for row in rows(service, consent)] == ["1"]
+    changed.join(service)
     page = changed.submit("/work/start", text="/work/start", consent="yes")
     assert page.url.path.startswith("/work/assignment/")
     assert [row.version for row in rows(service, consent)] == ["1", "2"]
@@ -183,6 +185,87 @@ def test_who_has_finished_or_finds_no_task_is_not_asked_again(service, visit, do
         assert "C0DE" in changed.get("/work/next").text
     assert "C0DE" in changed.get("/work/").text
     assert [row.version for row in rows(service, consent)] == ["1"]
+
+
+def decline(service, visitor):
+    changed = visitor(replace(STUDY, version="2"))
+    changed.join(service)
+    changed.submit("/work/start", text="/work/start", decline="yes")
+
+
+def withdraw(service, visitor):
+    Participants(service.database, service.clock).withdraw(WORKER, "pilot")
+
+
+def release(service, visitor):
+    Participants(service.database, service.clock).release(WORKER, "pilot", actor="test")
+
+
+def time_out(service, visitor):
+    Participants(service.database, service.clock).time_out(1)
+
+
+@pytest.mark.parametrize("end", [decline, withdraw, release, time_out])
+def test_who_ends_while_a_task_is_accepted_gets_none(service, visit, monkeypatch, end):  # noqa: F811
+    anna = visit(STUDY)
+    anna.begin(service)
+    service.publish()
+    before_call(monkeypatch, (WorkerService, "accept"), 1, lambda: end(service, visit))
+    page = anna.get("/work/next")
+    assert not page.url.path.startswith("/work/assignment/")
+    assert rows(service, assignment) == []
+    assert ("LATE" in page.text) == (end is time_out)
+
+
+@pytest.mark.parametrize("hits", [1, None])
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("browser", ["same", "other"])
+def test_who_has_submitted_everything_is_not_asked_again(
+    service, visit, hits, version, browser  # noqa: F811
+):  # fmt: skip
+    """Also if the code was not shown yet."""
+    service.publish()
+    study = replace(STUDY, hits=hits)
+    anna = visit(study)
+    page = anna.begin(service)
+    anna.post(anna.answer_address(page), data={"answer": "yes"})
+    again = visit(replace(study, version=version))
+    if browser == "same":
+        again.cookies.update(anna.cookies)
+        again.submit("/work/leave", text="/work/history")
+    page = again.join(service)
+    assert 'name="consent"' not in page.text
+    if page.url.path == "/work/start":
+        page = again.submit("/work/start", text="/work/start")
+    assert "C0DE" in page.text
+    assert [row.version for row in rows(service, consent)] == ["1"]
+
+
+@pytest.mark.parametrize("code", ["", "NOPE"])
+def test_who_declines_after_a_submission_can_write_and_is_asked_again_by_the_link(
+    service, visit, code  # noqa: F811
+):  # fmt: skip
+    for _ in range(2):
+        service.publish()
+    study = replace(OPEN, no_consent_code=code)
+    anna, link = visit(study), path(service)
+    anna.finish(begin(anna, service, "anna"))
+    changed = visit(replace(study, version="2"))
+    changed.cookies.update(anna.cookies)
+    (task,) = (row.assignment_id for row in rows(service, assignment) if row.status == "Accepted")
+    changed.submit("/work/return", text=f"/work/assignment/{task}", assignment=task)
+    assert changed.get("/work/next").url.path == "/work/start"
+    page = changed.submit("/work/start", text="/work/start", decline="yes")
+    assert "You are not taking part" in page.text
+    assert code in page.text
+    assert "/work/messages" in page.text
+    page = changed.get("/work/messages")
+    assert page.url.path == "/work/messages"
+    assert "You are not taking part" in changed.get("/work/next").text
+    page = changed.get(link)
+    assert 'name="consent"' in page.text
+    page = changed.submit("/work/start", text="/work/start", consent="yes")
+    assert page.url.path.startswith("/work/assignment/")
 
 
 def test_a_time_below_the_expected_one_is_logged_once(service, visit, caplog):  # noqa: F811

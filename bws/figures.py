@@ -57,7 +57,7 @@ def score_chart(scores: Scores, judgments: Judgments) -> alt.TopLevelMixin:
         remark = f"Drawn: {len(rows)} items at equal distances of rank"
         remark += "; grey band: the intervals of all" if bands else ""
     if ranks and len(rows) <= MAX_NAMED_ITEMS:
-        remark = "In parentheses: the ranks in the group that simultaneous intervals permit"
+        remark = "In parentheses: the ranks in the group that tests of all pairs permit"
     return finished(ranked_chart(rows, bands), title, judgments, remark)
 
 

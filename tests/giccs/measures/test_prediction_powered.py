@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from giccs.measures.comparison import share
+from giccs.measures.comparison import paired_correlations, share
 from giccs.measures.metrics import correlations
 from giccs.measures.prediction_powered import powered_accuracy, powered_correlations
 
@@ -210,7 +210,10 @@ def test_a_part_that_is_not_random_is_noticed():
 
 
 def test_few_reversed_dialogues_of_two_items_have_a_note():
-    """One in ten of the dialogues of two items is reversed; the others have five items."""
+    """One in ten of the dialogues of two items is reversed; the others have five items.
+
+    The difference from a model without reversed dialogues has the same note.
+    """
     further, judge, _, of_five = study()
     for count, is_noted in ((20, True), (200, False)):
         score = np.tile([0.0, 1.0], count)
@@ -225,4 +228,7 @@ def test_few_reversed_dialogues_of_two_items_have_a_note():
         people = np.where(dialogue % 4 == 0, score, np.nan)
         powered = powered_correlations(prediction, score, people, dialogue)["rank_spearman"]
         assert ("dialogues of 2 or 3 items" in powered.powered.reason) == is_noted
+        other = np.where(dialogue < count, score, -prediction)
+        difference = paired_correlations(prediction, other, score, dialogue)["rank_spearman"]
+        assert (f"{count} dialogues of 2 or 3 items" in difference.reason) == is_noted
     assert correlations(further, judge, of_five)["rank_spearman"].reason == ""

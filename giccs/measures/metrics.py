@@ -137,10 +137,8 @@ def correlations(
         for name, (statistic, count, of_statistic, remark) in statistics.items()
     }
     pearson = with_tails_note(estimates["pearson"], prediction, score)
-    if clusters and clusters.unit != every_dialogue.unit and not math.isnan(pearson.low):
-        pearson = pearson.with_notes(
-            f"too narrow if offsets differ much between {clusters.unit}, read ρ"
-        )
+    if clusters and clusters.unit != every_dialogue.unit:
+        pearson = with_offsets_note(pearson, clusters.unit)
     within = with_coarse_note(estimates["rank_spearman"], np.bincount(dialogue)[is_defined])
     return {**estimates, "pearson": pearson, "rank_spearman": within}
 
@@ -176,6 +174,13 @@ def with_tails_note(estimate: Estimate, *values: Floats) -> Estimate:
                 f"{kurtosis - 3:.1f}): the interval may be too narrow, read ρ"
             )
     return estimate
+
+
+def with_offsets_note(estimate: Estimate, unit: str) -> Estimate:
+    """Add a note to an interval of Pearson's r over clusters of dialogues, named by their plural `unit`."""
+    if math.isnan(estimate.low):
+        return estimate
+    return estimate.with_notes(f"too narrow if offsets differ much between {unit}, read ρ")
 
 
 def with_coarse_note(

@@ -43,6 +43,7 @@ from giccs.measures.metrics import (
     leave_out_weights,
     to_unbounded,
     with_coarse_note,
+    with_offsets_note,
     with_tails_note,
 )
 
@@ -159,6 +160,8 @@ def powered_correlations(
             powered = replace(
                 powered, low=math.tanh(z - half), high=math.tanh(z + half), reason=error.reason
             )
+            if name == "pearson":
+                powered = with_offsets_note(powered, clusters.unit)
         if name == "pearson" and not math.isnan(weight):
             powered = with_tails_note(powered, prediction, of_people.score, judge)
         if name == "rank_spearman" and not math.isnan(weight):

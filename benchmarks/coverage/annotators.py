@@ -110,13 +110,25 @@ def _estimates(
     setting: Setting, seed: int
 ) -> tuple[Mapping[str, Estimate], Mapping[str, Estimate]]:
     """Return the estimates over dialogues alone, and over dialogues and annotators."""
-    prediction, best, worst, is_judged = _simulated(setting, seed)
-    score = _counting(best, worst, is_judged)
+    prediction, judgments, benchmark = study(setting, seed)
+    score = np.array([item.score for item in benchmark.items])
     dialogue = np.repeat(np.arange(setting.dialogues), CANDIDATES)
-    benchmark = Benchmark("simulated", tuple(map(_item, range(len(score)), score.tolist())))
-    judgments = _judgments(best, worst, is_judged)
     (result,) = correlations_over_annotators(judgments, benchmark, [prediction])
     return correlations(prediction, score, dialogue), result
+
+
+def study(setting: Setting, seed: int) -> tuple[Floats, Judgments, Benchmark]:
+    """Return (N,) predictions, the judgments, and the benchmark with their counting scores."""
+    prediction, best, worst, is_judged = _simulated(setting, seed)
+    score = _counting(best, worst, is_judged)
+    benchmark = Benchmark("simulated", tuple(map(_item, range(len(score)), score.tolist())))
+    return prediction, _judgments(best, worst, is_judged), benchmark
+
+
+def predictions_and_scores(setting: Setting, seed: int) -> tuple[Floats, Floats]:
+    """Return (N,) predictions and counting scores."""
+    prediction, best, worst, is_judged = _simulated(setting, seed)
+    return prediction, _counting(best, worst, is_judged)
 
 
 @cache
@@ -125,8 +137,7 @@ def _truth(setting: Setting) -> dict[str, float]:
     dialogue = np.repeat(np.arange(TRUTH), CANDIDATES)
     values = []
     for seed in range(FIRST_PANEL, FIRST_PANEL + PANELS):
-        prediction, best, worst, is_judged = _simulated(replace(setting, dialogues=TRUTH), seed)
-        score = _counting(best, worst, is_judged)
+        prediction, score = predictions_and_scores(replace(setting, dialogues=TRUTH), seed)
         result = correlations(prediction, score, dialogue, resamples=0)
         values.append([result[name].value for name in COEFFICIENTS])
     return dict(zip(COEFFICIENTS, np.mean(values, axis=0).tolist(), strict=True))

@@ -29,6 +29,7 @@ SECTIONS = (
     "model_ceiling",
     "correlations",
     "annotators",
+    "domains",
     "annotator_effects",
     "comparison",
     "random_cells",

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
 from benchmarks.coverage.extremes import ITEMS, is_in_part
+from benchmarks.coverage.scores import item_numbers
 from bws.design import fresh_rounds
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
@@ -117,11 +118,13 @@ def cells() -> list[Cell]:
 
 
 def _study(pool: bool, people: People, judge: str, items: str, seed: int) -> SimulatedStudy:
-    judgments = _people(people, seed)
-    scores = prediction_powered_scores(judgments, _models(people.sd, judge, seed), pool=pool)
+    judgments = people_judgments(people, seed)
+    scores = prediction_powered_scores(
+        judgments, model_judgments(people.sd, judge, seed), pool=pool
+    )
     assert scores.low is not None
     assert scores.high is not None
-    truth = _true_scores(people.sd)[_numbers(judgments.tuples)]
+    truth = true_scores(people.sd)[item_numbers(judgments.tuples)]
     has_interval = ~np.isnan(scores.low) & is_in_part(items, truth)
     covered = (scores.low <= truth) & (truth <= scores.high)
     return SimulatedStudy(
@@ -131,10 +134,11 @@ def _study(pool: bool, people: People, judge: str, items: str, seed: int) -> Sim
     )
 
 
-def _models(sd: float, judge: str, seed: int) -> Judgments:
+def model_judgments(sd: float, judge: str, seed: int) -> Judgments:
+    """Return a judge's judgments of all rounds."""
     tuples, settings = _design(seed % N_DESIGNS), JUDGES[judge]
     models = simulate(
-        tuples, _judge_utilities(sd, judge, seed)[_numbers(tuples)], 1,
+        tuples, _judge_utilities(sd, judge, seed)[item_numbers(tuples)], 1,
         noise=settings.noise, position_bias=settings.position_bias, seed=seed + 1_000_000,
     )  # fmt: skip
     return replace(models, annotators=np.array(["model:judge"], dtype=object))
@@ -146,10 +150,11 @@ def _judge_utilities(sd: float, judge: str, seed: int) -> Floats:
 
 
 @lru_cache
-def _people(people: People, seed: int) -> Judgments:
+def people_judgments(people: People, seed: int) -> Judgments:
+    """Return people's judgments of the first round."""
     tuples = _design(seed % N_DESIGNS)
     judgments = simulate(
-        tuples, people.utilities[_numbers(tuples)], ANNOTATORS,
+        tuples, people.utilities[item_numbers(tuples)], ANNOTATORS,
         noise=1.0, disagreement=TASTES, per_tuple=people.per_tuple, seed=seed,
     )  # fmt: skip
     return judgments.select(tuples.columns["round"][judgments.tuple_of] == "1")
@@ -157,16 +162,12 @@ def _people(people: People, seed: int) -> Judgments:
 
 @lru_cache
 def _people_alone(people: People, seed: int) -> Scores:
-    return score(_people(people, seed), interval="model")
+    return score(people_judgments(people, seed), interval="model")
 
 
 @lru_cache
 def _design(seed: int) -> Tuples:
     return fresh_rounds([f"i{number}" for number in range(N_ITEMS)], K, ROUNDS, seed=seed)
-
-
-def _numbers(tuples: Tuples) -> NDArray[np.int64]:
-    return np.array([int(item[1:]) for item in tuples.items])
 
 
 @lru_cache
@@ -176,7 +177,7 @@ def _standard_utilities() -> Floats:
 
 
 @lru_cache
-def _true_scores(sd: float) -> Floats:
+def true_scores(sd: float) -> Floats:
     """Return (N,) expected values of random judgments by random annotators."""
     rng = np.random.default_rng(8)
     members = rng.random((TRUTH_TUPLES, N_ITEMS)).argpartition(K, axis=1)[:, :K]
@@ -196,7 +197,7 @@ def _correlations(sd: float, judge: str) -> dict[str, str]:
     utilities, as deviations from the item's means.
     """
     people = simulate(
-        _design(0), sd * _standard_utilities()[_numbers(_design(0))], ANNOTATORS,
+        _design(0), sd * _standard_utilities()[item_numbers(_design(0))], ANNOTATORS,
         noise=1.0, disagreement=TASTES, seed=1,
     ).canonical  # fmt: skip
     number = np.array([int(item[1:]) for item in people.items])
@@ -206,7 +207,7 @@ def _correlations(sd: float, judge: str) -> dict[str, str]:
         utility = _judge_utilities(sd, judge, seed) / JUDGES[judge].noise
         one_group = np.zeros(N_ITEMS, dtype=np.int64)
         judged = expected_counting(utility, one_group, K, best_worst_logit)
-        of_scores.append(np.corrcoef(judged, _true_scores(sd))[0, 1])
+        of_scores.append(np.corrcoef(judged, true_scores(sd))[0, 1])
         expected = expected_values(utility[number], people.members, best_worst_logit)
         predicted = _deviations(expected[people.tuple_of], people.judged_items)
         within.append(np.corrcoef(actual, predicted)[0, 1])
@@ -218,8 +219,8 @@ def _reliability(people: People) -> str:
     """Return the mean squared correlation of people's scores with the true scores."""
     squares = []
     for seed in range(DRAWS):
-        judgments = _people(people, seed)
-        truth = _true_scores(people.sd)[_numbers(judgments.tuples)]
+        judgments = people_judgments(people, seed)
+        truth = true_scores(people.sd)[item_numbers(judgments.tuples)]
         squares.append(np.corrcoef(score(judgments).score, truth)[0, 1] ** 2)
     return f"{np.mean(squares):.2f}"
 

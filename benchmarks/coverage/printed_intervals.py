@@ -46,6 +46,7 @@ SIMULATED: dict[str, tuple[str, ...]] = {
         "giccs.measures.metrics.undefined_correlations",
         "giccs.measures.metrics.with_coarse_note",
         "giccs.measures.metrics.with_excluded",
+        "giccs.measures.metrics.with_offsets_note",
         "giccs.measures.metrics.with_tails_note",
         "giccs.report.setting_effects.paired_difference",
     ),

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 SEED = 432_026
 KINDS = {"scores": 12, "correlations": 12, "people": 6, "ranks": 6, "ceiling": 4}
 """Kinds of cells and their numbers."""
-STUDIES = 200
+STUDIES = {"scores": 200, "correlations": 1000, "people": 1000, "ranks": 200, "ceiling": 200}
 UTILITIES = 3
 """Draws of utilities per cell of scores."""
 COEFFICIENTS = ("pearson", "spearman", "rank_spearman")
@@ -47,8 +47,9 @@ def cells() -> list[Cell]:
     ]
 
 
-def _cell(statement: str, setting: str, simulate_study: Any, **options: Any) -> Cell:
-    return Cell(statement, {"setting": setting}, simulate_study, studies=STUDIES, **options)
+def _cell(kind: str, statement: str, setting: str, simulate_study: Any, **options: Any) -> Cell:
+    studies = STUDIES[kind]
+    return Cell(statement, {"setting": setting}, simulate_study, studies=studies, **options)
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,9 @@ def _score_cell(random: np.random.Generator, kind: str) -> Cell:
     )
     if kind == "ranks":
         study = partial(_ranks, design)
-        return _cell("counting --intervals --ranks", str(design), study, required=(0.95, 1.0))
-    return _cell("counting --intervals", str(design), partial(_scores, design))
+        statement = "counting --intervals --ranks"
+        return _cell(kind, statement, str(design), study, required=(0.95, 1.0))
+    return _cell(kind, "counting --intervals", str(design), partial(_scores, design))
 
 
 @lru_cache(maxsize=10_000)
@@ -141,7 +143,9 @@ def _ranks(design: Design, seed: int) -> SimulatedStudy:
 def _ceiling_cell(random: np.random.Generator) -> Cell:
     setting, name = _random_setting(random), str(random.choice(["pearson", "spearman"]))
     design = str(Design(setting, 0.0, 0.0))
-    return _cell(f"noise ceiling, {name}", design, partial(ceiling.simulated, setting, name))
+    return _cell(
+        "ceiling", f"noise ceiling, {name}", design, partial(ceiling.simulated, setting, name)
+    )
 
 
 @dataclass(frozen=True)
@@ -176,14 +180,16 @@ def _random_dialogues(random: np.random.Generator) -> dict[str, Any]:
 def _correlation_cell(random: np.random.Generator) -> Cell:
     dialogues = int(random.choice([10, 20, 30, 60, 100]))
     data, name = Dialogues(dialogues, **_random_dialogues(random)), str(random.choice(COEFFICIENTS))
-    return _cell(f"giccs-eval, {name}", str(data), partial(_correlation, data, name))
+    study = partial(_correlation, data, name)
+    return _cell("correlations", f"giccs-eval, {name}", str(data), study)
 
 
 def _people_cell(random: np.random.Generator) -> Cell:
     dialogues, judged = int(random.choice([100, 200, 400])), int(random.choice([20, 30, 60]))
     data = Dialogues(dialogues, **_random_dialogues(random), judged=judged)
     name = str(random.choice(COEFFICIENTS))
-    return _cell(f"giccs-report --people, {name}", str(data), partial(_correlation, data, name))
+    study = partial(_correlation, data, name)
+    return _cell("people", f"giccs-report --people, {name}", str(data), study)
 
 
 def _correlation(data: Dialogues, name: str, seed: int) -> SimulatedStudy:

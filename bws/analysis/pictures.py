@@ -58,7 +58,7 @@ def scores(scores: Scores) -> Drawing:
         remark = f"Drawn: {len(rows)} items at equal distances of rank"
         remark += "; grey band: the intervals of all" if bands else ""
     if ranks and len(rows) <= MAX_NAMED_ITEMS:
-        remark = "In parentheses: the ranks in the group that simultaneous intervals permit"
+        remark = "In parentheses: the ranks in the group that tests of all pairs permit"
     return Drawing(ranked_chart(rows, bands), title, rows, [remark])
 
 

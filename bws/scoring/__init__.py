@@ -169,7 +169,7 @@ def score(
     )
     settings |= fitted.estimated
     signed = _signed_scores(scoring_method, fitted, canonical, scale, seed)
-    bounds = _compute_interval(
+    bounds, compared = _compute_interval(
         scoring_method, fitted, signed, canonical, clusters, bootstrap, seed, settings
     )
     if source is not None and not len(canonical):
@@ -199,10 +199,7 @@ def score(
             "version": version("giccs"),
         },
     )
-    if not ranks:
-        return scores
-    has_counts = scoring_method.formula is not None and not bootstrap
-    return add_rank_sets(scores, judgments, bounds, clusters if has_counts else None)
+    return add_rank_sets(scores, judgments, clusters, compared) if ranks else scores
 
 
 def _compute_interval(
@@ -214,15 +211,14 @@ def _compute_interval(
     bootstrap: int,
     seed: int,
     settings: dict[str, float | None],
-) -> Interval:
-    """Return the intervals of the scores `signed`, from standard errors of the method or the bootstrap."""
+) -> tuple[Interval, Utilities]:
+    """Return the intervals of the scores `signed`, and the utilities from whose errors they are computed."""
     if clusters is None:
-        return NO_INTERVAL
+        return NO_INTERVAL, fitted
     if clusters.no_interval_reason or not fitted.has_signal:
         missing = np.full(len(signed), np.nan)
-        return Interval(
-            missing, missing, [clusters.no_interval_reason] if clusters.no_interval_reason else []
-        )
+        reasons = [clusters.no_interval_reason] if clusters.no_interval_reason else []
+        return Interval(missing, missing, reasons), fitted
     n, appearances = canonical.n_scored, None
     if method.formula is not None:
         method, settings = SMOOTHED_COUNTING, {}
@@ -232,9 +228,7 @@ def _compute_interval(
         log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
         fixed = {name: value for name, value in settings.items() if value is not None}
         fitted = bootstrap_errors(method, fitted, canonical, clusters, bootstrap, seed, **fixed)
-    return compute_interval(
-        method, fitted.first(n), signed, clusters, canonical.group_of[:n], appearances
-    )
+    return compute_interval(method, fitted.first(n), signed, clusters, appearances), fitted
 
 
 def utilities(

@@ -36,13 +36,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
-from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
+from bws.scoring.methods import (
+    METHODS,
+    ErrorCovariance,
+    Fit,
+    Floats,
+    Integers,
+    Method,
+    Utilities,
+    logistic,
+)
 from bws.scoring.posterior import Outcomes, Posterior, Solution, estimate_prior, maximize
 from bws.stats.clusters import ErrorVariance
 
@@ -146,8 +156,9 @@ def _fit_posterior(
         reasons.append("no standard errors for items with a single cluster")
     notes += reasons
     return Utilities(
-        utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=stderr_method
-    )
+        utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=stderr_method,
+        covariance=_error_covariance(sets, len(label), posterior.precision),
+    )  # fmt: skip
 
 
 def _zero_utilities(label: Integers, clusters: Clusters | None) -> Utilities:
@@ -233,7 +244,7 @@ def connected_sets(
     set_of_judgment = label[outcomes.items[0, outcomes.outcome_of_judgment]]
     sets, notes = [], set()
     for items, judgments in zip(
-        _indices_by_label(label), _indices_by_label(set_of_judgment), strict=True
+        indices_by_label(label), indices_by_label(set_of_judgment), strict=True
     ):
         if len(items) > MAX_STDERR_ITEMS:
             notes.add(
@@ -315,6 +326,33 @@ def _sandwich(
     return clusters.error_variance(variance, prior)
 
 
+def _error_covariance(sets: list[ConnectedSet], n: int, precision: float) -> ErrorCovariance:
+    """Return the covariance of the sandwich; 0 outside the sets."""
+
+    def between(labels: Integers) -> Any:
+        blocks = [
+            (part.bread @ _scatter(part, labels[part.judgments])) @ part.bread.T for part in sets
+        ]
+        return joined_blocks(item_sets, blocks, n)
+
+    item_sets = [part.items for part in sets]
+    prior = [precision * (part.bread @ part.bread.T) for part in sets]
+    return ErrorCovariance(between, joined_blocks(item_sets, prior, n))
+
+
+def joined_blocks(item_sets: list[Integers], blocks: list[Floats], n: int) -> Any:
+    """Return the sparse (n, n) matrix with a dense block for each set of items."""
+    from scipy.sparse import coo_array
+
+    pairs = [np.meshgrid(items, items, indexing="ij") for items in item_sets]
+    rows, columns = (
+        np.concatenate([np.empty(0, np.int64), *(pair[axis].ravel() for pair in pairs)])
+        for axis in (0, 1)
+    )
+    values = np.concatenate([np.empty(0), *(block.ravel() for block in blocks)])
+    return coo_array((values, (rows, columns)), shape=(n, n)).tocsr()
+
+
 def _scatter(item_set: ConnectedSet, labels: Integers) -> Floats:
     """Return (n, n) Σ_c g_c g_cᵀ, where g_c is the sum of the gradients of cluster c."""
     from scipy.sparse import csr_array
@@ -328,7 +366,7 @@ def _scatter(item_set: ConnectedSet, labels: Integers) -> Floats:
     return meat
 
 
-def _indices_by_label(label: Integers) -> list[Integers]:
+def indices_by_label(label: Integers) -> list[Integers]:
     """Return the indices of each label, in ascending label order, ignoring -1."""
     order = np.argsort(label, kind="stable")
     starts = np.flatnonzero(np.diff(label[order], prepend=-1))

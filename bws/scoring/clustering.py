@@ -68,7 +68,7 @@ class Clusters:
         labels: tuple[Integers, ...] = (self.rows,)
         if self.columns is not None and self.population_correction.any():
             labels = (self.rows, self.columns, self.cells)
-        return tuple(ClusterVariance(variance(label), self._per_item(label)) for label in labels)
+        return tuple(ClusterVariance(variance(label), self.per_item(label)) for label in labels)
 
     def error_variance(
         self, variance: VarianceFunction, known_variance: Floats | float = 0.0
@@ -80,7 +80,7 @@ class Clusters:
             known_variance=known_variance,
         )
 
-    def _per_item(self, labels: Integers) -> Integers:
+    def per_item(self, labels: Integers) -> Integers:
         """Return (N,) the number of clusters per item."""
         size = int(labels.max(initial=0)) + 1
         pairs = np.unique(self.items * size + labels[:, None])
@@ -91,11 +91,11 @@ class Clusters:
     @cached_property
     def too_few(self) -> NDArray[np.bool_]:
         """(N,) whether fewer than `MIN_CLUSTERS` clusters contain the item."""
-        few: NDArray[np.bool_] = self._per_item(self.rows) < MIN_CLUSTERS
+        few: NDArray[np.bool_] = self.per_item(self.rows) < MIN_CLUSTERS
         if self.columns is None:
             return few
         return few | (
-            (self.population_correction > 0) & (self._per_item(self.columns) < MIN_CLUSTERS)
+            (self.population_correction > 0) & (self.per_item(self.columns) < MIN_CLUSTERS)
         )
 
     @property

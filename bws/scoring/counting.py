@@ -7,6 +7,7 @@ utilities of that shape, NaN for items without appearances. Swapping best and wo
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,17 @@ from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters, VarianceFunction
-from bws.scoring.methods import METHODS, Fit, Floats, Formula, Integers, Method, Utilities, logistic
+from bws.scoring.methods import (
+    METHODS,
+    ErrorCovariance,
+    Fit,
+    Floats,
+    Formula,
+    Integers,
+    Method,
+    Utilities,
+    logistic,
+)
 from bws.stats.clusters import MIN_VARIANCE, Z_95
 
 Numbers = NDArray[Any]
@@ -103,25 +114,51 @@ def smoothed_logit_of_values(
     values: Floats,
     judgments: CanonicalJudgments,
     clusters: Clusters,
-    known_variance: Floats | float = 0.0,
+    known_covariance: Any = None,
 ) -> Utilities:
     """Return `smoothed_logit` of the mean values of items, with standard errors by linearisation.
 
     values: (J, K) values of the items in each judgment, 1 for best, -1 for worst and 0 for neither, or
-    corrected values with means in [-1, 1]. known_variance: variance of the means that is not due to the
-    judgments. A cluster's influence on s is the sum of its values minus s, divided by n + 1; the delta method
-    transforms it to the logit scale.
+    corrected values with means in [-1, 1]. known_covariance: sparse (N, N) covariance of the means that is
+    not due to the judgments. A cluster's influence on s is the sum of its values minus s, divided by n + 1;
+    the delta method transforms it to the logit scale.
     """
+    from scipy.sparse import diags_array
+
     items, appearances = clusters.items, judgments.counts.appearances
-    s = np.bincount(items.ravel(), values.ravel(), len(appearances)) / (appearances + 1)
+    total = np.bincount(items.ravel(), values.ravel(), len(appearances))
+    s = total / (appearances + 1)
     weight = _logit_slope(s) / (appearances + 1)
+    known = diags_array(_pseudo_variance(s, appearances)).tocsr()
+    if known_covariance is not None:
+        scale = diags_array(weight * appearances)
+        known = known + scale @ known_covariance @ scale
     error = clusters.error_variance(
-        squared_cluster_sums(items, (values - s[items]) * weight[items]),
-        _pseudo_variance(s, appearances) + (weight * appearances) ** 2 * known_variance,
+        squared_cluster_sums(items, (values - s[items]) * weight[items]), known.diagonal()
     )
+    influence = (values - (total / appearances)[items]) * weight[items]
     return Utilities(
-        2 * np.arctanh(s), np.sqrt(error.variance), df=error.df, stderr_method="clustered counts"
+        2 * np.arctanh(s),
+        np.sqrt(error.variance),
+        df=error.df,
+        stderr_method="clustered counts",
+        covariance=ErrorCovariance(
+            partial(cluster_products, items, influence, n=len(appearances)), known
+        ),
     )
+
+
+def cluster_products(items: Integers, influence: Floats, labels: Integers, n: int) -> Any:
+    """Return sparse (n, n) sums over clusters of products of the influences on two items.
+
+    items, influence: as in `squared_cluster_sums`. labels: (J,) clusters.
+    """
+    from scipy.sparse import coo_array
+
+    rows = np.repeat(labels, items.shape[1])
+    shape = (int(labels.max(initial=-1)) + 1, n)
+    sums = coo_array((influence.ravel(), (rows, items.ravel())), shape=shape).tocsr()
+    return (sums.T @ sums).tocsr()
 
 
 def extreme_ends(utility: Floats, stderr: Floats, appearances: Numbers, t: Floats) -> Floats:

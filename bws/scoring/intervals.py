@@ -17,9 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments
+from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels, indices_by_label, joined_blocks
 from bws.scoring.clustering import Clusters
 from bws.scoring.counting import extreme_ends, pseudo_variance
-from bws.scoring.methods import METHODS, Floats, Integers, Interval, Method, Utilities
+from bws.scoring.methods import (
+    METHODS,
+    ErrorCovariance,
+    Floats,
+    Integers,
+    Interval,
+    Method,
+    Utilities,
+)
 from bws.stats.clusters import MIN_CLUSTERS, t_quantile
 
 IntervalSource = Literal["bootstrap", "model"]
@@ -55,43 +64,28 @@ def compute_interval(
     estimate: Utilities,
     score: Floats,
     clusters: Clusters,
-    group_of: Integers,
     appearances: Integers | None = None,
 ) -> Interval:
     """Return estimate ± t standard errors as scores, extended to contain the score.
 
     t is the 97.5 % quantile of Student's t distribution with the degrees of freedom of each standard error.
-    NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters. For the simultaneous intervals, t is
-    the quantile of 1 - 0.025 / m for m items with standard errors in the group (Bonferroni); NaN also for
-    standard errors of 0.
+    NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters.
 
-    group_of: (N,) group of each item. appearances: (N,) numbers of judgments of each item, for intervals of
+    appearances: (N,) numbers of judgments of each item, for intervals of
     counting scores, which extend to Jeffreys' end near -1 and 1 (`bws.scoring.counting.extreme_ends`).
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
     too_few = clusters.too_few[: len(score)]  # Control items are the last ones of the clusters.
     stderr = np.where(too_few, np.nan, np.asarray(estimate.stderr))
-
-    def ends(t: Floats) -> tuple[Floats, Floats]:
-        margin = t * stderr
-        low = np.minimum(method.to_score(estimate.utility - margin), score)
-        high = np.maximum(method.to_score(estimate.utility + margin), score)
-        if appearances is None:
-            return low, high
+    t = t_quantile(df)
+    low = np.minimum(method.to_score(estimate.utility - t * stderr), score)
+    high = np.maximum(method.to_score(estimate.utility + t * stderr), score)
+    if appearances is not None:
         extreme = extreme_ends(estimate.utility, stderr, appearances, t)
-        return (
-            np.where(extreme < low, extreme, low),
-            np.where(extreme > high, extreme, high),
-        )
-
-    low, high = ends(t_quantile(df))
-    has_error = stderr > 0
-    in_group = np.bincount(group_of, has_error)[group_of]
-    simultaneous = t_quantile(df, 1 - 0.025 / np.maximum(in_group, 1))
+        low = np.where(extreme < low, extreme, low)
+        high = np.where(extreme > high, extreme, high)
     notes = [*estimate.notes, *_interval_notes(low, high, too_few), *clusters.notes]
-    return Interval(
-        low, high, notes, estimate.stderr_method, ends(np.where(has_error, simultaneous, np.nan))
-    )
+    return Interval(low, high, notes, estimate.stderr_method)
 
 
 def _interval_notes(low: Floats, high: Floats, too_few: NDArray[np.bool_]) -> list[str]:
@@ -117,29 +111,53 @@ def bootstrap_errors(
     seed: int,
     **options: float,
 ) -> Utilities:
-    """Return the estimate with bootstrap standard errors, and notes on the resamples.
+    """Return the estimate with bootstrap standard errors and covariance, and notes on the resamples.
 
     A method with a formula on counts takes three sparse products per resample; other methods are refitted to
     every resample.
     """
+    from scipy.sparse import diags_array
+
     notes: list[str] = []
 
-    def variance(labels: Integers) -> Floats:
+    def batches(labels: Integers) -> Iterator[Floats]:
         if method.formula is None:
-            batches = _refit_utilities(method, judgments, labels, resamples, seed, options, notes)
-        else:
-            batches = _utilities_from_counts(method, judgments, labels, resamples, seed)
-        return _variance(batches, estimate.utility, resamples, ~clusters.too_few, notes)
+            return _refit_utilities(method, judgments, labels, resamples, seed, options, notes)
+        return _utilities_from_counts(method, judgments, labels, resamples, seed)
+
+    def variance(labels: Integers) -> Floats:
+        return _variance(batches(labels), estimate.utility, resamples, ~clusters.too_few, notes)
+
+    def between(labels: Integers) -> Any:
+        utilities = np.concatenate(list(batches(labels)), axis=1)
+        return _covariance(utilities - estimate.utility[:, None], connected_labels(judgments))
 
     counts = judgments.counts
-    known_variance = 0.0 if method.formula is None else pseudo_variance(
+    known_variance = np.zeros(len(judgments.items)) if method.formula is None else pseudo_variance(
         counts.appearances, counts.best, counts.worst
     )  # fmt: skip
     error = clusters.error_variance(variance, known_variance)
     return replace(
         estimate, stderr=np.sqrt(error.variance), df=error.df, stderr_method="bootstrap",
         notes=list(dict.fromkeys(notes)),
+        covariance=ErrorCovariance(between, diags_array(known_variance).tocsr()),
     )  # fmt: skip
+
+
+def _covariance(differences: Floats, label: Integers) -> Any:
+    """Return the sparse (N, N) covariance of (N, R) utilities less their estimates, ignoring NaN.
+
+    label: (N,) connected set of each item. 0 for items of different sets and of those that are too large.
+    """
+    item_sets = [items for items in indices_by_label(label) if len(items) <= MAX_STDERR_ITEMS]
+    blocks = []
+    for items in item_sets:
+        present = ~np.isnan(differences[items])
+        centred = differences[items] - np.nanmean(differences[items], axis=1, keepdims=True)
+        centred[~present] = 0
+        both = (present.astype(np.float64) @ present.T).clip(min=1)
+        blocks.append(centred @ centred.T / both)
+    return joined_blocks(item_sets, blocks, len(label))
 
 
 def _variance(

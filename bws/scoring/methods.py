@@ -22,6 +22,16 @@ Formula = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Floats]
 
 
 @dataclass(frozen=True, eq=False)
+class ErrorCovariance:
+    """Covariance of the errors of N utilities that were estimated from J judgments."""
+
+    between: Callable[[Integers], Any]
+    """(J,) cluster labels -> sparse (N, N) sums over clusters of products of influences on two utilities."""
+    known: Any
+    """Sparse (N, N) covariance without estimation error."""
+
+
+@dataclass(frozen=True, eq=False)
 class Utilities:
     """Utilities of N items on the scale of a method."""
 
@@ -40,6 +50,8 @@ class Utilities:
     """Method of the standard errors: "inverse Hessian", "sandwich", "clustered counts"."""
     estimated: Mapping[str, float] = field(default_factory=dict)
     """Values of the method's options that were estimated from the judgments."""
+    covariance: ErrorCovariance | None = None
+    """Covariance of the errors, if standard errors were requested and differences can be tested."""
 
     @property
     def has_signal(self) -> bool:
@@ -62,8 +74,6 @@ class Interval:
     notes: Sequence[str] = ()
     standard_error: str | None = None
     """`Utilities.stderr_method` of the underlying standard errors."""
-    simultaneous: tuple[Floats, Floats] | None = None
-    """(N,) ends of the intervals that hold for all items of a group at once with 95 %."""
 
 
 Fit = Callable[..., Utilities]

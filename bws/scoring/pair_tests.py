@@ -1,12 +1,12 @@
-"""Tests of the differences of counting scores: which items of a group are surely above which others.
+"""Tests of the differences of scores: which items of a group are surely above which others.
 
-The difference of two smoothed logits (`bws.scoring.counting.smoothed_logit`) has a variance between clusters
-in which the two items of a tuple count together, since they compete. With few annotators it is uncertain. Its
-ratio to the variance of independent judgments is therefore moderated (Smyth 2004, Stat. Appl. Genet. Mol.
-Biol. 3): the ratios of all pairs are scaled inverse χ² values around a common one, and the degrees of freedom
-of this prior are added to those of the pair. The sum is at most that of the mean ratio of all items, which is
-small if annotators differ in the same way for all items. Two items differ if Student's t test is significant
-after the adjustment of Holm (1979) for all pairs of the group.
+The difference of two utilities, for counting scores smoothed logits (`bws.scoring.counting.smoothed_logit`),
+has a variance between clusters in which the two items of a tuple count together, since they compete. With few
+annotators it is uncertain. Its ratio to the variance of independent judgments is therefore moderated (Smyth
+2004, Stat. Appl. Genet. Mol. Biol. 3): the ratios of all pairs are scaled inverse χ² values around a common
+one, and the degrees of freedom of this prior are added to those of the pair. The sum is at most that of the
+mean ratio of all items, which is small if annotators differ in the same way for all items. Two items differ
+if Student's t test is significant after the adjustment of Holm (1979) for all pairs of the group.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.records import CanonicalJudgments
 from bws.scoring.choice import MAX_STDERR_ITEMS
 from bws.scoring.clustering import Clusters
-from bws.scoring.counting import pseudo_variance, smoothed_logit
-from bws.scoring.methods import Floats, Integers
+from bws.scoring.methods import ErrorCovariance, Floats, Integers, Utilities
 from bws.stats.clusters import MAX_T_DF, ClusterVariance, ErrorVariance, two_way_variance
 from bws.stats.multiple_tests import holm
 
@@ -32,26 +30,33 @@ Pairs = tuple[Integers, Integers]
 
 
 def order_counts(
-    judgments: CanonicalJudgments, clusters: Clusters, set_of: NDArray[np.integer]
-) -> tuple[Floats, Floats] | None:
+    fitted: Utilities,
+    clusters: Clusters,
+    group_of: NDArray[np.integer],
+    set_of: NDArray[np.integer],
+) -> tuple[Floats, Floats]:
     """Return (N,) the numbers of items that are surely above, and surely below, each item.
 
-    set_of: (N,) connected set of each item, a part of a group. Only items of the same set are compared. NaN
-    for items with too few clusters; None for sets of more than `MAX_STDERR_ITEMS` items.
+    fitted: utilities of at least N items with a covariance; the first N are compared. group_of, set_of: (N,)
+    group and connected set of each item; a set is a part of a group. Only items of the same set of at most
+    `MAX_STDERR_ITEMS` items are compared. NaN for items with too few clusters or without a standard error
+    above 0.
     """
+    assert fitted.covariance is not None
+    assert fitted.stderr is not None
     n = len(set_of)
-    known = np.flatnonzero(~clusters.too_few[:n])
-    sets = [known[set_of[known] == label] for label in np.unique(set_of[known])]
-    if max(map(len, sets), default=0) > MAX_STDERR_ITEMS:
-        return None
+    known = np.flatnonzero(~clusters.too_few[:n] & (fitted.stderr[:n] > 0))
+    by_label = (known[set_of[known] == label] for label in np.unique(set_of[known]))
+    sets = [items for items in by_label if len(items) <= MAX_STDERR_ITEMS]
     above, below = np.full((2, n), np.nan)
     above[known] = below[known] = 0.0
     pairs = [items[np.stack(np.triu_indices(len(items), 1))] for items in sets]
     first, second = np.concatenate([np.empty((2, 0), dtype=np.int64), *pairs], axis=1)
     if not len(first):
         return above, below
-    difference, p = _tests(judgments, clusters, (first, second), known)
-    is_different = holm_rejected(p, judgments.group_of[first])
+    difference = fitted.utility[first] - fitted.utility[second]
+    p = _p_values(difference, fitted.covariance, clusters, (first, second), known)
+    is_different = holm_rejected(p, group_of[first])
     higher, lower = np.where(difference > 0, (first, second), (second, first))
     below += np.bincount(higher, is_different, n)
     above += np.bincount(lower, is_different, n)
@@ -71,81 +76,66 @@ def holm_rejected(p: Floats, family_of: NDArray[np.integer]) -> NDArray[np.bool_
     return rejected
 
 
-def _tests(
-    judgments: CanonicalJudgments, clusters: Clusters, pairs: Pairs, known: Integers
-) -> tuple[Floats, Floats]:
-    """Return (M,) differences of the smoothed logits of pairs of items, and two-sided p-values."""
+def _p_values(
+    difference: Floats,
+    covariance: ErrorCovariance,
+    clusters: Clusters,
+    pairs: Pairs,
+    known: Integers,
+) -> Floats:
+    """Return (M,) two-sided p-values of differences of pairs of items."""
     from scipy.special import stdtr
 
-    counts = (judgments.counts.appearances, judgments.counts.best, judgments.counts.worst)
-    utility, influence = smoothed_logit(*counts), _influences(judgments, clusters.items)
-    error, independent = _difference_variances(influence, clusters, pairs)
+    error, independent = _difference_variances(covariance, clusters, pairs)
     if len(known) >= MIN_MODERATED_ITEMS:
-        max_df = _pooled_df(influence, clusters, known)
-        error = moderated(error, independent, max_df)
-    pseudo = pseudo_variance(*counts)
-    total = error.variance + pseudo[pairs[0]] + pseudo[pairs[1]]
-    with np.errstate(divide="ignore"):
+        error = moderated(error, independent, _pooled_df(covariance, clusters, known))
+    total = error.variance + _of_differences(covariance.known, pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
         df = np.minimum(error.df * (total / error.variance) ** 2, MAX_T_DF)
-    difference = utility[pairs[0]] - utility[pairs[1]]
-    return difference, 2 * stdtr(df, -np.abs(difference) / np.sqrt(total))
-
-
-def _influences(judgments: CanonicalJudgments, items: Integers) -> Floats:
-    """Return (J, K) the influences of the judgments on the smoothed logits of their items."""
-    counts = judgments.counts
-    balance = counts.best - counts.worst
-    s, mean = balance / (counts.appearances + 1), balance / counts.appearances
-    influence: Floats = (judgments.values - mean[items]) * (
-        2 / (1 - s**2) / (counts.appearances + 1)
-    )[items]
-    return influence
+        t = np.where(total > 0, np.abs(difference) / np.sqrt(total), np.nan)
+    p: Floats = 2 * stdtr(df, -t)
+    return p
 
 
 def _difference_variances(
-    influence: Floats, clusters: Clusters, pairs: Pairs
+    covariance: ErrorCovariance, clusters: Clusters, pairs: Pairs
 ) -> tuple[ErrorVariance, Floats]:
     """Return the error variance of (M,) differences, and that with independent judgments."""
 
     def between(labels: Integers) -> ClusterVariance:
-        sums = _sums(influence, clusters.items, labels)
-        products = (sums.T @ sums).tocsr()
-        squares = products.diagonal()
-        shared = np.asarray(products[pairs]).ravel()
-        appears = _sums(np.ones_like(influence), clusters.items, labels).astype(bool).sum(axis=0)
-        fewer = np.minimum(appears[pairs[0]], appears[pairs[1]])
-        return ClusterVariance(squares[pairs[0]] + squares[pairs[1]] - 2 * shared, fewer)
+        counts = clusters.per_item(labels)
+        fewer = np.minimum(counts[pairs[0]], counts[pairs[1]])
+        return ClusterVariance(_of_differences(covariance.between(labels), pairs), fewer)
 
     labels = [clusters.rows]
     correction = np.max([clusters.population_correction[items] for items in pairs], axis=0)
     if clusters.columns is not None and correction.any():
         labels += [clusters.columns, clusters.cells]
     error = two_way_variance(*map(between, labels), population_correction=correction)
-    return error, between(np.arange(len(influence))).corrected
+    return error, between(np.arange(len(clusters.rows))).corrected
 
 
-def _sums(values: Floats, items: Integers, labels: Integers) -> Any:
-    """Return sparse (C, N) sums of (J, K) values per cluster and item."""
-    from scipy.sparse import coo_array
+def _of_differences(products: Any, pairs: Pairs) -> Floats:
+    """Return (M,) variances of the differences of pairs of items from a sparse (N, N) covariance."""
+    squares, shared = products.diagonal(), np.asarray(products[pairs]).ravel()
+    variances: Floats = squares[pairs[0]] + squares[pairs[1]] - 2 * shared
+    return variances
 
-    rows = np.repeat(labels, items.shape[1])
-    return coo_array((values.ravel(), (rows, items.ravel()))).tocsr()
 
-
-def _pooled_df(influence: Floats, clusters: Clusters, known: Integers) -> float:
+def _pooled_df(covariance: ErrorCovariance, clusters: Clusters, known: Integers) -> float:
     """Return the degrees of freedom of the mean ratio of variances of items.
 
     The standardised sums of C clusters have a covariance S of the items, with d = C - 1 degrees of freedom.
     The trace of S has d tr(Σ)² / tr(Σ²), where tr(Σ²) is estimated without bias for normal values (Srivastava
     2005, J. Japan Statist. Soc. 35). At least d.
     """
-    independent = _sums(influence**2, clusters.items, np.zeros(len(influence), dtype=np.int64))
-    squares = np.asarray(independent.todense()).ravel()[known]
-    sums = _sums(influence, clusters.items, clusters.rows)[:, known]
-    scaled = sums / np.sqrt(np.where(squares > 0, squares, np.inf))
-    d = sums.shape[0] - 1
-    products = scaled @ scaled.T if sums.shape[0] < len(known) else scaled.T @ scaled
-    trace, square = products.diagonal().sum() / d, (products**2).sum() / d**2
+    from scipy.sparse import diags_array
+
+    squares = covariance.between(np.arange(len(clusters.rows))).diagonal()[known]
+    scale = diags_array(1 / np.sqrt(np.where(squares > 0, squares, np.inf)))
+    products = scale @ covariance.between(clusters.rows)[known][:, known] @ scale
+    d = int(clusters.rows.max())
+    trace, square = products.diagonal().sum() / d, (products.data**2).sum() / d**2
     unbiased = d**2 / ((d - 1) * (d + 2)) * (square - trace**2 / d)
     return float(max(d, d * trace**2 / unbiased)) if unbiased > 0 else MAX_T_DF
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,15 @@ from bws.records import CanonicalJudgments, Judgments, Scores
 from bws.scoring import score
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.clustering import Cluster, Clusters, cluster_judgments
-from bws.scoring.counting import SMOOTHED_COUNTING, smoothed_logit_of_values, squared_cluster_sums
+from bws.scoring.counting import (
+    SMOOTHED_COUNTING,
+    cluster_products,
+    smoothed_logit_of_values,
+    squared_cluster_sums,
+)
 from bws.scoring.expected import expected_counting, expected_values
 from bws.scoring.intervals import compute_interval
-from bws.scoring.methods import METHODS, Floats, Integers, Interval
+from bws.scoring.methods import METHODS, Floats, Integers, Interval, Utilities
 from bws.scoring.pooling import Pooled, shrink
 from bws.scoring.rank_sets import add_rank_sets
 from bws.stats.clusters import MIN_CLUSTERS
@@ -69,6 +74,8 @@ class Predictions:
     """Number of tuples of models alone."""
     random_p: float
     """P-value of equal mean predictions of people's tuples and those of models alone; NaN if undefined."""
+    covariance: Any = None
+    """Sparse (N, N) covariance of the errors of the means, with the diagonal `variance`; None if unused."""
 
     def corrections(self, items: Integers) -> Floats:
         """Return (J, K) predictions minus `mean`, for the (J, K) items of people's judgments."""
@@ -106,8 +113,8 @@ def prediction_powered_scores(
     intervals are then right on average over the items, but an item about which models and people differ is
     shrunk towards the models. Items without an interval, or without judgments by the models, are not shrunk.
 
-    ranks: add the ranks of each item that its interval and the others' permit (`bws.scoring.rank_sets`); not
-    for pooled scores, whose intervals do not hold for each item.
+    ranks: add the ranks of each item that tests of differences permit (`bws.scoring.rank_sets`); not for
+    pooled scores, whose intervals do not hold for each item.
 
     control: as in `read_judgments`; tuples with control items do not count, with a note.
 
@@ -163,7 +170,7 @@ def prediction_powered_scores(
         "models_sha256": models.canonical.digest(),
     }
     scores = _on_scale(replace(scores, notes=notes, signature=signature), scale)
-    return add_rank_sets(scores, people, bounds) if ranks else scores
+    return add_rank_sets(scores, people, clusters, powered.fitted) if ranks else scores
 
 
 def predict(people: CanonicalJudgments, models: CanonicalJudgments, utility: Floats) -> Predictions:
@@ -193,6 +200,7 @@ def predict(people: CanonicalJudgments, models: CanonicalJudgments, utility: Flo
         is_predicted,
         int(np.sum(is_new)),
         _random_p(_moments(people, by_tuple), (mean, variance), is_predicted),
+        _covariance_of_means(new, values, np.where(is_predicted[item_of], item_of, -1), len(mean)),
     )
 
 
@@ -237,6 +245,23 @@ def _moments(design: CanonicalJudgments, values: Floats) -> tuple[Floats, Floats
         squares = np.bincount(members, (values.ravel() - mean[members]) ** 2, n)
         variance = squares / (tuples - 1) / tuples * finite_population_correction(design)
     return mean, np.where(tuples > 1, variance, np.nan), tuples
+
+
+def _covariance_of_means(
+    design: CanonicalJudgments, values: Floats, item_of: Integers, n: int
+) -> Any:
+    """Return the sparse (n, n) covariance of the errors of `_moments`' means of (T, K) values.
+
+    item_of: (M,) index of each item of the design, or -1 for means without errors. The items of a tuple
+    compete, so their errors are dependent.
+    """
+    mean, variance, tuples = _moments(design, values)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = tuples / (tuples - 1) * finite_population_correction(design)
+        weight = np.where((item_of >= 0) & (variance >= 0), np.sqrt(ratio) / tuples, 0)
+    items = design.members
+    influence = np.where(weight[items] > 0, (values - mean[items]) * weight[items], 0)
+    return cluster_products(np.maximum(item_of, 0)[items], influence, design.tuple_of, n)
 
 
 def _of_people(column: Floats, item_of: Integers, n: int) -> Floats:
@@ -347,16 +372,19 @@ class PoweredScores:
         return np.where(np.isnan(variance), np.nan, per_judgment / appearances)
 
     @cached_property
+    def fitted(self) -> Utilities:
+        """Smoothed logits of the scores."""
+        covariance = self.weight**2 * self.predictions.covariance
+        return smoothed_logit_of_values(self.values, self.judgments, self.clusters, covariance)
+
+    @cached_property
     def interval(self) -> Interval:
         """95 % intervals, computed like those of counting (`bws.scoring.score`)."""
-        variance = self.weight**2 * self.predictions.variance
-        fitted = smoothed_logit_of_values(self.values, self.judgments, self.clusters, variance)
         return compute_interval(
             SMOOTHED_COUNTING,
-            fitted,
+            self.fitted,
             self.score,
             self.clusters,
-            self.judgments.group_of,
             self.judgments.counts.appearances,
         )
 

@@ -99,7 +99,6 @@ EXCLUDED_OPTIONS = {
     "--against": ("--judgments",),
     "--compare": ("--against", "--judgments"),
     "--people": ("--against", "--judgments", "--compare"),
-    "--cluster": ("--against", "--judgments", "--people"),
 }
 SELECTION_OPTIONS = (
     option(
@@ -271,7 +270,7 @@ def report(
     if judgments or recipe or dialogue or eval_results:
         data, selection = _single_data(selection)
     given = {
-        "--against": recipe, "--cluster": cluster != DIALOGUES, "--compare": compare,
+        "--against": recipe, "--compare": compare,
         "--data OWNER/NAME": data, "--detect": target, "--dialogue": dialogue,
         "--eval-results": eval_results, "--figure ranks=FILE": "ranks" in dict(figures),
         "--judgments": judgments, "--language": language, "--mteb": mteb, "--people": people,
@@ -306,13 +305,15 @@ def report(
         predicted = _renamed([store.with_predictions(result) for result in results], names)
         _draw(console, folder, predicted, figures, dialogue, texts, judgments_and_data)
     if recipe:
-        _compare_published(console, results, recipe, data, style, names)
+        if cluster != DIALOGUES:
+            results = with_predictions_of_dialogues(results, store)
+        _compare_published(console, results, recipe, data, cluster, style, names)
         return
     if compare:
         _compare_models(console, store, results, cluster, target, style, names)
         return
     if people:
-        _compare_with_people(console, store, results, people, style, names)
+        _compare_with_people(console, store, results, people, cluster, style, names)
         return
     ceiling = (
         cached_ceiling(folder, *judgments_and_data, console.note)
@@ -324,7 +325,7 @@ def report(
         document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
     over_annotators: list[Result] = []
     if judgments_and_data and judgments:
-        over_annotators = _over_annotators(console, store, pairwise, *judgments_and_data)
+        over_annotators = _over_annotators(console, store, pairwise, *judgments_and_data, cluster)
         document["over_annotators"] = [
             _over_annotators_document(metrics) for metrics in over_annotators
         ]
@@ -536,6 +537,7 @@ def _compare_with_people(
     store: Store,
     results: Sequence[Result],
     people: str,
+    cluster: str,
     style: TableStyle,
     names: Mapping[str, str],
 ) -> None:
@@ -552,7 +554,7 @@ def _compare_with_people(
         raise click.UsageError("--people: no pairwise or multiple-choice results")
     predicted = [store.with_predictions(result) for result in compared]
     named = predicted if console.as_json else _renamed(predicted, names)
-    comparison = compare_with_people(named, read_scores(people), people)
+    comparison = compare_with_people(named, read_scores(people), people, cluster)
     answer_tables(console, [comparison.result_table()], style, comparison.document())
 
 
@@ -561,13 +563,16 @@ def _compare_published(
     results: Sequence[Result],
     recipe: str,
     data: str | None,
+    cluster: str,
     style: TableStyle,
     names: Mapping[str, str],
 ) -> None:
     from giccs.evaluation.recipe import read_recipe
     from giccs.report.published import compare_with_published, published_table, with_names
 
-    comparison = compare_with_published(results, read_recipe(recipe), local_name=data)
+    comparison = compare_with_published(
+        results, read_recipe(recipe), local_name=data, cluster=cluster
+    )
     with arguments():
         text = published_table(with_names(comparison, names), style).rstrip("\n")
     console.answer(text + _key(names, style), comparison.document())
@@ -617,8 +622,9 @@ def _over_annotators(
     pairwise: Sequence[Result],
     judgments: Judgments,
     data: Benchmark,
+    cluster: str,
 ) -> list[Result]:
-    """Return the results on the data with intervals over dialogues and annotators."""
+    """Return the results on the data with intervals over clusters of dialogues and annotators."""
     from giccs.measures.annotator_uncertainty import results_over_annotators
 
     predicted = [store.with_predictions(result) for result in pairwise]
@@ -627,7 +633,7 @@ def _over_annotators(
             console.note(
                 f"{result.model}: no interval over annotators: its predictions are missing"
             )
-    return results_over_annotators(predicted, judgments, data)
+    return results_over_annotators(predicted, judgments, data, cluster)
 
 
 def _over_annotators_document(result: Result) -> dict[str, Any]:

@@ -120,9 +120,9 @@ def within_dialogue_pairs(
     A pair is compared over the dialogues where the rho of both is defined.
     """
     rho = [within_dialogue_correlations(prediction, score, dialogue) for prediction in predictions]
-    compared = pairs or all_pairs(len(rho))
+    compared, sizes = pairs or all_pairs(len(rho)), np.bincount(dialogue)
     estimates = [
-        within_dialogue_difference(rho[first], rho[second], clusters=clusters)
+        within_dialogue_difference(rho[first], rho[second], sizes, clusters=clusters)
         for first, second in compared
     ]
     return _adjusted(

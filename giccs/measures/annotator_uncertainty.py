@@ -21,6 +21,7 @@ from bws.records import Judgments
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
+from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters
 from giccs.measures.judged_items import ACROSS_DIALOGUES_REMARK, JudgedItems, judged_items
 from giccs.measures.metrics import (
     CORRELATION_BOUNDS,
@@ -47,6 +48,7 @@ def correlations_over_annotators(
     *,
     resamples: int = 1000,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> list[dict[str, Estimate]]:
     """Return per model the result of `correlations`, with intervals over dialogues and annotators.
 
@@ -56,10 +58,11 @@ def correlations_over_annotators(
     number of ``annotators``.
 
     The variance between annotators is added to the variance of Fisher's z over dialogues (`correlations`,
-    with the same `resamples` and `seed`). It is (A-1)/A times the sum over A annotators of the squared change
-    without the annotator (relative to the mean change), minus the variance of this change over dialogues, by
-    a jackknife, and at least 0. Each variance has its own t quantile, with A-1 degrees of freedom for the
-    added one (`jackknife_interval`). Annotators need not have judged all items.
+    with the same `resamples`, `seed` and `clusters` of the dialogues). It is (A-1)/A times the sum over A
+    annotators of the squared change without the annotator (relative to the mean change), minus the variance
+    of this change over clusters, by a jackknife, and at least 0. Each variance has its own t quantile, with
+    A-1 degrees of freedom for the added one (`jackknife_interval`). Annotators need not have judged all
+    items.
 
     No interval, with a reason: as in `correlations`; scores other than counting scores; fewer than five
     annotators; an item judged by a single annotator; correlations that are undefined or at a bound without an
@@ -79,6 +82,7 @@ def correlations_over_annotators(
     """
     judged_data = judged_items(judgments, benchmark)
     score = np.array([item.score for item in benchmark.items])
+    every = clusters or Clusters.single(len(benchmark.dialogue_ids))
     without = _scores_without_annotator(judged_data)
     no_interval_reason = (
         (
@@ -94,7 +98,7 @@ def correlations_over_annotators(
         variances = (
             {}
             if no_interval_reason
-            else _variances_between_annotators(prediction, without, judged_data.dialogue)
+            else _variances_between_annotators(prediction, without, judged_data.dialogue, every)
         )
         added = {
             name: (variance, len(without) - 1)
@@ -102,8 +106,9 @@ def correlations_over_annotators(
             if not math.isnan(variance)
         }
         coefficients = correlations(
-            prediction, score, judged_data.dialogue, resamples=resamples, seed=seed, added=added
-        )
+            prediction, score, judged_data.dialogue,
+            resamples=resamples, seed=seed, added=added, clusters=clusters,
+        )  # fmt: skip
         estimates.append(
             {
                 name: _with_remarks(
@@ -116,10 +121,14 @@ def correlations_over_annotators(
 
 
 def results_over_annotators(
-    results: Sequence[Result], judgments: Judgments, benchmark: Benchmark
+    results: Sequence[Result],
+    judgments: Judgments,
+    benchmark: Benchmark,
+    column: str = DIALOGUES,
 ) -> list[Result]:
     """Return results of pairwise STS on the benchmark with the metrics of `correlations_over_annotators`.
 
+    column: that of `giccs.measures.clusters.CLUSTERS` whose clusters of dialogues are omitted together.
     Results on other data and those without predictions are skipped; groups are empty. Raises InputError as in
     `correlations_over_annotators`, and for predictions of items that are not in the benchmark.
     """
@@ -129,7 +138,11 @@ def results_over_annotators(
         if result.signature.get("data") == benchmark.fingerprint and result.predictions is not None
     ]
     predictions = [_predictions(result, benchmark) for result in usable]
-    metrics = correlations_over_annotators(judgments, benchmark, predictions)
+    clusters = None
+    if column != DIALOGUES:
+        name_of = {item.dialogue_id: getattr(item, column) or "" for item in benchmark.items}
+        clusters = Clusters.named([name_of[i] for i in benchmark.dialogue_ids], CLUSTERS[column])
+    metrics = correlations_over_annotators(judgments, benchmark, predictions, clusters=clusters)
     return [
         replace(result, metrics=new_metrics, groups=())
         for result, new_metrics in zip(usable, metrics, strict=True)
@@ -178,12 +191,11 @@ def _single_annotator_reason(without: Floats) -> str:
 
 
 def _variances_between_annotators(
-    prediction: Floats, without: Floats, dialogue: Ints
+    prediction: Floats, without: Floats, dialogue: Ints, clusters: Clusters
 ) -> dict[str, float]:
     """Return by coefficient the variance of z between annotators; NaN if undefined."""
-    n_dialogues = int(dialogue.max()) + 1
     weights = np.concatenate(
-        [np.ones((1, n_dialogues)), *leave_out_weights(n_dialogues, MAX_DIALOGUE_BLOCKS)]
+        [np.ones((1, int(dialogue.max()) + 1)), *leave_out_weights(clusters, MAX_DIALOGUE_BLOCKS)]
     )
     variances = {}
     for name, statistic in WEIGHTED_CORRELATIONS.items():
@@ -195,7 +207,7 @@ def _variances_between_annotators(
 def _variance_between(z: Floats) -> float:
     """Return the variance between annotators from (A, 1 + B).
 
-    A row contains z without an annotator, for all dialogues and without each of B blocks of dialogues.
+    A row contains z without an annotator, for all dialogues and without each of B blocks of clusters.
     """
     n, blocks = len(z), z.shape[1] - 1
     if not blocks or not np.isfinite(z).all():

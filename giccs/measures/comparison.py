@@ -22,6 +22,7 @@ from giccs.measures.metrics import (
     undefined_correlations,
     weighted_pearson,
     weighted_spearman,
+    with_coarse_note,
     with_tails_note,
     within_dialogue_correlations,
 )
@@ -222,7 +223,9 @@ def paired_correlations(
         [replicates(of(model, score, dialogue), every, **settings) for model in (first, second)]
         for of in (weighted_pearson, weighted_spearman)
     )
-    within = [within_dialogue_correlations(model, score, dialogue) for model in (first, second)]
+    rho, other_rho = (
+        within_dialogue_correlations(model, score, dialogue) for model in (first, second)
+    )
     infinite = infinite_reason(first) or infinite_reason(second)
     return {
         "pearson": with_tails_note(
@@ -233,7 +236,7 @@ def paired_correlations(
         ),
         "spearman": difference_estimate(spearman[0] - spearman[1], n),
         "rank_spearman": within_dialogue_difference(
-            *within, resamples=resamples, clusters=clusters
+            rho, other_rho, np.bincount(dialogue), resamples=resamples, clusters=clusters
         ),
     }
 
@@ -258,16 +261,22 @@ def spearman_replicates(
 
 
 def within_dialogue_difference(
-    first: Floats, second: Floats, *, resamples: int = 1000, clusters: Clusters | None = None
+    first: Floats,
+    second: Floats,
+    sizes: Ints,
+    *,
+    resamples: int = 1000,
+    clusters: Clusters | None = None,
 ) -> Estimate:
     """Return the mean over dialogues of the difference of within-dialogue correlations, (D,) each.
 
-    Interval and ``p`` are those of `mean_difference`. Dialogues where one of the two is undefined are
-    excluded and counted in the reason.
+    sizes: (D,) numbers of items. Interval and ``p`` are those of `mean_difference`. Dialogues where one of
+    the two is undefined are excluded and counted in the reason, which also warns if few dialogues of two or
+    three items differ (`giccs.measures.metrics.with_coarse_note`).
     """
-    return mean_difference(
-        first - second,
-        resamples=resamples,
-        missing_reason=UNDEFINED_RHO_REASON,
-        clusters=clusters,
+    differences = first - second
+    estimate = mean_difference(
+        differences, resamples=resamples, missing_reason=UNDEFINED_RHO_REASON, clusters=clusters
     )
+    is_defined = ~np.isnan(differences)
+    return with_coarse_note(estimate, sizes[is_defined], differences[is_defined])

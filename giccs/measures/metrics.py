@@ -137,10 +137,8 @@ def correlations(
         for name, (statistic, count, of_statistic, remark) in statistics.items()
     }
     pearson = with_tails_note(estimates["pearson"], prediction, score)
-    if clusters and clusters.unit != every_dialogue.unit and not math.isnan(pearson.low):
-        pearson = pearson.with_notes(
-            f"too narrow if offsets differ much between {clusters.unit}, read ρ"
-        )
+    if clusters and clusters.unit != every_dialogue.unit:
+        pearson = with_offsets_note(pearson, clusters.unit)
     within = with_coarse_note(estimates["rank_spearman"], np.bincount(dialogue)[is_defined])
     return {**estimates, "pearson": pearson, "rank_spearman": within}
 
@@ -178,17 +176,30 @@ def with_tails_note(estimate: Estimate, *values: Floats) -> Estimate:
     return estimate
 
 
-def with_coarse_note(estimate: Estimate, sizes: Ints) -> Estimate:
+def with_offsets_note(estimate: Estimate, unit: str) -> Estimate:
+    """Add a note to an interval of Pearson's r over clusters of dialogues, named by their plural `unit`."""
+    if math.isnan(estimate.low):
+        return estimate
+    return estimate.with_notes(f"too narrow if offsets differ much between {unit}, read ρ")
+
+
+def with_coarse_note(
+    estimate: Estimate, sizes: Ints, differences: Floats | None = None
+) -> Estimate:
     """Add a note to an interval of the mean rho of dialogues if few of them can have low values.
 
     sizes: (D,) numbers of items of the dialogues with a value. With two or three items, rho is 1 or far below
     it. If the mean is near 1 or -1, low values are rare, and an interval without them is too narrow.
+    differences: (D,) those of two models, if the estimate is their mean; values other than 0 are rare then.
 
     >>> with_coarse_note(Estimate(0.8, 0.7, 0.9, 30), np.array([2] * 10 + [5] * 20)).reason
     '10 dialogues of 2 or 3 items, rarely in another order: the interval may be too narrow'
     """
-    coarse = int(np.count_nonzero(sizes <= MAX_COARSE_ITEMS))
+    is_coarse = sizes <= MAX_COARSE_ITEMS
+    coarse = int(np.count_nonzero(is_coarse))
     n_reversed = coarse * (1 - abs(estimate.value)) / 2
+    if differences is not None:
+        n_reversed = float(np.count_nonzero(np.abs(differences[is_coarse]) > CONSTANT_TOLERANCE))
     if math.isnan(estimate.low) or coarse < max(1, MIN_COARSE_SHARE * len(sizes)):
         return estimate
     if n_reversed >= MIN_REVERSED:

@@ -32,7 +32,7 @@ from bws.scoring.prediction_powered import MAX_RANDOM_P
 from bws.stats.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
-from giccs.measures.comparison import wilson
+from giccs.measures.comparison import share_over_clusters, wilson
 from giccs.measures.metrics import (
     CONSTANT_TOLERANCE,
     CORRELATION_BOUNDS,
@@ -43,6 +43,7 @@ from giccs.measures.metrics import (
     leave_out_weights,
     to_unbounded,
     with_coarse_note,
+    with_offsets_note,
     with_tails_note,
 )
 
@@ -95,6 +96,7 @@ def powered_correlations(
     *,
     resamples: int = 1000,
     seed: int = 0,
+    clusters: Clusters | None = None,
 ) -> dict[str, PoweredEstimate]:
     """Correlate predictions with people's scores of a random part of the dialogues, with a judge's of all.
 
@@ -107,6 +109,9 @@ def powered_correlations(
     people give a note, and other notes are those of `giccs.measures.metrics.correlations`. The mean and
     standard deviation per dialogue of the judge's scores and of the predictions are tested for a difference
     between people's dialogues and the others (`random_p`, Bonferroni).
+
+    clusters: those of the dialogues that are omitted together, as the same domains are in P and U. Values
+    and λ are those without clusters, and so is the factor for the estimation of λ.
 
     >>> from giccs.benchmark import read_benchmark
     >>> data = read_benchmark("giccs-sample").items
@@ -124,9 +129,13 @@ def powered_correlations(
     by_people = is_complete[dialogue]
     by_judge_alone = (n_scored == 0)[dialogue]
     settings: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    judged = correlations(prediction, judge, _consecutive(dialogue), **settings)
+    parts = is_complete, is_complete, n_scored == 0
+    judged = correlations(prediction, judge, _consecutive(dialogue), **settings, clusters=clusters)
     of_people = _Dialogues(prediction[by_people], people[by_people], dialogue[by_people])
-    alone = of_people.correlations(settings)
+    over_dialogues = of_people.correlations(settings)
+    alone = over_dialogues
+    if clusters:
+        alone = of_people.correlations({**settings, "clusters": clusters.select(is_complete)})
     samples = (
         of_people,
         _Dialogues(prediction[by_people], judge[by_people], dialogue[by_people]),
@@ -138,7 +147,21 @@ def powered_correlations(
     )
     estimates = {}
     for name in WEIGHTED_CORRELATIONS:
-        powered, weight = _powered(name, alone[name], samples, settings)
+        powered, weight = _powered(name, over_dialogues[name], samples, settings)
+        if clusters and math.isnan(weight):
+            powered = replace(alone[name], reason=powered.reason)
+        elif clusters:
+            statistics = [sample.statistic(name) for sample in samples]
+            error = _error_over_clusters(
+                statistics, parts, clusters, weight, CORRELATION_BOUNDS, is_heavy=name == "pearson"
+            )
+            half = error.quantile * math.sqrt(error.variance)
+            z = math.atanh(powered.value)
+            powered = replace(
+                powered, low=math.tanh(z - half), high=math.tanh(z + half), reason=error.reason
+            )
+            if name == "pearson":
+                powered = with_offsets_note(powered, clusters.unit)
         if name == "pearson" and not math.isnan(weight):
             powered = with_tails_note(powered, prediction, of_people.score, judge)
         if name == "rank_spearman" and not math.isnan(weight):
@@ -146,13 +169,16 @@ def powered_correlations(
         counts = samples[0].count, samples[2].count
         half_width = _half_width(powered)
         ratio = _half_width(alone[name]) / half_width if half_width > 0 else math.nan
+        equivalent = math.nan if clusters else counts[0] * ratio**2
         estimates[name] = PoweredEstimate(
-            judged[name], alone[name], powered, weight, *counts, counts[0] * ratio**2, random_p
+            judged[name], alone[name], powered, weight, *counts, equivalent, random_p
         )
     return estimates
 
 
-def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
+def powered_accuracy(
+    judge: Floats, people: Floats, clusters: Clusters | None = None
+) -> PoweredEstimate:
     """Return the accuracy by people's key on a random part of the dialogues, and by a judge's on all.
 
     judge, people: (D,) 1 for correct and 0 for wrong answers to the question of a dialogue, or the share of
@@ -161,7 +187,8 @@ def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
     Intervals are Wilson's; equivalent dialogues are those with which people alone reach the variance. With
     fewer than 5 dialogues of people or of the judge alone, the prediction-powered accuracy is people's, with
     the reason. If the keys do not covary, as for a model that is always right, λ is 0 and it is people's.
-    `random_p` tests the accuracy by the judge's key in people's dialogues and in the others.
+    `random_p` tests the accuracy by the judge's key in people's dialogues and in the others. clusters: as in
+    `powered_correlations`.
 
     >>> judge, people = np.tile([1.0, 1, 0, 1], 25), np.tile([1.0, 1, 0, 0], 25)
     >>> accuracy = powered_accuracy(judge, np.where(np.arange(100) < 40, people, np.nan))
@@ -172,6 +199,9 @@ def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
     h, f, u = people[is_scored], judge[is_scored], judge[~is_scored]
     counts = len(h), len(u)
     judged, alone = _accuracy(judge), _accuracy(h)
+    if clusters:
+        judged = share_over_clusters(judge, clusters)
+        alone = share_over_clusters(h, clusters.select(is_scored))
     if reason := _too_few_note(*counts):
         powered = replace(alone, reason=f"people's scores alone: {reason}")
         return PoweredEstimate(judged, alone, powered, math.nan, *counts, counts[0], math.nan)
@@ -181,11 +211,70 @@ def powered_accuracy(judge: Floats, people: Floats) -> PoweredEstimate:
     value = float(h.mean() - weight * (f.mean() - u.mean()))
     variance = _variance(h - weight * f) + weight**2 * _variance(u)
     ratio = _variance(h) / variance if weight else 1.0
-    powered = _accuracy(h, min(max(value, 0.0), 1.0), ratio)
+    value = min(max(value, 0.0), 1.0)
+    powered = _accuracy(h, value, ratio)
     note = few_clusters_note(counts[0], "dialogues of people")
     powered = replace(powered, reason=note)
+    equivalent = counts[0] * ratio
+    if clusters:
+        means, parts = map(_mean_of, (h, f, u)), (is_scored, is_scored, ~is_scored)
+        error = _error_over_clusters([*means], parts, clusters, weight)
+        size = value * (1 - value) / error.variance if error.variance else clusters.count
+        limits = wilson(value * size, size, error.quantile)
+        powered, equivalent = Estimate(value, *limits, len(h), error.reason), math.nan
     random_p = _random_p(is_scored, [judge])
-    return PoweredEstimate(judged, alone, powered, weight, *counts, counts[0] * ratio, random_p)
+    return PoweredEstimate(judged, alone, powered, weight, *counts, equivalent, random_p)
+
+
+@dataclass(frozen=True)
+class _Error:
+    """Variance of a prediction-powered value over clusters, quantile of Student's t, and a remark.
+
+    NaN for too few clusters.
+    """
+
+    variance: float
+    quantile: float
+    reason: str
+
+
+def _error_over_clusters(
+    statistics: Sequence[Statistic],
+    parts: Sequence[NDArray[np.bool_]],
+    clusters: Clusters,
+    weight: float,
+    bounds: tuple[float, float] | None = None,
+    *,
+    is_heavy: bool = False,
+) -> _Error:
+    """Return the error of h - λ (f_P - f_U) of statistics with the weights of their parts of the dialogues.
+
+    A jackknife that omits a cluster from P and from U at once. parts: (D,) dialogues of P, P and U.
+    """
+    of_people, of_judge = (clusters.select(part) for part in parts[1:])
+    for each, whose in ((of_people, "people"), (of_judge, "the judge alone")):
+        unit = f"{clusters.unit} of {whose}"
+        if few := too_few_clusters_note(each.count, unit, clusters.minimum):
+            return _Error(math.nan, math.nan, few)
+    is_kept = clusters.of_dialogue != np.arange(clusters.count)[:, np.newaxis]
+    h, f, u = (
+        to_unbounded(statistic(is_kept[:, part].astype(np.float64)), bounds)
+        for statistic, part in zip(statistics, parts, strict=True)
+    )
+    values = h - weight * (f - u)
+    variance = _tuning(int(parts[0].sum()), weight) * (clusters.count - 1) * float(np.var(values))
+    df = degrees_of_freedom(of_people, values, is_heavy)
+    return _Error(variance, float(t_quantile(np.array(df))), of_people.few_note)
+
+
+def _tuning(n_people: int, weight: float) -> float:
+    """Return the factor of the variance for the estimation of λ."""
+    return (n_people - 1) / (n_people - 3) if 0 < weight < 1 else 1.0
+
+
+def _mean_of(values: Floats) -> Statistic:
+    """Return the weighted mean of values (D,) as a function of the weights."""
+    return lambda weights: (weights @ values) / weights.sum(axis=1)
 
 
 def _accuracy(correct: Floats, value: float | None = None, ratio: float = 1.0) -> Estimate:
@@ -252,14 +341,19 @@ class _Dialogues:
         """Return the correlations over these dialogues alone."""
         return correlations(self.prediction, self.score, _consecutive(self.dialogue), **settings)
 
+    def statistic(self, name: str) -> Statistic:
+        """Return a metric as a function of the weights of these dialogues."""
+        statistic: Statistic = WEIGHTED_CORRELATIONS[name](
+            self.prediction, self.score, _consecutive(self.dialogue)
+        )
+        return statistic
+
     def jackknife(self, name: str, settings: Mapping[str, Any]) -> tuple[float, Floats]:
         """Return Fisher's z of a metric, and (G,) deviations of its jackknife replicates from their mean.
 
         The variance of z is (G - 1) / G times the sum of the squared deviations.
         """
-        statistic: Statistic = WEIGHTED_CORRELATIONS[name](
-            self.prediction, self.score, _consecutive(self.dialogue)
-        )
+        statistic = self.statistic(name)
         value = statistic(np.ones((1, self.count)))
         replicates = [statistic(w) for w in leave_out_weights(self.count, **settings)]
         z = to_unbounded(np.concatenate([value, *replicates]), CORRELATION_BOUNDS)
@@ -289,8 +383,7 @@ def _powered(
     variance_of_f, covariance = ((g - 1) / g * float(of_f @ other) for other in (of_f, of_h))
     total = variance_of_f + variance_of_u
     weight = min(max(covariance / total, 0.0), 1.0) if total > 0 else 0.0
-    tuning = (g - 1) / (g - 3) if 0 < weight < 1 else 1.0
-    rectifier = tuning * (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
+    rectifier = _tuning(g, weight) * (g - 1) / g * float(np.sum((of_h - weight * of_f) ** 2))
     further = weight**2 * variance_of_u
     df_of_people, df_of_judge = (
         degrees_of_freedom(Clusters.single(len(each)), each, has_heavy_tails=name == "pearson")

@@ -75,7 +75,7 @@ def over_clusters(results: Sequence[Result], column: str) -> list[Result]:
     if column == DIALOGUES:
         return [*results]
     return [
-        CLUSTERED[kind](_with_unit(result, column)) if kind in CLUSTERED else result
+        CLUSTERED[kind](with_unit(result, column)) if kind in CLUSTERED else result
         for result in results
         for kind in (result_kind(result.task).tables,)
     ]
@@ -122,7 +122,8 @@ def _column(result: Result) -> str:
     return str(interval.get("unit", DIALOGUES))
 
 
-def _with_unit(result: Result, column: str) -> Result:
+def with_unit(result: Result, column: str) -> Result:
+    """Return a result whose signature states the column of its clusters; InputError without the column."""
     table = result.predictions
     if table is None or column not in table.columns:
         missing = "its predictions are missing" if table is None else f"no column {column}"

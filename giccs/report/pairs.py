@@ -40,7 +40,7 @@ ORDER_NOTE = (
 BREAKDOWN_METRIC = "spearman"
 CEILING_LABEL = "noise ceiling"
 """Label of the ceiling in the column of models."""
-OVER_ANNOTATORS_TITLE = "Intervals over dialogues and annotators"
+OVER_ANNOTATORS_TITLE = "Intervals over {unit} and annotators"
 
 
 def pairwise_tables(
@@ -51,7 +51,8 @@ def pairwise_tables(
     """Return the tables of one data set with notes on missing values and the ceiling."""
     tables = [main_table(results, ceiling)]
     if over_annotators:
-        tables.append(replace(main_table(over_annotators), title=OVER_ANNOTATORS_TITLE))
+        title = OVER_ANNOTATORS_TITLE.format(unit=unit_of(results))
+        tables.append(replace(main_table(over_annotators), title=title))
     if orders := order_table(results):
         tables.append(orders)
     effects = [history_table(results), prompt_table(results)]

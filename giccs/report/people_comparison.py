@@ -16,6 +16,7 @@ from bws.base.tables import Cell, Column, ResultTable
 from bws.planning import whole_number
 from bws.records import Scores, normal_id
 from bws.scoring.prediction_powered import MAX_RANDOM_P
+from giccs.measures.clusters import DIALOGUES
 from giccs.measures.prediction_powered import (
     NOT_RANDOM,
     PoweredEstimate,
@@ -24,7 +25,7 @@ from giccs.measures.prediction_powered import (
 )
 from giccs.measures.results import Result, data_of, history_of, model_of
 from giccs.report.chosen_options import chosen_options
-from giccs.report.clustering import population_note
+from giccs.report.clustering import clusters_of, population_note, with_unit
 from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ class PeopleComparison(Tabular):
 
 
 def compare_with_people(
-    results: Sequence[Result], people: Scores, source: str = "scores"
+    results: Sequence[Result],
+    people: Scores,
+    source: str = "scores",
+    cluster: str = DIALOGUES,
 ) -> PeopleComparison:
     """Return the prediction-powered correlations and accuracies of results, with their predictions.
 
@@ -116,6 +120,8 @@ def compare_with_people(
     those of the judge. People's scores are matched by group (the dialogue) and item (the utterance), or by
     the item alone without groups. Results without predictions, or with predictions or likelihoods of NaN,
     are left out, with a note. Raises InputError if no item of a result has a score by people.
+
+    cluster: column of `giccs.measures.clusters.CLUSTERS` whose clusters of dialogues the intervals are over.
     """
     rows: list[ModelEstimates] = []
     notes: list[str] = []
@@ -123,14 +129,15 @@ def compare_with_people(
         if reason := _left_out_reason(result):
             notes.append(f"{model_of(result)}: left out, as {reason}")
             continue
+        of_unit = result if cluster == DIALOGUES else with_unit(result, cluster)
         is_choice = result_kind(result.task).tables == "choices"
         rows += (
-            _accuracies(result, people, source)
+            _accuracies(of_unit, people, source)
             if is_choice
-            else [_correlations(result, people, source)]
+            else [_correlations(of_unit, people, source)]
         )
     notes += dict.fromkeys(note for row in rows for note in _notes(row, len(people)))
-    notes += [population_note(results)] if rows else []
+    notes += [population_note([rows[0].result])] if rows else []
     return PeopleComparison(tuple(rows), tuple(notes))
 
 
@@ -156,7 +163,8 @@ def _correlations(result: Result, people: Scores, source: str) -> ModelEstimates
     prediction, judge = (
         table[name].to_numpy().astype(np.float64) for name in ("prediction", "score")
     )
-    estimates = powered_correlations(prediction, judge, scores, dialogue)
+    clusters = clusters_of(result, np.unique(table["dialogue_id"].to_numpy()).tolist())
+    estimates = powered_correlations(prediction, judge, scores, dialogue, clusters=clusters)
     return _estimates(result, history_of(result), estimates, scores, share)
 
 
@@ -176,8 +184,11 @@ def _accuracies(result: Result, people: Scores, source: str) -> Iterator[ModelEs
         by_people = np.bincount(dialogue, chosen * (scores == highest[dialogue]))
         by_judge = np.bincount(dialogue, chosen * gold)
         is_used = (share == 0) | (share == 1)
+        clusters = clusters_of(result, np.unique(table["dialogue_id"].to_numpy()).tolist())
         estimate = powered_accuracy(
-            by_judge[is_used], np.where(share == 1, by_people, np.nan)[is_used]
+            by_judge[is_used],
+            np.where(share == 1, by_people, np.nan)[is_used],
+            clusters and clusters.select(is_used),
         )
         yield _estimates(result, history, {"accuracy": estimate}, scores, share)
 

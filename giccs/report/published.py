@@ -15,6 +15,7 @@ from bws.base.tables import Column, ResultTable, TableStyle, heading, remarks, r
 from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLES
 from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
+from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import (
     SELECTED_REMARK,
     few_clusters_note,
@@ -26,6 +27,7 @@ from giccs.measures.formatting import (
 from giccs.measures.metrics import SELECTED_KEY
 from giccs.measures.results import Result, data_of, history_of, prompt_of, setting_of
 from giccs.models.postprocess.steps import canonical_name
+from giccs.report.clustering import over_clusters, unit_of
 from giccs.tasks import DEFAULT_SIMILARITY
 
 ACROSS_MODELS_MODULE = "giccs.evalrank.across_models"
@@ -163,9 +165,11 @@ class PublishedComparison:
     def _interval_notes(self) -> Iterator[str]:
         compared = [line for line in self.lines if line.verdict in COMPARED_VERDICTS]
         if compared:
+            units = [unit for line in compared if line.result and (unit := unit_of([line.result]))]
+            unit = units[0] if units else CLUSTERS[DIALOGUES]
             yield (
                 "inside, outside: whether the published number is in the 95 % interval of the result, "
-                "which is over dialogues or pairs, and Wilson's for accuracies."
+                f"which is over {unit} or pairs, and Wilson's for accuracies."
             )
         for n in dict.fromkeys(
             line.ours.size for line in compared if _is_share(line) and line.ours
@@ -177,15 +181,20 @@ class PublishedComparison:
 
 
 def compare_with_published(
-    results: Sequence[Result], recipe: Recipe, local_name: str | None = None
+    results: Sequence[Result],
+    recipe: Recipe,
+    local_name: str | None = None,
+    cluster: str = DIALOGUES,
 ) -> PublishedComparison:
     """Compare results with the published numbers of a recipe.
 
     A result corresponds to a run of the same model, task and options, as far as the run states them. Data
     match if their names are equal; a revision (``owner/name@revision``) may differ. `local_name`: another
     name of the recipe's data in results, such as the folder of a copy. Numbers over models are computed from
-    the results on the recipe's data.
+    the results on the recipe's data. cluster: column over whose clusters the intervals of results on
+    dialogues are (`giccs.report.clustering.over_clusters`), which groups of items do not have.
     """
+    results = _over_clusters(results, cluster)
     roots = [_repository(recipe.data), *([local_name] if local_name else [])]
     results = [*results, *_across_models(results, recipe, roots)]
     lines: list[ComparedNumber] = []
@@ -204,6 +213,28 @@ def compare_with_published(
     return PublishedComparison(
         recipe, tuple(lines), tuple(result for result in results if id(result) not in used)
     )
+
+
+def _over_clusters(results: Sequence[Result], cluster: str) -> list[Result]:
+    """Return results over clusters with all their groups; those of items have no interval."""
+    reason = f"no interval over {CLUSTERS.get(cluster)} for a part of the items"
+    with_groups = []
+    for old, new in zip(results, over_clusters(results, cluster), strict=True):
+        known = [group.by for group in new.groups]
+        further = [
+            replace(group, metrics=_without_intervals(group.metrics, reason))
+            for group in old.groups
+            if group.by not in known
+        ]
+        with_groups.append(replace(new, groups=(*new.groups, *further)))
+    return with_groups
+
+
+def _without_intervals(metrics: Mapping[str, Estimate], reason: str) -> dict[str, Estimate]:
+    return {
+        name: replace(estimate, low=math.nan, high=math.nan, reason=reason)
+        for name, estimate in metrics.items()
+    }
 
 
 def _data_names(result: Result) -> set[str]:

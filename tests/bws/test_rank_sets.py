@@ -1,4 +1,4 @@
-"""Rank sets: ranks of items within their groups that simultaneous intervals permit."""
+"""Rank sets: ranks of items within their groups that tests of all differences permit."""
 
 import json
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from scipy.special import logsumexp
 from scipy.stats import t
 
 from bws import prediction_powered_scores, read_scores, score, utilities
@@ -18,14 +19,12 @@ from bws.design import fresh_rounds
 from bws.files import write_judgments, write_scores
 from bws.records import Judgment, Judgments
 from bws.scoring import anchor
-from bws.scoring.choice import best_worst_logit
+from bws.scoring.choice import best_worst_logit, connected_labels
 from bws.scoring.clustering import cluster_judgments
-from bws.scoring.counting import smoothed_logit_of_values
 from bws.scoring.expected import expected_values
+from bws.scoring.pair_tests import order_counts
 from bws.scoring.prediction_powered import PoweredScores, predict
-from bws.scoring.rank_sets import rank_sets
 from bws.simulation import simulate
-from bws.stats.clusters import t_quantile
 
 ITEMS = [f"i{n}" for n in range(6)]
 TRUTH = np.array([-0.5, -0.3, -0.1, 0.1, 0.3, 0.5])
@@ -52,50 +51,86 @@ def ranked(judgments, **options):
     return score(judgments, interval="model", ranks=True, **options)
 
 
-def ranks_by_loops(low, high, group, part):
-    sets = []
-    for i in range(len(low)):
-        if np.isnan(low[i]):
-            sets.append((None, None))
-            continue
-        others = [j for j in range(len(low)) if group[j] == group[i]]
-        above = sum(part[j] == part[i] and low[j] > high[i] for j in others)
-        below = sum(part[j] == part[i] and high[j] < low[i] for j in others)
-        sets.append((1 + above, len(others) - below))
-    return sets
-
-
 def as_pairs(rank_low, rank_high):
     ends = zip(rank_low, rank_high, strict=True)
     return [(None, None) if np.isnan(a) else (int(a), int(b)) for a, b in ends]
 
 
-def test_rank_sets_against_loops():
-    rng = np.random.default_rng(0)
-    for n in (1, 2, 40):
-        group = rng.integers(0, 4, n)
-        part = 2 * group + rng.integers(0, 2, n)
-        low, width = rng.integers(-9, 9, n).astype(float), rng.integers(0, 5, n)
-        low[rng.random(n) < 0.2] = np.nan
-        high = low + width
-        assert as_pairs(*rank_sets(low, high, group, part)) == ranks_by_loops(
-            low, high, group, part
+def best_worst_log_likelihood(utility, records):
+    total = 0.0
+    for record in records:
+        u = dict(
+            zip(record.items, utility[[ITEMS.index(item) for item in record.items]], strict=True)
         )
+        others = [item for item in u if item != record.best]
+        total += u[record.best] - logsumexp(list(u.values()))
+        total += -u[record.worst] - logsumexp([-u[item] for item in others])
+    return total
 
 
-def test_simultaneous_intervals_against_scipy():
-    judgments = study(2 * TRUTH, 12, groups=("a", "b"))
-    scores = ranked(judgments, method="best-worst-logit")
-    fitted = utilities(judgments, "best-worst-logit", cluster="both")
-    quantile = t.ppf(1 - 0.05 / 2 / len(ITEMS), fitted.df)
-    low, high = (fitted.utility + sign * quantile * fitted.stderr for sign in (-1, 1))
-    assert as_pairs(scores.rank_low, scores.rank_high) == ranks_by_loops(
-        low, high, scores.groups, scores.groups
+def test_ranks_of_a_choice_model_against_a_numerical_sandwich_and_statsmodels():
+    """Derivatives of the log-likelihood by differences, t tests by scipy, Holm by statsmodels."""
+    multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
+    judgments, n, n_annotators = study(2 * TRUTH, 12), len(ITEMS), 12
+    scores = ranked(judgments, method="best-worst-logit", prior=2.0)
+    order = [list(scores.items).index(item) for item in ITEMS]
+    utility = utilities(judgments, "best-worst-logit", prior=2.0).utility[order]
+
+    def gradient(records, u):
+        def along(axis):
+            step = 1e-4 * np.eye(n)[axis]
+            ends = (best_worst_log_likelihood(u + sign * step, records) for sign in (1, -1))
+            return np.subtract(*ends) / 2e-4
+
+        return np.array([along(axis) for axis in range(n)])
+
+    records = list(judgments.records())
+    steps = 1e-3 * np.eye(n)
+    hessian = np.eye(n) / 2.0**2 - np.array(
+        [(gradient(records, utility + s) - gradient(records, utility - s)) / 2e-3 for s in steps]
     )
-    assert len(set(as_pairs(scores.rank_low, scores.rank_high))) > 3
-    np.testing.assert_allclose(
-        t_quantile(np.array([4.0, 9.0]), np.array([0.99, 0.9])), t.ppf([0.99, 0.9], [4, 9])
+    bread = np.linalg.inv(hessian)
+    bread -= bread.mean(axis=0)
+    influence = np.array(
+        [
+            bread @ gradient([r for r in records if r.annotator == annotator], utility)
+            for annotator in {record.annotator for record in records}
+        ]
     )
+    pairs = list(combinations(range(n), 2))
+    p = []
+    for i, j in pairs:
+        between = (
+            n_annotators / (n_annotators - 1) * ((influence[:, i] - influence[:, j]) ** 2).sum()
+        )
+        total = between + ((bread[i] - bread[j]) ** 2).sum() / 2.0**2
+        df = (n_annotators - 1) * (total / between) ** 2
+        p.append(2 * t.sf(abs(utility[i] - utility[j]) / np.sqrt(total), df))
+    rejected = multipletests(p, 0.05, "holm")[0]
+    above, below = np.zeros((2, n), int)
+    for (i, j), is_different in zip(pairs, rejected, strict=True):
+        high, low = (i, j) if utility[i] > utility[j] else (j, i)
+        above[low] += is_different
+        below[high] += is_different
+    assert 3 < rejected.sum() < len(pairs)
+    found = as_pairs(scores.rank_low[order], scores.rank_high[order])
+    assert found == list(zip(1 + above, n - below, strict=True))
+
+
+def test_bootstrap_tests_have_nearly_the_variances_of_linear_ones():
+    """Also of a method without a formula or standard errors of its own (value learning)."""
+    judgments = study(TRUTH, 20)
+    sizes = []
+    for method, options in (
+        ("counting", {"interval": "model"}),
+        ("counting", {"bootstrap": 200}),
+        ("best-worst-logit", {"bootstrap": 100}),
+        ("value-learning", {"bootstrap": 60, "passes": 10}),
+    ):
+        scores = score(judgments, method, ranks=True, **options)
+        sizes.append((scores.rank_high - scores.rank_low).mean())
+    assert min(sizes) > 0
+    assert max(sizes) <= 1.5 * min(sizes) + 0.4
 
 
 def test_all_true_scores_and_ranks_of_a_group_are_within_their_sets_in_95_percent_of_studies():
@@ -195,19 +230,43 @@ def test_prediction_powered_ranks():
 
     judged = people.canonical
     predictor = utilities(models, "best-worst-logit").utility[models.canonical.origin]
-    powered = PoweredScores(
-        judged, cluster_judgments(people, "both"), predict(judged, models.canonical, predictor)
+    clusters = cluster_judgments(people, "both")
+    powered = PoweredScores(judged, clusters, predict(judged, models.canonical, predictor))
+    above, below = order_counts(
+        powered.fitted, clusters, np.zeros(n, int), connected_labels(judged)
     )
-    fitted = smoothed_logit_of_values(
-        powered.values, judged, powered.clusters, powered.weight**2 * powered.predictions.variance
-    )
-    margin = t.ppf(1 - 0.05 / 2 / n, fitted.df) * fitted.stderr
-    low = np.minimum(np.tanh((fitted.utility - margin) / 2), powered.score)
-    high = np.maximum(np.tanh((fitted.utility + margin) / 2), powered.score)
-    expected = ranks_by_loops(low, high, [""] * n, [""] * n)
-    found = as_pairs(scores.rank_low[judged.origin], scores.rank_high[judged.origin])
-    assert found == expected
-    assert len(set(found)) > 1
+    assert above.sum() > 0
+    np.testing.assert_array_equal(scores.rank_low[judged.origin], 1 + above)
+    np.testing.assert_array_equal(scores.rank_high[judged.origin], n - below)
+
+
+def test_errors_of_mean_predictions_are_dependent():
+    """Against loops over the tuples of models alone, of which one is also people's."""
+    rng, n = np.random.default_rng(0), 7
+    tuples = [*combinations(range(n), 3)][:-4]
+    names = np.array([f"i{i}" for i in range(n)])
+    records = [Judgment(tuple(names[[*t]]), names[t[0]], names[t[1]], "model:m@1") for t in tuples]
+    people = Judgments.from_records(
+        [replace(records[0], annotator=f"w{a}") for a in range(3)]
+        + [replace(record, annotator="w0") for record in records[1:9]]
+    ).canonical
+    models = Judgments.from_records(records).canonical
+    utility = rng.standard_normal(n)
+    found = predict(people, models, utility)
+    new = np.array([t for t in models.members.tolist() if t not in people.members.tolist()])
+    values = expected_values(utility, new, best_worst_logit)
+    expected = np.zeros((n, n))
+    counts = np.bincount(new.ravel(), minlength=n)
+    mean = np.bincount(new.ravel(), values.ravel(), n) / counts
+    for members, row in zip(new, values, strict=True):
+        for i, x in zip(members, row, strict=True):
+            for j, y in zip(members, row, strict=True):
+                expected[i, j] += (x - mean[i]) * (y - mean[j]) / (counts[i] * counts[j])
+    correction = found.variance / np.diagonal(expected)
+    expected *= np.sqrt(correction[:, None] * correction)
+    assert found.is_predicted.all()
+    np.testing.assert_allclose(found.covariance.toarray(), expected, atol=1e-15)
+    assert (expected[~np.eye(n, dtype=bool)] < 0).any()
 
 
 def test_files_of_scores_have_ranks_as_integers(tmp_path):

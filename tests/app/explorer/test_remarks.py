@@ -6,7 +6,7 @@ from string import Formatter
 import numpy as np
 import pytest
 
-from bws.scoring.rank_sets import INTERVALS, PAIRS, notes_on_ranks
+from bws.scoring.rank_sets import notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from bws.stats.estimates import Estimate
@@ -23,17 +23,14 @@ MISSING = correlations(
     np.array([math.nan, 1, 2]), np.arange(3.0), np.arange(3), resamples=0
 )["spearman"].reason  # fmt: skip
 TOO_SHORT = richness("a b a c").reasons["mtld"]
-RANKS = {
-    note: None
-    for method in (INTERVALS, PAIRS)
-    for note in notes_on_ranks(
+RANKS = dict.fromkeys(
+    notes_on_ranks(
         np.array([1, math.nan, 1, 1]),
         np.array([4, math.nan, 4, 4]),
         np.zeros(4, int),
         np.array([0, -1, 1, 1]),
-        method,
     )
-}
+)
 UNANSWERED = _remark({"answers": dict.fromkeys(OUTCOMES, 2), "gold_ties": 3})
 UNITS = (
     "annotators", "dialogues", "groups", "items", "pairs", "questions", "resamples", "tuples",

@@ -20,6 +20,7 @@ from giccs.measures.annotator_uncertainty import (
     correlations_over_annotators,
     results_over_annotators,
 )
+from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import correlations
 from giccs.measures.results import Result
 
@@ -96,9 +97,10 @@ def jackknife(values):
     return (len(values) - 1) / len(values) * sum((value - mean) ** 2 for value in values)
 
 
-def limits_by_definition(name, prediction, records, annotators=ANNOTATORS):
+def limits_by_definition(name, prediction, records, cluster_of, annotators=ANNOTATORS):
     everything = range(DIALOGUES)
-    fewer = [[d for d in everything if d != left] for left in everything]
+    fewer = [[d for d in everything if cluster_of[d] != left] for left in sorted(set(cluster_of))]
+    effective = DIALOGUES**2 / sum(cluster_of.count(left) ** 2 for left in set(cluster_of))
     scores = counted(records)
     own = jackknife([z_of(name, prediction, scores, some) for some in fewer])
     without = [counted([r for r in records if r.annotator != f"w{a}"]) for a in range(annotators)]
@@ -108,7 +110,7 @@ def limits_by_definition(name, prediction, records, annotators=ANNOTATORS):
     between = sum(change[0] ** 2 - jackknife(change[1:]) for change in changes)
     between = max(0, between * (annotators - 1) / annotators)
     half = math.hypot(
-        stats.t.ppf(0.975, DIALOGUES - 1) * math.sqrt(own),
+        stats.t.ppf(0.975, effective - 1) * math.sqrt(own),
         stats.t.ppf(0.975, annotators - 1) * math.sqrt(between),
     )
     middle = z_of(name, prediction, scores, everything)
@@ -116,20 +118,27 @@ def limits_by_definition(name, prediction, records, annotators=ANNOTATORS):
 
 
 @pytest.mark.parametrize(
-    "skipped", [lambda d, a: False, lambda d, a: (d + a) % 3 == 0], ids=["all", "partial"]
+    ("skipped", "cluster_of"),
+    [
+        (lambda d, a: False, [*range(DIALOGUES)]),
+        (lambda d, a: (d + a) % 3 == 0, [*range(DIALOGUES)]),
+        (lambda d, a: False, [0, 1, 2, 3, 4, 4]),
+    ],
+    ids=["all", "partial", "domains"],
 )
-def test_limits_are_those_of_the_definition(like, skipped):
+def test_limits_are_those_of_the_definition(like, skipped, cluster_of):
     wider = 0
     for seed in range(4):
         records = [*study(seed, skipped)]
         benchmark = benchmark_of(like, records)
         values = predictions_of(benchmark)
         prediction = dict(zip(counted(records), values, strict=True))
+        clusters = Clusters(np.array(cluster_of), "domains")
         (result,) = correlations_over_annotators(
-            Judgments.from_records(records), benchmark, [values]
+            Judgments.from_records(records), benchmark, [values], clusters=clusters
         )
         for name in COEFFICIENTS:
-            between, low, high = limits_by_definition(name, prediction, records)
+            between, low, high = limits_by_definition(name, prediction, records, cluster_of)
             wider += between > 0
             assert (result[name].low, result[name].high) == pytest.approx((low, high), abs=1e-9)
     assert wider > 1  # the cases in which nothing is added are not the only ones
@@ -317,6 +326,13 @@ def test_results_are_joined_by_item_and_need_predictions(like):
     bare = result_of(benchmark, None)
     (result,) = results_over_annotators([elsewhere, bare, whole], judgments, benchmark)
     assert [result.metrics] == correlations_over_annotators(judgments, benchmark, [values])
+    items = [replace(item, domain=item.dialogue_id[:1]) for item in benchmark.items]
+    of_domain = replace(benchmark, items=tuple(items))
+    (of_one,) = results_over_annotators(
+        [result_of(of_domain, table)], judgments, of_domain, "domain"
+    )
+    assert of_one.metrics["spearman"].value == result.metrics["spearman"].value
+    assert "1 domains: no interval, which needs 6" in of_one.metrics["spearman"].reason
     with pytest.raises(
         InputError, match="m: the items of its predictions differ from those of small"
     ):

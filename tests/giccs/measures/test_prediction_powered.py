@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from giccs.measures.comparison import share
+from giccs.measures.clusters import Clusters
+from giccs.measures.comparison import paired_correlations, share, wilson
 from giccs.measures.metrics import correlations
 from giccs.measures.prediction_powered import powered_accuracy, powered_correlations
 
@@ -73,6 +74,67 @@ def test_values_are_those_of_a_jackknife_by_loops(name):
     df_alone = df_of_kurtosis(of_h) if name == "pearson" else 7
     alone = stats.t.ppf(0.975, df_alone) * math.sqrt(variance[0])
     assert found.equivalent_dialogues == pytest.approx(8 * (alone / half) ** 2)
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman", "rank_spearman"])
+def test_intervals_over_domains_are_those_of_a_jackknife_by_loops(name):
+    """Each domain is omitted from people's dialogues and the others at once; values stay the same."""
+    data = prediction, judge, people, dialogue = study(dialogues=40, judged=20)
+    domain = np.arange(40) % 8
+    clusters = Clusters(domain, "domains", 6)
+    over_domains = powered_correlations(*data, clusters=clusters)[name]
+    over_dialogues = powered_correlations(*data)[name]
+    assert over_domains.powered.value == over_dialogues.powered.value
+    assert over_domains.weight == over_dialogues.weight > 0
+    assert math.isnan(over_domains.equivalent_dialogues)
+    by_people = dialogue < 20
+    samples = [(people, by_people), (judge, by_people), (judge, ~by_people)]
+
+    def value(is_used):
+        h, f, u = (
+            fisher_z(name, prediction[s & is_used], y[s & is_used], dialogue[s & is_used])
+            for y, s in samples
+        )
+        return h - over_domains.weight * (f - u)
+
+    values = np.array([value(domain[dialogue] != left) for left in range(8)])
+    variance = 7 * values.var() * 19 / 17
+    df = 20**2 / sum(n**2 for n in np.bincount(domain[:20])) - 1
+    df = min(df, df_of_kurtosis(values)) if name == "pearson" else df
+    half = stats.t.ppf(0.975, df) * math.sqrt(variance)
+    middle = math.atanh(over_domains.powered.value)
+    expected = [math.tanh(middle - half), math.tanh(middle + half)]
+    assert [over_domains.powered.low, over_domains.powered.high] == pytest.approx(expected)
+    assert "8 domains: the interval is approximate" in over_domains.powered.reason
+    few = powered_correlations(*data, clusters=Clusters(np.arange(40) // 4, "domains", 6))[name]
+    assert few.powered.reason.startswith("5 domains of people: no interval, which needs 6")
+    assert math.isnan(few.powered.low)
+
+
+def test_accuracies_over_domains_are_wilsons_with_the_variance_of_a_jackknife():
+    rng = np.random.default_rng(0)
+    domain = np.repeat(np.arange(8), 10)
+    correct = (rng.random(80) < 0.4 + 0.05 * domain).astype(float)
+    by_judge = np.where(rng.random(80) < 0.8, correct, 1 - correct)
+    is_scored = np.arange(80) % 10 < 5
+    people = np.where(is_scored, correct, np.nan)
+    found, over_dialogues = (
+        powered_accuracy(by_judge, people, clusters)
+        for clusters in (Clusters(domain, "domains", 6), None)
+    )
+    assert found.powered.value == over_dialogues.powered.value
+    assert found.weight == over_dialogues.weight > 0
+
+    def value(is_used):
+        h, f = (x[is_scored & is_used].mean() for x in (correct, by_judge))
+        return h - found.weight * (f - by_judge[~is_scored & is_used].mean())
+
+    values = np.array([value(domain != left) for left in range(8)])
+    variance = 7 * values.var() * 39 / 37
+    p, t = found.powered.value, stats.t.ppf(0.975, 7)
+    expected = wilson(p * p * (1 - p) / variance, p * (1 - p) / variance, t)
+    assert (found.powered.low, found.powered.high) == pytest.approx(expected)
+    assert found.people.low != over_dialogues.people.low
 
 
 def test_judge_and_people_alone_are_the_usual_correlations():
@@ -210,7 +272,10 @@ def test_a_part_that_is_not_random_is_noticed():
 
 
 def test_few_reversed_dialogues_of_two_items_have_a_note():
-    """One in ten of the dialogues of two items is reversed; the others have five items."""
+    """One in ten of the dialogues of two items is reversed; the others have five items.
+
+    The difference from a model without reversed dialogues has the same note.
+    """
     further, judge, _, of_five = study()
     for count, is_noted in ((20, True), (200, False)):
         score = np.tile([0.0, 1.0], count)
@@ -225,4 +290,7 @@ def test_few_reversed_dialogues_of_two_items_have_a_note():
         people = np.where(dialogue % 4 == 0, score, np.nan)
         powered = powered_correlations(prediction, score, people, dialogue)["rank_spearman"]
         assert ("dialogues of 2 or 3 items" in powered.powered.reason) == is_noted
+        other = np.where(dialogue < count, score, -prediction)
+        difference = paired_correlations(prediction, other, score, dialogue)["rank_spearman"]
+        assert (f"{count} dialogues of 2 or 3 items" in difference.reason) == is_noted
     assert correlations(further, judge, of_five)["rank_spearman"].reason == ""

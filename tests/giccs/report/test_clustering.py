@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from importlib import resources
 
 import numpy as np
 import polars
@@ -13,6 +14,7 @@ import giccs
 from bws.base.problems import InputError
 from giccs.cli.evaluation import evaluate
 from giccs.cli.reporting import compare_models, report
+from giccs.evaluation.recipe import PublishedNumber, Recipe, Run
 from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.clusters import CLUSTER_COLUMNS
 from giccs.measures.metrics import correlations
@@ -25,6 +27,7 @@ from giccs.report.clustering import (
     over_clusters,
     population_note,
 )
+from giccs.report.published import compare_with_published
 from giccs.tasks.pairwise import PairwiseSTS
 
 SAME = "Intervals and tests generalise to other dialogues of the same domains."
@@ -114,13 +117,37 @@ def test_sources_are_too_few_and_have_dashes(folder):
     assert pairs["comparisons"][0]["pairs"][0]["p"] is None
 
 
-@pytest.mark.parametrize("option", [["--judgments", "x"], ["--people", "x"], ["--against", "x"]])
-def test_other_intervals_over_domains_do_not_exist(folder, option, tmp_path):
-    (tmp_path / "x").write_text("")
-    option = [option[0], str(tmp_path / "x")]
-    done = CliRunner().invoke(report, [folder, "--cluster", "domain", *option])
-    assert done.exit_code == 2
-    assert "--cluster cannot be combined with" in done.stderr
+def test_published_numbers_are_compared_with_intervals_over_domains(results, folder):
+    by = dict(results[0].groups[0].by)
+    numbers = (PublishedNumber("spearman", 0.3), PublishedNumber("spearman", 0.3, by))
+    run_of_paper = Run("baseline:char-ngram", None, "pairwise-sts", {}, numbers)
+    recipe = Recipe("r.toml", "", "", "giccs-sample", (run_of_paper,))
+    (clustered,) = over_clusters(results[:1], "domain")
+    comparison = compare_with_published(results[:1], recipe, cluster="domain")
+    whole, part = (line.ours for line in comparison.lines)
+    assert whole == clustered.metrics["spearman"]
+    assert part.value == results[0].groups[0].metrics["spearman"].value
+    assert part.reason == "no interval over domains for a part of the items"
+    assert [line.verdict for line in comparison.lines][1] == "no interval"
+    assert "which is over domains or pairs" in " ".join(comparison.notes())
+    assert "published" in run(report, folder, "--against", "giccs-paper", "--cluster", "domain")
+
+
+def test_intervals_over_domains_and_annotators(folder):
+    judgments = resources.files("giccs.data") / "judgments.csv"
+    text = run(report, folder, "--judgments", judgments, "--cluster", "domain")
+    assert "Intervals over domains and annotators" in text
+    assert f"{OTHER}; those over annotators, also to other annotators; that of the noise" in text
+    over_domains, over_dialogues = (
+        json.loads(run(report, folder, "--judgments", judgments, "--cluster", column, "--json"))
+        for column in ("domain", "dialogue")
+    )
+    for one, other in zip(
+        over_domains["over_annotators"], over_dialogues["over_annotators"], strict=True
+    ):
+        for name, estimate in one["metrics"].items():
+            assert estimate["value"] == pytest.approx(other["metrics"][name]["value"])
+            assert estimate["low"] != pytest.approx(other["metrics"][name]["low"])
 
 
 def test_predictions_without_the_column_name_the_remedy(results):

@@ -32,6 +32,7 @@ def result(items=ITEMS):
             "dialogue_id": DIALOGUE.astype(str),
             "prediction": PREDICTION,
             "score": JUDGE,
+            "domain": [f"domain {d % 7}" for d in DIALOGUE],
         }
     )
     return Result(
@@ -105,6 +106,22 @@ def test_command_prints_the_table_and_json(files):
         CliRunner().invoke(report, [files[0], "--people", files[1], "--json"]).stdout
     )
     assert document["people"][0]["metrics"]["pearson"]["lambda"] >= 0
+
+
+def test_command_prints_intervals_over_domains(files):
+    options = [files[0], "--people", files[1]]
+    done = CliRunner().invoke(report, [*options, "--cluster", "domain"])
+    assert done.exit_code == 0, done.output
+    assert "Intervals and tests generalise to other domains." in " ".join(done.stdout.split())
+    over_domains, over_dialogues = (
+        json.loads(CliRunner().invoke(report, [*options, *more, "--json"]).stdout)["people"][0]
+        for more in (["--cluster", "domain"], [])
+    )
+    for name, metric in over_domains["metrics"].items():
+        other = over_dialogues["metrics"][name]
+        for each in ("judge", "people", "prediction_powered"):
+            assert metric[each]["value"] == pytest.approx(other[each]["value"])
+            assert metric[each]["low"] != pytest.approx(other[each]["low"])
 
 
 def test_command_refuses_other_comparisons(files):

@@ -134,8 +134,7 @@ def reliability_layers(
     """
     import altair as alt
 
-    defaults = RELIABILITY_TITLES | ({"value": "Reliability"} if planner else {})
-    labels = {"target": f"target {target:g}" if target else "", **defaults, **(titles or {})}
+    labels = {"target": f"target {target:g}" if target else "", **titles}
     rows = [row | {"correlation": labels[row["correlation"]]} for row in reliability_rows(curve)]
     names = ["pearson", "spearman"]
     names += ["predicted"] * (planner is not None) + ["target"] * (target is not None)

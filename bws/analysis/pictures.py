@@ -128,7 +128,8 @@ def reliability(curve: ReliabilityCurve, plan: Plan | None, t: Translate) -> Dra
         for point in curve.points
         if not math.isnan(point.pearson.spearman_brown)
     )
-    titles = _titles(RELIABILITY_TITLES, t)
+    value = {"value": "Reliability"} if planner else {}  # not that of halves alone
+    titles = _titles(RELIABILITY_TITLES | value, t)
     titles["target"] = f"{t('target')} {target:g}" if target else ""
     return Drawing(
         reliability_layers(curve, planner, target, titles),

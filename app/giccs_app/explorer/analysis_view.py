@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import altair as alt
 import polars as pl
 import streamlit as st
 
@@ -31,6 +32,8 @@ def show_picture(answers: Answers, analysis: Analysis, picture: Picture, **setti
         return
     st.markdown(f"**{local_title(drawing.title)}**")
     frame = pl.DataFrame(drawing.rows, infer_schema_length=None)
-    show_chart(drawing.chart.properties(**settings), f"{picture.name}-figure", frame)
+    chart = drawing.chart.properties(**settings)
+    width = "stretch" if chart.width is alt.Undefined else "content"
+    show_chart(chart, f"{picture.name}-figure", frame, width=width)
     remarks = (local_remark(remark) for remark in drawing.remarks if remark)
     st.caption("  \n".join(map(literal, remarks)))

@@ -241,19 +241,18 @@ def _copy(folder: Path, tests: str) -> Path:
 def main(arguments: list[str] | None = None) -> int:
     """Run the check; return 1 if the tests of --tests find a mutant that the present ones do not."""
     parser = argparse.ArgumentParser(prog="robustness.mutants")
-    parser.add_argument(
-        "packages", nargs="*", default=list(TESTS), choices=list(TESTS), metavar="PACKAGE"
-    )
+    parser.add_argument("packages", nargs="*", choices=list(TESTS), metavar="PACKAGE")
     parser.add_argument("-n", type=int, default=60, help="number of mutants")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", help="revision whose tests are compared with the present ones")
     options = parser.parse_args(arguments)
+    packages = options.packages or list(TESTS)
     revisions = ["HEAD", *filter(None, [options.tests])]
     with tempfile.TemporaryDirectory(prefix="giccs-mutants-") as name:
         folders = [_copy(Path(name) / revision, revision) for revision in revisions]
-        mutants = draw(folders[0], options.packages, options.n, options.seed)
+        mutants = draw(folders[0], packages, options.n, options.seed)
         changes, *_ = [insert_switches(folder, mutants) for folder in folders]
-        suites = [Suite(folder, options.packages) for folder in folders]
+        suites = [Suite(folder, packages) for folder in folders]
         for revision, suite in zip(revisions, suites, strict=True):
             print(f"{revision}: {len(suite.failures)} tests fail without mutants", flush=True)
         finders = []

@@ -238,21 +238,30 @@ def _copy(folder: Path, tests: str) -> Path:
     return folder
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the check; return 1 if the tests of --tests find a mutant that the present ones do not."""
+def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="robustness.mutants")
-    parser.add_argument("packages", nargs="*", choices=list(TESTS), metavar="PACKAGE")
+    parser.add_argument(
+        "packages", nargs="*", metavar="PACKAGE", help=f"default: {' '.join(TESTS)}"
+    )
     parser.add_argument("-n", type=int, default=60, help="number of mutants")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", help="revision whose tests are compared with the present ones")
     options = parser.parse_args(arguments)
-    packages = options.packages or list(TESTS)
+    options.packages = options.packages or list(TESTS)
+    if unknown := set(options.packages) - set(TESTS):
+        parser.error(f"no such package: {', '.join(sorted(unknown))}; expected {', '.join(TESTS)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the check; return 1 if the tests of --tests find a mutant that the present ones do not."""
+    options = _options(arguments)
     revisions = ["HEAD", *filter(None, [options.tests])]
     with tempfile.TemporaryDirectory(prefix="giccs-mutants-") as name:
         folders = [_copy(Path(name) / revision, revision) for revision in revisions]
-        mutants = draw(folders[0], packages, options.n, options.seed)
+        mutants = draw(folders[0], options.packages, options.n, options.seed)
         changes, *_ = [insert_switches(folder, mutants) for folder in folders]
-        suites = [Suite(folder, packages) for folder in folders]
+        suites = [Suite(folder, options.packages) for folder in folders]
         for revision, suite in zip(revisions, suites, strict=True):
             print(f"{revision}: {len(suite.failures)} tests fail without mutants", flush=True)
         finders = []

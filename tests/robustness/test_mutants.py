@@ -1,5 +1,7 @@
 import shutil
 
+import pytest
+
 from robustness import mutant_switch, mutants
 
 CODE = '''"""Example."""
@@ -54,3 +56,11 @@ def test_mutants_are_drawn_from_functions_without_patterns(tmp_path):
     drawn = mutants.draw(tmp_path, ["small"], 8, seed=0)
     assert {mutant.position for mutant in drawn} == set(range(8))
     assert drawn != mutants.draw(tmp_path, ["small"], 8, seed=1)
+
+
+def test_all_packages_are_the_default_and_others_are_refused(capsys):
+    assert mutants._options([]).packages == list(mutants.TESTS)
+    assert mutants._options(["bws"]).packages == ["bws"]
+    with pytest.raises(SystemExit):
+        mutants._options(["bws", "bwz"])
+    assert "no such package: bwz; expected bws, " in capsys.readouterr().err

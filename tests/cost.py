@@ -9,6 +9,7 @@ block of a document, by default `cost`.
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import subprocess
 import sys
@@ -32,12 +33,30 @@ MODEL_FOLDERS = tuple(f"/site-packages/{package}/" for package in PACKAGES.value
 MODEL_CALLS = ("package:", "giccs-demo")
 """What calls of real models contain."""
 _used: set[str] = set()
+_browsers: dict[int, float] = {}
+"""Driver of browsers -> CPU seconds of it and its browsers, which are added to this process when it ends."""
 
 
 def _cpu() -> float:
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     own = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    return own + sum(sum(psutil.Process(server).cpu_times()[:4]) for server in fork_server.STARTED)
+    servers = sum(sum(psutil.Process(server).cpu_times()[:4]) for server in fork_server.STARTED)
+    if "browser" in _used:
+        _browsers.update(
+            {driver: _cpu_of_tree(driver) for driver in _browsers if psutil.pid_exists(driver)}
+        )
+    return (
+        own + servers + sum(cpu for driver, cpu in _browsers.items() if psutil.pid_exists(driver))
+    )
+
+
+def _cpu_of_tree(process: int) -> float:
+    driver = psutil.Process(process)
+    cpu = 0.0
+    for one in (driver, *driver.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            cpu += sum(one.cpu_times()[:4])
+    return cpu
 
 
 def pytest_addoption(parser):
@@ -63,7 +82,10 @@ def _note_calls(owner, name, layer):
         _used.add(layer)
         if any(text in str(args[1:]) for text in MODEL_CALLS):
             _used.add("real model")
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if name == "__init__" and "playwright" in str(args[1:]):
+            _browsers[args[0].pid] = 0.0
+        return result
 
     setattr(owner, name, noted)
 
@@ -94,7 +116,7 @@ def pytest_runtest_makereport(item, call):
     if call.when == "teardown":
         start, cpu = item.stash[_START]
         layer = next((name for name in LAYERS if name in _used), "unit")
-        cost = (layer, time.perf_counter() - start, _cpu() - cpu)
+        cost = (layer, time.perf_counter() - start, max(0.0, _cpu() - cpu))
         report.user_properties = [*report.user_properties, ("cost", cost)]
     return report
 

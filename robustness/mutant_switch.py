@@ -43,6 +43,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _failed.append(report.nodeid)
 
 
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Note files that cannot be imported."""
+    if report.failed:
+        _failed.append(report.nodeid)
+
+
 def pytest_sessionfinish() -> None:
     """Write them."""
     RESULT.write_text(json.dumps({"failed": _failed, "seconds": _seconds}), "utf-8")

@@ -60,17 +60,19 @@ def steps(page: str) -> Iterator[Step]:
     """
     for block in BLOCK.finditer(page):
         mark = MARK.search(page[: block.start()])
-        marked = {mark[1].replace(" ", "_"): mark[2]} if mark else {}
+        reasons = {mark[1]: mark[2]} if mark else {}
+        not_run, nightly = reasons.get("not run", ""), reasons.get("nightly", "")
         line = page.count("\n", 0, block.start()) + 2
         if block[2] == "pycon":
-            yield Step(line, block[3], is_python=True, **marked)
+            yield Step(line, block[3], True, (), not_run, nightly)
             continue
         for command in re.finditer(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", block[3], re.M):
             yield Step(
                 line + block[3].count("\n", 0, command.start()),
                 command[1].replace("\n> ", "\n"),
                 expected=tuple(command[2].split("\n")[:-1]),
-                **marked,
+                not_run=not_run,
+                nightly=nightly,
             )
 
 

@@ -2,34 +2,61 @@
 
     python -m robustness.mutants [-n 60] [--seed 0] [--tests REVISION] [PACKAGE ...]
 
-Each mutant changes one comparison, operation, condition or number of a package, in a copy of the checkout,
-where the tests of the package run until the first failure. Printed are each mutant with the test that found
-it, and the survivors. With --tests, the survivors are also tested with the tests of another revision: only
-what those find, the present tests have lost. The code is the committed one.
+Each mutant changes one comparison, operation, condition or number of a package. A copy of the checkout
+contains the code with all mutants, of which an environment variable activates one. All tests run once without
+mutants: those that fail are left out, and each mutant is tested with the files of tests that reach its place,
+the fastest file first, until the first failure. Printed are each mutant with the test that found it, and the
+number of survivors. With --tests, the tests of another revision are compared on the same mutants. The code
+is the committed one.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import copy
+import json
 import os
 import random
-import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeGuard, TypeVar
+
+from robustness import mutant_switch
 
 ROOT = Path(__file__).parents[1]
 TESTS = {
-    "bws": ["tests/bws", "bws", "tests/test_sample.py"],
-    "giccs/measures": ["tests/giccs/measures", "giccs/measures", "tests/giccs/report"],
+    "bws": [
+        "tests/bws",
+        "bws",
+        "tests/test_sample.py",
+        "tests/test_outputs.py",
+        "tests/giccs/benchmark",
+        "tests/giccs/preparation",
+        "tests/giccs/evalrank/test_own_pairs.py",
+    ],
+    "giccs/measures": [
+        "tests/giccs/measures",
+        "giccs/measures",
+        "tests/giccs/report",
+        "tests/giccs/csts/test_errors.py",
+    ],
     "mturk/service/rules": ["tests/mturk/service", "mturk/service"],
     "mturk/study": ["tests/mturk", "mturk/study"],
 }
-"""Package -> tests that shall find its faults, in the order in which they run."""
+"""Package -> tests that shall find its faults."""
+SWITCH = "_is_active_mutant"
+Place = ast.expr | ast.If
+AnyPlace = TypeVar("AnyPlace", bound=Place)
+REACHED, RESULT = (
+    f"robustness/{path.name}" for path in (mutant_switch.REACHED, mutant_switch.RESULT)
+)
 TIMEOUT_SECONDS = 1_800
 OPPOSITES: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -41,36 +68,32 @@ OPPOSITES: dict[type, type] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of the node with index `number` in the walk through a file."""
+    """A change of the node with index `position` among those of a file that can be changed."""
 
-    package: str
     file: str
-    number: int
-
-    def apply(self, folder: Path) -> str:
-        """Change the file; return line and change."""
-        path = folder / self.file
-        tree = ast.parse(path.read_text("utf-8"))
-        node = list(_candidates(tree))[self.number]
-        before = _text(node)
-        _change(node)
-        path.write_text(ast.unparse(tree), "utf-8")
-        return f"{self.file}:{getattr(node, 'lineno', '?')}: {before} -> {_text(node)}"
+    position: int
 
 
-def _text(node: ast.AST) -> str:
-    return f"if {ast.unparse(node.test)}" if isinstance(node, ast.If) else ast.unparse(node)
-
-
-def _candidates(tree: ast.AST) -> Iterator[ast.AST]:
+def _candidates(node: ast.AST, in_function: bool = False) -> Iterator[Place]:
     """Yield the nodes of function bodies that can be changed."""
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef):
-            for statement in function.body:
-                yield from filter(_can_change, ast.walk(statement))
+    if in_function and _can_change(node):
+        yield node
+    match node:
+        case ast.FunctionDef(body=body):
+            children: Iterable[ast.AST] = body
+            in_function = True
+        case ast.AnnAssign(value=value):
+            children = [value] if value else []
+        # A pattern cannot call the switch; zip's strict=True changes nothing.
+        case ast.MatchValue() | ast.keyword(arg="strict"):
+            children = []
+        case _:
+            children = ast.iter_child_nodes(node)
+    for child in children:
+        yield from _candidates(child, in_function)
 
 
-def _can_change(node: ast.AST) -> bool:
+def _can_change(node: ast.AST) -> TypeGuard[Place]:
     match node:
         case ast.Compare(ops=[only]) | ast.BinOp(op=only) | ast.BoolOp(op=only):
             return type(only) in OPPOSITES
@@ -81,7 +104,7 @@ def _can_change(node: ast.AST) -> bool:
     return False
 
 
-def _change(node: ast.AST) -> None:
+def _change(node: Place) -> None:
     match node:
         case ast.Compare(ops=[only]):
             node.ops = [OPPOSITES[type(only)]()]
@@ -89,7 +112,7 @@ def _change(node: ast.AST) -> None:
             node.op = OPPOSITES[type(only)]()
         case ast.Constant(value=bool(value)):
             node.value = not value
-        case ast.Constant(value=value):
+        case ast.Constant(value=int(value) | float(value)):
             node.value = value + 1
         case ast.UnaryOp():
             node.operand = ast.UnaryOp(ast.Not(), node.operand)
@@ -97,39 +120,122 @@ def _change(node: ast.AST) -> None:
             node.test = ast.UnaryOp(ast.Not(), node.test)
 
 
-def draw(packages: list[str], n_mutants: int, seed: int) -> list[Mutant]:
+class _Switches(ast.NodeTransformer):
+    """Replace each node of a mutant by a choice between the node and its mutant."""
+
+    def __init__(self, numbers: dict[Place, int]):
+        self.numbers = numbers
+        self.changes: dict[int, str] = {}
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Return the node with the switches inside, and its own."""
+        number = self.numbers.get(node) if isinstance(node, Place) else None
+        if number is None or not isinstance(node, Place):
+            return self.generic_visit(node)
+        self.changes[number] = f"{node.lineno}: {_text(node)} -> {_text(_changed(node))}"
+        self.generic_visit(node)
+        if isinstance(node, ast.If):
+            node.test = _choice(number, _changed(node).test, node.test)
+            return node
+        return _choice(number, _changed(node), node)
+
+
+def _changed(node: AnyPlace) -> AnyPlace:
+    mutant = copy.deepcopy(node)
+    _change(mutant)
+    return mutant
+
+
+def _text(node: Place) -> str:
+    text = f"if {ast.unparse(node.test)}" if isinstance(node, ast.If) else ast.unparse(node)
+    return " ".join(text.split())
+
+
+def _choice(number: int, mutant: ast.expr, node: ast.expr) -> ast.expr:
+    call = ast.Call(ast.Name(SWITCH, ast.Load()), [ast.Constant(number)], [])
+    return ast.IfExp(call, mutant, node)
+
+
+def draw(folder: Path, packages: list[str], n_mutants: int, seed: int) -> list[Mutant]:
     """Draw different mutants, uniformly from all places of the packages."""
     places = [
-        Mutant(package, str(path.relative_to(ROOT)), number)
+        Mutant(str(path.relative_to(folder)), position)
         for package in packages
-        for path in sorted((ROOT / package).rglob("*.py"))
-        for number, _ in enumerate(_candidates(ast.parse(path.read_text("utf-8"))))
+        for path in sorted((folder / package).rglob("*.py"))
+        for position, _ in enumerate(_candidates(ast.parse(path.read_text("utf-8"))))
     ]
     return random.Random(seed).sample(places, n_mutants)
 
 
-def find(mutant: Mutant, tests: str) -> tuple[str, str]:
-    """Return the change, and the test of the revision `tests` that finds it; empty if none does."""
-    with tempfile.TemporaryDirectory(prefix="giccs-mutant-") as name:
-        folder = Path(name)
-        _extract("HEAD", ".", folder)
-        if tests != "HEAD":
-            subprocess.run(["rm", "-r", str(folder / "tests")], check=True)
-            _extract(tests, "tests", folder)
-        change = mutant.apply(folder)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        environment = os.environ | {"PYTHONPATH": f"{folder}:{folder / 'app'}"}
+def insert_switches(folder: Path, mutants: list[Mutant]) -> list[str]:
+    """Write the code with all mutants; return file, line and change of each."""
+    changes: dict[int, str] = {}
+    for file in sorted({mutant.file for mutant in mutants}):
+        tree = ast.parse((folder / file).read_text("utf-8"))
+        nodes = list(_candidates(tree))
+        switches = _Switches(
+            {nodes[mutant.position]: i for i, mutant in enumerate(mutants) if mutant.file == file}
+        )
+        switches.visit(tree)
+        changes |= {number: f"{file}:{change}" for number, change in switches.changes.items()}
+        (folder / file).write_text(_with_import(ast.unparse(tree)), "utf-8")
+    return [changes[number] for number in range(len(mutants))]
+
+
+def _with_import(code: str) -> str:
+    future = "from __future__ import annotations\n"
+    line = f"from robustness.mutant_switch import is_active as {SWITCH}\n"
+    return code.replace(future, future + line, 1)
+
+
+class Suite:
+    """The tests of a revision on the code with all mutants, and what they do without a mutant."""
+
+    def __init__(self, folder: Path, packages: list[str]):
+        self.folder = folder
+        paths = [path for package in packages for path in TESTS[package]]
+        baseline = self._run(
+            "--continue-on-collection-errors", *filter(self._exists, dict.fromkeys(paths))
+        )
+        self.failures = [f"--deselect={test}" for test in baseline["failed"]]
+        reached = defaultdict[int, set[str]](set)
+        for line in (folder / REACHED).read_text("utf-8").splitlines():
+            number, file = line.split("\t")
+            reached[int(number)].add(file)
+        by_time = sorted(baseline["seconds"], key=baseline["seconds"].get)
+        # A place that is reached by imports alone may be imported by any file.
+        self.files = {
+            number: [file for file in by_time if file in files] or by_time
+            for number, files in reached.items()
+        }
+
+    def _exists(self, path: str) -> bool:
+        return (self.folder / path).exists()
+
+    def find(self, number: int) -> str:
+        """Return the test that finds a mutant; empty if none does."""
+        if number not in self.files:
+            return ""
+        result = self._run("-x", *self.failures, *self.files[number], number=number)
+        return next(iter(result["failed"]), "")
+
+    def _run(self, *arguments: str, number: int = -1) -> dict[str, Any]:
+        shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
+        (self.folder / RESULT).unlink(missing_ok=True)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        path = f"{self.folder}:{self.folder / 'app'}"
         try:
             done = subprocess.run(
-                [*command, *TESTS[mutant.package]], cwd=folder, env=environment, text=True,
+                [*command, "-p", "robustness.mutant_switch", *arguments], cwd=self.folder, text=True,
+                env=os.environ | {"PYTHONPATH": path, "GICCS_MUTANT": str(number)},
                 capture_output=True, timeout=TIMEOUT_SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return change, "timeout"
-    if done.returncode == 0:
-        return change, ""
-    found = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-    return change, found[1] if found else f"exit code {done.returncode}"
+            return {"failed": ["timeout"]}
+        if not (self.folder / RESULT).exists():
+            return {"failed": [f"exit code {done.returncode}"]}
+        result: dict[str, Any] = json.loads((self.folder / RESULT).read_text("utf-8"))
+        return result
 
 
 def _extract(revision: str, path: str, folder: Path) -> None:
@@ -139,25 +245,54 @@ def _extract(revision: str, path: str, folder: Path) -> None:
     subprocess.run(["tar", "-x"], cwd=folder, input=archive.stdout, check=True)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the check; return 1 if the tests of --tests find a mutant that the present ones do not."""
+def _copy(folder: Path, tests: str) -> Path:
+    """Write the committed code to a folder, with the tests of a revision."""
+    folder.mkdir()
+    _extract("HEAD", ".", folder)
+    if tests != "HEAD":
+        shutil.rmtree(folder / "tests")
+        _extract(tests, "tests", folder)
+    shutil.copy(mutant_switch.__file__, folder / "robustness")
+    return folder
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="robustness.mutants")
     parser.add_argument(
-        "packages", nargs="*", default=list(TESTS), choices=list(TESTS), metavar="PACKAGE"
+        "packages", nargs="*", metavar="PACKAGE", help=f"default: {' '.join(TESTS)}"
     )
     parser.add_argument("-n", type=int, default=60, help="number of mutants")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tests", help="revision whose tests the survivors are tested with too")
+    parser.add_argument("--tests", help="revision whose tests are compared with the present ones")
     options = parser.parse_args(arguments)
-    n_found = n_lost = 0
-    for mutant in draw(options.packages, options.n, options.seed):
-        change, test = find(mutant, "HEAD")
-        former = find(mutant, options.tests)[1] if options.tests and not test else ""
-        n_found, n_lost = n_found + bool(test), n_lost + bool(former)
-        outcome = test or f"SURVIVED{f', found by the former {former}' if former else ''}"
-        print(f"{' '.join(change.split())}: {outcome}", flush=True)
-    print(f"{n_found} of {options.n} found; {n_lost} found by the former tests only")
-    return 1 if n_lost else 0
+    options.packages = options.packages or list(TESTS)
+    if unknown := set(options.packages) - set(TESTS):
+        parser.error(f"no such package: {', '.join(sorted(unknown))}; expected {', '.join(TESTS)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the check; return 1 if the tests of --tests find a mutant that the present ones do not."""
+    options = _options(arguments)
+    revisions = ["HEAD", *filter(None, [options.tests])]
+    with tempfile.TemporaryDirectory(prefix="giccs-mutants-") as name:
+        folders = [_copy(Path(name) / revision, revision) for revision in revisions]
+        mutants = draw(folders[0], options.packages, options.n, options.seed)
+        changes, *_ = [insert_switches(folder, mutants) for folder in folders]
+        suites = [Suite(folder, options.packages) for folder in folders]
+        for revision, suite in zip(revisions, suites, strict=True):
+            print(f"{revision}: {len(suite.failures)} tests fail without mutants", flush=True)
+        finders = []
+        for number, change in enumerate(changes):
+            finders.append([suite.find(number) for suite in suites])
+            outcomes = [
+                f"{revision}: {finder or 'SURVIVED'}"
+                for revision, finder in zip(revisions, finders[-1], strict=True)
+            ]
+            print(f"{change}: {'; '.join(outcomes)}", flush=True)
+    for revision, column in zip(revisions, zip(*finders, strict=True), strict=True):
+        print(f"{revision}: {sum(map(bool, column))} of {options.n} mutants found")
+    return int(any(former and not present for present, *rest in finders for former in rest))
 
 
 if __name__ == "__main__":

@@ -309,8 +309,10 @@ def test_simulated_judgments_do_not_replace_those_of_people(study, run):
     run(*arguments, "simulated.csv")
     assert len(read_judgments("simulated.csv")) == 16
     run("score", "people.csv", "-o", "scores.csv")
-    said = run(*arguments, "scores.csv", code=2)
-    assert said.startswith("scores.csv: cannot be read as simulated judgments")
+    Path("damaged.csv").write_bytes(b"\xff\xfe\x00")
+    for other in ("scores.csv", "damaged.csv"):
+        said = run(*arguments, other, code=2)
+        assert said.startswith(f"{other}: cannot be read as simulated judgments")
     for empty in ("", Path("simulated.csv").read_text().splitlines()[0] + "\n"):
         Path("new.csv").write_text(empty)
         run(*arguments, "new.csv")

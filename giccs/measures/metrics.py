@@ -628,7 +628,7 @@ def percentile_estimate(
     for a missing interval is added.
     """
     if math.isnan(value):
-        return Estimate(math.nan, math.nan, math.nan, n, remark or "undefined")
+        return Estimate(math.nan, math.nan, math.nan, n, remark)
     if few := too_few_clusters_note(n_dialogues, unit):
         reason = "; ".join(filter(None, [remark, few]))
         return Estimate(value, math.nan, math.nan, n, reason)

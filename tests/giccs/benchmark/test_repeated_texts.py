@@ -183,7 +183,11 @@ def judgments(tmp_path):
     return path
 
 
-def test_the_noise_ceiling_refuses_copied_judgments(judgments, tmp_path):
+def test_the_noise_ceiling_refuses_copied_judgments(judgments, tmp_path, monkeypatch):
+    def refused(lang):
+        raise ValueError(lang)
+
+    monkeypatch.setattr("giccs.description.lemmas.lemmatiser", refused)  # the card without lemmas
     line = f"{judgments}:3002: 3000 of 6000 judgments repeat annotator, items, best and worst"
     with pytest.raises(InputError, match="--allow-copies"):
         giccs.noise_ceiling(SAMPLE, judgments)

@@ -178,6 +178,11 @@ def test_the_digest_of_judgments_does_not_depend_on_annotators_names(tuples):
     assert len({judgments_digest(one) for one in (judgments, fewer, swapped)}) == 3
 
 
+def test_the_digest_depends_on_the_judgments_of_a_single_annotator():
+    first, second = (judged(("abc", best, "c"), annotators=("w1",)) for best in "ab")
+    assert judgments_digest(first) != judgments_digest(second)
+
+
 def judged(*answers, group="d", annotators=("w1", "w2")):
     """Judgments of one dialogue's tuples: (items, best, worst) by each annotator."""
     return Judgments.from_records(

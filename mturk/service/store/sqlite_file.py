@@ -113,9 +113,14 @@ class SqliteFile:
         The header is read past SQLite, whose connections would read it from the write-ahead log.
         """
         self._check_identities()
+        expected = (
+            self._checkpointed
+        )  # before reading, because other threads read a later one meanwhile
         change = self._header_change()
-        self._check_change(change, self._checkpointed)
-        self._checkpointed = change
+        self._check_change(change, expected)
+        if change > expected:
+            with self._lock:
+                self._checkpointed = max(self._checkpointed, change)
         if self._is_older:
             self._check_content()
 

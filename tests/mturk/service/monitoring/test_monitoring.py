@@ -496,6 +496,26 @@ def test_an_older_copy_restored_by_sqlite_takes_no_writes(service, tmp_path):
     add_type(service, "after the restore")
 
 
+def test_a_checkpoint_that_another_thread_has_seen_is_no_older_copy(service, tmp_path, monkeypatch):
+    file, pread = tmp_path / "service" / "hits.db", os.pread
+    add_type(service, "before")
+    checkpoint(file)
+    service.database.probe()
+
+    def interrupted(*arguments):
+        header = pread(*arguments)
+        monkeypatch.setattr(os, "pread", pread)
+        add_type(service, "by another thread")
+        checkpoint(file)
+        service.database.probe()
+        return header
+
+    monkeypatch.setattr(os, "pread", interrupted)
+    service.database.probe()
+    assert os.pread is pread
+    assert is_used(service.database)
+
+
 @pytest.mark.parametrize("removed", [["-wal"], ["-shm"], ["-wal", "-shm"]])
 def test_without_the_files_beside_it_the_database_is_not_used_and_nothing_is_lost(
     tmp_path, endpoint_running, removed

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
-from bws.base.tables import Column, ResultTable
+from bws.base.tables import MAX_ROWS_SHOWN, Column, ResultTable
 from bws.components import item_components
 from bws.records import CanonicalJudgments, Judgments
 from bws.stats.clusters import MIN_CLUSTERS
@@ -35,7 +35,6 @@ MIN_EXCEEDANCES = 10
 """Smallest number of exceedances for a permutation p-value; below it, the tail of a fitted distribution is
 used."""
 MIN_SKEWNESS = 0.01
-MAX_ITEMS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class SplitItems(Tabular):
 
     def table(self) -> str:
         """Return the split items as text, their number, then the notes."""
-        return str(self.result_table().head(MAX_ITEMS_SHOWN))
+        return str(self.result_table().head(MAX_ROWS_SHOWN))
 
     def result_table(self) -> ResultTable:
         """Return a row per split item; their number is a note."""

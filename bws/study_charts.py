@@ -1,7 +1,7 @@
 """Charts of a study: reliability with a plan, ranked scores, pairs of annotators, variance components.
 
-Each chart is a function of results and titles (for other languages; the defaults are English). `bws.figures`
-adds the texts of a file.
+Each chart is a function of results and titles (for other languages; the defaults are English).
+`bws.analysis.pictures` adds titles and remarks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.base.charts import BLUE, GREEN, VERMILION, limits
+from bws.base.charts import BLACK, BLUE, GREEN, VERMILION, limits
+from bws.base.tables import part_name
 
 if TYPE_CHECKING:
     import altair as alt
 
+    from bws.chance_agreement import Agreement
     from bws.components import Generalisability
     from bws.planning import Planner
     from bws.raw_agreement import AnnotatorPairs
@@ -74,6 +76,14 @@ PAIRS_TITLES = {
     "second": "other annotator",
     "tuples": "tuples of both",
 }
+AGREEMENT_TITLES = {
+    "part": "part of the tuples",
+    "answer": "answer",
+    "alpha": "Krippendorff's alpha",
+    "low": "2.5 %",
+    "high": "97.5 %",
+}
+ANSWERS = {"both": BLACK, "best": BLUE, "worst": VERMILION, "joint": GREEN}
 COMPONENTS_TITLES = {
     "component": "component",
     "value": "variance of one judgment",
@@ -114,7 +124,7 @@ def reliability_layers(
     curve: ReliabilityCurve,
     planner: Planner | None = None,
     target: float | None = None,
-    titles: Titles | None = None,
+    titles: Titles = RELIABILITY_TITLES,
 ) -> alt.LayerChart:
     """Return the Spearman–Brown corrected reliability against the number of annotations per tuple.
 
@@ -249,7 +259,7 @@ def ranked_rows(
 def ranked_chart(
     rows: Sequence[Mapping[str, Any]],
     bands: Sequence[Mapping[str, Any]] = (),
-    titles: Titles | None = None,
+    titles: Titles = RELIABILITY_TITLES,
 ) -> alt.LayerChart:
     """Return the scores in descending order with their intervals.
 
@@ -292,6 +302,52 @@ def ranked_chart(
         )
     height = 16 * max(len(rows), 3) if are_named else RANKED_HEIGHT
     return alt.LayerChart(layer=layers).properties(height=height)
+
+
+def agreement_rows(agreement: Agreement) -> list[dict[str, Any]]:
+    """Return a row per group and answer: part, answer, alpha, low and high."""
+    return [
+        {"part": part_name(group.by), "answer": answer, "alpha": group.alpha[answer].value}
+        | limits(group.alpha[answer].low, group.alpha[answer].high)
+        for group in agreement.groups
+        for answer in ANSWERS
+        if not math.isnan(group.alpha[answer].value)
+    ]
+
+
+def agreement_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.LayerChart:
+    """Return Krippendorff's alpha of each part and answer with the intervals that there are."""
+    import altair as alt
+
+    answers = list(ANSWERS)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("part:N", sort=None, title=labels["part"]),
+        yOffset=alt.YOffset("answer:N", sort=answers),
+        color=alt.Color(
+            "answer:N", title=labels["answer"], sort=answers,
+            scale=alt.Scale(domain=answers, range=list(ANSWERS.values())),
+        ),
+        tooltip=[
+            alt.Tooltip("part:N", title=labels["part"]),
+            alt.Tooltip("answer:N", title=labels["answer"]),
+            *(
+                alt.Tooltip(f"{name}:Q", title=labels[name], format=".3f")
+                for name in ("alpha", "low", "high")
+            ),
+        ],
+    )  # fmt: skip
+    layers = [
+        base.mark_point(filled=True, opacity=1, size=60).encode(
+            x=alt.X("alpha:Q", title=labels["alpha"]),
+            shape=alt.Shape(
+                "answer:N", title=labels["answer"], sort=answers, scale=alt.Scale(domain=answers)
+            ),
+        )
+    ]
+    if any("low" in row for row in rows):
+        layers.insert(0, base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q"))
+    height = 64 * len({row["part"] for row in rows})
+    return alt.LayerChart(layer=layers).properties(height=max(height, 120))
 
 
 def pairs_rows(pairs: AnnotatorPairs) -> list[dict[str, Any]]:
@@ -383,16 +439,19 @@ def _upright(axis: alt.Axis) -> alt.Axis:
     return upright
 
 
-def components_chart(study: Generalisability, titles: Titles | None = None) -> alt.LayerChart:
-    """Return the variance components of one judgment with their intervals; undefined ones are omitted."""
-    import altair as alt
-
-    labels = {**COMPONENTS_TITLES, **(titles or {})}
-    rows = [
-        {"component": labels[name], "value": estimate.value} | limits(estimate.low, estimate.high)
+def components_rows(study: Generalisability, titles: Titles) -> list[dict[str, Any]]:
+    """Return a row per variance component that is defined: component, value, low and high."""
+    return [
+        {"component": titles[name], "value": estimate.value} | limits(estimate.low, estimate.high)
         for name, estimate in study.variances.items()
         if not math.isnan(estimate.value)
     ]
+
+
+def components_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.LayerChart:
+    """Return the variance components of one judgment with their intervals."""
+    import altair as alt
+
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("component:N", sort=None, title=None, axis=alt.Axis(labelLimit=300)),
         tooltip=[

@@ -53,7 +53,8 @@ SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|BEGI
 MIXED = {
     "app/giccs_app/explorer/annotation/data.py": {"name"},  # application_id, user_version
     "giccs/models/served/cache.py": {"marks"},
-    "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')", "pragma"},
+    "mturk/service/store/database.py": {"int.from_bytes(b'giccs', 'big')"},
+    "mturk/service/store/sqlite_file.py": {"change", "pragma"},  # an integer, and constants
     "mturk/study/ledger.py": {
         "_columns(Hit)", "_columns(Assignment, 'a.')", "_columns(Action)", "_placeholders(Assignment)",
         "names", "table", "pragma",

@@ -22,6 +22,8 @@ FORMATS = ("table", "markdown", "latex", "csv")
 """Formats of commands; in Python also ``html``."""
 TABULATE_FORMATS = {"table": "simple", "markdown": "github", "html": "html"}
 ALL_GROUPS = "all"
+MAX_ROWS_SHOWN = 20
+"""Number of rows of a table on the terminal of which only the first ones are of interest."""
 WIDTH = 100
 """Number of characters in a line of text if the output is not a terminal, and at least of a table."""
 

@@ -8,7 +8,7 @@ from bws.base.interrupts import handle_interrupts
 
 handle_interrupts()  # Before any other import.
 
-from bws.cli.consistency import agreement, reliability  # noqa: E402
+from bws.cli.analyses import agreement, reliability  # noqa: E402
 from bws.cli.designs import make_tuples, simulate  # noqa: E402
 from bws.cli.rounds import next_round, stop  # noqa: E402
 from bws.cli.scores import score  # noqa: E402

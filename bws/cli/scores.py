@@ -167,8 +167,9 @@ def score(
     **options: Any,
 ) -> None:
     """Compute scores of the items from judgments."""
+    from bws.analysis.pictures import finished
+    from bws.analysis.pictures import scores as score_picture
     from bws.base.charts import write_chart
-    from bws.figures import score_chart
     from bws.files import write_soft_targets
     from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor
@@ -209,7 +210,7 @@ def score(
         _write(last, output, style)
     if figure:
         with drawn_figure(console, "of scores", batches[-1].file):
-            write_chart(score_chart(last, batches[-1]), figure)
+            write_chart(finished(score_picture(last), batches[-1]), figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:

@@ -16,7 +16,7 @@ from bws.base.rows import csv_text
 from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
 from mturk.cli.published_study import ledgers_option
-from mturk.cli.service import check_database_exists, database_option
+from mturk.cli.service import database_option, open_database
 
 COLUMNS = ("at", "actor", "action", "subject", "details")
 
@@ -43,16 +43,10 @@ def audit(
     """
     from mturk.service.rules.audit import entries
     from mturk.service.site.texts import iso
-    from mturk.service.store.database import Database
 
-    check_database_exists(db)
     start = float("-inf") if since is None else parse_time(since)
-    database = Database(db)
-    try:
-        with database.read() as connection:
-            records = [dict(row._mapping) for row in entries(connection)]
-    finally:
-        database.close()
+    with open_database(db) as database, database.read() as connection:
+        records = [dict(row._mapping) for row in entries(connection)]
     records += [entry for path in ledgers for entry in _ledger_entries(path)]
     rows = [
         {name: entry[name] for name in COLUMNS} | {"at": iso(entry["at"])}

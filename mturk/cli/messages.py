@@ -15,7 +15,7 @@ from bws.base.rows import csv_text
 from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
 from mturk.cli.audit import command_user
-from mturk.cli.service import check_database_exists, database_option
+from mturk.cli.service import database_option, open_database
 
 if TYPE_CHECKING:
     from mturk.service.rules.inquiries import Inquiries
@@ -91,11 +91,6 @@ def reply(console: Console, number: int, text: str, db: str) -> None:
 def _open_inquiries(db: str) -> Iterator[Inquiries]:
     from mturk.service.clock import SystemClock
     from mturk.service.rules.inquiries import Inquiries
-    from mturk.service.store.database import Database
 
-    check_database_exists(db)
-    database = Database(db)
-    try:
+    with open_database(db) as database:
         yield Inquiries(database, SystemClock())
-    finally:
-        database.close()

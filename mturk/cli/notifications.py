@@ -7,7 +7,7 @@ from bws.base.rows import csv_text
 from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
 from mturk.cli.audit import parse_time
-from mturk.cli.service import check_database_exists, database_option
+from mturk.cli.service import database_option, open_database
 
 COLUMNS = ("at", "event", "hit_type_id", "hit_id", "assignment_id", "transport", "destination")
 
@@ -31,18 +31,12 @@ def notifications(console: Console, db: str, since: str | None, output: str) -> 
     from sqlalchemy import select
 
     from mturk.service.site.texts import iso
-    from mturk.service.store.database import Database
     from mturk.service.store.schema import event
 
-    check_database_exists(db)
     start = float("-inf") if since is None else parse_time(since)
     query = select(event).where(event.c.at >= start).order_by(event.c.number)
-    database = Database(db)
-    try:
-        with database.read() as connection:
-            events = connection.execute(query).all()
-    finally:
-        database.close()
+    with open_database(db) as database, database.read() as connection:
+        events = connection.execute(query).all()
     rows = [
         {
             "at": iso(row.at), "event": row.kind, "hit_type_id": row.hit_type_id, "hit_id": row.hit_id,

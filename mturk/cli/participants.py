@@ -14,7 +14,7 @@ from bws.base.rows import csv_text
 from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
 from mturk.cli.audit import command_user
-from mturk.cli.service import check_database_exists, database_option
+from mturk.cli.service import database_option, note_remaining_log, open_database
 
 if TYPE_CHECKING:
     from mturk.service.rules.participation import Participants
@@ -139,6 +139,7 @@ def withdraw(console: Console, worker: str, study: str, db: str, yes: bool) -> N
         click.confirm(f"delete all answers of {worker} in study {study}?", abort=True, err=True)
     with _open_participants(db) as people:
         n_deleted = people.withdraw(worker_id_of(worker), study, actor=command_user())
+        note_remaining_log(console, people.database)
     if n_deleted is None:
         message = f"{worker} did not take part in study {study!r}; see mturk-hits participants"
         raise InputError(Problem("WORKER", None, message))
@@ -173,11 +174,6 @@ def revoke(console: Console, links: tuple[str, ...], db: str) -> None:
 def _open_participants(db: str) -> Iterator[Participants]:
     from mturk.service.clock import SystemClock
     from mturk.service.rules.participation import Participants
-    from mturk.service.store.database import Database
 
-    check_database_exists(db)
-    database = Database(db)
-    try:
+    with open_database(db) as database:
         yield Participants(database, SystemClock())
-    finally:
-        database.close()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from bws.base.text import write_atomic
 from bws.cli.options import option, output_option
 from mturk.cli.audit import command_user
 from mturk.cli.published_study import ledgers_option, yes_option
-from mturk.cli.service import check_database_exists, database_option
+from mturk.cli.service import database_option, note_remaining_log, open_database
 
 if TYPE_CHECKING:
     from mturk.service.store.database import Database
@@ -56,7 +55,7 @@ def export(console: Console, worker: str, db: str, ledgers: Sequence[str], outpu
     from mturk.service.site.links import worker_id_of
 
     worker_id = worker_id_of(worker)
-    with _open_database(db) as database:
+    with open_database(db) as database:
         tables, by_ledger = _stored_data(database, ledgers, worker_id)
         if not any(tables.values()) and not any(by_ledger.values()):
             raise _nothing_stored(worker)
@@ -97,7 +96,7 @@ def erase(
     from mturk.service.site.links import worker_id_of
 
     worker_id = worker_id_of(worker)
-    with _open_database(db) as database:
+    with open_database(db) as database:
         tables, by_ledger = _stored_data(database, ledgers, worker_id)
         if not any(tables.values()) and not any(by_ledger.values()):
             raise _nothing_stored(worker)
@@ -109,8 +108,7 @@ def erase(
             if any(tables.values())
             else {}
         )
-        if not database.truncate_log():
-            console.note(f"{db}: the data are deleted, but remain in {db}-wal for up to an hour")
+        note_remaining_log(console, database)
     in_ledgers = {path: len(rows) for path, rows in by_ledger.items()}
     for path, count in in_ledgers.items():
         if count:
@@ -224,15 +222,3 @@ def _now() -> float:
     from mturk.service.clock import SystemClock
 
     return SystemClock().now()
-
-
-@contextmanager
-def _open_database(db: str) -> Iterator[Database]:
-    from mturk.service.store.database import Database
-
-    check_database_exists(db)
-    database = Database(db)
-    try:
-        yield database
-    finally:
-        database.close()

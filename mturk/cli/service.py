@@ -6,7 +6,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from bws.cli.options import arguments, option
 if TYPE_CHECKING:
     from mturk.service.server import Addresses
     from mturk.service.site.studies import PanelStudy
+    from mturk.service.store.database import Database
 
 SECONDS_PER_DAY = 86_400
 RESUME_NOTE = (
@@ -220,7 +222,7 @@ def migrate(console: Console, db: str) -> None:
     from mturk.service.store.database import Database
     from mturk.service.store.schema import VERSIONS
 
-    check_database_exists(db)
+    _check_database_exists(db)
     database = Database(db, migrate=True)
     database.close()
     old, new = database.previous_version, VERSIONS[-1]
@@ -229,11 +231,33 @@ def migrate(console: Console, db: str) -> None:
     console.answer(f"the database {text}", {"from": old, "to": new})
 
 
-def check_database_exists(db: str) -> None:
-    """Raise InputError if a database file does not exist."""
+@contextmanager
+def open_database(db: str) -> Iterator[Database]:
+    """Open the database of a service; raise InputError if its file does not exist."""
+    from mturk.service.store.database import Database
+
+    _check_database_exists(db)
+    database = Database(db)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _check_database_exists(db: str) -> None:
     if "://" not in db and not os.path.exists(db):
         raise InputError(
             Problem(db, None, "no such file; start `mturk-hits serve` first, or set --db")
+        )
+
+
+def note_remaining_log(console: Console, database: Database) -> None:
+    """Note that deleted data remain in the write-ahead log of a database that others are reading."""
+    if not database.truncate_log():
+        path = database.url.database
+        console.note(
+            f"{path}: the data are deleted, but remain in {path}-wal, which another process is reading, "
+            "until the next hourly cleanup of the service or its end"
         )
 
 
@@ -267,21 +291,17 @@ def invite(
     import time
 
     from mturk.service.site.links import worker_link
-    from mturk.service.store.database import Database
 
     expires = time.time() + days * SECONDS_PER_DAY
     ids, site = _worker_ids(names, workers), _parse_origin(site_url)
-    check_database_exists(db)
-    database = Database(db)
-    try:
+    with open_database(db) as database:
         secret = database.secret()
+    try:
         links = {
             worker_id: worker_link(site, secret, worker_id, expires=expires) for worker_id in ids
         }
     except ValueError as error:
         raise InputError(Problem("WORKER", None, str(error))) from None
-    finally:
-        database.close()
     text = "\n".join(f"{worker_id}\t{link}" for worker_id, link in links.items())
     rows: list[Any] = [{"worker": worker_id, "link": link} for worker_id, link in links.items()]
     console.answer(text, {"links": rows})

@@ -45,6 +45,8 @@ DUE_CHECK_SECONDS = 30
 """Interval at which due changes are applied, independent of requests."""
 ERASURE_SECONDS = 3600
 """Interval at which workers whose time is over are erased."""
+ERASURE_RETRY_SECONDS = 60
+"""Time until the next run if one failed or was incomplete."""
 Stop = Callable[[], object]
 LOOPBACK_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 ALL_ADDRESSES = ("0.0.0.0", "::", "[::]")  # noqa: S104 - names of hosts that need public addresses
@@ -183,14 +185,16 @@ def _periodic_lifespan(
     work: WorkerService, retention: Retention
 ) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
     async def apply_periodically() -> None:
-        last_erasure = -math.inf
+        next_erasure = -math.inf
         while True:
             await asyncio.sleep(DUE_CHECK_SECONDS)
             try:
                 await run_in_threadpool(work.apply_due_changes)
-                if time.monotonic() - last_erasure >= ERASURE_SECONDS:
-                    last_erasure = time.monotonic()
+                if time.monotonic() >= next_erasure:
+                    next_erasure = time.monotonic() + ERASURE_RETRY_SECONDS
                     await run_in_threadpool(retention.run)
+                    if retention.is_complete:
+                        next_erasure = time.monotonic() + ERASURE_SECONDS
             except Exception:  # for example a busy database; retried at the next interval
                 log.exception("due changes could not be applied")
 

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from benchmarks.annotators import Setting, annotators_by_kind, simulated_study
 from bws.annotators import annotator_report, taste_test
-from bws.cli.consistency import agreement
+from bws.cli import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.records import Judgment, Judgments

@@ -293,9 +293,7 @@ def test_one_flag_gives_intervals_over_annotators_and_tuples(study):
     assert (signature["cluster"], signature["standard_error"]) == ("both", "clustered counts")
     assert all(row["low"] <= row["score"] <= row["high"] for row in document["scores"])
     assert "6 annotators: the interval is approximate" in err
-    out, _ = run("agreement", "six.csv", "--bootstrap", 10)
-    assert out == run("agreement", "six.csv", "--intervals")[0]
-    assert "[" in out
+    assert "[" in run("agreement", "six.csv", "--intervals")[0]
 
 
 def test_options_that_a_method_lacks_are_refused(study):

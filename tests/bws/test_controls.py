@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import bws
 from bws.base.problems import InputError
-from bws.cli import consistency, rounds, scores
+from bws.cli import analyses, rounds, scores
 from bws.components import generalisability
 from bws.design import audit
 from bws.files import read_judgments, read_tuples, write_judgments
@@ -325,7 +325,7 @@ def test_share_of_expected_answers_per_annotator(tmp_path: Path) -> None:
     rows = study_with_controls()
     path = written(tmp_path / "judgments.csv", rows)
     result = CliRunner().invoke(
-        consistency.agreement,
+        analyses.agreement,
         [str(path), "--control", "gold=best", "--annotators", "--json"],
         catch_exceptions=False,
     )

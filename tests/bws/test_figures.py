@@ -10,15 +10,18 @@ from click.testing import CliRunner
 
 import bws
 from bws import cli
-from bws.components import generalisability
-from bws.figures import (
-    MissingChartError,
-    agreement_chart,
-    components_chart,
-    reliability_chart,
-    score_chart,
+from bws.analysis import pictures
+from bws.analysis.analysis import Answers, MissingPictureError
+from bws.analysis.judgments import (
+    AGREEMENT,
+    COMPONENTS,
+    PLAN,
+    RELIABILITY,
+    AgreementSettings,
+    ReliabilitySettings,
 )
-from bws.planning import Planner, plan
+from bws.components import generalisability
+from bws.planning import Planner
 from bws.raw_agreement import annotator_pairs
 from bws.stats.estimates import Estimate
 from bws.study_charts import (
@@ -37,6 +40,23 @@ pytest.importorskip("vl_convert", reason="the extra giccs[charts] is not install
 def simulated(count=12):
     design = bws.make_tuples([f"w{n:03}" for n in range(count)], 4, factor=2)
     return bws.simulate(design, np.linspace(-1, 1, count), 5, noise=0.5)
+
+
+def drawn(name, judgments, settings, results=()):
+    """Return the chart of a file."""
+    answers = Answers(judgments, settings)
+    answers._results |= results
+    analysis = AGREEMENT if isinstance(settings, AgreementSettings) else RELIABILITY
+    (picture,) = (each for each in analysis.pictures if each.name == name)
+    return pictures.finished(answers.drawing(analysis, picture), judgments)
+
+
+def score_chart(scores, judgments):
+    return pictures.finished(pictures.scores(scores), judgments)
+
+
+def reliability_chart(judgments, results=(), **settings):
+    return drawn("reliability", judgments, ReliabilitySettings(**settings), results)
 
 
 def layers(chart):
@@ -110,14 +130,14 @@ def test_scores_without_any_judged_item_are_refused():
     judgments = simulated()
     scores = bws.score(judgments)
     empty = dataclasses.replace(scores, score=np.full(len(scores.score), np.nan))
-    with pytest.raises(MissingChartError, match="no item has a score"):
+    with pytest.raises(MissingPictureError, match="no item has a score"):
         score_chart(empty, judgments)
 
 
 def test_reliability_has_a_point_per_number_of_annotations():
     judgments = simulated()
     curve = bws.reliability_curve(judgments, trials=20)
-    _, rows = layers(reliability_chart(curve, judgments))
+    _, rows = layers(reliability_chart(judgments, trials=20))
     values = [point.pearson.spearman_brown for point in curve.points]
     assert [row["value"] for row in rows if row["correlation"] == "Pearson"] == values
     assert all(row["low"] <= row["value"] <= row["high"] for row in rows if "low" in row)
@@ -127,8 +147,7 @@ def test_the_chart_of_reliability_names_the_tuples_of_a_part():
     judgments = simulated()
     fewer = judgments.select((judgments.tuple_of > 0) | (judgments.annotator_of < 2))
     complete, part = (
-        str(reliability_chart(bws.reliability_curve(each, trials=5), each).to_dict())
-        for each in (judgments, fewer)
+        str(reliability_chart(each, trials=5).to_dict()) for each in (judgments, fewer)
     )
     assert "All points rest on the 23 of 24 tuples with at least 5" in part
     assert "points rest on the" not in complete
@@ -139,9 +158,7 @@ def test_a_plan_adds_the_prediction_and_the_annotations_for_the_target():
     answers = judgments.canonical
     planner = Planner.from_study(answers, generalisability(answers))
     target = planner.reliability(planner.tuples_per_item, 7, planner.judgments_per_annotator)
-    planned = plan(planner, target)
-    curve = bws.reliability_curve(judgments, trials=5)
-    rows = all_rows(reliability_chart(curve, judgments, planned).to_dict())
+    rows = all_rows(reliability_chart(judgments, trials=5, target=target).to_dict())
     predicted = [row for row in rows if str(row.get("correlation")).startswith("predicted")]
     assert predicted[0]["annotations"] == 1
     curve_rows = [row["value"] for row in predicted if row["value"] != target]
@@ -152,10 +169,7 @@ def test_a_plan_adds_the_prediction_and_the_annotations_for_the_target():
 
 def test_a_target_that_the_tuples_cannot_reach_is_a_line_without_a_mark():
     judgments = simulated(40)
-    answers = judgments.canonical
-    planner = Planner.from_study(answers, generalisability(answers))
-    planned = plan(planner, 0.99999)
-    chart = reliability_chart(bws.reliability_curve(judgments, trials=5), judgments, planned)
+    chart = reliability_chart(judgments, trials=5, target=0.99999)
     rows = [row for row in all_rows(chart.to_dict()) if row.get("value") == 0.99999]
     assert rows == [{"value": 0.99999, "correlation": "target 0.99999"}]
 
@@ -225,14 +239,22 @@ def test_undefined_components_are_named_and_not_drawn():
     design = bws.make_tuples([f"w{n}" for n in range(4)], 4, count=1)
     judgments = bws.simulate(design, np.linspace(-1, 1, 4), 3, noise=0.5)
     study = generalisability(judgments.canonical)
-    specification = components_chart(study, judgments).to_dict()
+    specification = drawn("components", judgments, ReliabilitySettings()).to_dict()
     assert "Not defined: design" in specification["title"]["subtitle"]
     assert len(all_rows(specification)) == 3
     undefined = dataclasses.replace(
         study, variances={name: Estimate(np.nan) for name in study.variances}
     )
-    with pytest.raises(MissingChartError, match="no item is in two tuples"):
-        components_chart(undefined, judgments)
+    with pytest.raises(MissingPictureError, match="no item is in two tuples"):
+        drawn("components", judgments, ReliabilitySettings(), {COMPONENTS.name: undefined})
+
+
+def test_without_a_plan_the_curve_says_why_there_is_no_prediction():
+    judgments = simulated()
+    chart = reliability_chart(judgments, {PLAN.name: None}, trials=5)
+    specification = chart.to_dict()
+    assert {row["correlation"] for row in all_rows(specification)} == {"Pearson", "Spearman"}
+    assert "No plan: reliability cannot be" in " ".join(specification["title"]["subtitle"])
 
 
 @pytest.mark.parametrize(
@@ -251,11 +273,11 @@ def test_unknown_figures_are_refused(command, value, message):
 
 def test_agreement_has_intervals_only_if_they_were_computed():
     judgments = simulated()
-    plain, rows = layers(agreement_chart(bws.agreement(judgments)))
+    plain, rows = layers(drawn("agreement", judgments, AgreementSettings()))
     assert plain["title"]["text"] == "Agreement of annotators"
     assert not any("low" in row for row in rows)
     result = bws.agreement(judgments, intervals=True)
-    _, rows = layers(agreement_chart(result))
+    _, rows = layers(drawn("agreement", judgments, AgreementSettings(intervals=True)))
     both = result.groups[0].alpha["both"]
     assert rows[0] == {
         "part": "all", "answer": "both", "alpha": both.value, "low": both.low, "high": both.high,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bws.cli.consistency import agreement
+from bws.cli import agreement
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.records import Judgments

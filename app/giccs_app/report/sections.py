@@ -6,10 +6,17 @@ import logging
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from bws.analysis.analysis import Analysis, Answers
+from bws.analysis.judgments import (
+    AGREEMENT,
+    RELIABILITY,
+    AgreementSettings,
+    ReliabilitySettings,
+)
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
 from giccs_app.report.content import (
@@ -24,10 +31,9 @@ from giccs_app.report.content import (
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.reading import reading_section
 from giccs_app.report.study_figures import (
+    analysis_figures,
     effect_figures,
     failure_figures,
-    pairs_figures,
-    reliability_figures,
     score_figures,
 )
 
@@ -39,6 +45,11 @@ if TYPE_CHECKING:
     from giccs.description.lemmas import Lemmatiser
     from giccs.measures.results import Result
 
+STUDY_ANALYSES: Sequence[tuple[Analysis, Any]] = (
+    (AGREEMENT, AgreementSettings(intervals=True)),
+    (RELIABILITY, ReliabilitySettings()),
+)
+"""Analyses of judgments with their settings (GiCCS, Tables 1 and 3)."""
 BY = ("source", "n_turns")
 """Grouping columns of Tables 1 and 3."""
 log = logging.getLogger(__name__)
@@ -79,9 +90,10 @@ def sections(inputs: Inputs) -> Iterator[Section]:
     if inputs.judgments is not None and inputs.judgments.is_adaptive:
         yield _stopping_section(inputs, inputs.judgments)
     elif inputs.judgments is not None:
-        yield _agreement_section(inputs, inputs.judgments)
-        reliability, reliability_source = _reliability_section(inputs, inputs.judgments)
-        yield reliability
+        for analysis, settings in STUDY_ANALYSES:
+            section, source = _analysis_section(inputs, inputs.judgments, analysis, settings)
+            reliability_source = source if analysis is RELIABILITY else reliability_source
+            yield section
     yield _scores_section(inputs, has_command=has_statistics)
     yield from _model_sections(inputs, results)
     yield _signature_section(inputs, results, reliability_source)
@@ -146,35 +158,26 @@ def _source_of_study(inputs: Inputs) -> Source:
     return Source(command, counts | {name: str(amount) for name, amount in amounts.items()})
 
 
-def _agreement_section(inputs: Inputs, judgments: Judgments) -> Section:
-    """Return the agreement of the annotators (Table 1 of the paper)."""
-    from bws.chance_agreement import agreement
+def _analysis_section(
+    inputs: Inputs, judgments: Judgments, analysis: Analysis, settings: Any
+) -> tuple[Section, Source]:
+    """Return the section of an analysis by source and turns, and the output of its command."""
+    from giccs_app.explorer.study import under_pseudonyms
 
-    result = agreement(judgments, intervals=True, by=_group_values(inputs, judgments))
-    source = Source(_command("bws-agreement", inputs, " --intervals"), result.document())
-    text = [
-        "Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
-        "Strong agreement: at least 80 % of the annotators gave the same answer.",
-        *(f"Warning: {problem.message}." for problem in judgments.copies),
-    ]
-    tables = [source.table(result.result_table())]
-    figures = list(pairs_figures(judgments))
-    return Section("agreement", "Agreement", text, [source.command], figures, tables)
-
-
-def _reliability_section(inputs: Inputs, judgments: Judgments) -> tuple[Section, Source]:
-    """Return the split-half reliability (Table 3 of the paper) and the output of bws-reliability."""
-    from bws.split_half import reliability
-
-    result = reliability(judgments, by=_group_values(inputs, judgments))
-    source = Source(_command("bws-reliability", inputs), result.document())
-    text = [
-        "Split-half reliability: the correlation between scores from two random halves of the judgments.",
-        *(f"Warning: {problem.message}." for problem in judgments.copies),
-    ]
-    tables = [source.table(result.result_table())]
-    figures = list(reliability_figures(judgments))
-    return Section("reliability", "Reliability", text, [source.command], figures, tables), source
+    answers = Answers(judgments, settings, _group_values(inputs, judgments))
+    by = ",".join(BY)
+    allowed = " --allow-copies" if judgments.copies else ""
+    files = f"{inputs.judgments_file}{allowed} --metadata {inputs.metadata_file}"
+    options = "".join(
+        f" --{field.name}" for field in fields(settings) if getattr(settings, field.name) is True
+    )
+    command = f"bws-{analysis.name} {files} --by {by}{options} --json"
+    source = Source(command, answers.document(analysis))
+    text = [analysis.text, *(f"Warning: {problem.message}." for problem in judgments.copies)]
+    tables = [source.table(table) for table in answers.tables(analysis)]
+    figures = list(analysis_figures(analysis, Answers(under_pseudonyms(judgments)[0], settings)))
+    section = Section(analysis.name, analysis.title, text, [command], figures, tables)
+    return section, source
 
 
 def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
@@ -192,13 +195,6 @@ def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
     ]
     tables = [source.table(result.result_table())]
     return Section("adaptive", "Adaptive study", text, [source.command], tables=tables)
-
-
-def _command(name: str, inputs: Inputs, options: str = "") -> str:
-    by = ",".join(BY)
-    allowed = " --allow-copies" if inputs.judgments and inputs.judgments.copies else ""
-    files = f"{inputs.judgments_file}{allowed} --metadata {inputs.metadata_file}"
-    return f"{name} {files} --by {by}{options} --json"
 
 
 def _group_values(inputs: Inputs, judgments: Judgments) -> Mapping[str, Any]:

@@ -1,119 +1,40 @@
-"""Figures of the report: pairs of annotators, reliability with a target, scores, effects, failures."""
+"""Figures of the report: analyses of judgments, scores, effects, failures."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from bws.analysis.analysis import MissingPictureError
+from bws.analysis.pictures import TALL, WIDE
 from giccs_app.report.content import Figure, chart_svg_for_page
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from bws.components import Generalisability
-    from bws.planning import Planner
-    from bws.records import Judgments
-    from bws.split_half import ReliabilityCurve
+    from bws.analysis.analysis import Analysis, Answers
     from giccs.measures.results import Result
     from giccs_app.report.inputs import Inputs
 
-TARGET = 0.9
-"""Target reliability, the default of ``bws-reliability --plan``."""
-CELL_WIDTH, CELL_HEIGHT = 36, 24
-MIN_MATRIX_WIDTH, MAX_MATRIX_WIDTH = 180, 380
-"""Widths in pixels; the title of the legend needs the smaller one."""
-WIDE, TALL = 340, 440
-"""Width of wide charts, and height of the chart of many items, in pixels."""
 LABEL_CHARACTERS = 24
 """Maximum length of the label of an item, beside its chart on a phone."""
 DIVISIONS = {"domain": "domain", "n_turns": "number of turns", "source": "source"}
 """Column of the items -> name in the caption."""
 
 
-def pairs_figures(judgments: Judgments) -> Iterator[Figure]:
-    """Yield the matrix of annotators under pseudonyms, if two judged the same tuple."""
-    from bws.raw_agreement import MIN_COMMON_TUPLES, annotator_pairs
-    from bws.study_charts import pairs_chart
-    from giccs_app.explorer.study import under_pseudonyms
-
-    try:
-        pairs = annotator_pairs(under_pseudonyms(judgments)[0])
-    except ValueError:
-        return
-    n = len(pairs.annotators)
-    values = pairs.agreement[pairs.tuples > 0]
-    yield Figure(
-        chart_svg_for_page(
-            pairs_chart(pairs),
-            width=min(max(CELL_WIDTH * n, MIN_MATRIX_WIDTH), MAX_MATRIX_WIDTH),
-            height=min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
-        ),
-        "Share of equal answers of each pair of annotators in their common tuples, not corrected for chance; "
-        f"the highest mean first. Colours: from {pairs.chance:.2f}, that of random judgments, to 1. Pairs "
-        f"with fewer than {MIN_COMMON_TUPLES} common tuples are marked.",
-        f"Matrix of the agreement of {n} annotators, from {values.min():.2f} to {values.max():.2f}.",
-    )
-
-
-def reliability_figures(judgments: Judgments) -> Iterator[Figure]:
-    """Yield the reliability against the number of annotations, if a tuple has two judgments, and the
-    variance components."""
-    from bws.base.problems import InputError
-    from bws.components import generalisability
-    from bws.planning import Planner
-    from bws.split_half import reliability_curve
-
-    answers = judgments.canonical
-    components = generalisability(answers)
-    try:
-        curve = reliability_curve(judgments, target=TARGET)
-    except InputError:  # no tuple has two judgments
-        pass
-    else:
-        yield _reliability_figure(curve, Planner.from_study(answers, components))
-    yield from _components_figure(components)
-
-
-def _reliability_figure(curve: ReliabilityCurve, planner: Planner | None) -> Figure:
-    from bws.planning import describe_annotation_needs
-    from bws.study_charts import reliability_layers
-
-    note = f"; {curve.tuples_note}" if curve.tuples_note else ""
-    caption = f"Bars: middle 95 % of the random splits, not confidence intervals{note}."
-    if planner:
-        needs = describe_annotation_needs(TARGET, planner)
-        caption += f" Dashed line: predicted from variance components; {needs}."
-    points = "; ".join(
-        f"{point.annotations:g} annotations {point.pearson.spearman_brown:.3f}"
-        for point in curve.points
-        if not math.isnan(point.pearson.spearman_brown)
-    )
-    titles = {"predicted": "predicted"}  # the caption says from what
-    target = TARGET if planner else None
-    return Figure(
-        chart_svg_for_page(reliability_layers(curve, planner, target, titles), width=WIDE),
-        caption,
-        f"Chart of the reliability (Pearson) by annotations per tuple: {points}.",
-    )
-
-
-def _components_figure(components: Generalisability) -> Iterator[Figure]:
-    """Yield the variance components, if one of them is defined."""
-    from bws.study_charts import COMPONENTS_TITLES, components_chart
-
-    values = "; ".join(
-        f"{COMPONENTS_TITLES[name]} {estimate.value:.3f}"
-        for name, estimate in components.variances.items()
-        if not math.isnan(estimate.value)
-    )
-    if values:
-        yield Figure(
-            chart_svg_for_page(components_chart(components)),
-            "Variance of one judgment of an item, with 95 % intervals where they are defined. Only the "
-            "variance of the items is signal.",
-            f"Bar chart of the variance components: {values}.",
-        )
+def analysis_figures(analysis: Analysis, answers: Answers) -> Iterator[Figure]:
+    """Yield the pictures of an analysis that the data permit."""
+    for picture in analysis.pictures:
+        with suppress(MissingPictureError):
+            drawing = answers.drawing(analysis, picture)
+            caption = ". ".join(filter(None, [drawing.title, *drawing.remarks]))
+            yield Figure(
+                chart_svg_for_page(drawing.chart, **drawing.size),
+                f"{caption}.",
+                drawing.alternative,
+            )
 
 
 def score_figures(inputs: Inputs) -> Iterator[Figure]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,20 @@ OPEN_SESSION = Statement(
     select(session.c.started).where(
         session.c.session_id == bindparam("session_id"), session.c.ended.is_(None)
     )
+)
+ENTRY = Statement(
+    select(
+        participation.c.worker_id,
+        participation.c.study,
+        participation.c.panel_study,
+        participation.c.panel_session,
+    ).where(participation.c.number == bindparam("number"))
+)
+LAST_CONSENT = Statement(
+    select(consent.c.version, consent.c.digest)
+    .where(consent.c.participation == bindparam("participation"), consent.c.withdrawn.is_(None))
+    .order_by(consent.c.number.desc())
+    .limit(1)
 )
 
 
@@ -112,16 +126,15 @@ class Participants:
         own = {row.study for row in rows if row.browser == digest(browser)}
         return own == {row.study for row in rows}
 
-    def has_consented(self, number: int, wordings: Collection[Consent]) -> bool:
-        """Return whether the last consent in a participation is to one of the wordings."""
-        query = (
-            select(consent.c.version, consent.c.digest)
-            .where(consent.c.participation == number, consent.c.withdrawn.is_(None))
-            .order_by(consent.c.number.desc())
-        )
-        with self.database.read() as connection:
-            row = connection.execute(query.limit(1)).first()
-        return row is not None and tuple(row) in {(one.version, one.digest) for one in wordings}
+    def last_consent(self, number: int) -> tuple[str, str] | None:
+        """Return version and digest of the last consent in a participation; None if it was withdrawn."""
+        row = self.database.first(LAST_CONSENT, {"participation": number})
+        return None if row is None else (row.version, row.digest)
+
+    def entry(self, number: int) -> Entry:
+        """Return the entry that continues a participation whose session has proved the id."""
+        row = self.database.first(ENTRY, {"number": number})
+        return Entry(row.worker_id, row.study, row.panel_study, row.panel_session, is_signed=True)
 
     def enter(
         self, entry: Entry, nonce: str, browser: str, rules: StudyRules, *, country: str | None = None,
@@ -222,13 +235,15 @@ class Participants:
         with self.database.write() as connection:
             _set_outcome(connection, participation.c.number == number, TIMED_OUT)
 
-    def decline(self, worker_id: str, study: str) -> None:
+    def decline(self, worker_id: str, study: str) -> int:
         """End the participation of a worker who does not consent, in all sessions that were not completed.
 
-        Submitted tasks remain; a task in progress is returned. A later consent continues the participation.
+        Submitted tasks remain, and their number is returned; a task in progress is returned to others. A
+        later consent continues the participation.
         """
         with self.database.write() as connection:
             _end_uncompleted(connection, worker_id, study, NO_CONSENT, self.clock.now())
+            return len(_times_of_submissions(connection, worker_id, study))
 
     def withdraw(self, worker_id: str, study: str, *, actor: str = audit.PARTICIPANT) -> int | None:
         """Delete a worker's answers in a study; return their number, None if the worker never took part."""

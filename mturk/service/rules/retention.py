@@ -62,6 +62,8 @@ class Retention:
     ) -> None:  # fmt: skip
         self.database, self.clock = database, clock
         self.study_days, self.other_days = study_days, other_days
+        self.is_complete = True
+        """Whether the last run has erased all who were due, and others did not read deleted data."""
 
     def run(self) -> int:
         """Erase the workers whose time is over, at most `MAX_ERASED`; return their number.
@@ -76,7 +78,7 @@ class Retention:
         with self.database.write() as connection:
             delete_expired_tokens(connection, now)
             _delete_old_sessions(connection, now)
-        self.database.truncate_log()
+        self.is_complete = self.database.truncate_log() and len(due) < MAX_ERASED
         return count
 
     def _erase(self, worker_id: str, now: float) -> bool:

@@ -94,6 +94,13 @@ IS_AVAILABLE = and_(
     ~COUNTED_ASSIGNMENT.where(assignment.c.hit_id == hit.c.hit_id).exists(),
 )
 """Condition for available HITs of which the worker has no assignment."""
+CONTINUES = Statement(
+    select(participation_table.c.number).where(
+        participation_table.c.number == bindparam("participation"),
+        participation_table.c.outcome.is_(None),
+        participation_table.c.released.is_(None),
+    )
+)
 COUNTED_ASSIGNMENT_OF_HIT = Statement(
     COUNTED_ASSIGNMENT.where(assignment.c.hit_id == bindparam("hit_id"))
 )
@@ -206,6 +213,10 @@ class WorkError(ValueError):
         super().__init__(text)
         self.code: WorkCode = code
         self.text = text
+
+
+class EndedError(Exception):
+    """The participation for which a task was requested has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,11 +390,16 @@ class WorkerService:
     ) -> OpenAssignment:  # fmt: skip
         """Accept a HIT, or the next HIT of a group; an open assignment of it is returned instead.
 
-        `participation` is the number of the worker's participation in a study, stored with the assignment.
+        `participation` is the number of the worker's participation in a study, stored with the assignment;
+        EndedError is raised if it has ended.
         """
         now = self.clock.now()
         with self.database.write() as connection:
             lifecycle.apply_due_changes(connection, now)
+            if participation is not None and not CONTINUES.scalar(
+                connection, {"participation": participation}
+            ):
+                raise EndedError
             row = _open_assignment(connection, worker_id, hit_id, group_id, participation)
             if row is None:
                 next_id = hit_id or _next_hit_id(connection, worker_id, group_id or "", now)

@@ -85,7 +85,7 @@ def _routes(site: Site) -> list[Route | Mount]:
         get("/join/{token}", entry.join),
         post("/join/{token}", entry.join),
         get("/work/start", entry.start),
-        post("/work/start", entry.complete_start),
+        post("/work/start", entry.complete_start, needs_form_token=False),
         post("/work/leave", entry.sign_out, needs_form_token=False),
         get("/work/withdraw", entry.withdraw),
         post("/work/withdraw", entry.confirm_withdrawal),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ from mturk.service.site.links import (
     read_worker_token,
     recruited_worker,
 )
+from mturk.service.site.remaining_work import has_finished
 from mturk.service.site.sessions import Session, new_nonce
 from mturk.service.site.studies import PanelStudy
 from mturk.service.site.visit import RefusedError, Visit
@@ -101,7 +103,8 @@ def _study_of_link(visit: Visit, token: str) -> PanelStudy:
 def _join_as_volunteer(visit: Visit, study: PanelStudy) -> Response:
     """Ask volunteers for an id of their choice; an id that is in use needs the browser of its first entry."""
     if visit.session.worker is not None and visit.session.study == study.name:
-        return visit.redirect("/work/next")
+        has_declined = visit.progress().outcome == NO_CONSENT
+        return ask_again(visit) if has_declined else visit.redirect("/work/next")
     if visit.request.method == "GET":
         return visit.page("join.html", joined_study=study, entered="", problem="")
     worker = visit.field("worker").strip()
@@ -127,7 +130,8 @@ def _start_entry(visit: Visit, entry: Entry) -> Response:
     signed_in = visit.session
     visit.change_session(pending=entry)
     known = _find(visit, entry)
-    if is_same and known is not None and known.number == signed_in.participation:
+    is_continued = known is not None and known.number == signed_in.participation
+    if is_same and known is not None and is_continued and known.outcome != NO_CONSENT:
         visit.session = signed_in
         return visit.redirect("/work/next")
     return visit.redirect("/work/start")
@@ -142,13 +146,20 @@ def start(visit: Visit) -> Response:
 
 
 def complete_start(visit: Visit) -> Response:
-    """Process the start page's form and complete the sign-in."""
-    entry = visit.session.pending
+    """Process the start page's form and complete the sign-in.
+
+    Who declines is not signed in, also if another tab or browser of the same person has consented.
+    """
+    entry, declines = visit.session.pending, visit.field("decline") == "yes"
+    if not visit.has_form_token:
+        if declines and visit.session.study is not None:  # another tab has consented
+            return visit.redirect("/work/withdraw")
+        raise RefusedError(403, "error.csrf", "form token missing or wrong")
     if entry is None:
         return visit.redirect("/work/")
     requested = _requested_fields(visit, entry)
-    if "consent" in requested and visit.field("decline") == "yes":
-        return _decline(visit, entry, visit.site.studies[entry.study or ""])
+    if declines and entry.study is not None and not _has_ended(visit, entry):
+        return _decline(visit, entry, visit.site.studies[entry.study])
     missing = [name for name in requested if not _is_answered(visit, entry, name)]
     if missing:
         return _start_page(visit, entry, requested, missing)
@@ -171,13 +182,20 @@ def ended_page(visit: Visit, study: PanelStudy | None, end: str, *, submitted: b
 def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
     """End the participation of those who do not consent; nothing about new participants is stored.
 
-    The page can be loaded again: the cookie keeps the entry.
+    The page can be loaded again: the cookie keeps the entry. Who has submitted tasks remains signed in, to
+    write messages.
     """
-    participants = visit.site.participants
-    _find(visit, entry)  # proves the id
-    submitted = participants.n_submitted(entry.worker, study.name) > 0
-    participants.decline(entry.worker, study.name)
-    return ended_page(visit, study, NO_CONSENT, submitted=submitted)
+    known = _find(visit, entry)
+    n_submitted = visit.site.participants.decline(entry.worker, study.name)
+    if n_submitted and known is not None:
+        session = Session(
+            worker=entry.worker, study=entry.study, participation=known.number,
+            browser=visit.session.browser, language=visit.session.language,
+        )  # fmt: skip
+        visit.site.participants.resume(session.nonce, entry.worker, known.number)
+        visit.session = session
+        return visit.redirect("/work/next")
+    return ended_page(visit, study, NO_CONSENT, submitted=n_submitted > 0)
 
 
 def withdraw(visit: Visit) -> Response:
@@ -242,15 +260,45 @@ def _requested_fields(visit: Visit, entry: Entry) -> list[str]:
     """Return what the start page asks for: consent, country, and names of fields of questions."""
     if entry.study is None:
         return [] if visit.site.work.country(entry.worker) is not None else ["country"]
-    known = _find(visit, entry)
+    known = _find(visit, entry)  # proves the id
     study = visit.site.studies[entry.study]
     if known is None:
         fields = [question.field_name for question in study.questions]
         return ["consent", *(["country"] if study.country else []), *fields]
-    if known.completed is not None or known.outcome in WITHOUT_TASKS:
+    if _is_over(known) or _has_finished(visit, entry, study, known.number):
         return []
-    has_consented = visit.site.participants.has_consented(known.number, _consents(study))
-    return [] if has_consented and known.outcome != NO_CONSENT else ["consent"]
+    is_asked = known.outcome == NO_CONSENT or not has_consented(visit, study.name, known.number)
+    return ["consent"] if is_asked else []
+
+
+def _is_over(known: Row[Any]) -> bool:
+    """Return whether a participation has ended in a way that the consent does not change."""
+    return known.completed is not None or known.outcome in WITHOUT_TASKS
+
+
+def _has_finished(visit: Visit, entry: Entry, study: PanelStudy, number: int) -> bool:
+    """Return whether everything is submitted, although the code was not shown yet."""
+    progress = visit.site.participants.progress(
+        entry.worker, study.name, number, max_seconds=study.max_seconds
+    )
+    return has_finished(visit, study, entry.worker, progress)
+
+
+def _has_ended(visit: Visit, entry: Entry) -> bool:
+    known = _find(visit, entry)
+    return known is not None and _is_over(known)
+
+
+def has_consented(visit: Visit, study: str | None, participation: int) -> bool:
+    """Return whether the last consent in a participation is to the present information of the study."""
+    wordings = visit.site.wordings[study or ""]
+    return visit.site.participants.last_consent(participation) in wordings
+
+
+def ask_again(visit: Visit) -> Response:
+    """Go to the start page, which asks the signed-in participant for consent to changed information."""
+    visit.change_session(pending=visit.site.participants.entry(visit.participation))
+    return visit.redirect("/work/start")
 
 
 def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
@@ -264,17 +312,12 @@ def _is_answered(visit: Visit, entry: Entry, name: str) -> bool:
     return questions[name].is_valid(visit.field(name).strip())
 
 
-def _consents(study: PanelStudy) -> list[Consent]:
-    """Return the wordings of the consent in all its languages."""
-    return [study.consent(language) for language in study.consent_languages]
-
-
 def _shown_consent(visit: Visit, study: PanelStudy) -> Consent | None:
     """Return the wording that the form showed, in whichever language; None if it has changed since."""
     digest = visit.field("wording")
     if not digest:
         return study.consent(visit.language)
-    return next((one for one in _consents(study) if one.digest == digest), None)
+    return next((one for one in study.consents() if one.digest == digest), None)
 
 
 def _answers(visit: Visit, study: PanelStudy | None, requested: Sequence[str]) -> dict[str, str]:
@@ -334,11 +377,17 @@ def _expected_minutes(visit: Visit, entry: Entry, study: PanelStudy | None) -> i
         return None
     minutes = math.ceil(study.hits * max(seconds.values()) / 60)
     if study.minutes is not None and study.minutes < minutes:
-        log.warning(
-            "study %s: its time (minutes = %d) is over before the expected %d minutes",
-            study.name, study.minutes, minutes,
-        )  # fmt: skip
+        _log_short_time(study.name, study.minutes, minutes)
     return minutes
+
+
+@functools.cache
+def _log_short_time(study: str, available: int, expected: int) -> None:
+    """Log once that the time of a study is below the expected one."""
+    log.warning(
+        "study %s: its time (minutes = %d) is over before the expected %d minutes",
+        study, available, expected,
+    )  # fmt: skip
 
 
 def sign_out(visit: Visit) -> Response:

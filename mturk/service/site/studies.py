@@ -195,6 +195,10 @@ class PanelStudy(Table):
         sentences = [text(shown, key) for key in self.consent_keys]
         return Consent(self.version, shown, "\n\n".join([*self.paragraphs(shown), *sentences]))
 
+    def consents(self) -> list[Consent]:
+        """Return the wordings of the consent in all its languages."""
+        return [self.consent(language) for language in self.consent_languages]
+
     def paragraphs(self, language: str) -> list[str]:
         """Return the paragraphs of the information for a reader of a language."""
         words = self.information.get(self.consent_language(language), "")

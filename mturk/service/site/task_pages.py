@@ -11,10 +11,11 @@ from starlette.responses import Response
 from mturk.question_xml import expected_seconds
 from mturk.service.rules.ends import CLOSED, NO_CONSENT, TIMED_OUT, WITHOUT_TASKS
 from mturk.service.rules.participation import StudyProgress
-from mturk.service.rules.work import Offer, OpenAssignment, WorkError
-from mturk.service.site.entry import ended_page, enter_page
+from mturk.service.rules.work import EndedError, Offer, OpenAssignment, WorkError
+from mturk.service.site.entry import ask_again, ended_page, enter_page, has_consented
 from mturk.service.site.links import NOT_AVAILABLE
 from mturk.service.site.question_frame import question_frame
+from mturk.service.site.remaining_work import has_done_enough, has_finished, offers_of_study
 from mturk.service.site.visit import RefusedError, Visit
 from mturk.service.store.schema import SUBMITTED_STATUSES
 
@@ -73,45 +74,46 @@ def next_task(visit: Visit) -> Response:
     """
     if visit.session.study is None:
         return visit.redirect("/work/")
-    work, progress = visit.site.work, visit.progress()
-    submitted = progress.submitted > 0
+    # Another tab can submit a task between two queries, so what is submitted is counted last.
+    open_tasks = visit.site.work.open_assignments(visit.worker, visit.session.study)
+    progress = visit.progress()
     ended = progress.outcome if progress.outcome in (*WITHOUT_TASKS, NO_CONSENT) else None
-    if ended in (None, TIMED_OUT):  # a task that was begun in time can be finished
-        for assignment in work.open_assignments(visit.worker, visit.session.study):
-            return _task(visit, assignment)
+    if open_tasks and ended in (None, TIMED_OUT):  # a task that was begun in time can be finished
+        return _task(visit, open_tasks[0])
     if ended is None and visit.study is None:
         ended = CLOSED
-    if progress.is_late and not _is_finished(visit, progress):
+    if progress.is_late and not has_finished(visit, visit.study, visit.worker, progress):
         visit.site.participants.time_out(visit.participation)
         ended = TIMED_OUT
     if ended is not None:
-        return ended_page(visit, visit.study, ended, submitted=submitted)
-    for offer in [] if _has_done_enough(visit, progress) else _offers_of_study(visit):
+        return ended_page(visit, visit.study, ended, submitted=visit.progress().submitted > 0)
+    if not has_done_enough(visit.study, progress):
+        offers = offers_of_study(visit, visit.study, visit.worker)
+        if offers and not has_consented(visit, visit.session.study, visit.participation):
+            return ask_again(visit)
         try:
-            accepted = work.accept(
+            accepted = _accept_one(visit, offers)
+        except EndedError:  # meanwhile, in another tab or browser
+            return visit.redirect("/work/next")
+        if accepted:
+            return _task(visit, accepted)
+        progress = visit.progress()
+    if progress.submitted_now:
+        visit.site.participants.complete(visit.participation)
+    return visit.page("finished.html", done=progress.submitted > 0)
+
+
+def _accept_one(visit: Visit, offers: Sequence[Offer]) -> OpenAssignment | None:
+    """Accept a HIT of the first offer that is still available; return None if there is none."""
+    for offer in offers:
+        try:
+            return visit.site.work.accept(
                 visit.worker, None, offer.group_id, participation=visit.participation
             )
         except WorkError as error:
             if error.code not in UNAVAILABLE_CODES:
                 raise
-        else:
-            return _task(visit, accepted)
-    if progress.submitted_now:
-        visit.site.participants.complete(visit.participation)
-    return visit.page("finished.html", done=submitted)
-
-
-def _is_finished(visit: Visit, progress: StudyProgress) -> bool:
-    """Return whether the visitor has submitted tasks of the study, and all that there are to do."""
-    enough = _has_done_enough(visit, progress)
-    return enough or (progress.submitted_now > 0 and not _offers_of_study(visit))
-
-
-def _offers_of_study(visit: Visit) -> list[Offer]:
-    """Return the HITs of the visitor's study that the visitor can accept."""
-    study_group = visit.study.group_id if visit.study else None
-    offers = visit.site.work.offers(visit.worker, limit=1000)
-    return [offer for offer in offers if offer.eligible and study_group in (None, offer.group_id)]
+    return None
 
 
 def _task(visit: Visit, assignment: OpenAssignment) -> Response:
@@ -119,12 +121,6 @@ def _task(visit: Visit, assignment: OpenAssignment) -> Response:
     expired = visit.request.query_params.get("notice") == "working.expired"
     notice = "working.expired" if expired else ""
     return visit.redirect(f"/work/assignment/{assignment.assignment_id}", notice)
-
-
-def _has_done_enough(visit: Visit, progress: StudyProgress) -> bool:
-    """Return whether the visitor has submitted all HITs of the study or received its code."""
-    limit = visit.study.hits if visit.study else None
-    return progress.is_completed or (limit is not None and progress.submitted_now >= limit)
 
 
 OPEN_STATUS = "Accepted"
@@ -156,7 +152,7 @@ def _position(visit: Visit, progress: StudyProgress | None) -> tuple[int | None,
     position = progress.submitted_now + 1
     if visit.study.hits is not None:
         return position, max(position, visit.study.hits)
-    offers = _offers_of_study(visit)
+    offers = offers_of_study(visit, visit.study, visit.worker)
     if any(offer.has_more for offer in offers):
         return position, None
     return position, position + sum(offer.hits_available for offer in offers)

@@ -59,6 +59,11 @@ class Site:
         self.work, self.secret, self.now = work, secret, now
         self.frame_url, self.site_url = frame_url, site_url
         self.open_entry, self.studies = open_entry, studies
+        self.wordings = {
+            name: {(one.version, one.digest) for one in study.consents()}
+            for name, study in studies.items()
+        }
+        """Study -> version and digest of the consent in all its languages."""
         self.participants = Participants(work.database, work.clock)
         self.inquiries = Inquiries(work.database, work.clock)
         self.secure = site_url.startswith("https:")

@@ -5,24 +5,22 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import sqlite3
-import tempfile
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event, insert, select, text
+from sqlalchemy import Connection, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import URL, Engine, ExceptionContext, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from bws.base.problems import InputError, Problem
 from mturk.service.store import migrations
 from mturk.service.store.group_commit import GroupCommit
-from mturk.service.store.schema import VERSIONS, account, setting
+from mturk.service.store.schema import VERSIONS, account, metadata, setting
+from mturk.service.store.sqlite_file import SqliteFile
 from mturk.service.store.statements import Statement, hide_values
 
 log = logging.getLogger(__name__)
@@ -31,12 +29,8 @@ LOCK_TIMEOUT_MILLISECONDS = 30_000
 IDLE_TIMEOUT_MILLISECONDS = 20_000
 """An idle writer is rolled back after this time, which is shorter than the lock timeout."""
 SECRET_BYTES = 32
-PROBE_BYTES = 256 * 1024
-"""Size of the file that a health check writes, more than a typical submission."""
-SQLITE_HEADER = b"SQLite format 3\0"
 POOL_SIZE = 15
 """Connections to PostgreSQL per process: six processes fit into the server's default limit of 100."""
-BEGIN, BEGIN_WRITE = Statement(text("BEGIN")), Statement(text("BEGIN IMMEDIATE"))
 LOCK_WRITERS = f"SELECT pg_advisory_xact_lock({int.from_bytes(b'giccs', 'big')})"
 SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 SESSION_SETTINGS = f"""
@@ -62,22 +56,28 @@ class Database:
         self.on_write_wait: Callable[[float], object] = lambda seconds: None
         """Called with the seconds that each writer waited for the lock."""
         try:
-            self.engine = _sqlite_engine(self.url) if self.is_file else _postgresql_engine(self.url)
+            self._file = SqliteFile(self.url) if self.is_file else None
+            self.engine = (
+                self._file.engine(self.url) if self._file else _postgresql_engine(self.url)
+            )
             self._read_engine = self.engine.execution_options(
                 **({} if self.is_file else SNAPSHOT_OPTIONS)
             )
             self._query_engine = self.engine.execution_options(
                 **({} if self.is_file else {"isolation_level": "AUTOCOMMIT"})
             )
-            self._has_readers, self._thread = self.is_file, threading.local()
+            self._thread = threading.local()
             self._readers: weakref.WeakSet[Connection] = weakref.WeakSet()
             self._write_engine = self.engine.execution_options(write=True)
             self._writers = GroupCommit(
-                self._write_engine, lambda seconds: self.on_write_wait(seconds)
+                self._write_engine,
+                lambda seconds: self.on_write_wait(seconds),
+                self._file.commit if self._file else Connection.commit,
             )
             self.previous_version = self._open(balance, migrate)
             """Schema version found on opening; None if the database was empty."""
-            self._file = _file_identity(self.url)
+            if self._file is not None:
+                self._file.watch()
         except (DatabaseError, ImportError) as error:
             reason = getattr(error, "orig", error)
             raise self._unusable(f"cannot be used as a database: {reason}") from None
@@ -89,13 +89,18 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Begin a read transaction on a consistent snapshot; it does not block writers."""
+        """Begin a read transaction on a consistent snapshot; it does not block writers.
+
+        Raises ReplacedFileError if an SQLite file was replaced, as do `first` and `write`.
+        """
+        self._check_file()
         with self._read_engine.begin() as connection:
             yield connection
 
     def first(self, query: Statement, values: Mapping[str, Any]) -> Any:
         """Return the first row of a query, or None. This is faster than `read`: it begins no transaction."""
-        if self._has_readers:
+        self._check_file()
+        if self._file is not None:
             return query.first(self._reader(), values)
         with self._query_engine.connect() as connection:
             return query.first(connection, values)
@@ -116,50 +121,34 @@ class Database:
         commits, so there are no row locks, deadlocks or retries. Writers that queue share one commit, and
         each returns after it; see `GroupCommit`.
         """
+        self._check_file()
         # Threads queue at a lock, where waiting is cheap; processes queue at the database.
         with self._writers.writer() as connection:
             yield connection
 
+    def _check_file(self) -> None:
+        if self._file is not None:
+            self._file.check()
+
     def truncate_log(self) -> bool:
         """Remove deleted data from the write-ahead log of SQLite; return False if others are reading it.
 
-        Writers wait for at most a second. PostgreSQL removes deleted rows by itself, with its autovacuum.
+        PostgreSQL removes deleted rows by itself, with its autovacuum.
         """
-        if self._file is None:
-            return True
-        with closing(sqlite3.connect(str(self.url.database), timeout=1)) as connection:
-            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return not busy
+        return self._file is None or self._file.truncate_log()
 
     def probe(self) -> None:
-        """Read one row; raise an error if the database cannot be read.
-
-        A file is opened again: open connections would continue to use a file that was moved away, or cached
-        pages of one that was overwritten.
-        """
-        if self._file is None:
+        """Read one row; raise an error if the database cannot be read, or is another file than was opened."""
+        if self._file is not None:
+            self._file.probe()
+        else:
             with self.read() as connection:
                 connection.scalar(select(account.c.number))
-            return
-        # SQLite would apply the write-ahead log of this file to another one in its place.
-        if _file_identity(self.url) != self._file:
-            raise FileNotFoundError("the database file has been replaced by another file")
-        path = Path(str(self.url.database)).absolute()
-        with closing(
-            sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1)
-        ) as connection:
-            connection.execute("SELECT number FROM account").fetchone()
 
     def probe_disk(self) -> None:
-        """Write and remove a temporary file beside an SQLite database; raise OSError if the disk is full.
-
-        The disk of a PostgreSQL server is not checked.
-        """
+        """Raise OSError if the disk of an SQLite database is full; the one of a server is not checked."""
         if self._file is not None:
-            with tempfile.TemporaryFile(dir=Path(str(self.url.database)).absolute().parent) as file:
-                file.write(bytes(PROBE_BYTES))
-                file.flush()
-                os.fsync(file.fileno())
+            self._file.probe_disk()
 
     def secret(self) -> bytes:
         """Return the key that signs sessions and links."""
@@ -172,14 +161,21 @@ class Database:
         """Close all connections."""
         for reader in list(self._readers):
             reader.close()
+        if self._file is not None:
+            self._file.close()
         self.engine.dispose()
 
     def _open(self, balance: int, migrate: bool) -> str | None:
-        if self.is_file:
+        if self._file is not None:
+            if (names := self._file.table_names()) and names.isdisjoint(metadata.tables):
+                raise self._unusable("contains tables of another program")
             self._check_integrity()
         with self._write_engine.execution_options(rebuild=migrate).begin() as connection:
             version = self._version(connection)
             if version is None:
+                # Others may use the schema, but then there is nothing to migrate.
+                if migrate and inspect(connection).get_table_names():
+                    raise self._unusable("contains tables of another program")
                 migrations.create(connection)
                 _insert_defaults(connection, balance)
             elif version not in VERSIONS:
@@ -251,64 +247,9 @@ def _parse_url(text: str) -> URL:
         raise InputError(Problem("--db", None, f"is not a database address; {expected}")) from None
     if (kind := url.get_backend_name()) not in ("sqlite", "postgresql"):
         raise InputError(Problem("--db", None, f"is a {kind} database; {expected}"))
+    if kind == "sqlite" and not url.database:
+        raise InputError(Problem("--db", None, f"names no file; {expected}"))
     return url
-
-
-def _restrict_permissions(url: URL) -> None:
-    """Restrict the file to its owner, also after a restore: it contains the secret and worker ids."""
-    if not url.database or url.database == ":memory:":
-        return
-    file = Path(url.database)
-    file.touch(mode=0o600)
-    if file.is_file() and file.stat().st_mode & 0o077 and _is_sqlite(file):
-        file.chmod(0o600)
-
-
-def _file_identity(url: URL) -> tuple[int, int] | None:
-    """Return device and inode of the database file; None if it is not a file."""
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
-        return None
-    file_status = os.stat(url.database)
-    return file_status.st_dev, file_status.st_ino
-
-
-def _is_sqlite(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(SQLITE_HEADER)) == SQLITE_HEADER
-
-
-def _sqlite_engine(url: URL) -> Engine:
-    _restrict_permissions(url)
-    engine = create_engine(
-        url,
-        pool_size=50,
-        max_overflow=0,
-        pool_use_lifo=True,  # the connection used last has the pages and statements in memory
-        hide_parameters=True,  # logged errors must not contain answers, worker ids or secrets
-        connect_args={"timeout": LOCK_TIMEOUT_MILLISECONDS / 1000, "check_same_thread": False},
-    )
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _start_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun explicitly
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        "foreign_keys = ON",
-        "secure_delete = ON",
-        f"busy_timeout = {LOCK_TIMEOUT_MILLISECONDS}",
-    ):
-        connection.execute(f"PRAGMA {pragma}").close()
-
-
-def _start_sqlite(connection: Connection) -> None:
-    options = connection.get_execution_options()
-    if options.get("rebuild"):  # a table with incoming foreign keys is rebuilt
-        connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
-    (BEGIN_WRITE if options.get("write") else BEGIN).change(connection, {})
 
 
 def _postgresql_engine(url: URL) -> Engine:

@@ -26,11 +26,14 @@ class GroupCommit:
     one commits for all. A writer that raises an error undoes its own changes only. If the commit fails, all
     its writers raise the error.
 
-    on_wait: called with the seconds that each writer waited for its turn.
+    on_wait: called with the seconds that each writer waited for its turn. commit: commits a transaction.
     """
 
-    def __init__(self, engine: Engine, on_wait: Callable[[float], object]) -> None:
-        self._engine, self._on_wait = engine, on_wait
+    def __init__(
+        self, engine: Engine, on_wait: Callable[[float], object],
+        commit: Callable[[Connection], object] = Connection.commit,
+    ) -> None:  # fmt: skip
+        self._engine, self._on_wait, self._commit = engine, on_wait, commit
         self._turn = threading.Lock()
         self._counting = threading.Lock()
         self._n_queueing = 0
@@ -58,7 +61,7 @@ class GroupCommit:
                 finally:
                     if group.is_broken or not self._n_queueing or group.n_writers >= MAX_WRITERS:
                         self._group = None
-                        group.end()
+                        group.end(self._commit)
         finally:
             if group is not None:
                 group.wait()
@@ -111,13 +114,13 @@ class _Group:
             self.is_broken, self._error = True, error
             raise
 
-    def end(self) -> None:
+    def end(self, commit: Callable[[Connection], object]) -> None:
         """Commit, or roll back if the transaction is broken."""
         try:
             if self.is_broken:
                 self._transaction.rollback()
             elif self._transaction.is_active:
-                self._transaction.commit()
+                commit(self._connection)
         except BaseException as error:
             self._error = self._error or error
             self._connection.invalidate()  # its transaction may still be open

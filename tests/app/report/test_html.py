@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bws.analysis.analysis import Answers
 from bws.base.commands import Console
 from bws.chance_agreement import agreement
 from bws.files import read_judgments
@@ -27,8 +28,8 @@ from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.report.content import Number, Source, chart_svg_for_page, resolve_pointer
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
-from giccs_app.report.sections import _agreement_section
-from giccs_app.report.study_figures import pairs_figures, reliability_figures
+from giccs_app.report.sections import STUDY_ANALYSES, _analysis_section
+from giccs_app.report.study_figures import analysis_figures
 from tests import in_process
 
 REQUIRED = (
@@ -159,6 +160,7 @@ def test_the_study_has_its_figures(folder):
     labels = re.findall(r'class="chart" role="img" aria-label="([^"]*)"', text)
     scores = [json.loads(line)["score"] for line in (folder / "benchmark.jsonl").open()]
     for label in (
+        "Chart of Krippendorff’s alpha: all, both 0.",
         "Matrix of the agreement of 3 annotators",
         "Chart of the reliability (Pearson) by annotations per tuple: 2 annotations",
         "Bar chart of the variance components: items 0.",
@@ -175,8 +177,13 @@ def test_figures_without_their_data_are_left_out(folder, tmp_path):
     path = tmp_path / "judgments.csv"
     path.write_text(lines[0] + "".join(first.values()), "utf-8")
     single = read_judgments(path)
-    assert not list(pairs_figures(single))
-    assert not any("reliability" in figure.alternative for figure in reliability_figures(single))
+    figures = [
+        figure.alternative
+        for analysis, settings in STUDY_ANALYSES
+        for figure in analysis_figures(analysis, Answers(single, settings))
+    ]
+    (components,) = figures
+    assert components.startswith("Bar chart of the variance components")
 
 
 def test_it_loads_nothing_and_runs_nothing(read):
@@ -253,9 +260,10 @@ def test_copied_judgments_have_a_warning_and_a_command_that_accepts_them(tmp_pat
     )
     write_benchmark(read_benchmark("giccs-sample").items, tmp_path / "benchmark.jsonl")
     inputs = Inputs(tmp_path, metadata_file="benchmark.jsonl")
-    section = _agreement_section(inputs, inputs.judgments)
+    section, source = _analysis_section(inputs, inputs.judgments, *STUDY_ANALYSES[0])
     assert section.text[-1].startswith("Warning: 200 of 400 judgments repeat annotator")
-    assert "bws-agreement judgments.csv --allow-copies --metadata" in section.commands[0]
+    assert source.command.startswith("bws-agreement judgments.csv --allow-copies --metadata")
+    assert source.command.endswith(" --by source,n_turns --intervals --json")
 
 
 def test_the_interval_of_agreement_names_its_source():

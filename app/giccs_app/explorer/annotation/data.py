@@ -22,11 +22,7 @@ from giccs_app.explorer.study import under_pseudonyms
 
 if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
-    from bws.base.tables import ResultTable
-    from bws.components import Generalisability
-    from bws.planning import Planner
     from bws.records import Judgments, Tuples
-    from bws.split_half import ReliabilityCurve
     from mturk.study.ledger import Assignment, Ledger
     from mturk.study.status import Pace
 
@@ -68,58 +64,6 @@ def compute_figures(judgments: Judgments) -> AnnotationFigures:
         seconds.null_count(),
         position_frame(judgments),
         comment_frame(judgments),
-    )
-
-
-def consistency(judgments: Judgments, tuples: Tuples | None = None) -> dict[str, ResultTable]:
-    """Return ``reliability`` over 100 random splits and ``agreement`` with intervals.
-
-    For an adaptive study, ``stopping`` has the evidence of its end instead. tuples: those of all rounds, by
-    default the judged ones.
-    """
-    from bws.adaptive import stopping
-    from bws.chance_agreement import agreement
-    from bws.split_half import reliability, usual_split
-
-    if judgments.is_adaptive:
-        return {"stopping": stopping(judgments, tuples).result_table()}
-    return {
-        "reliability": reliability(judgments, split=usual_split(judgments)).result_table(),
-        "agreement": agreement(judgments, intervals=True).result_table(),
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class StudyReliability:
-    """Reliability by number of annotations, and the variance components behind its prediction."""
-
-    curve: ReliabilityCurve | None
-    """None if no tuple has two judgments."""
-    planner: Planner | None
-    """None if the reliability cannot be predicted."""
-    components: Generalisability
-
-    @property
-    def has_components(self) -> bool:
-        """Whether a variance component is defined."""
-        return any(
-            estimate.value == estimate.value for estimate in self.components.variances.values()
-        )
-
-
-def study_reliability(judgments: Judgments) -> StudyReliability:
-    """Return the reliability of a study without adaptive tuples, as ``bws-reliability --plan``."""
-    from bws.components import generalisability
-    from bws.planning import Planner
-    from bws.split_half import reliability_curve
-
-    answers = judgments.canonical
-    components = generalisability(answers)
-    has_repeated = len(np.unique(answers.tuple_of)) < len(answers)
-    return StudyReliability(
-        reliability_curve(judgments) if has_repeated else None,
-        Planner.from_study(answers, components),
-        components,
     )
 
 

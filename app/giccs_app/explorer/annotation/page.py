@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
@@ -10,9 +9,18 @@ from typing import TYPE_CHECKING, get_args
 import polars as pl
 import streamlit as st
 
+from bws.analysis.analysis import Answers
+from bws.analysis.judgments import (
+    AGREEMENT,
+    PAIRS,
+    PAIRS_PICTURE,
+    RELIABILITY,
+    AgreementSettings,
+    ReliabilitySettings,
+)
 from bws.base.problems import InputError
-from bws.planning import whole_number
 from giccs_app.explorer import links
+from giccs_app.explorer.analysis_view import show_picture, show_tables
 from giccs_app.explorer.annotation.charts import (
     annotators_chart,
     positions_chart,
@@ -23,16 +31,13 @@ from giccs_app.explorer.annotation.charts import (
 from giccs_app.explorer.annotation.data import (
     AnnotationFigures,
     AnnotationProgress,
-    StudyReliability,
     compute_figures,
-    consistency,
     cumulative_judgments,
     from_judgments,
     from_ledger,
     incomplete_tuples,
     judgment_frame,
     ledger_version,
-    study_reliability,
     tuple_counts,
 )
 from giccs_app.explorer.annotation.models_section import show_people_and_models
@@ -50,9 +55,7 @@ from giccs_app.explorer.study import Study, index_in_judgments
 
 if TYPE_CHECKING:
     from bws.base.tables import ResultTable
-    from bws.raw_agreement import AnnotatorPairs
     from bws.records import Judgments, Tuples
-    from bws.split_half import ReliabilityCurve
 
 UPDATE_INTERVAL_SECONDS = 10
 """Interval of automatic updates from a ledger."""
@@ -76,6 +79,7 @@ TITLES = (
 )
 TARGETS = (0.9, 0.8, 0.95)
 """Target reliabilities, the default first."""
+PICTURE_SETTINGS = {"reliability": {"height": 440}}
 BY_ANNOTATOR = {"annotator": "annotator"}
 BY_JUDGMENT = {"tuple": "tuple", **BY_ANNOTATOR}
 """Parameters of the link -> columns by which an annotator or a judgment is selected."""
@@ -113,7 +117,7 @@ def prepare(study: Study) -> None:
         progress = _file_progress(study)
         assert progress.judgments is not None
         _figures(progress.key, progress.judgments)
-        _pairs(progress.key, progress.judgments)
+        _agreement(progress.key, progress.judgments)
         _judgment_frame(progress.key, study.key, study, progress.judgments)
 
 
@@ -169,24 +173,23 @@ def _figures(key: str, _judgments: Judgments) -> AnnotationFigures:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _consistency(key: str, _judgments: Judgments, _tuples: Tuples | None) -> dict[str, ResultTable]:
-    return consistency(_judgments, _tuples)
+def _agreement(key: str, _judgments: Judgments) -> Answers:
+    return Answers(_judgments, AgreementSettings(intervals=True))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _study_reliability(key: str, _judgments: Judgments) -> StudyReliability:
-    return study_reliability(_judgments)
+def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
+    from bws.split_half import usual_split
+
+    return Answers(_judgments, ReliabilitySettings(split=usual_split(_judgments), target=target))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _pairs(key: str, _judgments: Judgments) -> AnnotatorPairs | None:
-    """Return the agreement of pairs of annotators; None if no two judged the same tuple."""
-    from bws.raw_agreement import annotator_pairs
+def _stopping(key: str, _judgments: Judgments, _tuples: Tuples | None) -> ResultTable:
+    """Return the evidence for the end of an adaptive study."""
+    from bws.adaptive import stopping
 
-    try:
-        return annotator_pairs(_judgments)
-    except ValueError:
-        return None
+    return stopping(_judgments, _tuples).result_table()
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -341,20 +344,9 @@ def _show_annotators(
 
 def _show_pairs(progress: AnnotationProgress) -> None:
     """Show the matrix of the agreement of all pairs of annotators."""
-    from bws.raw_agreement import MIN_COMMON_TUPLES
-    from bws.study_charts import PAIRS_TITLES, pairs_chart, pairs_rows
-
-    judgments = progress.judgments
-    assert judgments is not None
+    assert progress.judgments is not None
     st.subheader(say("annotation.pairs"), anchor=False)
-    pairs = _pairs(progress.key, judgments)
-    if pairs is None:
-        st.info(say("annotation.no_pairs"))
-        return
-    st.markdown(say("annotation.pairs_said", few=MIN_COMMON_TUPLES))
-    chart = pairs_chart(pairs, {name: say(f"annotation.pairs_{name}") for name in PAIRS_TITLES})
-    frame = pl.DataFrame(pairs_rows(pairs), infer_schema_length=None)
-    show_chart(chart, "annotator-pairs", frame, width="content")
+    show_picture(_agreement(progress.key, progress.judgments), PAIRS, PAIRS_PICTURE)
 
 
 def _show_annotator(all_judgments: pl.DataFrame, titles: Mapping[str, str]) -> None:
@@ -411,72 +403,21 @@ def _show_consistency(progress: AnnotationProgress) -> None:
     ):
         return
     with st.spinner(say("annotation.computing")):
-        tables = _consistency(progress.key, judgments, progress.tuples)
-    for name, table in tables.items():
-        show_result(table, name)
-    if not judgments.is_adaptive:
-        _show_plan(progress)
-
-
-def _show_plan(progress: AnnotationProgress) -> None:
-    """Show reliability against annotations with a target, and the variance components."""
-    from bws.study_charts import (
-        COMPONENTS_TITLES,
-        RELIABILITY_TITLES,
-        components_chart,
-        reliability_layers,
-        reliability_rows,
+        if judgments.is_adaptive:
+            show_result(_stopping(progress.key, judgments, progress.tuples), kind)
+            return
+        show_tables(_reliability(progress.key, judgments, TARGETS[0]), RELIABILITY)
+        show_tables(_agreement(progress.key, judgments), AGREEMENT)
+    target = links.segmented(
+        "target",
+        say("annotation.target"),
+        TARGETS,
+        format_option=lambda value: format_number(value, "g"),
     )
-
-    assert progress.judgments is not None
     with st.spinner(say("annotation.computing")):
-        measured = _study_reliability(progress.key, progress.judgments)
-    st.markdown(f"**{say('annotation.curve')}**")
-    if measured.curve is None:
-        st.info(say("annotation.no_curve"))
-    else:
-        target = links.segmented(
-            "target",
-            say("annotation.target"),
-            TARGETS,
-            format_option=lambda value: format_number(value, "g"),
-        )
-        titles = {name: say(f"annotation.curve_{name}") for name in RELIABILITY_TITLES}
-        titles["target"] = say("annotation.target_line", value=format_number(target, "g"))
-        chart = reliability_layers(measured.curve, measured.planner, target, titles)
-        frame = pl.DataFrame(reliability_rows(measured.curve), infer_schema_length=None)
-        show_chart(chart.properties(height=440), f"reliability {target:g}", frame)
-        st.caption(_describe_plan(measured, measured.curve, target))
-    st.markdown(f"**{say('annotation.components')}**")
-    if not measured.has_components:
-        st.info(say("annotation.no_components"))
-        return
-    titles = {name: say(f"annotation.component_{name}") for name in COMPONENTS_TITLES}
-    table = measured.components.result_table()
-    show_chart(
-        components_chart(measured.components, titles), "components", table.to_frame("polars")
-    )
-    st.caption(say("annotation.components_said"))
-
-
-def _describe_plan(measured: StudyReliability, curve: ReliabilityCurve, target: float) -> str:
-    """Return what the chart shows, and the annotations for a target."""
-    n_tuples, most = curve.points[-1].tuples, format_number(curve.points[-1].annotations, "g")
-    rest = say("annotation.curve_tuples", n=n_tuples, total=curve.overall.tuples, most=most)
-    texts = [say("annotation.curve_said"), rest]
-    planner = measured.planner
-    if planner is None:
-        return " ".join([*texts, say("annotation.no_plan")])
-    texts.append(say("annotation.predicted_said"))
-    needed, aim = planner.annotations_for(target), format_number(target, "g")
-    if math.isinf(needed):
-        limit = format_number(planner.annotation_limit, ".3f")
-        texts.append(say("annotation.unreachable", target=aim, limit=limit))
-    elif (whole := whole_number(needed)) > 1:
-        texts.append(say("annotation.requires", target=aim, value=whole))
-    else:
-        texts.append(say("annotation.one_is_enough", target=aim))
-    return " ".join(texts)
+        answers = _reliability(progress.key, judgments, target)
+        for picture in RELIABILITY.pictures:
+            show_picture(answers, RELIABILITY, picture, **PICTURE_SETTINGS.get(picture.name, {}))
 
 
 def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:

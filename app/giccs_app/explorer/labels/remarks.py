@@ -2,7 +2,8 @@
 
 The remarks are those of terminal, files and report. ``notes/LANGUAGE.toml`` has the translations by English
 text, in which ``{n:d}`` is an integer, ``{n:f}`` a number, ``{unit}`` one of its words, and another name any
-text. A remark may consist of several notes; those without a translation remain in English.
+text. Titles of pictures are in a table of their own. A remark may consist of several notes; those without a
+translation remain in English.
 """
 
 from __future__ import annotations
@@ -35,11 +36,21 @@ def local_remark(remark: str, language: str = "") -> str:
     return remark
 
 
+def local_title(title: str) -> str:
+    """Return the title of a picture, an axis or a series in the current language."""
+    language = current_language()
+    return title if language == DEFAULT else _tables(language)["titles"].get(title, title)
+
+
 @cache
+def _tables(language: str) -> Mapping[str, Mapping[str, str]]:
+    file = resources.files(__package__) / "notes" / f"{language}.toml"
+    return parse_toml(file.read_text("utf-8"), file.name)
+
+
 def translations(language: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the translations of words and of notes."""
-    file = resources.files(__package__) / "notes" / f"{language}.toml"
-    tables = parse_toml(file.read_text("utf-8"), file.name)
+    tables = _tables(language)
     return tables["words"], tables["notes"]
 
 

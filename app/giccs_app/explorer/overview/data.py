@@ -6,11 +6,17 @@ import numpy as np
 import polars as pl
 
 from bws.adaptive import stopping
+from bws.analysis.analysis import Answers
+from bws.analysis.judgments import (
+    AGREEMENT,
+    RELIABILITY,
+    AgreementSettings,
+    ReliabilitySettings,
+)
 from bws.base.tables import ResultTable
-from bws.chance_agreement import agreement
 from bws.metadata import By
 from bws.records import Judgments
-from bws.split_half import reliability, usual_split
+from bws.split_half import usual_split
 from giccs_app.explorer.study import Study
 
 BY = ("source", "n_turns")
@@ -74,9 +80,9 @@ def consistency(study: Study, trials: int = 100, seed: int = 0) -> dict[str, Res
         return {}
     if judgments.is_adaptive:
         return {"stopping": stopping(judgments).result_table()}
-    split = usual_split(judgments)
-    split_half = reliability(judgments, split=split, trials=trials, seed=seed, by=by)
+    halves = ReliabilitySettings(split=usual_split(judgments), trials=trials, seed=seed)
+    parts = ((RELIABILITY, halves), (AGREEMENT, AgreementSettings()))
     return {
-        "reliability": split_half.result_table(),
-        "agreement": agreement(judgments, by=by).result_table(),
+        analysis.name: Answers(judgments, settings, by).tables(analysis)[0]
+        for analysis, settings in parts
     }

@@ -6,12 +6,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bws.analysis.analysis import Answers
+from bws.analysis.judgments import (
+    AGREEMENT,
+    RELIABILITY,
+    AgreementSettings,
+    ReliabilitySettings,
+)
 from bws.annotators import annotator_report
 from bws.records import Judgment, Judgments, Tuples
 from giccs_app.explorer.annotation.data import (
     annotator_frame,
     comment_frame,
-    consistency,
     cumulative_judgments,
     incomplete_tuples,
     position_frame,
@@ -172,8 +178,14 @@ def test_reliability_and_agreement_of_those_who_agree():
         for n, items in enumerate([("a", "b", "c"), ("b", "c", "d"), ("b", "d", "a")])
         for w in range(4)
     ]
-    tables = consistency(Judgments.from_records(rows))
-    halves, agreed = (tables[name].to_frame("polars") for name in ("reliability", "agreement"))
+    judgments = Judgments.from_records(rows)
+    halves, agreed = (
+        Answers(judgments, settings).tables(analysis)[0].to_frame("polars")
+        for analysis, settings in (
+            (RELIABILITY, ReliabilitySettings()),
+            (AGREEMENT, AgreementSettings(intervals=True)),
+        )
+    )
     assert halves.select("pearson", "spearman").row(0) == pytest.approx((1.0, 1.0))
     assert agreed.select("observed_both", "observed_best", "observed_worst").row(0) == (1, 1, 1)
     assert agreed.select("strong_best", "strong_worst").row(0) == (100.0, 100.0)

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import math
 from importlib import resources
 
 import pytest
@@ -13,9 +12,10 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 import streamlit
 
 from bws.components import generalisability
-from bws.planning import Planner
+from bws.planning import Planner, describe_annotation_needs
 from bws.raw_agreement import annotator_pairs
 from giccs_app.explorer.labels import text_of
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import load
 
 HOSTILE = "<script>alert(1)</script> **bold** $x$ [a](http://example.org) `c` :red[r]"
@@ -243,7 +243,7 @@ def test_a_broken_ledger_is_a_sentence(opened, tmp_path, content):
 
 
 def test_pairs_of_annotators_are_a_matrix(seen, chart_rows):
-    rows = chart_rows(seen(), "common tuples")
+    rows = chart_rows(seen(), "tuples of both")
     pairs = annotator_pairs(load().judgments)
     assert len(rows) == 20
     assert [row["first"] for row in rows[::4]] == list(pairs.annotators)
@@ -256,8 +256,12 @@ def test_annotators_without_common_tuples_are_not_compared(opened, tmp_path):
     ]
     single = list({row["tuple_id"]: row for row in rows}.values())
     app = opened("--judgments", judgments_file(tmp_path, single))
-    assert text_of("annotation.no_pairs", "en") in texts(app)
-    assert text_of("annotation.no_curve", "en") in texts(app)
+    for reason in (
+        "no two named annotators judged the same tuple",
+        "no tuple has two judgments; expected at least one for a reliability curve",
+    ):
+        assert any(reason in text for text in texts(app))
+        assert local_remark(reason, "de") != reason
 
 
 @pytest.mark.parametrize("target", [0.9, 0.95])
@@ -267,11 +271,11 @@ def test_the_target_of_the_link_is_drawn_and_its_annotations_are_stated(opened, 
     lines = [row for row in rows if row["correlation"] == f"target {target}"]
     assert [row["value"] for row in lines] == [target]
     study = generalisability(load().judgments.canonical)
-    needed = Planner.from_study(load().judgments.canonical, study).annotations_for(target)
-    assert not needed.is_integer()
-    key = "annotation.requires" if needed > 1 else "annotation.one_is_enough"
-    text = text_of(key, "en", target=str(target), value=math.ceil(needed))
-    assert any(text in each for each in texts(app))
+    planner = Planner.from_study(load().judgments.canonical, study)
+    needs = describe_annotation_needs(target, planner)
+    assert str(target) in needs
+    assert any(needs in each for each in texts(app))
+    assert local_remark(needs, "de").startswith("mit den vorhandenen Tupeln")
 
 
 def test_variance_components_are_those_of_the_command(seen, chart_rows):

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bws.adaptive import stopping
 from bws.base.problems import InputError
 from bws.records import Judgment, Judgments
 from giccs_app.explorer.annotation.data import (
-    consistency,
     from_judgments,
     from_ledger,
     ledger_version,
@@ -174,5 +174,5 @@ def test_a_study_in_rounds_has_the_tuples_that_nobody_judged(study):
     assert len(result.judgments.tuples) == 2
     longer = replace(result.tuples, items=np.append(result.tuples.items, "new"))
     longer = replace(longer, group_of_item=np.append(longer.group_of_item, 0).astype(np.int32))
-    texts = [str(consistency(result.judgments, each)["stopping"]) for each in (None, longer)]
+    texts = [str(stopping(result.judgments, each).result_table()) for each in (None, longer)]
     assert ["at least 0 judgments" in text for text in texts] == [False, True]

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -22,10 +22,11 @@ import pytest
 import urllib3
 from botocore.exceptions import ClientError
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import insert, text
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 
+from mturk.service.api.protocol import Api
 from mturk.service.clock import SystemClock
 from mturk.service.monitoring.logs import formatter
 from mturk.service.monitoring.metrics import Metrics
@@ -34,7 +35,9 @@ from mturk.service.site.links import worker_link
 from mturk.service.site.rate_limits import RateLimit, RateLimits
 from mturk.service.site.request_handling import BodyError, read_fields
 from mturk.service.store.database import Database
-from mturk.service.store.schema import worker
+from mturk.service.store.schema import account, hit_type, worker
+from mturk.service.store.sqlite_file import ReplacedFileError
+from mturk.service.store.statements import Statement
 from mturk.service.threads import REQUEST_THREADS
 from mturk.study.simulated_browser import WebClient
 
@@ -387,13 +390,17 @@ def test_a_full_disk_is_not_well_until_there_is_space(service):
     assert health(service.site) == (200, "ok")
 
 
+def checkpoint(file):
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+
+
 def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, tmp_path):
     file = tmp_path / "service" / "hits.db"
     service.client().create_hit_type(
         Title="t", Description="d", Reward="0.01", AssignmentDurationInSeconds=60
     )
-    with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    checkpoint(file)
     whole = file.read_bytes()
     with file.open("r+b") as opened:
         opened.write(b"garbage!" * (len(whole) // 8))
@@ -401,6 +408,170 @@ def test_a_file_that_was_overwritten_is_not_well_until_it_is_restored(service, t
     with file.open("r+b") as opened:
         opened.write(whole)
     assert health(service.site) == (200, "ok")
+
+
+def add_type(service, title):
+    service.client().create_hit_type(
+        Title=title, Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+    )
+
+
+def is_used(database):
+    """Return whether the database can be used; all three ways must agree."""
+    used = []
+    query = Statement(select(hit_type.c.title).limit(1))
+    for use in (
+        lambda: database.first(query, {}),
+        lambda: database.read().__enter__(),
+        lambda: database.write().__enter__(),
+    ):
+        try:
+            use()
+        except ReplacedFileError:
+            used.append(False)
+        else:
+            used.append(True)
+    assert len(set(used)) == 1
+    return used[0]
+
+
+@pytest.mark.parametrize("n_logged", [0, 1, 5])
+@pytest.mark.parametrize("n_later", [1, 5])
+def test_an_older_copy_written_over_the_file_is_not_well_and_is_not_used(
+    service, tmp_path, n_later, n_logged
+):
+    """It has the same inode and valid pages, and the first page can be in the write-ahead log."""
+    file = tmp_path / "service" / "hits.db"
+    add_type(service, "first")
+    checkpoint(file)
+    older = file.read_bytes()
+    for number in range(n_later):
+        add_type(service, f"later {number}")
+    checkpoint(file)
+    add_type(service, "seen in the file")
+    checkpoint(file)
+    for number in range(n_logged):
+        add_type(service, f"logged {number}")
+    assert health(service.site) == (200, "ok")
+    newest = file.read_bytes()
+    file.write_bytes(older)
+    for content in (older, older[:50], b"", b"garbage" * 9):
+        file.write_bytes(content)
+        assert health(service.site) == (503, "cannot be read")
+        assert not is_used(service.database)
+    file.write_bytes(newest)
+    assert health(service.site) == (200, "ok")
+    assert is_used(service.database)
+
+
+def test_an_older_copy_restored_by_sqlite_takes_no_writes(service, tmp_path):
+    """The backup interface writes it in a transaction, which the service reads as any other."""
+    file, older, newest = tmp_path / "service" / "hits.db", tmp_path / "older", tmp_path / "newest"
+
+    def copy(source, target):
+        with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+            one.backup(other)
+
+    add_type(service, "first")
+    copy(file, older)
+    for number in range(3):
+        add_type(service, f"later {number}")
+    copy(file, newest)
+    copy(older, file)
+    for _ in range(3):
+        with pytest.raises(ReplacedFileError, match="older copy"):
+            Api(service.database, SystemClock(), {}).call(
+                "CreateHITType",
+                {
+                    "Title": "t",
+                    "Description": "d",
+                    "Reward": "0.01",
+                    "AssignmentDurationInSeconds": 60,
+                },
+            )
+    assert not is_used(service.database)
+    assert health(service.site) == (503, "cannot be read")
+    copy(newest, file)
+    assert health(service.site) == (200, "ok")
+    add_type(service, "after the restore")
+
+
+@pytest.mark.parametrize("removed", [["-wal"], ["-shm"], ["-wal", "-shm"]])
+def test_without_the_files_beside_it_the_database_is_not_used_and_nothing_is_lost(
+    tmp_path, endpoint_running, removed
+):
+    with endpoint_running(tmp_path, ServerOptions(port=0)) as running:
+        file = Path(running.database.url.database)
+        running.work.register("ABEFORE")
+        for suffix in removed:
+            Path(f"{file}{suffix}").unlink()
+        assert not is_used(running.database)
+        assert not any(Path(f"{file}{suffix}").exists() for suffix in removed)
+    with closing(Database(file)) as again, again.read() as connection:
+        assert connection.scalars(select(worker.c.worker_id)).all() == ["ABEFORE"]
+
+
+@pytest.mark.parametrize("n_logged", [0, 3])
+def test_a_copy_that_replaces_the_content_is_unchanged_after_the_service_ends(
+    tmp_path, endpoint_running, n_logged
+):
+    with endpoint_running(tmp_path, ServerOptions(port=0)) as running:
+        file = Path(running.database.url.database)
+        running.work.register("AFIRST")
+        checkpoint(file)
+        older = file.read_bytes()
+        for number in range(3):
+            running.work.register(f"ALATER{number}")
+        checkpoint(file)
+        for number in range(n_logged + 1):
+            running.work.register(f"ALOGGED{number}")
+        file.write_bytes(older)
+        for suffix in ("-wal", "-shm"):
+            Path(f"{file}{suffix}").unlink()
+    assert file.read_bytes() == older
+    with closing(Database(file)) as again, again.read() as connection:
+        assert connection.scalars(select(worker.c.worker_id)).all() == ["AFIRST"]
+
+
+def test_requests_while_the_file_is_away_lose_nothing_that_was_only_in_the_log(service, tmp_path):
+    file, aside = tmp_path / "service" / "hits.db", tmp_path / "aside"
+    title = service.client().create_hit_type(
+        Title="only in the log", Description="d", Reward="0.01", AssignmentDurationInSeconds=60
+    )["HITTypeId"]
+    os.rename(file, aside)
+    with ExitStack() as busy:  # the next reader needs a new connection
+        for _ in range(service.database.engine.pool.checkedin()):
+            busy.enter_context(closing(service.database.engine.connect()))
+        assert not is_used(service.database)
+    assert not file.exists()
+    os.rename(aside, file)
+    assert health(service.site) == (200, "ok")
+    query = select(hit_type.c.title).where(hit_type.c.hit_type_id == title)
+    with service.database.read() as connection:
+        assert connection.scalar(query) == "only in the log"
+    other = Database(file)
+    with other.read() as connection:
+        assert connection.scalar(query) == "only in the log"
+    other.close()
+
+
+def test_transactions_of_other_processes_are_no_older_copy(service, tmp_path):
+    file = tmp_path / "service" / "hits.db"
+    other = Database(file)
+    for database in (other, service.database, other):
+        with database.write() as connection:
+            connection.execute(update(account).values(on_hold=0))
+        other.probe()
+        service.database.probe()
+    numbers = []
+    for value in (0, None):
+        with other.write() as connection:
+            if value is not None:
+                connection.execute(update(account).values(on_hold=value))
+        with other.read() as connection:
+            numbers.append(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+    assert numbers[0] == numbers[1]  # without a change there is no new number
+    other.close()
 
 
 def test_probes_need_no_session_no_turn_and_no_patience(tmp_path, endpoint_running):

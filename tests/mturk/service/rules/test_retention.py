@@ -1,5 +1,7 @@
 """Automatic erasure of workers whose time is over, of sessions and of request tokens."""
 
+import os
+import sqlite3
 import time
 
 import pytest
@@ -233,6 +235,27 @@ def test_the_service_erases_by_itself(endpoint_running, tmp_path, monkeypatch):
         assert is_stored(running, "AWORKER")
         running.clock.advance(10 * DAY)
         wait_until(lambda: not is_stored(running, "AWORKER"))
+
+
+def test_data_that_others_are_reading_are_removed_soon_after(
+    endpoint_running, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(server_module, "DUE_CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(server_module, "ERASURE_RETRY_SECONDS", 0.1)
+    with endpoint_running(tmp_path, ServerOptions(port=0)) as running:
+        path = running.database.url.database
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM account").fetchall()  # a snapshot that needs the log
+        running.work.register("AWORKER")
+        calls = []
+        truncate = running.database.truncate_log
+        monkeypatch.setattr(running.database, "truncate_log", lambda: calls.append(truncate()))
+        wait_until(lambda: len(calls) >= 2)  # not after an hour
+        assert os.path.getsize(f"{path}-wal") > 0
+        monkeypatch.setattr(running.database, "truncate_log", truncate)
+        reader.close()
+        wait_until(lambda: not os.path.getsize(f"{path}-wal"))
 
 
 def wait_until(condition, seconds=30):

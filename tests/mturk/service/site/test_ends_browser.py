@@ -163,6 +163,7 @@ CODES = {
     "finished": "DONE-1",
 }
 WITH_MESSAGES = ("finished", "withdrawn", "screened_out", "timed_out", "closed")
+"""Ends after which messages are open; also ``no_consent`` with a submitted task."""
 
 
 def expected_page(end, submitted):
@@ -208,7 +209,7 @@ def test_each_end_in_a_browser(timed_site, open_page, end, submitted, language):
     is_returned = "Return submission" in body or anna.text("error.StudyFull") in body
     assert is_returned == (not submitted and not code and end not in ("left", "released", "erased"))
     can_write = page.locator("main a[href='/work/messages']").count() == 1
-    assert can_write == (end in WITH_MESSAGES or (end == "finished" and not submitted))
+    assert can_write == (end in WITH_MESSAGES or (end == "no_consent" and submitted))
     if end == "full":
         return
     if end == "finished" and not submitted:  # the participation continues

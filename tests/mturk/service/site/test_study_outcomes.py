@@ -7,10 +7,12 @@ import json
 import threading
 
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import select
 
 from bws.base.problems import InputError
 from mturk.answers import WITHDRAWN_ANSWER
+from mturk.cli import main
 from mturk.service.site.studies import PanelStudy, read_studies
 from mturk.service.store.schema import (
     assignment,
@@ -255,6 +257,11 @@ def test_the_requester_withdraws_a_participant(service, visit):  # noqa: F811
     anna.finish(anna.begin(service))
     output = command(service, "withdraw", ANNA, "--study", "pilot", "--yes", "--json")
     assert json.loads(output) == {"deleted": 1}
+    with service.database.read() as connection:
+        connection.execute(select(assignment)).all()  # a snapshot that needs the log
+        arguments = ["withdraw", ANNA, "--study", "pilot", "--yes", "--db"]
+        again = CliRunner().invoke(main, [*arguments, str(service.database.url.database)])
+    assert "the data are deleted, but remain in" in again.stderr
     assert rows(service, assignment)[0].answer is None
     assert "Signed in" not in anna.get("/work/").text
     problem = command(service, "withdraw", BEN, "--study", "pilot", "--yes", code=2)

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -197,13 +199,30 @@ def test_tables_of_others_are_refused(empty):
     assert list(tables(empty)) == ["worker"]
 
 
-def test_tables_with_other_names_are_let_be(empty):
+def test_tables_with_other_names_are_in_no_file_and_are_not_migrated(empty):
     engine = create_engine(empty)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE other (name TEXT)"))
     engine.dispose()
-    Database(empty).close()
-    assert "other" in tables(empty)
+    is_file = engine.dialect.name == "sqlite"
+    path = engine.url.database
+    before = (Path(path).read_bytes(), os.stat(path).st_mode) if is_file else None
+    for migrate in (True, False) if is_file else (True,):
+        with pytest.raises(InputError, match="another program"):
+            Database(empty, migrate=migrate)
+        assert list(tables(empty)) == ["other"]
+        if is_file:
+            assert (Path(path).read_bytes(), os.stat(path).st_mode) == before
+    if not is_file:  # the schema may be shared
+        Database(empty).close()
+        assert "other" in tables(empty)
+
+
+def test_an_empty_file_is_restricted_to_its_owner(tmp_path):
+    path = tmp_path / "hits.db"
+    path.touch(mode=0o644)
+    Database(path).close()
+    assert os.stat(path).st_mode & 0o777 == 0o600
 
 
 def test_the_database_refuses_more_assignments_than_places(empty, examples):
@@ -234,3 +253,5 @@ def test_the_command(empty, tmp_path):
 def test_other_kinds_of_database_are_refused():
     with pytest.raises(InputError, match=r"a mysql database; .*postgresql"):
         Database("mysql://user@host/name")
+    with pytest.raises(InputError, match="--db: names no file"):
+        Database("sqlite://")

@@ -1,0 +1,36 @@
+"""The tables and pictures of an analysis on a page of the explorer, from its declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import streamlit as st
+
+from bws.analysis.analysis import MissingPictureError
+from giccs_app.explorer.display import show_chart, show_result
+from giccs_app.explorer.labels import literal
+from giccs_app.explorer.labels.remarks import local_remark, local_title
+
+if TYPE_CHECKING:
+    from bws.analysis.analysis import Analysis, Answers, Picture
+
+
+def show_tables(answers: Answers, analysis: Analysis) -> None:
+    """Show the tables of an analysis with their notes."""
+    for number, table in enumerate(answers.tables(analysis), start=1):
+        show_result(table, analysis.name if number == 1 else f"{analysis.name} {number}")
+
+
+def show_picture(answers: Answers, analysis: Analysis, picture: Picture, **settings: Any) -> None:
+    """Show a picture with title and remarks, or why there is none; settings: see `show_chart`."""
+    try:
+        drawing = answers.drawing(analysis, picture, local_title)
+    except MissingPictureError as error:
+        st.info(literal(local_remark(str(error))))
+        return
+    st.markdown(f"**{local_title(drawing.title)}**")
+    frame = pl.DataFrame(drawing.rows, infer_schema_length=None)
+    show_chart(drawing.chart.properties(**settings), f"{picture.name}-figure", frame)
+    remarks = (local_remark(remark) for remark in drawing.remarks if remark)
+    st.caption("  \n".join(map(literal, remarks)))

@@ -1,0 +1,183 @@
+"""The analyses of judgments: agreement, annotators, reliability, variance components, plan.
+
+Modules with their computations are imported when they run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bws.analysis import pictures
+from bws.analysis.analysis import Also, Analysis, Answers, Picture
+from bws.base.options import MAX_RESAMPLES, MAX_SEED, option
+from bws.base.tables import MAX_ROWS_SHOWN
+
+if TYPE_CHECKING:
+    from bws.annotators import AnnotatorReport
+    from bws.chance_agreement import Agreement
+    from bws.components import Generalisability
+    from bws.planning import Plan
+    from bws.raw_agreement import AnnotatorPairs
+    from bws.split_half import Reliability, ReliabilityCurve
+    from bws.split_items import SplitItems
+
+
+@dataclass(frozen=True)
+class AgreementSettings:
+    """Settings of agreement."""
+
+    strong: float = option(
+        0.8, "Minimum share of a tuple's annotators with the same answer for strong agreement.",
+        bounds=(0, 1), min_open=True, metavar="SHARE",
+    )  # fmt: skip
+    intervals: bool = option(
+        False, "95 % intervals that generalise to other annotators and groups."
+    )
+    seed: int = option(0, "Random seed.", bounds=(0, MAX_SEED), metavar="S")
+
+
+@dataclass(frozen=True)
+class ReliabilitySettings:
+    """Settings of reliability and plan."""
+
+    trials: int = option(100, "Number of random splits.", bounds=(1, MAX_RESAMPLES), metavar="N")
+    split: str | None = option(
+        None,
+        "Unit of the split: each tuple's judgments, the tuples, or the annotators.  [default: each that the "
+        "judgments allow]",
+        choices=("annotation", "tuple", "annotator"),
+    )
+    odd: str = option(
+        "coin",
+        "Half that gets the extra unit of an odd number: random, or always the second (2 against 3).",
+        choices=("coin", "second"),
+    )
+    missing: str = option(
+        "drop",
+        "Treatment of items that one half does not score: omit them from the trial, or use 0.",
+        choices=("drop", "zero"),
+    )
+    target: float = option(
+        0.9, "Target reliability of the scores for --curve and --plan.",
+        bounds=(0, 1), min_open=True, max_open=True, metavar="R",
+    )  # fmt: skip
+    price: float | None = option(
+        None, "Price per judgment; --plan shows costs.", bounds=(0, 1e6), metavar="P"
+    )
+    seed: int = option(0, "Random seed.", bounds=(0, MAX_SEED), metavar="S")
+
+
+def _agreement(answers: Answers) -> Agreement:
+    from bws.chance_agreement import agreement
+
+    settings = answers.settings
+    return agreement(
+        answers.judgments, by=answers.by, strong=settings.strong, intervals=settings.intervals
+    )
+
+
+def _pairs(answers: Answers) -> AnnotatorPairs:
+    from bws.raw_agreement import annotator_pairs
+
+    return annotator_pairs(answers.judgments)
+
+
+def _annotators(answers: Answers) -> AnnotatorReport:
+    from bws.annotators import annotator_report
+
+    return annotator_report(answers.judgments)
+
+
+def _split_items(answers: Answers) -> SplitItems:
+    from bws.split_items import split_items
+
+    return split_items(answers.judgments, seed=answers.settings.seed)
+
+
+def _reliability(answers: Answers) -> Reliability:
+    from bws.split_half import reliability
+
+    settings = answers.settings
+    return reliability(
+        answers.judgments, by=answers.by, trials=settings.trials, split=settings.split,
+        odd=settings.odd, missing=settings.missing, seed=settings.seed,
+    )  # fmt: skip
+
+
+def _curve(answers: Answers) -> ReliabilityCurve:
+    from bws.split_half import reliability_curve
+
+    settings = answers.settings
+    return reliability_curve(
+        answers.judgments, target=settings.target, trials=settings.trials, odd=settings.odd,
+        seed=settings.seed,
+    )  # fmt: skip
+
+
+def _components(answers: Answers) -> Generalisability:
+    from bws.components import generalisability
+
+    return generalisability(answers.judgments.canonical)
+
+
+def _plan(answers: Answers) -> Plan | None:
+    from bws.planning import Planner, plan
+
+    settings = answers.settings
+    planner = Planner.from_study(answers.judgments.canonical, answers.result(COMPONENTS))
+    return plan(planner, settings.target, settings.price) if planner else None
+
+
+PAIRS = Analysis("pairs", _pairs)
+PAIRS_PICTURE = Picture("annotators", "matrix of all pairs of annotators", pictures.pairs, [PAIRS])
+ANNOTATORS = Analysis("annotators", _annotators)
+SPLIT_ITEMS = Analysis("items", _split_items, max_rows=MAX_ROWS_SHOWN)
+AGREEMENT = Analysis(
+    "agreement", _agreement, AgreementSettings,
+    title="Agreement",
+    text="Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
+    "Strong agreement: at least 80 % of the annotators gave the same answer.",
+    pictures=[Picture("agreement", "the agreement of each group", pictures.agreement), PAIRS_PICTURE],
+    also={
+        "annotators": Also("Add a report on each annotator, with flagged annotators.", [ANNOTATORS]),
+        "items": Also(
+            "Add items with intermediate scores on which annotators disagree systematically.", [SPLIT_ITEMS]
+        ),
+    },
+)  # fmt: skip
+CURVE = Analysis("curve", _curve)
+COMPONENTS = Analysis("components", _components)
+PLAN = Analysis(
+    "plan", _plan,
+    tables=lambda plan: plan.result_tables(),
+    absent=pictures.NO_PLAN,
+)  # fmt: skip
+RELIABILITY = Analysis(
+    "reliability", _reliability, ReliabilitySettings,
+    title="Reliability",
+    text="Split-half reliability: the correlation between scores from two random halves of the judgments.",
+    pictures=[
+        Picture(
+            "reliability",
+            "reliability against the number of annotations, with the prediction and the target",
+            pictures.reliability,
+            [CURVE, PLAN],
+        ),
+        Picture("components", "variance components", pictures.components, [COMPONENTS]),
+    ],
+    also={
+        "curve": Also(
+            "Add reliability as a function of the number of annotations, and the number required for "
+            "--target.", [CURVE],
+        ),
+        "components": Also(
+            "Add variance components of the scores, and the reliability that includes all errors.",
+            [COMPONENTS],
+        ),
+        "plan": Also(
+            "Add --components, and the reliability of other designs: more tuples, annotations, annotators.",
+            [COMPONENTS, PLAN],
+        ),
+    },
+)  # fmt: skip

@@ -1,0 +1,196 @@
+"""The pictures of analyses of judgments: charts with their titles, remarks and texts for screen readers."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bws.analysis.analysis import Drawing, MissingPictureError, Translate
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from bws.chance_agreement import Agreement
+    from bws.components import Generalisability
+    from bws.planning import Plan
+    from bws.raw_agreement import AnnotatorPairs
+    from bws.records import Judgments, Scores
+    from bws.split_half import ReliabilityCurve
+
+NO_PLAN = "no plan: reliability cannot be estimated from variance components"
+REMARK_WIDTH = 90
+"""Number of characters of a line below the title of a file."""
+CELL_WIDTH, CELL_HEIGHT = 36, 24
+MIN_MATRIX_WIDTH, MAX_MATRIX_WIDTH = 180, 380
+"""Widths in pixels on a page; the title of the legend needs the smaller one."""
+WIDE, TALL = 340, 440
+"""Width of wide charts, and height of the chart of many items, on a page."""
+
+
+def scores(scores: Scores) -> Drawing:
+    """Return the scores in descending order, with the intervals and ranks that there are.
+
+    Items without score are left out. Of thousands of items, some hundreds are drawn, with a band that
+    contains the intervals of all (`bws.study_charts.ranked_rows`).
+    """
+    import numpy as np
+
+    from bws.scoring.rank_sets import rank_texts
+    from bws.study_charts import MAX_NAMED_ITEMS, ranked_chart, ranked_rows
+
+    names = [
+        f"{group}: {item}" if any(scores.groups) else item
+        for group, item in zip(scores.groups, scores.items, strict=True)
+    ]
+    ranks = rank_texts(scores)
+    if ranks:
+        names = [f"{name} ({text})" for name, text in zip(names, ranks, strict=True)]
+    rows, bands = ranked_rows(names, scores.score, scores.low, scores.high)
+    if not rows:
+        raise MissingPictureError("no item has a score")
+    n_scored = int(np.count_nonzero(~np.isnan(scores.score)))
+    title, remark = f"Scores of {n_scored} items", ""
+    if any("low" in row for row in rows):
+        title += " with 95 % intervals"
+    if len(rows) < n_scored:
+        remark = f"Drawn: {len(rows)} items at equal distances of rank"
+        remark += "; grey band: the intervals of all" if bands else ""
+    if ranks and len(rows) <= MAX_NAMED_ITEMS:
+        remark = "In parentheses: the ranks in the group that tests of all pairs permit"
+    return Drawing(ranked_chart(rows, bands), title, rows, [remark])
+
+
+def agreement(agreement: Agreement, t: Translate) -> Drawing:
+    """Return Krippendorff's alpha of each group and answer, with the intervals that were computed."""
+    from bws.study_charts import AGREEMENT_TITLES, agreement_chart, agreement_rows
+
+    rows = agreement_rows(agreement)
+    if not rows:
+        raise MissingPictureError("no tuple has two judgments")
+    title = "Agreement of annotators"
+    if any("low" in row for row in rows):
+        title += " with 95 % intervals"
+    values = "; ".join(f"{row['part']}, {row['answer']} {row['alpha']:.2f}" for row in rows)
+    chart = agreement_chart(rows, _titles(AGREEMENT_TITLES, t))
+    return Drawing(chart, title, rows, alternative=f"Chart of Krippendorff’s alpha: {values}.")
+
+
+def pairs(pairs: AnnotatorPairs, t: Translate) -> Drawing:
+    """Return the matrix of annotators."""
+    from bws.raw_agreement import MIN_COMMON_TUPLES
+    from bws.study_charts import MAX_NAMED_ANNOTATORS, PAIRS_TITLES, pairs_chart, pairs_rows
+
+    remarks = [
+        "Share of equal answers (best, worst) in the tuples of both, not corrected for chance",
+        f"Colours: from {pairs.chance:.2f}, that of random judgments, to 1",
+    ]
+    if pairs.is_few.any():
+        remarks.append(f"Marked: pairs with fewer than {MIN_COMMON_TUPLES} common tuples")
+    n, values = len(pairs.annotators), pairs.agreement[pairs.tuples > 0]
+    if n > MAX_NAMED_ANNOTATORS:
+        remarks.append(f"Names of {n} annotators are omitted")
+    return Drawing(
+        pairs_chart(pairs, _titles(PAIRS_TITLES, t)),
+        "Agreement of pairs of annotators, highest mean first",
+        pairs_rows(pairs),
+        [*remarks, *pairs.notes],
+        f"Matrix of the agreement of {n} annotators, from {values.min():.2f} to {values.max():.2f}.",
+        {
+            "width": min(max(CELL_WIDTH * n, MIN_MATRIX_WIDTH), MAX_MATRIX_WIDTH),
+            "height": min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
+        },
+    )
+
+
+def reliability(curve: ReliabilityCurve, plan: Plan | None, t: Translate) -> Drawing:
+    """Return the Spearman–Brown corrected reliability against the number of annotations per tuple.
+
+    The bars contain the middle 95 % of the random splits; they are no confidence intervals. The prediction
+    from variance components and the target are added if there is a plan.
+    """
+    from bws.planning import describe_annotation_needs
+    from bws.study_charts import RELIABILITY_TITLES, reliability_layers, reliability_rows
+
+    planner, target = (plan.planner, plan.target) if plan else (None, None)
+    remarks = [
+        "Bars: middle 95 % of the random splits, not confidence intervals",
+        curve.tuples_note,
+    ]
+    if planner and target:
+        needs = describe_annotation_needs(target, planner)
+        remarks += ["Dashed line: predicted from variance components", needs]
+    else:
+        remarks.append(NO_PLAN)
+    points = "; ".join(
+        f"{point.annotations:g} annotations {point.pearson.spearman_brown:.3f}"
+        for point in curve.points
+        if not math.isnan(point.pearson.spearman_brown)
+    )
+    titles = _titles(RELIABILITY_TITLES, t)
+    titles["target"] = f"{t('target')} {target:g}" if target else ""
+    return Drawing(
+        reliability_layers(curve, planner, target, titles),
+        "Reliability by number of annotations",
+        reliability_rows(curve),
+        remarks,
+        f"Chart of the reliability (Pearson) by annotations per tuple: {points}.",
+        {"width": WIDE},
+    )
+
+
+def components(study: Generalisability, t: Translate) -> Drawing:
+    """Return the variance components; raises MissingPictureError with the reasons if none is defined."""
+    from bws.study_charts import COMPONENTS_TITLES, components_chart, components_rows
+
+    titles = _titles(COMPONENTS_TITLES, t)
+    rows = components_rows(study, titles)
+    if not rows:
+        raise MissingPictureError("; ".join(study.notes) or "no component is defined")
+    missing = [name for name, each in study.variances.items() if math.isnan(each.value)]
+    remarks = ["Variance of one judgment of an item; only the variance of the items is signal"]
+    remarks += [f"Not defined: {', '.join(missing)}"] if missing else []
+    title = "Variance components of the scores"
+    if any("low" in row for row in rows):
+        title += " with 95 % intervals"
+    values = "; ".join(f"{row['component']} {row['value']:.3f}" for row in rows)
+    alternative = f"Bar chart of the variance components: {values}."
+    chart = components_chart(rows, titles)
+    return Drawing(chart, title, rows, [*remarks, *study.notes], alternative)
+
+
+def _titles(titles: Mapping[str, str], t: Translate) -> dict[str, str]:
+    return {name: t(title) for name, title in titles.items()}
+
+
+def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
+    """Return the chart of a file: its title, and below it the judgments, and whether they are simulated."""
+    import altair as alt
+
+    from bws.base.charts import FONT, specification
+    from bws.simulation import is_simulated
+
+    names = [str(name) for name in judgments.annotators]
+    source = "Simulated judgments" if names and all(map(is_simulated, names)) else "Judgments"
+    source += f": {len(judgments)} of {len(judgments.tuples)} tuples by {len(names)} annotators"
+    remarks = map(_capitalised, filter(None, drawing.remarks))
+    lines = [line for remark in remarks for line in textwrap.wrap(remark, REMARK_WIDTH)]
+    titles = alt.TitleParams(
+        drawing.title, subtitle=[source, *lines], anchor="start", fontSize=15, subtitleFontSize=12
+    )
+    size: dict[str, Any] = {"width": 440, "height": 280} | {
+        name: value
+        for name, value in specification(drawing.chart).items()
+        if name in ("width", "height") and value != "container"
+    }
+    configured: alt.TopLevelMixin = (
+        drawing.chart.properties(title=titles, **size)
+        .configure_axis(**FONT)
+        .configure_legend(**FONT)
+    )
+    return configured
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

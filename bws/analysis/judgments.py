@@ -34,6 +34,7 @@ class AgreementSettings:
     intervals: bool = option(
         False, "95 % intervals that generalise to other annotators and groups."
     )
+    bootstrap: int = option(0, None, bounds=(0, MAX_RESAMPLES), deprecated="use --intervals")
     seed: int = option(0, "Random seed.", bounds=(0, MAX_SEED), metavar="S")
 
 
@@ -72,9 +73,8 @@ def _agreement(answers: Answers) -> Agreement:
     from bws.chance_agreement import agreement
 
     settings = answers.settings
-    return agreement(
-        answers.judgments, by=answers.by, strong=settings.strong, intervals=settings.intervals
-    )
+    intervals = settings.intervals or settings.bootstrap > 0
+    return agreement(answers.judgments, by=answers.by, strong=settings.strong, intervals=intervals)
 
 
 def _pairs(answers: Answers) -> AnnotatorPairs:

@@ -161,6 +161,8 @@ class Option:
     """Name on the command line; by default the name of the field with hyphens."""
     former_names: tuple[str, ...] = ()
     """Former names on the command line, which are deprecated."""
+    deprecated: str = ""
+    """What to use instead; a deprecated option is hidden from the help and accepted with a warning."""
     none: str = ""
     """Word for None on the command line."""
     is_file: bool = False
@@ -333,6 +335,8 @@ def click_option(owner: type, name: str, *names: str, **settings: Any) -> Callab
     else:
         flag += f"/--no-{name}" if default else ""
         parameters |= {"is_flag": True, "default": default}
+    if declared.deprecated:
+        parameters |= {"hidden": True, "deprecated": declared.deprecated}
     if declared.former_names and not names:
         parameters |= {"cls": RenamedOption, "former_names": declared.former_names}
     return click.option(*(names or (flag, name)), **parameters | settings)

@@ -293,7 +293,11 @@ def test_one_flag_gives_intervals_over_annotators_and_tuples(study):
     assert (signature["cluster"], signature["standard_error"]) == ("both", "clustered counts")
     assert all(row["low"] <= row["score"] <= row["high"] for row in document["scores"])
     assert "6 annotators: the interval is approximate" in err
-    assert "[" in run("agreement", "six.csv", "--intervals")[0]
+    out, err = run("agreement", "six.csv", "--bootstrap", 10)
+    assert "deprecated" in err
+    assert "use --intervals" in err
+    assert out == run("agreement", "six.csv", "--intervals")[0]
+    assert "[" in out
 
 
 def test_options_that_a_method_lacks_are_refused(study):

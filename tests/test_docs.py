@@ -6,7 +6,6 @@ robustness/documents.py says how they are marked. Nothing else of the project is
 import doctest
 import os
 import re
-import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from robustness.documents import PAGES, ROOT, Step, difference, pattern, run, steps, stop_servers
+from tests.free_ports import free_ports
 
 
 def environment(first_folders=()):
@@ -102,15 +102,7 @@ def with_free_ports(found):
 
 def free_port():
     """Return a port that is free as the next one is, which the frames of questions have."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = first.getsockname()[1]
-            try:
-                second.bind(("127.0.0.1", port + 1))
-            except (OSError, OverflowError):
-                continue
-            return str(port)
+    return str(free_ports(2)[0])
 
 
 def test_ports_of_pages_are_replaced():

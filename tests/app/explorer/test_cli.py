@@ -26,12 +26,12 @@ from mturk.kinds.sentence_pairs import SentencePart
 from mturk.study.client import LOCAL
 from mturk.study.plan import HitPlan
 from mturk.study.settings import Settings
+from tests.free_ports import free_ports
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind((cli.HOST, 0))
-        return probe.getsockname()[1]
+    (port,) = free_ports()
+    return port
 
 
 @pytest.fixture

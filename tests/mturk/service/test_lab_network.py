@@ -1,6 +1,5 @@
 """A study of volunteers in the network of a laboratory: two computers, no proxy, no TLS."""
 
-import socket
 import subprocess
 import time
 
@@ -10,6 +9,7 @@ from mturk.service.server import ServerOptions
 from mturk.service.site.links import study_link
 from mturk.service.site.studies import PanelStudy
 from mturk.study.settings import Settings
+from tests.free_ports import free_ports
 from tests.mturk.service.running import running
 from tests.mturk.service.site.test_browser import choose, our_question
 from tests.mturk.service.site.test_drafts_browser import wait_for_draft
@@ -26,14 +26,9 @@ def own_address():
     return next((word for word in told.split() if "." in word), None)
 
 
-def free_port():
-    with socket.create_server(("", 0)) as listening:
-        return listening.getsockname()[1]
-
-
 def test_publish_and_take_part_from_another_computer(tmp_path, chromium):
     """The address of this machine in its network stands for that of another computer."""
-    host, port, frame_port = own_address(), free_port(), free_port()
+    host, (port, frame_port) = own_address(), free_ports(2)
     if host is None:
         pytest.skip("this machine is in no network")
     study = PanelStudy("listening", "", volunteers=True, country=False, return_url="")

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.free_ports import free_ports
+
 pytest.importorskip("uvicorn", reason="the extra giccs[study] is not installed")
 
 ROOT = Path(__file__).parents[3]
@@ -25,14 +27,6 @@ pytestmark = [
     pytest.mark.skipif(NGINX is None, reason="nginx is not installed (make system)"),
     pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed"),
 ]
-
-
-def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [listening_socket.getsockname()[1] for listening_socket in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def certificate(folder):

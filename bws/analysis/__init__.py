@@ -1,1 +1,1 @@
-"""Analyses of judgments: what is asked, declared once, and the commands made from the declarations."""
+"""Analyses of judgments: the concept, the declarations, and their pictures."""

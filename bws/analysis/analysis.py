@@ -1,6 +1,6 @@
 """An analysis: one question to judgments, declared once, with its settings, tables and pictures.
 
-Commands (`bws.analysis.command`), the report and the explorer render what is declared here; an analysis
+Commands (`bws.cli.analyses`), the report and the explorer render what is declared here; an analysis
 imports none of them.
 """
 

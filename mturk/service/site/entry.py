@@ -130,8 +130,12 @@ def _start_entry(visit: Visit, entry: Entry) -> Response:
     signed_in = visit.session
     visit.change_session(pending=entry)
     known = _find(visit, entry)
-    is_continued = known is not None and known.number == signed_in.participation
-    if is_same and known is not None and is_continued and known.outcome != NO_CONSENT:
+    if (
+        is_same
+        and known is not None
+        and known.number == signed_in.participation
+        and known.outcome != NO_CONSENT
+    ):
         visit.session = signed_in
         return visit.redirect("/work/next")
     return visit.redirect("/work/start")
@@ -157,9 +161,11 @@ def complete_start(visit: Visit) -> Response:
         raise RefusedError(403, "error.csrf", "form token missing or wrong")
     if entry is None:
         return visit.redirect("/work/")
+    if declines and entry.study is not None:
+        known = _find(visit, entry)  # proves the id
+        if known is None or not _is_over(known):
+            return _decline(visit, entry, visit.site.studies[entry.study], known)
     requested = _requested_fields(visit, entry)
-    if declines and entry.study is not None and not _has_ended(visit, entry):
-        return _decline(visit, entry, visit.site.studies[entry.study])
     missing = [name for name in requested if not _is_answered(visit, entry, name)]
     if missing:
         return _start_page(visit, entry, requested, missing)
@@ -179,13 +185,12 @@ def ended_page(visit: Visit, study: PanelStudy | None, end: str, *, submitted: b
     )  # fmt: skip
 
 
-def _decline(visit: Visit, entry: Entry, study: PanelStudy) -> Response:
+def _decline(visit: Visit, entry: Entry, study: PanelStudy, known: Row[Any] | None) -> Response:
     """End the participation of those who do not consent; nothing about new participants is stored.
 
     The page can be loaded again: the cookie keeps the entry. Who has submitted tasks remains signed in, to
     write messages.
     """
-    known = _find(visit, entry)
     n_submitted = visit.site.participants.decline(entry.worker, study.name)
     if n_submitted and known is not None:
         session = Session(
@@ -282,11 +287,6 @@ def _has_finished(visit: Visit, entry: Entry, study: PanelStudy, number: int) ->
         entry.worker, study.name, number, max_seconds=study.max_seconds
     )
     return has_finished(visit, study, entry.worker, progress)
-
-
-def _has_ended(visit: Visit, entry: Entry) -> bool:
-    known = _find(visit, entry)
-    return known is not None and _is_over(known)
 
 
 def has_consented(visit: Visit, study: str | None, participation: int) -> bool:

@@ -42,6 +42,11 @@ class Drawing:
     size: Mapping[str, int] = field(default_factory=dict)
     """Width and height in pixels on a page, if the picture needs its own."""
 
+    @property
+    def sentences(self) -> list[str]:
+        """The remarks, each with an initial capital."""
+        return [remark[:1].upper() + remark[1:] for remark in self.remarks if remark]
+
 
 @dataclass(frozen=True)
 class Picture:

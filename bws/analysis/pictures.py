@@ -74,7 +74,8 @@ def agreement(agreement: Agreement, t: Translate) -> Drawing:
         title += " with 95 % intervals"
     values = "; ".join(f"{row['part']}, {row['answer']} {row['alpha']:.2f}" for row in rows)
     chart = agreement_chart(rows, _titles(AGREEMENT_TITLES, t))
-    return Drawing(chart, title, rows, alternative=f"Chart of Krippendorff’s alpha: {values}.")
+    alternative = f"Chart of Krippendorff’s alpha: {values}."
+    return Drawing(chart, title, rows, alternative=alternative, size={"width": WIDE})
 
 
 def pairs(pairs: AnnotatorPairs, t: Translate) -> Drawing:
@@ -175,8 +176,7 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
     names = [str(name) for name in judgments.annotators]
     source = "Simulated judgments" if names and all(map(is_simulated, names)) else "Judgments"
     source += f": {len(judgments)} of {len(judgments.tuples)} tuples by {len(names)} annotators"
-    remarks = map(_capitalised, filter(None, drawing.remarks))
-    lines = [line for remark in remarks for line in textwrap.wrap(remark, REMARK_WIDTH)]
+    lines = [line for text in drawing.sentences for line in textwrap.wrap(text, REMARK_WIDTH)]
     titles = alt.TitleParams(
         drawing.title, subtitle=[source, *lines], anchor="start", fontSize=15, subtitleFontSize=12
     )
@@ -191,7 +191,3 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
         .configure_legend(**FONT)
     )
     return configured
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -29,7 +29,7 @@ def analysis_figures(analysis: Analysis, answers: Answers) -> Iterator[Figure]:
     for picture in analysis.pictures:
         with suppress(MissingPictureError):
             drawing = answers.drawing(analysis, picture)
-            caption = ". ".join(filter(None, [drawing.title, *drawing.remarks]))
+            caption = ". ".join([drawing.title, *drawing.sentences])
             yield Figure(
                 chart_svg_for_page(drawing.chart, **drawing.size),
                 f"{caption}.",

@@ -21,12 +21,15 @@ PROBE_BYTES = 256 * 1024
 """Size of the file that a health check writes, more than a typical submission."""
 MAGIC, HEADER_BYTES, CHANGE = b"SQLite format 3\0", 100, slice(60, 64)
 """The header of a database file: its first bytes, its size, and the place of `user_version` (big-endian)."""
+CACHE_KIB = 256
+"""Pages in the memory of each connection. All threads have connections; the system caches the file for all."""
 PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",
     "foreign_keys = ON",
     "secure_delete = ON",
     f"busy_timeout = {LOCK_TIMEOUT_SECONDS * 1000:.0f}",
+    f"cache_size = -{CACHE_KIB}",
 )
 BEGIN, BEGIN_WRITE = Statement(text("BEGIN")), Statement(text("BEGIN IMMEDIATE"))
 

@@ -1,12 +1,12 @@
 """Coverage of the intervals of counting scores by the size of the true score.
 
 The studies are those of `benchmarks.coverage.scores` with utilities of other distributions. Each cell has
-three draws of utilities in turn.
+many draws of utilities in turn.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -25,8 +25,8 @@ from benchmarks.coverage.scores import (
 )
 from bws.scoring import score
 
-DRAWS = 3
-"""Draws of utilities per cell."""
+DRAWS = 200
+"""Draws of utilities per cell. Three would contain few extreme items, each with few designs."""
 EXTREME = 0.8
 """True score above which an item is extreme, without sign."""
 TASTES = 0.5
@@ -70,7 +70,7 @@ def _utilities(distribution: str, sd: float, draw: int) -> Floats:
     return utilities
 
 
-@lru_cache
+@cache
 def _truth(distribution: str, sd: float, draw: int, design: str) -> Floats:
     return expected_scores(_utilities(distribution, sd, draw), design, TASTES)
 

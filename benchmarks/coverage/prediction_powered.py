@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 
 N_ITEMS, K, ROUNDS, ANNOTATORS = 30, 4, 6, 20
 TASTES = 0.5
-N_DESIGNS = 10
-"""Number of designs used in turn, because creating a design takes longer than scoring."""
+N_DESIGNS = 20
+"""Number of designs used in turn, each with its own utilities."""
 TRUTH_TUPLES = 200_000
 DRAWS = 20
 """Studies from which correlations and reliability are computed."""
@@ -44,10 +44,9 @@ class People:
     """Standard deviation of the utilities, in logits."""
     per_tuple: int
 
-    @property
-    def utilities(self) -> Floats:
-        """(N,)"""
-        return self.sd * _standard_utilities()
+    def utilities(self, seed: int) -> Floats:
+        """Return the (N,) utilities of a study."""
+        return self.sd * _standard_utilities(seed % N_DESIGNS)
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def _study(pool: bool, people: People, judge: str, items: str, seed: int) -> Sim
     )
     assert scores.low is not None
     assert scores.high is not None
-    truth = true_scores(people.sd)[item_numbers(judgments.tuples)]
+    truth = true_scores(people.sd, seed % N_DESIGNS)[item_numbers(judgments.tuples)]
     has_interval = ~np.isnan(scores.low) & is_in_part(items, truth)
     covered = (scores.low <= truth) & (truth <= scores.high)
     return SimulatedStudy(
@@ -146,7 +145,7 @@ def model_judgments(sd: float, judge: str, seed: int) -> Judgments:
 
 def _judge_utilities(sd: float, judge: str, seed: int) -> Floats:
     rng = np.random.default_rng([seed, 1])
-    return sd * JUDGES[judge].utilities(_standard_utilities(), rng)
+    return sd * JUDGES[judge].utilities(_standard_utilities(seed % N_DESIGNS), rng)
 
 
 @lru_cache
@@ -154,7 +153,7 @@ def people_judgments(people: People, seed: int) -> Judgments:
     """Return people's judgments of the first round."""
     tuples = _design(seed % N_DESIGNS)
     judgments = simulate(
-        tuples, people.utilities[item_numbers(tuples)], ANNOTATORS,
+        tuples, people.utilities(seed)[item_numbers(tuples)], ANNOTATORS,
         noise=1.0, disagreement=TASTES, per_tuple=people.per_tuple, seed=seed,
     )  # fmt: skip
     return judgments.select(tuples.columns["round"][judgments.tuple_of] == "1")
@@ -171,17 +170,17 @@ def _design(seed: int) -> Tuples:
 
 
 @lru_cache
-def _standard_utilities() -> Floats:
-    values: Floats = np.random.default_rng(7).standard_normal(N_ITEMS)
+def _standard_utilities(draw: int) -> Floats:
+    values: Floats = np.random.default_rng([draw, 7]).standard_normal(N_ITEMS)
     return values
 
 
 @lru_cache
-def true_scores(sd: float) -> Floats:
+def true_scores(sd: float, draw: int) -> Floats:
     """Return (N,) expected values of random judgments by random annotators."""
     rng = np.random.default_rng(8)
     members = rng.random((TRUTH_TUPLES, N_ITEMS)).argpartition(K, axis=1)[:, :K]
-    utility = sd * _standard_utilities()[members] + TASTES * rng.standard_normal(members.shape)
+    utility = sd * _standard_utilities(draw)[members] + TASTES * rng.standard_normal(members.shape)
     own = np.arange(members.size).reshape(members.shape)
     values = expected_values(utility.ravel(), own, best_worst_logit)
     sums = np.bincount(members.ravel(), values.ravel(), N_ITEMS)
@@ -197,7 +196,7 @@ def _correlations(sd: float, judge: str) -> dict[str, str]:
     utilities, as deviations from the item's means.
     """
     people = simulate(
-        _design(0), sd * _standard_utilities()[item_numbers(_design(0))], ANNOTATORS,
+        _design(0), sd * _standard_utilities(0)[item_numbers(_design(0))], ANNOTATORS,
         noise=1.0, disagreement=TASTES, seed=1,
     ).canonical  # fmt: skip
     number = np.array([int(item[1:]) for item in people.items])
@@ -207,7 +206,7 @@ def _correlations(sd: float, judge: str) -> dict[str, str]:
         utility = _judge_utilities(sd, judge, seed) / JUDGES[judge].noise
         one_group = np.zeros(N_ITEMS, dtype=np.int64)
         judged = expected_counting(utility, one_group, K, best_worst_logit)
-        of_scores.append(np.corrcoef(judged, true_scores(sd))[0, 1])
+        of_scores.append(np.corrcoef(judged, true_scores(sd, seed % N_DESIGNS))[0, 1])
         expected = expected_values(utility[number], people.members, best_worst_logit)
         predicted = _deviations(expected[people.tuple_of], people.judged_items)
         within.append(np.corrcoef(actual, predicted)[0, 1])
@@ -220,7 +219,7 @@ def _reliability(people: People) -> str:
     squares = []
     for seed in range(DRAWS):
         judgments = people_judgments(people, seed)
-        truth = true_scores(people.sd)[item_numbers(judgments.tuples)]
+        truth = true_scores(people.sd, seed % N_DESIGNS)[item_numbers(judgments.tuples)]
         squares.append(np.corrcoef(score(judgments).score, truth)[0, 1] ** 2)
     return f"{np.mean(squares):.2f}"
 

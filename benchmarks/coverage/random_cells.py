@@ -2,7 +2,7 @@
 
 Scores, ranks and ceilings: groups of four to ten items or a single group, five to forty annotators, tastes,
 careless annotators and missing judgments. Correlations: dialogues of two to twelve candidates, some of which
-are missing. The seed was chosen after the methods.
+are missing. Each study of scores has its own utilities and design. The seed was chosen after the methods.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ SEED = 432_026
 KINDS = {"scores": 12, "correlations": 12, "people": 6, "ranks": 6, "ceiling": 4}
 """Kinds of cells and their numbers."""
 STUDIES = {"scores": 200, "correlations": 1000, "people": 1000, "ranks": 200, "ceiling": 200}
-UTILITIES = 3
-"""Draws of utilities per cell of scores."""
 COEFFICIENTS = ("pearson", "spearman", "rank_spearman")
 TRUTH, TRUTH_SEED = 30_000, 1_000_000
 
@@ -97,24 +95,23 @@ def _score_cell(random: np.random.Generator, kind: str) -> Cell:
 @lru_cache(maxsize=10_000)
 def _study(design: Design, seed: int) -> tuple[Judgments, Floats]:
     """Return judgments and (N,) true scores."""
-    setting, draw = design.setting, seed % UTILITIES
-    tuples = ceiling.design_of(setting, draw)
+    setting = design.setting
+    tuples = ceiling.design_of(setting, seed)
     judgments = simulate(
-        tuples, _utility(setting, draw), setting.annotators, noise=1.0, disagreement=setting.tastes,
+        tuples, _utility(setting, seed), setting.annotators, noise=1.0, disagreement=setting.tastes,
         careless=design.careless, per_tuple=setting.per_tuple or None, seed=seed,
     )  # fmt: skip
     is_present = np.random.default_rng([seed, 4]).random(len(judgments)) >= design.missing
-    return judgments.select(is_present), (1 - design.careless) * _expected(setting, draw)
+    return judgments.select(is_present), (1 - design.careless) * _expected(setting, seed)
 
 
-def _utility(setting: ceiling.Setting, draw: int) -> Floats:
+def _utility(setting: ceiling.Setting, seed: int) -> Floats:
     n_items = setting.groups * setting.size
-    return np.asarray(setting.utilities * np.random.default_rng([draw, 6]).normal(size=n_items))
+    return np.asarray(setting.utilities * np.random.default_rng([seed, 6]).normal(size=n_items))
 
 
-@lru_cache
-def _expected(setting: ceiling.Setting, draw: int) -> Floats:
-    return ceiling.expected_counting_scores(setting, _utility(setting, draw), draw)
+def _expected(setting: ceiling.Setting, seed: int) -> Floats:
+    return ceiling.expected_counting_scores(setting, _utility(setting, seed), seed)
 
 
 def _scores(design: Design, seed: int) -> SimulatedStudy:

@@ -113,7 +113,7 @@ def _powered(judge: str, seed: int) -> RankedStudy:
         prediction_powered.model_judgments(POWERED.sd, judge, seed),
         ranks=True,
     )
-    return scores, prediction_powered.true_scores(POWERED.sd)
+    return scores, prediction_powered.true_scores(POWERED.sd, seed % prediction_powered.N_DESIGNS)
 
 
 def _mean_ranks(scores: Scores) -> float:

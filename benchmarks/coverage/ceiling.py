@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
+from benchmarks.coverage.scores import values_in_tuples
 from bws.design import make_tuples
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import METHODS, Scale, score, utilities
@@ -244,18 +245,5 @@ def expected_counting_scores(setting: Setting, utility: Floats, seed: int) -> Fl
         dealt = np.concatenate([random.permuted(groups, axis=1) for _ in range(RANDOM_TUPLES)])
         members = dealt[:, : setting.size // setting.k * setting.k].reshape(-1, setting.k)
         merit = utility[members] + setting.tastes * random.standard_normal(members.shape)
-    total = np.bincount(members.ravel(), _expected_values(merit).ravel(), len(utility))
+    total = np.bincount(members.ravel(), values_in_tuples(merit).ravel(), len(utility))
     return total / np.bincount(members.ravel(), minlength=len(utility))
-
-
-def _expected_values(merit: Floats) -> Floats:
-    """Return (R, K) P(best) - P(worst) in the best-worst logit."""
-    best = np.exp(merit - merit.max(axis=1, keepdims=True))
-    best /= best.sum(axis=1, keepdims=True)
-    bad = np.exp(merit.min(axis=1, keepdims=True) - merit)
-    other_weights = np.maximum(bad.sum(axis=1, keepdims=True) - bad, np.finfo(float).tiny)
-    if_best = (
-        best / other_weights
-    )  # of each first choice, by what the badness of another is multiplied
-    worst = bad * (if_best.sum(axis=1, keepdims=True) - if_best)
-    return np.asarray(best - worst)

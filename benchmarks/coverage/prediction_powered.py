@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
 from benchmarks.coverage.extremes import ITEMS, is_in_part
-from benchmarks.coverage.scores import item_numbers
+from benchmarks.coverage.scores import is_approximate, item_numbers
 from bws.design import fresh_rounds
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
@@ -129,6 +129,7 @@ def _study(pool: bool, people: People, judge: str, items: str, seed: int) -> Sim
     return SimulatedStudy(
         int(covered[has_interval].sum()),
         int(has_interval.sum()),
+        is_approximate(scores),
         width=mean_width(scores) / mean_width(_people_alone(people, seed)),
     )
 

@@ -19,6 +19,7 @@ from benchmarks.coverage.cells import Cell, SimulatedStudy
 from bws.design import make_tuples
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score, utilities
+from bws.scoring.clustering import CONSERVATIVE_NOTE
 from bws.simulation import simulate
 
 Floats = NDArray[np.float64]
@@ -83,8 +84,10 @@ def _study(
 
 
 def is_approximate(scores: Scores) -> bool:
-    """Return whether a note says that the intervals are approximate."""
-    return any("the interval is approximate" in note for note in scores.notes)
+    """Return whether a note says that the intervals are approximate or conservative."""
+    return any(
+        "the interval is approximate" in note or note == CONSERVATIVE_NOTE for note in scores.notes
+    )
 
 
 @lru_cache
@@ -173,8 +176,17 @@ def _expected_value(utility: Floats, item: int, design: str, tastes: float) -> f
     samples = random.permuted(np.tile(opponents, (OPPONENT_DRAWS, 1)), axis=1)[:, : k - 1]
     items = np.column_stack((np.full(OPPONENT_DRAWS, item), samples))
     merit = utility[items] + tastes * random.standard_normal(items.shape)
-    best = np.exp(merit) / np.exp(merit).sum(axis=1, keepdims=True)
-    badness = np.exp(-merit)
-    worst_of_rest = badness[:, :1] / (badness.sum(axis=1, keepdims=True) - badness[:, 1:])
-    worst = (best[:, 1:] * worst_of_rest).sum(axis=1)
-    return float((best[:, 0] - worst).mean())
+    return float(values_in_tuples(merit)[:, 0].mean())
+
+
+def values_in_tuples(merit: Floats) -> Floats:
+    """Return (R, K) P(best) - P(worst) of items with (R, K) merits in the best-worst logit."""
+    best = np.exp(merit - merit.max(axis=1, keepdims=True))
+    best /= best.sum(axis=1, keepdims=True)
+    bad = np.exp(merit.min(axis=1, keepdims=True) - merit)
+    other_weights = np.maximum(bad.sum(axis=1, keepdims=True) - bad, np.finfo(float).tiny)
+    if_best = (
+        best / other_weights
+    )  # of each first choice, by what the badness of another is multiplied
+    worst = bad * (if_best.sum(axis=1, keepdims=True) - if_best)
+    return np.asarray(best - worst)

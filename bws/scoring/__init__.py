@@ -219,16 +219,16 @@ def _compute_interval(
         missing = np.full(len(signed), np.nan)
         reasons = [clusters.no_interval_reason] if clusters.no_interval_reason else []
         return Interval(missing, missing, reasons), fitted
-    n, appearances = canonical.n_scored, None
+    n, counted = canonical.n_scored, None
     if method.formula is not None:
         method, settings = SMOOTHED_COUNTING, {}
-        appearances = canonical.counts.appearances[:n]
+        counted = canonical
         fitted = method.fit(canonical, clusters=None if bootstrap else clusters, seed=seed)
     if bootstrap:
         log.debug("%d resamples clustered by %s", bootstrap, clusters.kind)
         fixed = {name: value for name, value in settings.items() if value is not None}
         fitted = bootstrap_errors(method, fitted, canonical, clusters, bootstrap, seed, **fixed)
-    return compute_interval(method, fitted.first(n), signed, clusters, appearances), fitted
+    return compute_interval(method, fitted.first(n), signed, clusters, counted), fitted
 
 
 def utilities(

@@ -38,6 +38,12 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 VarianceFunction = Callable[[Integers], Floats]
 """(J,) cluster indices, from 0 -> (N,) variances between clusters, not corrected for their number."""
+MAX_OVERESTIMATE = 0.1
+"""Share of the error variances of counts that may be due to the tuples that annotators happened to judge."""
+CONSERVATIVE_NOTE = (
+    "the intervals are conservative: annotators judged only some of the tuples of an item, and differences "
+    "between these tuples count as differences between annotators"
+)
 REMEDIES = {
     "both": "cluster by tuple (intervals then apply to these annotators only), or collect judgments "
     "of more annotators",
@@ -97,6 +103,30 @@ class Clusters:
         return few | (
             (self.population_correction > 0) & (self.per_item(self.columns) < MIN_CLUSTERS)
         )
+
+    def overestimate(self, variance: VarianceFunction, tuple_of: Integers) -> float:
+        """Return the share of the mean error variance that is no error in a design with most of all tuples.
+
+        The variance between annotators contains that between the tuples that they happened to judge, divided
+        by the number of an item's judgments, of which the design makes 1 - f no error. It is estimated from
+        V_tuple - V_cell; where most tuples have one judgment, the share is an upper bound.
+
+        variance: that of counts. tuple_of: (J,) the tuple of each judgment.
+        """
+        tuples, cells, rows = (
+            ClusterVariance(variance(labels), self.per_item(labels))
+            for labels in (tuple_of, self.cells, self.rows)
+        )
+        is_used = (tuples.clusters > 1) & (rows.clusters > 1)
+        correction = self.population_correction * (self.columns is not None)
+        is_not_judged = 1 - cells.clusters / np.maximum(rows.clusters * tuples.clusters, 1)
+        further = cells.clusters / np.maximum(tuples.clusters, 1) - 1
+        between = tuples.corrected - cells.corrected
+        has_one = further[is_used].size and np.median(further[is_used]) < 1
+        excess = rows.corrected if has_one else between / np.where(further > 0, further, np.inf)
+        share = (np.maximum(1 - correction, 0) * is_not_judged * excess)[is_used].sum()
+        total = (rows.corrected + correction * np.maximum(between, 0))[is_used].sum()
+        return float(share / total) if total > 0 else 0.0
 
     @property
     def _cluster_counts(self) -> Iterator[tuple[int, str]]:

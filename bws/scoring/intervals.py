@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from bws.records import CanonicalJudgments
 from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels, indices_by_label, joined_blocks
-from bws.scoring.clustering import Clusters
-from bws.scoring.counting import extreme_ends, pseudo_variance
+from bws.scoring.clustering import CONSERVATIVE_NOTE, MAX_OVERESTIMATE, Clusters
+from bws.scoring.counting import extreme_ends, pseudo_variance, squared_cluster_sums
 from bws.scoring.methods import (
     METHODS,
     ErrorCovariance,
@@ -64,15 +64,15 @@ def compute_interval(
     estimate: Utilities,
     score: Floats,
     clusters: Clusters,
-    appearances: Integers | None = None,
+    judgments: CanonicalJudgments | None = None,
 ) -> Interval:
     """Return estimate ± t standard errors as scores, extended to contain the score.
 
     t is the 97.5 % quantile of Student's t distribution with the degrees of freedom of each standard error.
     NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters.
 
-    appearances: (N,) numbers of judgments of each item, for intervals of
-    counting scores, which extend to Jeffreys' end near -1 and 1 (`bws.scoring.counting.extreme_ends`).
+    judgments: those of counting scores, whose intervals extend to Jeffreys' end near -1 and 1
+    (`bws.scoring.counting.extreme_ends`).
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
     too_few = clusters.too_few[: len(score)]  # Control items are the last ones of the clusters.
@@ -80,12 +80,24 @@ def compute_interval(
     t = t_quantile(df)
     low = np.minimum(method.to_score(estimate.utility - t * stderr), score)
     high = np.maximum(method.to_score(estimate.utility + t * stderr), score)
-    if appearances is not None:
+    notes = list(clusters.notes)
+    if judgments is not None:
+        appearances = judgments.counts.appearances[: len(score)]
         extreme = extreme_ends(estimate.utility, stderr, appearances, t)
         low = np.where(extreme < low, extreme, low)
         high = np.where(extreme > high, extreme, high)
-    notes = [*estimate.notes, *_interval_notes(low, high, too_few), *clusters.notes]
+        notes += _conservative_notes(clusters, judgments)
+    notes = [*estimate.notes, *_interval_notes(low, high, too_few), *notes]
     return Interval(low, high, notes, estimate.stderr_method)
+
+
+def _conservative_notes(clusters: Clusters, judgments: CanonicalJudgments) -> list[str]:
+    items, counts = judgments.judged_items, judgments.counts
+    mean = (counts.best - counts.worst) / np.maximum(counts.appearances, 1)
+    influence = (judgments.values - mean[items]) / counts.appearances[items]
+    variance = squared_cluster_sums(items, influence)
+    is_conservative = clusters.overestimate(variance, judgments.tuple_of) > MAX_OVERESTIMATE
+    return [CONSERVATIVE_NOTE] if is_conservative else []
 
 
 def _interval_notes(low: Floats, high: Floats, too_few: NDArray[np.bool_]) -> list[str]:

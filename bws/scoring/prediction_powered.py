@@ -385,7 +385,7 @@ class PoweredScores:
             self.fitted,
             self.score,
             self.clusters,
-            self.judgments.counts.appearances,
+            self.judgments,
         )
 
 

@@ -13,11 +13,13 @@ from scipy.stats import t as student
 
 from bws.cli import score as score_command
 from bws.components import finite_population_correction
+from bws.design import make_tuples
 from bws.records import Judgment, Judgments, Scores
 from bws.scoring import METHODS, anchor, score, utilities
-from bws.scoring.clustering import cluster_judgments
-from bws.scoring.counting import SMOOTHED_COUNTING, pseudo_variance
+from bws.scoring.clustering import CONSERVATIVE_NOTE, Clusters, cluster_judgments
+from bws.scoring.counting import SMOOTHED_COUNTING, pseudo_variance, squared_cluster_sums
 from bws.scoring.intervals import _resample_weights, bootstrap_errors
+from bws.simulation import simulate
 
 
 def random_judgments(n=8, k=3, judgments=40, annotators=5, seed=0):
@@ -258,6 +260,36 @@ def test_an_item_that_all_judge_best_has_an_interval_with_a_width():
         result = score(Judgments.from_records(records), **options)
         assert (result.score[0], result.high[0]) == (1, 1)
         assert 0.5 < result.low[0] < 0.95
+
+
+@pytest.mark.parametrize(
+    ("annotators", "per_tuple", "is_noted"), [(100, 5, True), (100, 1, True), (20, 20, False)]
+)
+def test_intervals_of_annotators_who_saw_other_tuples_are_said_to_be_conservative(
+    annotators, per_tuple, is_noted
+):
+    # Groups of five items, all ten 3-tuples of each: only annotators are random.
+    items = [f"i{n}" for n in range(40)]
+    tuples = make_tuples(items, 3, groups=[f"g{n // 5}" for n in range(40)], count=10)
+    utility = 2.75 * np.random.default_rng(0).normal(size=40)
+    judged = simulate(tuples, utility, annotators, noise=1.0, per_tuple=per_tuple)
+    for options in ({"interval": "model"}, {"bootstrap": 20}):
+        assert (CONSERVATIVE_NOTE in score(judged, **options).notes) == is_noted
+
+
+def test_the_overestimated_share_of_a_variance_is_that_between_tuples():
+    # One item in 40 tuples with means ±a, judged by 5 of 100 annotators each with errors ±b.
+    a, b, n_tuples, per_tuple = 0.6, 0.3, 40, 5
+    rng = np.random.default_rng(0)
+    tuple_of = np.repeat(np.arange(n_tuples), per_tuple)
+    value = a * (-1.0) ** tuple_of + b * rng.choice([-1, 1], size=len(tuple_of))
+    annotator = np.concatenate([rng.permutation(100)[:per_tuple] for _ in range(n_tuples)])
+    items = np.zeros((len(tuple_of), 1), dtype=np.int64)
+    cells = np.arange(len(tuple_of))
+    clusters = Clusters("both", items, annotator, tuple_of, cells, np.zeros(1))
+    variance = squared_cluster_sums(items, (value - value.mean())[:, None] / len(value))
+    share_of_tuples = a**2 / (a**2 + b**2)  # of the variance of a value
+    assert clusters.overestimate(variance, tuple_of) == pytest.approx(share_of_tuples, abs=0.1)
 
 
 def test_annotators_count_by_default():

@@ -22,7 +22,7 @@ PROBE_BYTES = 256 * 1024
 MAGIC, HEADER_BYTES, CHANGE = b"SQLite format 3\0", 100, slice(60, 64)
 """The header of a database file: its first bytes, its size, and the place of `user_version` (big-endian)."""
 CACHE_KIB = 256
-"""Pages in the memory of each connection. All threads have connections; the system caches the file for all."""
+"""Pages in the memory of each connection: all threads have one, and the system caches the file for all."""
 PRAGMAS = (
     "journal_mode = WAL",
     "synchronous = FULL",

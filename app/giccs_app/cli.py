@@ -6,6 +6,8 @@ from bws.base.interrupts import handle_interrupts
 
 handle_interrupts()  # Before any other import.
 
+from collections.abc import Mapping  # noqa: E402
+
 import click  # noqa: E402
 
 from bws.base.commands import Group, group  # noqa: E402
@@ -62,7 +64,32 @@ giccs eval baseline:char-ngram package:minilm
 
 
 class _Workflow(Group):
-    """The group of all commands, listed by stage."""
+    """The group of all commands, listed by stage, with the analyses of other packages as the last stage."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in their order."""
+        return [*COMMANDS, *_other_analyses()]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of one command, or make that of an analysis of another package."""
+        if name in COMMANDS or name not in _other_analyses():
+            return super().get_command(ctx, name)
+        from bws.analysis.registry import analysis
+        from bws.base.problems import InputError
+        from bws.cli.analyses import judgments_command
+
+        try:
+            return judgments_command(f"giccs {name}", analysis(name))
+        except InputError as error:
+            raise click.UsageError(str(error), ctx) from error
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the name of the command, the command and its arguments; raise UsageError without it."""
+        if args[0] not in COMMANDS and args[0] in _other_analyses():
+            return args[0], self.get_command(ctx, args[0]), args[1:]
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section of commands per stage; the epilog states the options of all commands."""
@@ -72,6 +99,15 @@ class _Workflow(Group):
                 formatter.write_dl(
                     [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
                 )
+        if others := _other_analyses():
+            with formatter.section("Analyses of other packages"):
+                formatter.write_dl([(f"{n:<{width}}", place) for n, place in others.items()])
+
+
+def _other_analyses() -> Mapping[str, str]:
+    from bws.analysis.registry import other_analyses
+
+    return other_analyses()
 
 
 @group("giccs", COMMANDS, EXAMPLE, cls=_Workflow)

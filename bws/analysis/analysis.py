@@ -31,7 +31,7 @@ class MissingPictureError(ValueError):
 class Drawing:
     """A picture of results, without the size, theme and language of its place."""
 
-    chart: alt.LayerChart
+    chart: alt.Chart | alt.LayerChart
     title: str
     rows: Sequence[Mapping[str, Any]]
     """What is drawn: a row per mark."""
@@ -41,6 +41,8 @@ class Drawing:
     """Text for readers who cannot see the picture."""
     size: Mapping[str, int] = field(default_factory=dict)
     """Width and height in pixels on a page, if the picture needs its own."""
+    opens: Mapping[str, str] = field(default_factory=dict)
+    """What a click on a mark selects in the explorer: ``annotator`` or ``tuple`` -> column of `rows`."""
 
     @property
     def sentences(self) -> list[str]:
@@ -69,25 +71,36 @@ class Also:
     analyses: Sequence[Analysis]
 
 
+@dataclass(frozen=True)
+class NoSettings:
+    """Settings of an analysis without any."""
+
+
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """One question to judgments."""
 
     name: str
-    """Key of the result in the document of another analysis to which this one is added."""
+    """Name of its command, and key of the result in the document of another analysis that it is added to."""
     run: Callable[[Answers], Any]
     """Computes the result, which has a `document`; None if there is none."""
-    settings: type = object
+    settings: type = NoSettings
     """Dataclass of declared options (`bws.base.options.option`)."""
     tables: Callable[[Any], Sequence[ResultTable]] = lambda result: [result.result_table()]
     pictures: Sequence[Picture] = ()
     title: str = ""
     text: str = ""
     """What the numbers mean, for readers of a report."""
+    summary: str = ""
+    """The first line of the help of its command."""
+    example: str = ""
+    """Command lines in the help; by default the one without options."""
     also: Mapping[str, Also] = field(default_factory=dict)
     """Option -> what it adds."""
     absent: str = ""
     """Why there is no result, if it is None."""
+    has_parts: bool = False
+    """Whether `run` divides the judgments by `Answers.by`."""
     max_rows: int | None = None
     """Maximum number of rows on the terminal."""
 

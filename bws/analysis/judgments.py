@@ -1,4 +1,4 @@
-"""The analyses of judgments: agreement, annotators, reliability, variance components, plan.
+"""The analyses of judgments of this package: agreement, annotators, reliability, components, plan.
 
 Modules with their computations are imported when they run.
 """
@@ -135,7 +135,14 @@ ANNOTATORS = Analysis("annotators", _annotators)
 SPLIT_ITEMS = Analysis("items", _split_items, max_rows=MAX_ROWS_SHOWN)
 AGREEMENT = Analysis(
     "agreement", _agreement, AgreementSettings,
+    has_parts=True,
     title="Agreement",
+    summary="Compute inter-annotator agreement: Krippendorff's alpha and strong agreement.",
+    example="""
+    bws-agreement judgments.csv
+    bws-agreement judgments.csv --metadata dialogues.jsonl --by source,n_turns --intervals
+    bws-agreement judgments.csv --annotators --items --figure annotators=annotators.svg
+    """,
     text="Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
     "Strong agreement: at least 80 % of the annotators gave the same answer.",
     pictures=[Picture("agreement", "the agreement of each group", pictures.agreement), PAIRS_PICTURE],
@@ -155,7 +162,16 @@ PLAN = Analysis(
 )  # fmt: skip
 RELIABILITY = Analysis(
     "reliability", _reliability, ReliabilitySettings,
+    has_parts=True,
     title="Reliability",
+    summary="Estimate the reliability of the scores by split halves and from variance components.",
+    example="""
+    bws-reliability judgments.csv
+    bws-reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
+    bws-reliability judgments.csv --split annotator --curve
+    bws-reliability judgments.csv --format latex --caption "Split-half reliability" > reliability.tex
+    bws-reliability pilot.csv --plan --target 0.95 --price 0.05 --figure plan.svg
+    """,
     text="Split-half reliability: the correlation between scores from two random halves of the judgments.",
     pictures=[
         Picture(

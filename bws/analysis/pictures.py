@@ -102,6 +102,7 @@ def pairs(pairs: AnnotatorPairs, t: Translate) -> Drawing:
             "width": min(max(CELL_WIDTH * n, MIN_MATRIX_WIDTH), MAX_MATRIX_WIDTH),
             "height": min(CELL_HEIGHT * n, MAX_MATRIX_WIDTH),
         },
+        {"annotator": "first"},
     )
 
 

@@ -262,8 +262,9 @@ class Group(click.Group):
 
     def no_such_command(self, ctx: click.Context, name: str) -> click.UsageError:
         """Return the error for an unknown command, with the closest name."""
-        expected = f"expected one of {', '.join(self.subcommands)}"
-        guess = suggestion(name, self.subcommands)
+        names = self.list_commands(ctx)
+        expected = f"expected one of {', '.join(names)}"
+        guess = suggestion(name, names)
         return click.UsageError(f"No such command {name!r}; {expected}{guess or '.'}", ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -181,6 +181,7 @@ def figures_option(text: str, kinds: Mapping[str, str]) -> Decorator:
     """
     first, *others = kinds
     further = ", ".join(f"{name} ({kinds[name]})" for name in others)
+    with_name = f" With NAME=: {further}." if others else ""
 
     def parse(
         ctx: click.Context, parameter: click.Parameter, values: Sequence[str]
@@ -198,7 +199,7 @@ def figures_option(text: str, kinds: Mapping[str, str]) -> Decorator:
 
     return option(
         "--figure figures",
-        f"Also draw {text}: .svg, .png, .json. With NAME=: {further}. Can be repeated.",
+        f"Also draw {text}: .svg, .png, .json.{with_name} Can be repeated.",
         multiple=True, callback=parse, type=FIGURE, metavar="[NAME=]FILE", show_default=False,
     )  # fmt: skip
 

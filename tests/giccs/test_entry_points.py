@@ -13,6 +13,7 @@ import giccs
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "examples" / "giccs-plugin"
 HOW_TO = ROOT / "docs" / "how-to" / "python.md"
+FILES = ("pyproject.toml", "giccs_plugin.py", "hard_tuples.py")
 
 
 CALLS = {
@@ -39,7 +40,7 @@ def called(tmp_path_factory):
     """Return exit code, output and errors of giccs-eval where the example project is installed."""
     folder = tmp_path_factory.mktemp("installed")
     source = tmp_path_factory.mktemp("source")
-    for file in ("pyproject.toml", "giccs_plugin.py"):
+    for file in FILES:
         (source / file).write_bytes((EXAMPLE / file).read_bytes())
     options = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--target")
     subprocess.run(
@@ -91,5 +92,5 @@ def test_a_model_of_another_package_is_evaluated(called):
 
 def test_the_documentation_shows_the_example():
     page = HOW_TO.read_text("utf-8")
-    for file in ("pyproject.toml", "giccs_plugin.py"):
+    for file in FILES:
         assert (EXAMPLE / file).read_text("utf-8").strip() in page

@@ -24,7 +24,7 @@ def show_tables(answers: Answers, analysis: Analysis) -> None:
 
 
 def show_picture(answers: Answers, analysis: Analysis, picture: Picture, **settings: Any) -> None:
-    """Show a picture with title and remarks, or why there is none; settings: see `show_chart`."""
+    """Show a picture with title and remarks, or why there is none; settings: of the chart."""
     try:
         drawing = answers.drawing(analysis, picture, local_title)
     except MissingPictureError as error:
@@ -34,6 +34,6 @@ def show_picture(answers: Answers, analysis: Analysis, picture: Picture, **setti
     frame = pl.DataFrame(drawing.rows, infer_schema_length=None)
     chart = drawing.chart.properties(**settings)
     width = "stretch" if chart.width is alt.Undefined else "content"
-    show_chart(chart, f"{picture.name}-figure", frame, width=width)
+    show_chart(chart, f"{picture.name}-figure", frame, select=drawing.opens, width=width)
     remarks = (local_remark(remark) for remark in drawing.remarks if remark)
     st.caption("  \n".join(map(literal, remarks)))

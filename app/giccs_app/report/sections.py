@@ -17,6 +17,8 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
+from bws.analysis.registry import ANALYSES, other_analyses
+from bws.analysis.registry import analysis as registered_analysis
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
 from giccs_app.report.content import (
@@ -89,11 +91,13 @@ def sections(inputs: Inputs) -> Iterator[Section]:
         yield _statistics_section(inputs)
     if inputs.judgments is not None and inputs.judgments.is_adaptive:
         yield _stopping_section(inputs, inputs.judgments)
+        yield from _other_sections(inputs, inputs.judgments)
     elif inputs.judgments is not None:
         for analysis, settings in STUDY_ANALYSES:
             section, source = _analysis_section(inputs, inputs.judgments, analysis, settings)
             reliability_source = source if analysis is RELIABILITY else reliability_source
             yield section
+        yield from _other_sections(inputs, inputs.judgments)
     yield _scores_section(inputs, has_command=has_statistics)
     yield from _model_sections(inputs, results)
     yield _signature_section(inputs, results, reliability_source)
@@ -161,23 +165,35 @@ def _source_of_study(inputs: Inputs) -> Source:
 def _analysis_section(
     inputs: Inputs, judgments: Judgments, analysis: Analysis, settings: Any
 ) -> tuple[Section, Source]:
-    """Return the section of an analysis by source and turns, and the output of its command."""
+    """Return the section of an analysis, by source and turns if it has parts, and its command's output."""
     from giccs_app.explorer.study import under_pseudonyms
 
-    answers = Answers(judgments, settings, _group_values(inputs, judgments))
-    by = ",".join(BY)
+    by = _group_values(inputs, judgments) if analysis.has_parts else None
+    answers = Answers(judgments, settings, by)
     allowed = " --allow-copies" if judgments.copies else ""
-    files = f"{inputs.judgments_file}{allowed} --metadata {inputs.metadata_file}"
+    parts = f" --metadata {inputs.metadata_file} --by {','.join(BY)}" if analysis.has_parts else ""
     options = "".join(
         f" --{field.name}" for field in fields(settings) if getattr(settings, field.name) is True
     )
-    command = f"bws-{analysis.name} {files} --by {by}{options} --json"
-    source = Source(command, answers.document(analysis))
-    text = [analysis.text, *(f"Warning: {problem.message}." for problem in judgments.copies)]
+    name = f"bws-{analysis.name}" if analysis.name in ANALYSES else f"giccs {analysis.name}"
+    command = f"{name} {inputs.judgments_file}{allowed}{parts}{options} --json"
+    source = Source(command, answers.document(analysis) or {})
+    explanation = analysis.text if answers.result(analysis) is not None else analysis.absent
+    text = [explanation, *(f"Warning: {problem.message}." for problem in judgments.copies)]
     tables = [source.table(table) for table in answers.tables(analysis)]
     figures = list(analysis_figures(analysis, Answers(under_pseudonyms(judgments)[0], settings)))
     section = Section(analysis.name, analysis.title, text, [command], figures, tables)
     return section, source
+
+
+def _other_sections(inputs: Inputs, judgments: Judgments) -> Iterator[Section]:
+    """Yield the sections of analyses of other packages, or why they have no result."""
+    for name in other_analyses():
+        try:
+            analysis = registered_analysis(name)
+            yield _analysis_section(inputs, judgments, analysis, analysis.settings())[0]
+        except ValueError as error:
+            yield Section(name, name, [f"No result: {error}."])
 
 
 def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:

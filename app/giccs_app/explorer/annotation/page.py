@@ -18,6 +18,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
+from bws.analysis.registry import analysis, other_analyses
 from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.analysis_view import show_picture, show_tables
@@ -185,6 +186,11 @@ def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
+def _other_answers(key: str, _judgments: Judgments, name: str) -> Answers:
+    return Answers(_judgments, analysis(name).settings())
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
 def _stopping(key: str, _judgments: Judgments, _tuples: Tuples | None) -> ResultTable:
     """Return the evidence for the end of an adaptive study."""
     from bws.adaptive import stopping
@@ -225,6 +231,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_times(figures, titles)
     _show_positions(figures, titles)
     _show_consistency(progress)
+    _show_other_analyses(progress)
     _show_comments(figures, titles)
     _offer_dialogue(all_judgments, "comments")
 
@@ -418,6 +425,22 @@ def _show_consistency(progress: AnnotationProgress) -> None:
         answers = _reliability(progress.key, judgments, target)
         for picture in RELIABILITY.pictures:
             show_picture(answers, RELIABILITY, picture, **PICTURE_SETTINGS.get(picture.name, {}))
+
+
+def _show_other_analyses(progress: AnnotationProgress) -> None:
+    """Show the analyses of other packages."""
+    assert progress.judgments is not None
+    for name in other_analyses():
+        try:
+            found = analysis(name)
+            answers = _other_answers(progress.key, progress.judgments, name)
+            st.subheader(found.title or name, anchor=False)
+            st.markdown(found.text if answers.result(found) is not None else found.absent)
+            show_tables(answers, found)
+            for picture in found.pictures:
+                show_picture(answers, found, picture)
+        except ValueError as error:
+            st.info(literal(f"{name}: {error}"))
 
 
 def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:

@@ -1,9 +1,10 @@
-"""The first task of a new worker: with one HIT, and with 10,000 HITs and 100,000 assignments in the database.
+"""The first task of a new worker, and a list of assignments: in a small and in a large database.
 
     python -m benchmarks.study_size
 
-The second database is the first one with its HIT and ten assignments of it repeated by SQL; every second HIT
-has no places left. Printed are medians over new workers, with one request at a time.
+The small one has one HIT. The large one is the small one with its HIT and ten assignments of it repeated
+10,000 times by SQL; every second HIT has no places left. Listed are the assignments of the last HIT. Printed
+are medians over new workers, with one request at a time.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ import time
 from contextlib import closing
 from importlib import resources
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from benchmarks.study_load import SERVICE, STEPS, publish, service
 from mturk.answers import expected_tuples_in_page
 from mturk.kinds import Behaviour, Truth
+from mturk.study.client import connect, resolve
 from mturk.study.settings import Settings
 from mturk.study.simulated_browser import WebClient
 from mturk.study.simulated_workers import read_truth, simulate_answer
 
-WORKERS, HITS, PER_HIT = 100, 10_000, 10
+WORKERS, HITS, PER_HIT, LISTED = 100, 10_000, 10, 20
 COUNT = "WITH RECURSIVE count(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM count WHERE n < {}) "
 CHANGED = {
     "hit": {"number": "number + n * 1000", "hit_id": "hit_id || n"},
@@ -61,11 +64,19 @@ def first_task(url: str, worker: str, truth: Truth) -> tuple[float, float]:
     return accepted, submitted
 
 
-def measure(url: str, label: str, truth: Truth) -> None:
-    """Print the medians over new workers."""
+def measure(url: str, label: str, truth: Truth, client: Any, hit_id: str) -> None:
+    """Print the medians over new workers, and that of listing assignments of a HIT."""
     rows = [first_task(url, f"A{label}{n}", truth) for n in range(WORKERS)]
     accepted, submitted = (statistics.median(times) * 1000 for times in zip(*rows, strict=True))
-    print(f"{label}: accept {accepted:.1f} ms, submit {submitted:.1f} ms")
+    listed = statistics.median(list_seconds(client, hit_id) for _ in range(LISTED)) * 1000
+    print(f"{label}: accept {accepted:.1f} ms, submit {submitted:.1f} ms, list {listed:.1f} ms")
+
+
+def list_seconds(client: Any, hit_id: str) -> float:
+    """Return the seconds of a call that lists ten assignments of a HIT."""
+    began = time.perf_counter()
+    client.list_assignments_for_hit(HITId=hit_id)
+    return time.perf_counter() - began
 
 
 def repeat(database: Path) -> None:
@@ -99,12 +110,13 @@ def main() -> None:
         folder, truth = Path(name), read_truth(data / "dialogues.jsonl")
         database = folder / "hits.db"
         with service(folder, [*SERVICE, str(database)]) as (url, _, _):
-            _, ledger, _ = publish(url, folder, settings, data, n_hits=1)
+            client, ledger, _ = publish(url, folder, settings, data, n_hits=1)
+            (hit,) = ledger.hits()
             ledger.close()
-            measure(url, "ONE", truth)
+            measure(url, "ONE", truth, client, str(hit.hit_id))
         repeat(database)
         with service(folder, [*SERVICE, str(database)]) as (url, _, _):
-            measure(url, "MANY", truth)
+            measure(url, "MANY", truth, connect(resolve(url)), f"{hit.hit_id}{HITS}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,13 @@ from mturk.service.api.hits import get_hit
 from mturk.service.api.workers import send_message
 from mturk.service.errors import already_processed, validation_error, wrong_state
 from mturk.service.rules import escrow, lifecycle
-from mturk.service.store.schema import SUBMITTED_STATUSES, assignment, bonus, new_id
+from mturk.service.store.schema import (
+    SUBMITTED_STATUSES,
+    assignment,
+    bonus,
+    counts_towards_maximum,
+    new_id,
+)
 
 MAX_OVERRIDE_SECONDS = 30 * 86_400
 
@@ -49,7 +55,9 @@ def list_assignments_for_hit(call: Call, parameters: Parameters) -> Answer:
     hit_id = lifecycle.hit_row(call.connection, parameters["HITId"]).hit_id
     states = parameters.get("AssignmentStatuses") or SUBMITTED_STATUSES
     query = select(assignment).where(
-        assignment.c.hit_id == hit_id, assignment.c.status.in_(list(states))
+        assignment.c.hit_id == hit_id,
+        counts_towards_maximum,  # all submitted ones do; so the index of a HIT's assignments is used
+        assignment.c.status.in_(list(states)),
     )
     return page(call, parameters, query, assignment.c.number, "Assignments", assignment_document)
 

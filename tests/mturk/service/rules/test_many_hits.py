@@ -56,6 +56,23 @@ def test_a_place_is_found_by_its_own_index_and_no_table_of_hits_is_read_through(
     assert not any("hit_of_status" in line for line in result)
 
 
+def test_the_assignments_of_a_hit_are_found_by_its_index(requester, plans):
+    # A scan of all assignments made collecting a study of 1,000 HITs ten times as slow as the rest of it.
+    hit = requester.hit()
+    requester.submit("AONE", hit)
+    calls = (
+        (requester.boto.list_assignments_for_hit, {}),
+        (
+            requester.boto.list_assignments_for_hit,
+            {"AssignmentStatuses": ["Submitted", "Rejected"]},
+        ),
+    )
+    for call, options in calls:
+        result = plans(lambda call=call, options=options: call(HITId=hit, **options))
+        assert any("one_of_worker_and_hit (hit_id=?)" in line for line in result), result
+        assert not any(line.startswith("SCAN assignment") for line in result)
+
+
 def test_hits_are_counted_up_to_a_number(requester, monkeypatch):
     monkeypatch.setattr(work, "MAX_COUNTED_HITS", 3)
     requester.work.register("AONE")

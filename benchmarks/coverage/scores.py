@@ -20,6 +20,7 @@ from bws.design import make_tuples
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score, utilities
 from bws.scoring.clustering import CONSERVATIVE_NOTE
+from bws.scoring.intervals import EXTENDED_NOTE
 from bws.simulation import simulate
 
 Floats = NDArray[np.float64]
@@ -85,9 +86,8 @@ def _study(
 
 def is_approximate(scores: Scores) -> bool:
     """Return whether a note says that the intervals are approximate or conservative."""
-    return any(
-        "the interval is approximate" in note or note == CONSERVATIVE_NOTE for note in scores.notes
-    )
+    notes = ("the interval is approximate", CONSERVATIVE_NOTE, EXTENDED_NOTE)
+    return any(note in printed for note in notes for printed in scores.notes)
 
 
 @lru_cache
@@ -181,12 +181,16 @@ def _expected_value(utility: Floats, item: int, design: str, tastes: float) -> f
 
 def values_in_tuples(merit: Floats) -> Floats:
     """Return (R, K) P(best) - P(worst) of items with (R, K) merits in the best-worst logit."""
-    best = np.exp(merit - merit.max(axis=1, keepdims=True))
-    best /= best.sum(axis=1, keepdims=True)
-    bad = np.exp(merit.min(axis=1, keepdims=True) - merit)
-    other_weights = np.maximum(bad.sum(axis=1, keepdims=True) - bad, np.finfo(float).tiny)
-    if_best = (
-        best / other_weights
-    )  # of each first choice, by what the badness of another is multiplied
-    worst = bad * (if_best.sum(axis=1, keepdims=True) - if_best)
-    return np.asarray(best - worst)
+    best = _shares(merit)
+    value = best.copy()
+    k = merit.shape[1]
+    for first in range(k):
+        others = [item for item in range(k) if item != first]
+        value[:, others] -= best[:, [first]] * _shares(-merit[:, others])
+    return value
+
+
+def _shares(merit: Floats) -> Floats:
+    weight = np.exp(merit - merit.max(axis=1, keepdims=True))
+    shares: Floats = weight / weight.sum(axis=1, keepdims=True)
+    return shares

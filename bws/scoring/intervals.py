@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from bws.records import CanonicalJudgments
 from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels, indices_by_label, joined_blocks
 from bws.scoring.clustering import CONSERVATIVE_NOTE, MAX_OVERESTIMATE, Clusters
-from bws.scoring.counting import extreme_ends, pseudo_variance, squared_cluster_sums
+from bws.scoring.counting import (
+    extreme_ends,
+    pseudo_variance,
+    squared_cluster_sums,
+    unbeaten_ends,
+)
 from bws.scoring.methods import (
     METHODS,
     ErrorCovariance,
@@ -32,6 +37,7 @@ from bws.scoring.methods import (
 from bws.stats.clusters import MIN_CLUSTERS, t_quantile
 
 IntervalSource = Literal["bootstrap", "model"]
+EXTENDED_NOTE = "their intervals reach Jeffreys' ends and are conservative"
 RESAMPLE_BATCH_SIZE = 16
 """Resamples per batch; a change would change the results of a seed."""
 
@@ -71,8 +77,8 @@ def compute_interval(
     t is the 97.5 % quantile of Student's t distribution with the degrees of freedom of each standard error.
     NaN, with a note, for items with fewer than `MIN_CLUSTERS` clusters.
 
-    judgments: those of counting scores, whose intervals extend to Jeffreys' end near -1 and 1
-    (`bws.scoring.counting.extreme_ends`).
+    judgments: those of counting scores, whose intervals extend to Jeffreys' ends near -1 and 1
+    (`extreme_ends` and `unbeaten_ends` of `bws.scoring.counting`).
     """
     df = np.full(len(score), np.inf) if estimate.df is None else estimate.df
     too_few = clusters.too_few[: len(score)]  # Control items are the last ones of the clusters.
@@ -83,21 +89,29 @@ def compute_interval(
     notes = list(clusters.notes)
     if judgments is not None:
         appearances = judgments.counts.appearances[: len(score)]
-        extreme = extreme_ends(estimate.utility, stderr, appearances, t)
-        low = np.where(extreme < low, extreme, low)
-        high = np.where(extreme > high, extreme, high)
-        notes += _conservative_notes(clusters, judgments)
+        ends = [extreme_ends(estimate.utility, stderr, appearances, t)]
+        if clusters.columns is not None:
+            tuples = clusters.per_item(clusters.columns)[: len(score)]
+            ends.append(unbeaten_ends(score, tuples, clusters.population_correction[: len(score)]))
+        is_extended = np.zeros(len(score), dtype=bool)
+        for end in ends:
+            is_extended |= (end < low) | (end > high)
+            low, high = np.where(end < low, end, low), np.where(end > high, end, high)
+        notes += _conservative_notes(clusters, judgments, int(np.count_nonzero(is_extended)))
     notes = [*estimate.notes, *_interval_notes(low, high, too_few), *notes]
     return Interval(low, high, notes, estimate.stderr_method)
 
 
-def _conservative_notes(clusters: Clusters, judgments: CanonicalJudgments) -> list[str]:
+def _conservative_notes(
+    clusters: Clusters, judgments: CanonicalJudgments, n_extended: int
+) -> list[str]:
+    notes = [f"{n_extended} items near -1 or 1: {EXTENDED_NOTE}"] if n_extended else []
     items, counts = judgments.judged_items, judgments.counts
     mean = (counts.best - counts.worst) / np.maximum(counts.appearances, 1)
     influence = (judgments.values - mean[items]) / counts.appearances[items]
     variance = squared_cluster_sums(items, influence)
     is_conservative = clusters.overestimate(variance, judgments.tuple_of) > MAX_OVERESTIMATE
-    return [CONSERVATIVE_NOTE] if is_conservative else []
+    return [*notes, CONSERVATIVE_NOTE] if is_conservative else notes
 
 
 def _interval_notes(low: Floats, high: Floats, too_few: NDArray[np.bool_]) -> list[str]:

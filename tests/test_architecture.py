@@ -22,7 +22,7 @@ from mturk.cli.prolific import COMMANDS as PROLIFIC
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"bws": ROOT, "giccs": ROOT, "mturk": ROOT, "giccs_app": ROOT / "app"}
 HEAVY = {
-    "torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "faiss", "sklearn",
+    "torch", "transformers", "sentence_transformers", "spacy", "boto3", "streamlit", "sklearn",
     "openai", "ray", "zuko", "pydantic",
 }  # fmt: skip
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]

@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SAMPLE = ROOT / "giccs" / "data"
 DIALOGUES, JUDGMENTS = SAMPLE / "dialogues.jsonl", SAMPLE / "judgments.csv"
 MODULES = [
-    "accelerate", "alembic", "altair", "bitsandbytes", "boto3", "botocore", "faiss", "gguf",
+    "accelerate", "alembic", "altair", "bitsandbytes", "boto3", "botocore", "gguf",
     "itsdangerous", "jinja2", "lexicalrichness", "openai", "prometheus_client", "psycopg",
     "python_multipart", "ray", "sentence_transformers", "simplemma", "sklearn", "spacy", "sqlalchemy",
     "starlette", "streamlit", "structlog", "torch", "transformers", "uvicorn", "vl_convert", "zuko",

@@ -8,7 +8,6 @@ import click
 
 DISTRIBUTIONS = {
     "botocore": "boto3",
-    "faiss": "faiss-cpu",
     "multipart": "python-multipart",
     "sklearn": "scikit-learn",
     "vl_convert": "vl-convert-python",

@@ -27,6 +27,7 @@ from bws.files.table import read_table
 from bws.stats.estimates import Estimate
 from giccs.csts.answer_generation import question
 from giccs.csts.data import LABELS, NUMBERS, Dataset, Instance
+from giccs.csts.measures import RESAMPLES
 from giccs.csts.verification import fleiss_kappas
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import SHARE_BOUNDS, Floats, Ints, jackknife_estimate
@@ -235,11 +236,11 @@ def _not_in_key(row_id: str, location: Location) -> Problem:
     return location.problem(f"id {row_id!r} is not in {KEY_FILE}")
 
 
-def quality(ratings: Ratings, *, resamples: int = 1000, seed: int = 0) -> list[Quality]:
+def quality(ratings: Ratings, *, seed: int = 0) -> list[Quality]:
     """Return the quality of each file of answers, in the order of their names.
 
     Intervals: `giccs.measures.metrics.jackknife_interval` over sentence pairs, because the conditions of a
-    pair share sentences. `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
+    pair share sentences. `seed`: as in `giccs.measures.metrics.correlations`.
     NaN with a reason: no answer is rated.
 
     >>> key = [RatedAnswer(f"r{n}", "a.csv", str(n), n, "1") for n in range(4)]
@@ -252,7 +253,7 @@ def quality(ratings: Ratings, *, resamples: int = 1000, seed: int = 0) -> list[Q
     total, best = values.sum(axis=1).astype(np.float64), (values == BEST).sum(axis=1)
 
     def ratio(numerator: Floats, rows: Ints, bounds: tuple[float, float], n: Floats) -> Estimate:
-        return _ratio(numerator, n, pair[rows], bounds, resamples, seed)
+        return _ratio(numerator, n, pair[rows], bounds, seed)
 
     rows_of = _rows_of_files(ratings)
     first, *_ = rows_of.values()
@@ -270,9 +271,7 @@ def quality(ratings: Ratings, *, resamples: int = 1000, seed: int = 0) -> list[Q
     return qualities
 
 
-def rater_agreement(
-    ratings: Ratings, *, resamples: int = 1000, seed: int = 0
-) -> tuple[Estimate, Estimate]:
+def rater_agreement(ratings: Ratings, *, seed: int = 0) -> tuple[Estimate, Estimate]:
     """Return Fleiss' kappa of the ratings, and the share of answers that all raters rate equally.
 
     Both are over the answers that all raters rated, of all files; intervals as in `quality`. NaN with a
@@ -286,9 +285,9 @@ def rater_agreement(
     pair = ratings.pairs[everyone]
     counts = np.stack([(values == rating).sum(axis=1) for rating in RATINGS], axis=1)
     index = np.unique(pair, return_inverse=True)[1]
-    kappa, _ = fleiss_kappas(counts.astype(np.float64), index, resamples, seed)
+    kappa, _ = fleiss_kappas(counts.astype(np.float64), index, seed)
     equal = (values == values[:, :1]).all(axis=1).astype(np.float64)
-    return kappa, _ratio(equal, np.ones(len(equal)), pair, SHARE_BOUNDS, resamples, seed)
+    return kappa, _ratio(equal, np.ones(len(equal)), pair, SHARE_BOUNDS, seed)
 
 
 def _rows_of_files(ratings: Ratings) -> dict[str, Ints]:
@@ -307,7 +306,6 @@ def _ratio(
     denominator: Floats,
     pair: Ints,
     bounds: tuple[float, float],
-    resamples: int,
     seed: int,
 ) -> Estimate:
     """Return sum(numerator) / sum(denominator) of answers, with its interval over sentence pairs."""
@@ -325,6 +323,6 @@ def _ratio(
         int(used.sum()),
         Clusters.single(len(above), "sentence pairs"),
         bounds=bounds,
-        resamples=resamples,
+        resamples=RESAMPLES,
         seed=seed,
     )

@@ -72,13 +72,6 @@ NUMBERS: Mapping[str, tuple[str, Callable[[float], bool]]] = {
 }
 """Kind of number -> description and test of the expected values."""
 
-RULES: Mapping[str, str] = {
-    "renormalise": "their weight is redistributed to the features that apply: 1 to 5",
-    "zero": "they keep their weight and add 0 to the score: 0 to 5",
-}
-"""Treatments of features that do not apply. Figure 6 is compatible with all: its N/A feature has no
-weight."""
-
 
 @dataclass(frozen=True, slots=True)
 class Feature:
@@ -325,7 +318,7 @@ class Score:
 
     comparison: Comparison
     value: float
-    """From 1 to 5, or 0 to 5 with ``zero``; NaN with a reason."""
+    """From 1 to 5; NaN with a reason."""
     reason: str
     """Reason why there is no score; empty otherwise."""
     contributions: tuple[Contribution, ...]
@@ -357,16 +350,14 @@ def _row(contribution: Contribution) -> dict[str, Any]:
     }
 
 
-def score(comparison: Comparison, na: str = "renormalise") -> Score:
+def score(comparison: Comparison) -> Score:
     """Return the weighted mean of the features' similarities; the weights need not sum to 1.
 
-    `na` is one of `RULES`, the treatment of features that do not apply. ``renormalise``: sum of weight times
-    similarity divided by the sum of the weights, both over the features that apply. ``zero``: the same sum
-    divided by the weights of all features. If all weights sum to 1, ``zero`` is the plain weighted sum.
+    It is the sum of weight times similarity divided by the sum of the weights, both over the features that
+    apply. The paper does not specify the weight of a feature that does not apply; in Figure 6 it has none.
 
-    NaN with a reason: no feature applies; the weights that count sum to 0; with ``zero``, a feature that does
-    not apply has no weight. Raises ValueError for another `na`. The arithmetic is exact in the decimal
-    numbers of the input and rounded once.
+    NaN with a reason: no feature applies; the weights that count sum to 0. The arithmetic is exact in the
+    decimal numbers of the input and rounded once.
 
     >>> figure6 = Comparison("figure-6", "Animal", "…", "…", (
     ...     Feature("type", "dog", "dog", 5, 0.6), Feature("color", None, None, None, None),
@@ -375,11 +366,7 @@ def score(comparison: Comparison, na: str = "renormalise") -> Score:
     >>> [part.value for part in figure6_score.contributions], figure6_score.value
     ([3.0, nan, 1.0, 0.2], 4.2)
     """
-    if na not in RULES:
-        raise ValueError(f"unknown na {na!r}; expected one of {', '.join(RULES)}")
-    counted_features = [
-        feature for feature in comparison.features if feature.applies or na == "zero"
-    ]
+    counted_features = [feature for feature in comparison.features if feature.applies]
     total = sum(_exact(feature.weight) for feature in counted_features)
     reason = _why_undefined(counted_features, total)
     if reason:
@@ -411,11 +398,8 @@ def _exact(number: float | None) -> Fraction:
 
 
 def _why_undefined(counted_features: Sequence[Feature], total: Fraction | int) -> str:
-    if not any(feature.applies for feature in counted_features):
+    if not counted_features:
         return "no feature applies"
-    without = [feature.name for feature in counted_features if feature.weight is None]
-    if without:
-        return f"{', '.join(without)} without a weight; zero requires a weight for every feature"
     return "" if total else "the weights that count sum to 0"
 
 
@@ -444,8 +428,6 @@ class Summary:
     mean: float
     lowest: float
     highest: float
-    below_scale: int
-    """Number of scores below 1, which only ``zero`` can produce."""
     one_sided: int
     """Number of features with a value in only one of two sentences."""
     features: tuple[FeatureUse, ...]
@@ -487,7 +469,6 @@ def summary(scores: Sequence[Score]) -> Summary:
         mean=_mean(values),
         lowest=min(values, default=math.nan),
         highest=max(values, default=math.nan),
-        below_scale=sum(value < LOWEST for value in values),
         one_sided=sum(feature.one_sided for feature in features),
         features=tuple(_uses(scores)),
         labelled=sum(score.comparison.labelled for score in scores),

@@ -21,6 +21,7 @@ from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choi
 from bws.files.table import read_table
 from bws.stats.estimates import Estimate
 from giccs.csts.data import LABELS, Instance
+from giccs.csts.measures import RESAMPLES
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import CORRELATION_BOUNDS, Floats, Ints, Statistic, jackknife_estimate
 
@@ -180,9 +181,7 @@ def _pairs(triplets: Sequence[Triplet]) -> Ints:
     return np.array(of, dtype=np.intp)
 
 
-def agreement(
-    triplets: Sequence[Triplet], *, resamples: int = 1000, seed: int = 0
-) -> dict[str, Estimate]:
+def agreement(triplets: Sequence[Triplet], *, seed: int = 0) -> dict[str, Estimate]:
     """Return Fleiss' kappas of all answers, of whether conditions apply, and of the labels.
 
     ``answer`` has six categories, the labels and "does not apply"; ``applies`` has two. ``label`` has five
@@ -191,7 +190,7 @@ def agreement(
     frequent number of at least two answers is used (the highest, if several are equally frequent); the number
     of excluded triplets is in the reason.
     Intervals: `giccs.measures.metrics.jackknife_interval` over sentence pairs, because the conditions of a
-    pair share sentences. `resamples`, `seed`: as in `giccs.measures.metrics.correlations`.
+    pair share sentences. `seed`: as in `giccs.measures.metrics.correlations`.
 
     NaN with a reason: no triplet has two answers, or all answers are equal.
     """
@@ -207,10 +206,10 @@ def agreement(
         filter(None, [left_out, without if len(labelled) < len(complete_triplets) else ""])
     )
     estimates = {
-        "answer": fleiss_kappas(every, _pairs(complete_triplets), resamples, seed, left_out)[0],
-        "applies": fleiss_kappas(applies, _pairs(complete_triplets), resamples, seed, left_out)[0],
+        "answer": fleiss_kappas(every, _pairs(complete_triplets), seed, left_out)[0],
+        "applies": fleiss_kappas(applies, _pairs(complete_triplets), seed, left_out)[0],
     }
-    overall, each = fleiss_kappas(labels, _pairs(labelled), resamples, seed, remark)
+    overall, each = fleiss_kappas(labels, _pairs(labelled), seed, remark)
     return {
         **estimates,
         "label": overall,
@@ -235,7 +234,7 @@ def _table(triplets: Sequence[Triplet], categories: Sequence[int | None]) -> NDA
 
 
 def fleiss_kappas(
-    counts: Floats, pair: Ints, resamples: int = 1000, seed: int = 0, remark: str = ""
+    counts: Floats, pair: Ints, seed: int = 0, remark: str = ""
 ) -> tuple[Estimate, tuple[Estimate, ...]]:
     """Return Fleiss' kappa of (T, C) counts, with equal row sums of at least 2, and that of each category.
 
@@ -245,7 +244,7 @@ def fleiss_kappas(
     pair: (T,) sentence pair of each row, for the interval. remark: a note on excluded triplets.
 
     >>> counts = np.array([[3.0, 0.0], [0.0, 3.0], [2.0, 1.0]])
-    >>> overall, _ = fleiss_kappas(counts, np.arange(3), 10)
+    >>> overall, _ = fleiss_kappas(counts, np.arange(3))
     >>> round(overall.value, 3)
     0.55
     """
@@ -256,11 +255,11 @@ def fleiss_kappas(
             for category_counts in counts.T
         ),
     ]
-    estimates = [_estimate(table, pair, resamples, seed, remark) for table in tables]
+    estimates = [_estimate(table, pair, seed, remark) for table in tables]
     return estimates[0], tuple(estimates[1:])
 
 
-def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str) -> Estimate:
+def _estimate(counts: Floats, pair: Ints, seed: int, remark: str) -> Estimate:
     n = len(counts)
     if not n:
         reason = "; ".join(filter(None, [remark, "no triplet has answers of two annotators"]))
@@ -278,7 +277,7 @@ def _estimate(counts: Floats, pair: Ints, resamples: int, seed: int, remark: str
         Clusters.single(n_pairs, "sentence pairs"),
         note,
         bounds=CORRELATION_BOUNDS,
-        resamples=resamples,
+        resamples=RESAMPLES,
         seed=seed,
     )
 

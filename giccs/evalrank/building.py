@@ -41,6 +41,8 @@ WORDS_FILE, SENTENCES_FILE, FREQUENT_FILE = (
 LOG_FILE = "build.json"
 LINE_BREAKS = re.compile(r"[\t\n\r]+")
 """Characters that separate lines or the texts of a pair in the files."""
+FREQUENT_COUNT = 20_000
+"""Number of frequent texts in the background (EvalRank, section 4.3)."""
 SELECTION_RULE = "the first floor(top * N) pairs of a set after a stable sort by falling score"
 
 
@@ -127,16 +129,17 @@ def build_ranking_data(
     )
 
 
-def read_frequent(path: str | os.PathLike[str], max_count: int) -> list[str]:
-    """Return the first `most` texts of a file, one per line; text after a tab (a frequency) is ignored.
+def read_frequent(path: str | os.PathLike[str]) -> list[str]:
+    """Return the first `FREQUENT_COUNT` texts of a file, one per line.
 
-    Empty lines are skipped. Raises InputError if the file contains no text.
+    Text after a tab (a frequency) is ignored. Empty lines are skipped. Raises InputError if the file contains
+    no text.
     """
     lines = (line.partition("\t")[0].strip() for line in read_text(path).split("\n"))
     texts = [line for line in lines if line]
     if not texts:
         raise InputError(Problem(os.fspath(path), None, "no texts; expected one per line"))
-    return texts[:max_count]
+    return texts[:FREQUENT_COUNT]
 
 
 def write_ranking_files(built: RankingFiles, folder: str | os.PathLike[str]) -> None:

@@ -79,11 +79,6 @@ def _ks(
     help="Distribution that maps ranks to labels.  [default: reannotated with --truth, else original]",
 )
 @click.option(
-    "--by-cluster", is_flag=True,
-    help="Use the distribution of each cluster instead of that of all pairs; the paper does not "
-         "specify this.",
-)  # fmt: skip
-@click.option(
     "--truth", type=INPUT, metavar="FILE",
     help="Reannotated labels (uid, reannotated-label), for selecting K and evaluating the detection.",
 )  # fmt: skip
@@ -110,7 +105,6 @@ def errors(
     model_name: str,
     ks: tuple[int, ...] | None,
     distribution: str | None,
-    by_cluster: bool,
     truth: str | None,
     output: str | None,
     figure: str | None,
@@ -143,7 +137,7 @@ def errors(
     with unknown_token_warning(console, model_name, display_name(answers)):
         vectors = encode(model, joined.pairs, display_name(answers), console.progress)
     try:
-        evaluation = _evaluated(console, joined, vectors, ks, by_cluster, seed) if truth else None
+        evaluation = _evaluated(console, joined, vectors, ks, seed) if truth else None
         to_truth = _truth_correlations(joined, vectors, seed) if truth else None
         k = (
             evaluation.outcomes[distribution_name].k
@@ -151,9 +145,8 @@ def errors(
             else _single(ks, distribution_name, vectors)
         )
         findings = find_suspects(
-            joined.pairs, vectors, k, distribution_name,
-            truth=joined.truth, by_cluster=by_cluster, seed=seed,
-        )  # fmt: skip
+            joined.pairs, vectors, k, distribution_name, truth=joined.truth, seed=seed
+        )
     except ValueError as error:
         raise InputError(Problem(display_name(answers), None, str(error))) from None
     _write(console, findings, evaluation, output, figure)
@@ -166,7 +159,7 @@ def errors(
         "truth_correlations": _documents(to_truth) if to_truth else None,
         "clusters": [_cluster_document(cluster) for cluster in findings.clusters],
         "suspicious": [_suspect_document(suspect) for suspect in findings.suspects],
-        "signature": _signature(answers, truth, model, by_cluster, seed),
+        "signature": _signature(answers, truth, model, seed),
     }
     text = (
         _text(findings, evaluation, to_truth, k, distribution_name, document)
@@ -225,7 +218,6 @@ def _evaluated(
     joined: Truths,
     vectors: Vectors,
     ks: tuple[int, ...] | None,
-    by_cluster: bool,
     seed: int,
 ) -> Evaluation:
     import numpy as np
@@ -236,7 +228,7 @@ def _evaluated(
     labels = np.array([joined.pairs[row].label for row in known_rows], dtype=np.intp)
     evaluation = evaluate(
         vectors.rows(known_rows), labels, joined.truth[known_rows], ks or PAPER_KS,
-        by_cluster=by_cluster, seed=seed, progress=console.progress,
+        seed=seed, progress=console.progress,
     )  # fmt: skip
     if evaluation.ks_left_out:
         left = ", ".join(map(str, evaluation.ks_left_out))
@@ -428,9 +420,7 @@ def _cluster_document(cluster: Any) -> dict[str, Any]:
     }
 
 
-def _signature(
-    answers: str, truth: str | None, model: Model, by_cluster: bool, seed: int
-) -> dict[str, Any]:
+def _signature(answers: str, truth: str | None, model: Model, seed: int) -> dict[str, Any]:
     from giccs.csts.errors.detection import N_INIT
 
     def digest(path: str) -> str | None:
@@ -441,7 +431,6 @@ def _signature(
         **model.identity,
         "answers": digest(answers),
         "truth": digest(truth) if truth else None,
-        "by_cluster": by_cluster,
         "n_init": N_INIT,
         "seed": seed,
         "giccs": version("giccs"),

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from giccs.csts.mining.candidates import Candidates, Tally
     from giccs.csts.mining.captions import Captions
     from giccs.csts.mining.embeddings import Matrix
-    from giccs.csts.mining.neighbours import Neighbours
 
 
 @command(
@@ -111,13 +110,6 @@ if TYPE_CHECKING:
     help="Maximum of d_text. Not in Table 6; section 2.2.1 corresponds to 0.6 with --min-distance 0.",
 )
 @click.option(
-    "--search",
-    type=Choice(["auto", "exact", "index"]),
-    default="auto",
-    show_default=True,
-    help="Search for neighbours; auto is exact up to 200,000 sources, then an approximate index (FAISS).",
-)
-@click.option(
     "--pairs",
     "number",
     type=click.IntRange(1, MAX_COUNT),
@@ -142,7 +134,6 @@ def pairs(
     text_file: str | None,
     preset: str,
     neighbours: int | None,
-    search: Any,
     number: int | None,
     seed: int,
     output: str,
@@ -165,9 +156,7 @@ def pairs(
     captions = read_captions(captions_file)
     console.warn(captions.warnings)
     texts = _text_units(console, captions, model_name, text_file)
-    neighbour_lists, candidates = _candidates(
-        console, captions, texts, source_file, applied_preset.k, search, seed
-    )
+    k, candidates = _candidates(console, captions, texts, source_file, applied_preset.k)
     tally = Tally()
     chunks = mine(candidates, applied_preset.thresholds, tally, console.progress)
     n_written = write_pairs(
@@ -175,7 +164,7 @@ def pairs(
     )
     if number and n_written < number:
         console.note(f"only {n_written:,} pairs exist; {number:,} were requested")
-    _answer(console, applied_preset, neighbour_lists, candidates, tally, n_written, output)
+    _answer(console, applied_preset, k, candidates, tally, n_written, output)
 
 
 def _apply_preset(preset: str, k: int | None, thresholds: dict[str, float | None]) -> Preset:
@@ -207,9 +196,9 @@ def _text_units(
 
 
 def _candidates(
-    console: Console, captions: Captions, texts: Matrix, source_file: str | None,
-    k: int, search: Any, seed: int,
-) -> tuple[Neighbours, Candidates]:  # fmt: skip
+    console: Console, captions: Captions, texts: Matrix, source_file: str | None, k: int
+) -> tuple[int, Candidates]:
+    """Return the number of neighbours per source, and the candidates."""
     from giccs.csts.mining.candidates import Candidates
     from giccs.csts.mining.embeddings import read_array, source_means, units_of
     from giccs.csts.mining.filters import bags_of, english_stop_words
@@ -222,28 +211,20 @@ def _candidates(
         vectors = read_array(source_file, len(captions.sources), "source")
     units = units_of(vectors, source_file or captions.file, captions.sources)
     bags = bags_of(captions.texts, english_stop_words(), console.progress)
-    neighbour_lists = nearest(units, k, search, seed, console.progress)
-    return neighbour_lists, Candidates(
-        captions, texts, bags, *source_pairs(neighbour_lists.indices)
-    )
+    neighbours = nearest(units, k, console.progress)
+    return neighbours.shape[1], Candidates(captions, texts, bags, *source_pairs(neighbours))
 
 
 def _answer(
-    console: Console, applied_preset: Preset, neighbour_lists: Neighbours, candidates: Candidates,
-    tally: Tally, n_written: int, output: str,
+    console: Console, applied_preset: Preset, k: int, candidates: Candidates, tally: Tally,
+    n_written: int, output: str,
 ) -> None:  # fmt: skip
     from tabulate import tabulate
 
-    k = neighbour_lists.indices.shape[1]
-    sample = (
-        ""
-        if neighbour_lists.recall_on is None
-        else f" of a sample of {neighbour_lists.recall_on:,} sources"
-    )
     rows = [[name, tally.in_order[name], tally.rejected_only_by[name]] for name in tally.in_order]
     lines = [
         f"{len(candidates.captions.sources):,} sources, {len(candidates.captions.texts):,} captions",
-        f"{k} neighbours per source, {neighbour_lists.method}: recall {neighbour_lists.recall:.3f}{sample}",
+        f"{k} neighbours per source",
         f"{len(candidates.first):,} pairs of sources, {tally.candidates:,} of captions",
         "",
         tabulate(rows, ["rejected by", "after preceding filters", "alone"], intfmt=","),
@@ -256,11 +237,6 @@ def _answer(
         "captions": len(candidates.captions.texts),
         "k": k,
         "thresholds": asdict(applied_preset.thresholds),
-        "search": {
-            "method": neighbour_lists.method,
-            "recall": neighbour_lists.recall,
-            "recall_on": neighbour_lists.recall_on,
-        },
         "source_pairs": len(candidates.first),
         "written": n_written,
         "output": output,

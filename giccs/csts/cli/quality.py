@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, RESAMPLES, SEED, Choice
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, SEED, Choice
 from bws.base.tables import tabulated
 from giccs.csts.data import SPLITS, read_csts
 from giccs.csts.task_data import in_splits
@@ -80,12 +80,8 @@ def rating_sheets(
     """,
 )
 @click.argument("folder", type=INPUT, metavar="FOLDER")
-@click.option(
-    "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
-    help="Resamples of sentence pairs for the intervals.",
-)  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
-def quality(console: Console, folder: str, resamples: int, seed: int) -> None:
+def quality(console: Console, folder: str, seed: int) -> None:
     """Compute the quality of generated answers from the ratings in a folder of giccs-csts rating-sheets.
 
     Mean rating and accuracy (share of ratings that are 5) of each file of answers, with 95 % jackknife-t
@@ -96,17 +92,18 @@ def quality(console: Console, folder: str, resamples: int, seed: int) -> None:
     """
     from giccs.csts.answer_quality import quality as qualities_of
     from giccs.csts.answer_quality import rater_agreement, read_ratings
+    from giccs.csts.measures import RESAMPLES
 
     ratings = read_ratings(folder)
-    qualities = qualities_of(ratings, resamples=resamples, seed=seed)
-    kappa, equal = rater_agreement(ratings, resamples=resamples, seed=seed)
+    qualities = qualities_of(ratings, seed=seed)
+    kappa, equal = rater_agreement(ratings, seed=seed)
     document = {
         "answers": len(ratings.answers),
         "raters": _rated(ratings),
         "quality": [_document(one) for one in qualities],
         "kappa": kappa.document(),
         "equal": equal.document(),
-        "signature": {"resamples": resamples, "seed": seed, "giccs": version("giccs")},
+        "signature": {"resamples": RESAMPLES, "seed": seed, "giccs": version("giccs")},
     }
     console.answer(_text(ratings, qualities, kappa, equal), document)
 

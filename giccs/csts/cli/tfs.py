@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, Choice
+from bws.base.options import INPUT
 from bws.base.rows import csv_text
 from bws.base.tables import Column, ResultTable, TableStyle, remarks, rendered
 from bws.base.terminal import echo
 from bws.cli.options import arguments, plain_table_options
 from giccs.csts.tfs import (
-    RULES,
     Contribution,
     FeatureUse,
     Score,
@@ -104,42 +103,34 @@ def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested:
     example="""
     giccs-csts tfs --example > structures.jsonl
     giccs-csts tfs structures.jsonl
-    giccs-csts tfs structures.jsonl --na zero --format latex
+    giccs-csts tfs structures.jsonl --format latex
     """,
 )
 @click.argument("file", type=INPUT, metavar="FILE")
-@click.option(
-    "--na",
-    type=Choice(list(RULES)),
-    default="renormalise",
-    show_default=True,
-    help=f"Treatment of features that do not apply. {'; '.join(f'{k}: {v}' for k, v in RULES.items())}.",
-)
 @plain_table_options("CSV has one row per feature and full precision.")
 @click.option(
     "--example", is_flag=True, is_eager=True, expose_value=False, callback=_print_example,
     help="Print an example of FILE; its first line is the paper's Figure 6.",
 )  # fmt: skip
-def tfs(console: Console, file: str, na: str, style: TableStyle) -> None:
+def tfs(console: Console, file: str, style: TableStyle) -> None:
     """Score sentences from 1 to 5 by the features of a condition, as in section 6 of L-CSTS.
 
     FILE contains one JSON object, or one per line: uid, condition, sentence1, sentence2, optionally label,
     and features, a list of objects with feature, value1, value2, similarity (1 to 5, from annotators) and
     weight. A value is text, a number, true, false or an object of features and values; null or "N/A" if a
-    sentence does not state it. A feature without similarity does not apply. Only the shares of the weights
-    count.
+    sentence does not state it. A feature without similarity does not apply, and its weight does not count.
+    Only the shares of the weights count.
 
-    --json: na; scores (uid, condition, score, reason if it is undefined, label, features: feature, value1,
+    --json: scores (uid, condition, score, reason if it is undefined, label, features: feature, value1,
     value2, similarity, weight, share, contribution); summary.
     """
     if style.form == "csv" and style.columns:
         raise click.UsageError("--columns is for tables")
     comparisons, warnings = read_tfs(file)
     console.warn(warnings)
-    scores = [score(comparison, na) for comparison in comparisons]
+    scores = [score(comparison) for comparison in comparisons]
     total_summary = summary(scores)
     document = {
-        "na": na,
         "scores": [item.document() for item in scores],
         "summary": total_summary.document(),
     }
@@ -241,7 +232,6 @@ def _summary_lines(total_summary: Summary) -> Iterator[str]:
     for reason, count in total_summary.undefined.items():
         yield f"without a score: {count} ({reason})"
     counts = {
-        "scores below 1, the minimum of the scale": total_summary.below_scale,
         "features with a value in one sentence only": total_summary.one_sided,
         "invalid labels of -1, ignored": total_summary.invalid,
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, OUTPUT, RESAMPLES, SEED
+from bws.base.options import INPUT, OUTPUT, SEED
 from bws.base.problems import InputError, Problem
 from bws.base.tables import tabulated
 
@@ -34,12 +34,8 @@ NAMES = {"answer": "all answers", "applies": "whether the condition applies", "l
     "-o", "--output", type=OUTPUT, metavar="FILE",
     help="Output C-STS file: uid, sentence1, sentence2, condition, label.",
 )  # fmt: skip
-@click.option(
-    "--resamples", type=RESAMPLES, default=1000, show_default=True, metavar="N",
-    help="Resamples of sentence pairs for the intervals.",
-)  # fmt: skip
 @click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
-def verified(console: Console, answers: str, output: str | None, resamples: int, seed: int) -> None:
+def verified(console: Console, answers: str, output: str | None, seed: int) -> None:
     """Merge the answers of several annotators into one label per triplet, and compute their agreement.
 
     ANSWERS is the output of `mturk-hits collect` for a verification. A triplet is excluded if more than half
@@ -57,7 +53,7 @@ def verified(console: Console, answers: str, output: str | None, resamples: int,
         )
     triplets = read_verification(answers)
     result = merge(triplets)
-    kappas = agreement(triplets, resamples=resamples, seed=seed)
+    kappas = agreement(triplets, seed=seed)
     if output is not None:
         if not result.instances:
             raise InputError(Problem(answers, None, "no condition applies; nothing to write"))
@@ -66,7 +62,7 @@ def verified(console: Console, answers: str, output: str | None, resamples: int,
     if output == "-":
         console.note(text)
     else:
-        console.answer(text, _document(result, kappas, output, resamples, seed))
+        console.answer(text, _document(result, kappas, output, seed))
 
 
 def _text(verified: Verified, kappas: Mapping[str, Estimate], output: str | None) -> str:
@@ -93,9 +89,10 @@ def _document(
     verified: Verified,
     kappas: Mapping[str, Estimate],
     output: str | None,
-    resamples: int,
     seed: int,
 ) -> dict[str, Any]:
+    from giccs.csts.measures import RESAMPLES
+
     return {
         "triplets": len(verified.triplets),
         "answers": sum(len(triplet.answers) for triplet in verified.triplets),
@@ -107,7 +104,7 @@ def _document(
         "kappa": {name: kappa.document() for name, kappa in kappas.items()},
         "output": output,
         "signature": {
-            "label": "median, nearer to the mean, lower", "resamples": resamples, "seed": seed,
+            "label": "median, nearer to the mean, lower", "resamples": RESAMPLES, "seed": seed,
             "giccs": version("giccs"),
         },
     }  # fmt: skip

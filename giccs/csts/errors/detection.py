@@ -11,7 +11,7 @@ distribution", inside each cluster; "20% of lowest ranked instances has rank lab
 
 Unspecified details are chosen here: pairs with equal similarity (to six decimals, the precision of 32-bit
 vectors) share their mean rank and therefore their label. A distribution is that of the complete training
-half, unless requested per cluster.
+half.
 """
 
 from __future__ import annotations
@@ -122,22 +122,6 @@ def similarities(first: Floats, second: Floats) -> Floats:
     return np.asarray(np.einsum("nd,nd->n", unit(first), unit(second)))
 
 
-def label_counts(labels: Ints, cluster: Ints, k: int, *, by_cluster: bool) -> Ints:
-    """Return (k, 5) label counts: over all pairs, or `by_cluster` per cluster.
-
-    A cluster without labels gets the counts of all pairs.
-
-    >>> label_counts(np.array([1, 1, 5]), np.array([0, 1, 1]), 2, by_cluster=True)
-    array([[1, 0, 0, 0, 0],
-           [1, 0, 0, 0, 1]])
-    """
-    cells = cluster * len(LABELS) + labels - LABELS[0]
-    counts = np.bincount(cells, minlength=k * len(LABELS)).reshape(k, len(LABELS))
-    totals = counts.sum(axis=0, keepdims=True)
-    is_used = counts.any(axis=1, keepdims=True) if by_cluster else np.zeros((k, 1), dtype=bool)
-    return np.where(is_used, counts, totals)
-
-
 def ranks(similarity: Floats, cluster: Ints) -> Floats:
     """Return (N,) ranks of the similarities within their clusters, from 1 (least similar); ties are averaged.
 
@@ -157,37 +141,35 @@ def ranks(similarity: Floats, cluster: Ints) -> Floats:
 def rank_labels(similarity: Floats, cluster: Ints, counts: Ints) -> Ints:
     """Return (N,) rank labels, 1 to 5.
 
-    counts: (K, 5), the distribution of each cluster as label counts; equal counts are the even distribution.
+    counts: (5,), the distribution as label counts; equal counts are the even distribution.
 
     Rank r of n is at the quantile (r - ½) / n. Its label is the first one whose cumulative share reaches this
     quantile. The comparison uses integers, so rounding has no effect.
 
-    >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9, 0.7]), np.zeros(5, int), np.ones((1, 5), int))
+    >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9, 0.7]), np.zeros(5, int), np.ones(5, int))
     array([1, 3, 2, 5, 4])
-    >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9]), np.zeros(4, int), np.array([[1, 0, 0, 0, 1]]))
+    >>> rank_labels(np.array([0.1, 0.5, 0.3, 0.9]), np.zeros(4, int), np.array([1, 0, 0, 0, 1]))
     array([1, 5, 1, 5])
     """
     doubled = np.rint(2 * ranks(similarity, cluster) - 1).astype(np.int64)
-    size = np.bincount(cluster, minlength=len(counts))[cluster]
-    through = np.cumsum(counts, axis=1)[cluster]  # (N, 5)
-    below = through * (2 * size)[:, None] < (doubled * through[:, -1])[:, None]
+    size = np.bincount(cluster)[cluster]
+    through = np.cumsum(counts)
+    below = through * (2 * size)[:, None] < (doubled * through[-1])[:, None]
     return np.asarray(below.sum(axis=1) + LABELS[0], dtype=np.intp)
 
 
-def predefined(
-    distribution: str, label: Ints, truth: Ints, cluster: Ints, k: int, *, by_cluster: bool
-) -> Ints:
-    """Return (k, 5) label counts that define the shares of a distribution (4.3).
+def predefined(distribution: str, label: Ints, truth: Ints) -> Ints:
+    """Return (5,) label counts that define the shares of a distribution (4.3).
 
     truth: (N,), `UNKNOWN` for instances that were not reannotated.
     """
     if distribution == "even":
-        return np.ones((k, len(LABELS)), dtype=np.intp)
+        return np.ones(len(LABELS), dtype=np.intp)
     source = {"original": label, "reannotated": truth}[distribution]
     is_known = source != UNKNOWN
     if not is_known.any():
         raise ValueError(f"the {distribution} distribution requires labels, but there are none")
-    return label_counts(source[is_known], cluster[is_known], k, by_cluster=by_cluster)
+    return np.bincount(source[is_known] - LABELS[0], minlength=len(LABELS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +201,6 @@ def find_suspects(
     distribution: str,
     *,
     truth: Ints | None = None,
-    by_cluster: bool = False,
     seed: int = 0,
 ) -> Findings:
     """Cluster and rank all N pairs together; labels that differ from their rank labels are suspicious.
@@ -234,7 +215,7 @@ def find_suspects(
     label = np.array([pair.label for pair in pairs], dtype=np.intp)
     known_labels = np.full(len(pairs), UNKNOWN) if truth is None else truth
     cluster = assigned(topics(vectors.joint, k, seed), vectors.joint)
-    counts = predefined(distribution, label, known_labels, cluster, k, by_cluster=by_cluster)
+    counts = predefined(distribution, label, known_labels)
     similarity = similarities(vectors.first, vectors.second)
     ranked = rank_labels(similarity, cluster, counts)
     rank_values, size = ranks(similarity, cluster), np.bincount(cluster, minlength=k)

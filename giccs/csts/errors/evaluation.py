@@ -157,7 +157,6 @@ def evaluate(
     truth: Ints,
     ks: Sequence[int] = PAPER_KS,
     *,
-    by_cluster: bool = False,
     seed: int = 0,
     resamples: int = 1000,
     progress: Progress = silent,
@@ -165,7 +164,6 @@ def evaluate(
     """Evaluate all three distributions over `ks`, and select K for each on the training half.
 
     label, truth: (N,) annotated and reannotated labels, 1 to 5, all known.
-    by_cluster: use the original and the reannotated distribution per cluster instead of per half.
 
     Raises ValueError for fewer than four instances, labels outside the scale, or if all `ks` are impossible.
     """
@@ -182,7 +180,7 @@ def evaluate(
     labels = {
         (name, k): metrics
         for k in progress(k_values, "clusters", len(k_values))
-        for name, metrics in _rank_labels_at(k, learnt, evaluated, by_cluster, seed).items()
+        for name, metrics in _rank_labels_at(k, learnt, evaluated, seed).items()
     }
     points = {
         at: Point(*at, learnt.values(of_learnt), evaluated.values(of_judged))
@@ -237,19 +235,16 @@ class _Half:
         return values(self.label, ranked, self.truth)
 
 
-def _rank_labels_at(
-    k: int, train: _Half, test: _Half, by_cluster: bool, seed: int
-) -> dict[str, tuple[Ints, Ints]]:
+def _rank_labels_at(k: int, train: _Half, test: _Half, seed: int) -> dict[str, tuple[Ints, Ints]]:
     """Return, by distribution, the rank labels of both halves for K, fitted on the training half."""
     clusters = topics(train.vectors.joint, k, seed)
-    of_train = assigned(clusters, train.vectors.joint)
     sides = [
         (similarities(half.vectors.first, half.vectors.second), assigned(clusters, half.vectors.joint))
         for half in (train, test)
     ]  # fmt: skip
     metrics = {}
     for name in DISTRIBUTIONS:
-        counts = predefined(name, train.label, train.truth, of_train, k, by_cluster=by_cluster)
+        counts = predefined(name, train.label, train.truth)
         of_both = [rank_labels(similarity, cluster, counts) for similarity, cluster in sides]
         metrics[name] = (of_both[0], of_both[1])
     return metrics

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, MAX_COUNT, OUTPUT_FOLDER, Choice, Number
+from bws.base.options import INPUT, OUTPUT_FOLDER, Choice, Number
 
 if TYPE_CHECKING:
     from bws.base.problems import Problem
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
     from giccs.evalrank.similarity_data import SimilaritySet
     from giccs.evalrank.similarity_formats import Columns
 
-FREQUENT_COUNT = 20_000
-
 
 @command(
     "giccs-evalrank build",
     example="""
     giccs-evalrank build ratings.csv --columns sentence1,sentence2,similarity -o ranking
-    giccs-evalrank build word_similarity/ --lowercase --frequent words.txt -o ranking
+    giccs-evalrank build word_similarity/ --frequent words.txt -o ranking
     giccs-evalrank build data/ --preset words -o words
     """,
 )
@@ -48,7 +46,6 @@ FREQUENT_COUNT = 20_000
     metavar="SHARE",
     help="Share of the pairs of each set used as positives.  [default: 0.25]",
 )
-@click.option("--lowercase", is_flag=True, help="Write all texts in lower case.")
 @click.option(
     "--columns",
     metavar="TEXT1,TEXT2,SCORE",
@@ -58,15 +55,8 @@ FREQUENT_COUNT = 20_000
     "--frequent",
     type=INPUT,
     metavar="FILE",
-    help="Additional background texts, one per line, most frequent first; text after a tab is ignored.",
-)
-@click.option(
-    "--frequent-count",
-    type=click.IntRange(1, MAX_COUNT),
-    default=FREQUENT_COUNT,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of texts read from the --frequent file.",
+    help="Additional background texts, one per line, most frequent first; text after a tab is ignored. The "
+    "first 20,000 are used.",
 )
 def build(
     console: Console,
@@ -74,10 +64,8 @@ def build(
     output: str,
     preset: str | None,
     top: float | None,
-    lowercase: bool,
     columns: str | None,
     frequent: str | None,
-    frequent_count: int,
 ) -> None:
     """Build ranking data: the most similar pairs of each set, and a background of all texts.
 
@@ -88,17 +76,17 @@ def build(
     documents the build.
     """
     if preset:
-        if len(data) != 1 or top is not None or lowercase or columns:
+        if len(data) != 1 or top is not None or columns:
             raise click.UsageError(
-                "--preset requires exactly one folder, without --top, --lowercase and --columns"
+                "--preset requires exactly one folder, without --top and --columns"
             )
-        _build_preset(console, data[0], output, preset, frequent, frequent_count)
+        _build_preset(console, data[0], output, preset, frequent)
         return
     from giccs.evalrank.building import BuildRules, build_ranking_data, read_frequent
 
     sets = _read_sets(console, data, _parse_columns(columns))
-    frequent_texts = read_frequent(frequent, frequent_count) if frequent else []
-    rules = BuildRules(lowercase=lowercase) if top is None else BuildRules(top, lowercase)
+    frequent_texts = read_frequent(frequent) if frequent else []
+    rules = BuildRules() if top is None else BuildRules(top)
     _write_files(
         console,
         build_ranking_data(sets, rules, frequent_texts),
@@ -108,7 +96,7 @@ def build(
 
 
 def _build_preset(
-    console: Console, folder: str, output: str, name: str, frequent: str | None, count: int
+    console: Console, folder: str, output: str, name: str, frequent: str | None
 ) -> None:
     from giccs.evalrank.building import build_ranking_data, read_frequent
     from giccs.evalrank.published import PRESETS, compare_with_published, read_sources
@@ -117,7 +105,7 @@ def _build_preset(
     sets, missing = read_sources(preset, folder)
     console.warn(missing)
     file = frequent or (f"{folder}/{preset.frequent}" if preset.frequent else None)
-    frequent_texts = read_frequent(file, count) if file else []
+    frequent_texts = read_frequent(file) if file else []
     built = build_ranking_data(sets, preset.rules, frequent_texts)
     build_info = {
         "preset": name,

@@ -189,7 +189,7 @@ def test_the_help_of_every_command_loads_no_large_library():
         "    try: main([name, '--help'], prog_name='giccs-csts')\n"
         "    except SystemExit as end: assert not end.code\n"
         "    assert name != 'pairs' or 'numpy' not in sys.modules\n"
-        "large = {'torch', 'transformers', 'accelerate', 'sklearn', 'faiss', 'spacy', 'scipy', 'polars',\n"
+        "large = {'torch', 'transformers', 'accelerate', 'sklearn', 'spacy', 'scipy', 'polars',\n"
         "         'altair'}\n"
         "print('LOADED', *(large & sys.modules.keys()))"
     )

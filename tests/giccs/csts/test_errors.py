@@ -21,10 +21,8 @@ from giccs.csts.errors.detection import (
     assigned,
     distinct,
     find_suspects,
-    label_counts,
     predefined,
     rank_labels,
-    ranks,
     similarities,
     suspects_csv,
     topics,
@@ -116,24 +114,6 @@ def test_similarities_without_information_find_nothing():
     mcc = result.outcomes["reannotated"].clustered["mcc"]
     assert mcc.low < 0.05
     assert mcc.value < 0.2
-
-
-def test_distributions_by_cluster_help_where_topics_differ_in_their_labels():
-    vectors, _, _, topic = planted(3, noise=0.0)
-    # topic 0 knows only 1 and 5, as the number conditions of section 3.3 do; the others all labels
-    similarity = similarities(vectors.first, vectors.second)
-    place = np.empty(len(topic))
-    for one in range(TOPICS):
-        inside = topic == one
-        place[inside] = (ranks(similarity, np.where(inside, 0, 1))[inside] - 0.5) / inside.sum()
-    truth = np.where(topic == 0, np.where(place < 0.5, 1, 5), np.floor(place * 5).astype(int) + 1)
-    draw = np.random.default_rng(0)
-    label = np.where(draw.random(len(truth)) < 0.3, truth % 5 + 1, truth)
-    whole, by_cluster = (
-        evaluate(vectors, label, truth, [TOPICS], by_cluster=each, resamples=0).outcomes["reannotated"]
-        for each in (False, True)
-    )  # fmt: skip
-    assert by_cluster.clustered["f1"].value > whole.clustered["f1"].value + 0.05
 
 
 def test_same_seed_same_everything_and_the_seed_matters():
@@ -247,7 +227,7 @@ def test_clusters_are_those_of_scikit_learn():
 def test_even_distribution_gives_a_fifth_of_each_cluster_to_each_label():
     draw = np.random.default_rng(0)
     similarity, cluster = draw.random(130), np.repeat([0, 1, 2], [20, 100, 10])
-    labels = rank_labels(similarity, cluster, np.ones((3, 5), int))
+    labels = rank_labels(similarity, cluster, np.ones(5, int))
     for one, each in ((0, 4), (1, 20), (2, 2)):
         inside = cluster == one
         assert np.bincount(labels[inside], minlength=6).tolist() == [0, *[each] * 5]
@@ -259,7 +239,7 @@ def test_a_distribution_over_as_many_pairs_is_met_exactly():
     draw = np.random.default_rng(1)
     for _ in range(50):
         counts = draw.multinomial(60, draw.dirichlet(np.ones(5)))
-        labels = rank_labels(draw.random(60), np.zeros(60, int), counts[None, :])
+        labels = rank_labels(draw.random(60), np.zeros(60, int), counts)
         assert np.bincount(labels, minlength=6)[1:].tolist() == counts.tolist()
 
 
@@ -267,26 +247,17 @@ def test_ties_share_a_label_whatever_their_order():
     similarity = np.array([0.2, 0.9, 0.9, 0.9, 0.9 + 1e-9])
     one = np.zeros(5, int)
     # ranks 1, 3.5 four times: (2·3.5 - 1) / 10 = 0.6 of the way, which label 3 of an even one reaches
-    assert rank_labels(similarity, one, np.ones((1, 5), int)).tolist() == [1, 3, 3, 3, 3]
-
-
-def test_a_distribution_by_cluster_and_one_that_has_no_label_there():
-    label, cluster = np.array([1, 1, 5, 4]), np.array([0, 0, 2, 2])
-    whole = [2, 0, 0, 1, 1]
-    assert label_counts(label, cluster, 3, by_cluster=False).tolist() == [whole] * 3
-    by_cluster = label_counts(label, cluster, 3, by_cluster=True).tolist()
-    assert by_cluster == [[2, 0, 0, 0, 0], whole, [0, 0, 0, 1, 1]]
+    assert rank_labels(similarity, one, np.ones(5, int)).tolist() == [1, 3, 3, 3, 3]
 
 
 def test_the_reannotated_distribution_is_that_of_the_known_labels():
-    label, truth, cluster = np.array([3, 3, 3]), np.array([0, 5, 1]), np.zeros(3, int)
+    label, truth = np.array([3, 3, 2]), np.array([0, 5, 5])
     counts = [
-        predefined(name, label, truth, cluster, 1, by_cluster=False).tolist()
-        for name in ("even", "original", "reannotated")
+        predefined(name, label, truth).tolist() for name in ("even", "original", "reannotated")
     ]
-    assert counts == [[[1, 1, 1, 1, 1]], [[0, 0, 3, 0, 0]], [[1, 0, 0, 0, 1]]]
+    assert counts == [[1, 1, 1, 1, 1], [0, 1, 2, 0, 0], [0, 0, 0, 0, 2]]
     with pytest.raises(ValueError, match="reannotated distribution requires labels"):
-        predefined("reannotated", label, np.zeros(3, int), cluster, 1, by_cluster=False)
+        predefined("reannotated", label, np.zeros(3, int))
 
 
 # degenerate cases

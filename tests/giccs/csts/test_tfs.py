@@ -16,7 +16,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from bws.base.problems import InputError
 from giccs.csts.cli.tfs import EXAMPLE, tfs
-from giccs.csts.tfs import RULES, Comparison, Feature, read_tfs, score, summary, value_text
+from giccs.csts.tfs import Comparison, Feature, read_tfs, score, summary, value_text
 
 FIGURE_6 = Comparison(
     "figure-6",
@@ -77,7 +77,7 @@ def test_figure_6():
     assert not result.reason
 
 
-def test_an_na_feature_with_a_weight_shares_it_out_or_adds_nothing():
+def test_an_na_feature_with_a_weight_shares_it_out():
     # color, N/A, takes 0.2 of the weight: 0.5 + 0.2 + 0.1 + 0.2 = 1
     type_, color, count, position = FIGURE_6.features
     one = replace(
@@ -90,45 +90,23 @@ def test_an_na_feature_with_a_weight_shares_it_out_or_adds_nothing():
         ),
     )
     # (5 × 0.5 + 5 × 0.1 + 1 × 0.2) / (0.5 + 0.1 + 0.2) = 3.2 / 0.8
-    assert score(one, "renormalise").value == 4.0
-    # 5 × 0.5 + 0 × 0.2 + 5 × 0.1 + 1 × 0.2
-    assert score(one, "zero").value == 3.2
-    assert score(one, "zero").contributions[1].value == 0.0
-    assert score(one, "zero").contributions[1].share == 0.2
+    assert score(one).value == 4.0
 
 
-@pytest.mark.parametrize("na", RULES)
 @pytest.mark.parametrize(
     ("numbers", "reason"),
     [
         ([(None, 1.0), (None, None)], "no feature applies"),
         ([(None, 1.0)], "no feature applies"),
         ([(3.0, 0.0), (5.0, 0.0)], "the weights that count sum to 0"),
+        ([(4.0, 0.0), (None, 1.0)], "the weights that count sum to 0"),
     ],
 )
-def test_nan_with_a_reason(numbers, reason, na):
-    result = score(weighted(*numbers), na)
+def test_nan_with_a_reason(numbers, reason):
+    result = score(weighted(*numbers))
     assert math.isnan(result.value)
     assert result.reason == reason
     assert all(math.isnan(part.value) for part in result.contributions)
-
-
-def test_zero_needs_every_weight():
-    # Figure 6 says no weight for color: how much of the score it should cost is not known
-    result = score(FIGURE_6, "zero")
-    assert math.isnan(result.value)
-    assert result.reason == "color without a weight; zero requires a weight for every feature"
-
-
-def test_weights_that_only_na_features_have_count_under_zero_alone():
-    one = weighted((4.0, 0.0), (None, 1.0))
-    assert score(one).reason == "the weights that count sum to 0"
-    assert score(one, "zero").value == 0.0
-
-
-def test_an_unknown_rule_is_refused():
-    with pytest.raises(ValueError, match="unknown na 'skip'; expected one of renormalise, zero"):
-        score(FIGURE_6, "skip")
 
 
 similarities = st.floats(1, 5)
@@ -138,46 +116,38 @@ inapplicable = st.tuples(st.none(), weights)
 features = st.lists(applicable | inapplicable, min_size=1, max_size=8)
 
 
-@given(features, st.sampled_from(list(RULES)))
-def test_scores_are_within_the_scale(numbers, na):
-    result = score(weighted(*numbers), na)
+@given(features)
+def test_scores_are_within_the_scale(numbers):
+    result = score(weighted(*numbers))
     if result.reason:
         assert math.isnan(result.value)
         return
     labels = [similarity for similarity, weight in numbers if similarity is not None and weight]
-    least = min(labels, default=0) if na == "renormalise" else 0
-    assert least <= result.value <= max(labels, default=0)
+    assert min(labels) <= result.value <= max(labels)
 
 
 @given(
     st.lists(st.tuples(st.none() | similarities, st.just(0.0) | st.floats(1e-6, 1e3)), min_size=1),
-    st.sampled_from(list(RULES)),
     st.integers(-30, 30),
 )
-def test_the_unit_of_the_weights_does_not_matter(numbers, na, power):
+def test_the_unit_of_the_weights_does_not_matter(numbers, power):
     scaled = [(similarity, weight * 2.0**power) for similarity, weight in numbers]
-    one, other = score(weighted(*numbers), na), score(weighted(*scaled), na)
+    one, other = score(weighted(*numbers)), score(weighted(*scaled))
     assert one.reason == other.reason
     assert other.value == pytest.approx(one.value, rel=1e-12, nan_ok=True)
 
 
 @given(features, st.none() | weights, st.integers(0, 8))
-def test_an_na_feature_more_changes_nothing_when_renormalised(numbers, weight, place):
+def test_an_na_feature_more_changes_nothing(numbers, weight, place):
     more = [*numbers[:place], (None, weight), *numbers[place:]]
     one, other = score(weighted(*numbers)), score(weighted(*more))
     assert one.reason == other.reason
     assert repr(other.value) == repr(one.value)
 
 
-@given(st.lists(applicable, min_size=1, max_size=8))
-def test_the_rules_differ_only_where_a_feature_does_not_apply(numbers):
-    one = weighted(*numbers)
-    assert repr(score(one, "zero").value) == repr(score(one).value)
-
-
-@given(features, st.sampled_from(list(RULES)))
-def test_the_contributions_sum_to_the_score(numbers, na):
-    result = score(weighted(*numbers), na)
+@given(features)
+def test_the_contributions_sum_to_the_score(numbers):
+    result = score(weighted(*numbers))
     if not result.reason:
         parts = [part for part in result.contributions if not math.isnan(part.share)]
         assert math.fsum(part.value for part in parts) == pytest.approx(result.value)
@@ -203,7 +173,7 @@ def test_summary_counts_what_has_a_score_and_what_has_not():
     assert (result.comparisons, result.scored) == (3, 2)
     assert result.undefined == {"no feature applies": 1}
     assert (result.mean, result.lowest, result.highest) == (2.5, 2.0, 3.0)
-    assert (result.labelled, result.invalid, result.below_scale, result.one_sided) == (2, 1, 0, 3)
+    assert (result.labelled, result.invalid, result.one_sided) == (2, 1, 3)
     f0, f1 = result.features
     # f0: 5 and twice N/A, with the share 1/2; f1: 1, 2 and once N/A, with the shares 1/2 and 1
     assert (f0.applies, f0.not_applicable, f0.similarity, f0.share) == (1, 2, 5.0, 0.5)
@@ -217,11 +187,6 @@ def test_features_of_one_name_are_kept_apart_by_condition():
         ("C", "f0", 1),
         ("D", "f0", 1),
     ]
-
-
-def test_scores_that_leave_the_scale_are_counted():
-    result = summary([score(weighted((2.0, 1.0), (None, 3.0)), "zero")])
-    assert (result.lowest, result.below_scale) == (0.5, 1)
 
 
 def test_agreement_is_scipys_over_what_has_score_and_label():
@@ -453,31 +418,29 @@ def test_the_command_shows_figure_6(tmp_path):
 def test_what_the_example_prints_can_be_read(tmp_path):
     printed = call("--example")
     assert printed.exit_code == 0
-    done = call("-", "--na", "zero", stdin=printed.stdout)
+    done = call("-", stdin=printed.stdout)
     assert done.exit_code == 0
-    # (20 + 6 + 3 + 4 + 0) / 11 = 33 / 11
-    assert "((5 × 4) + (2 × 3) + (3 × 1) + (2 × 2) + (0 × 1)) / 11 = 3; label 3" in done.stdout
-    assert "similarity: undefined (color without a weight" in done.stdout
-    assert "comparisons with a score: 1 of 2" in done.stdout
+    # (20 + 6 + 3 + 4) / 10 = 33 / 10
+    assert "((5 × 4) + (2 × 3) + (3 × 1) + (2 × 2)) / 10 = 3.3; label 3" in done.stdout
+    assert "comparisons with a score: 2 of 2" in done.stdout
 
 
 def test_json_has_everything(tmp_path):
-    path = written(tmp_path / "e.jsonl", *EXAMPLE)
-    done = call(path, "--json", "--na", "zero")
+    undefined = changed(uid="none", features=[{"feature": "type"}])
+    done = call(written(tmp_path / "e.jsonl", undefined, EXAMPLE[1]), "--json")
     document = json.loads(done.stdout)
-    assert document["na"] == "zero"
     first, second = document["scores"]
     assert first["score"] is None
-    assert first["reason"]
-    assert (second["score"], second["label"]) == (3.0, 3.0)
+    assert first["reason"] == "no feature applies"
+    assert (second["score"], second["label"]) == (3.3, 3.0)
     assert second["features"][3] == {
         "feature": "container",
         "value1": {"type": "cup", "color": "blue"},
         "value2": {"type": "plate", "color": None},
         "similarity": 2.0,
         "weight": 2.0,
-        "share": float(Fraction(2, 11)),
-        "contribution": float(Fraction(4, 11)),
+        "share": 0.2,
+        "contribution": 0.4,
     }
     assert document["summary"]["scored"] == 1
     assert document["summary"]["agreement"]["pearson"]["n"] == 1

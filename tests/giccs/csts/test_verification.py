@@ -88,7 +88,7 @@ def test_rows_of_a_pair_follow_each_other_and_the_rest_is_counted():
 
 def test_kappa_is_that_of_fleiss_own_table():
     # as R's irr has it: kappam.fleiss(diagnoses, detail = TRUE)
-    whole, each = fleiss_kappas(np.array(DIAGNOSES, float), np.arange(30), 200)
+    whole, each = fleiss_kappas(np.array(DIAGNOSES, float), np.arange(30))
     assert round(whole.value, 3) == 0.430
     assert [round(one.value, 3) for one in each] == [0.245, 0.245, 0.520, 0.471, 0.566]
     assert whole.low < whole.value < whole.high
@@ -107,7 +107,7 @@ def test_kappa_is_that_of_statsmodels():
             )
             if np.count_nonzero(counts.sum(0)) < 2:
                 continue
-            whole, each = fleiss_kappas(counts.astype(float), np.arange(rows), 5)
+            whole, each = fleiss_kappas(counts.astype(float), np.arange(rows))
             assert whole.value == pytest.approx(oracle.fleiss_kappa(counts), abs=1e-12)
             for place, one in enumerate(each):
                 against = np.stack([counts[:, place], raters - counts[:, place]], axis=1)
@@ -120,7 +120,7 @@ def test_agreement_of_answers_of_whether_it_applies_and_of_labels():
         triplet(0, 5, 5, 5), triplet(1, 1, 1, 2), triplet(2, None, None, None),
         triplet(3, 4, None, 4), triplet(4, 3, 3),
     ]  # fmt: skip
-    result = agreement(triplets, resamples=50)
+    result = agreement(triplets)
     assert list(result) == ["answer", "applies", "label", *(f"label {n}" for n in range(1, 6))]
     assert (result["answer"].n, result["applies"].n, result["label"].n) == (4, 4, 2)
     one_out = "1 triplets without exactly 3 answers are excluded"
@@ -129,7 +129,7 @@ def test_agreement_of_answers_of_whether_it_applies_and_of_labels():
     not_labelled = "2 triplets with answers other than labels are excluded"
     assert result["label"].reason.startswith(f"{one_out}; {not_labelled}; ")
     counts = np.array([[3, 0], [3, 0], [0, 3], [2, 1]], float)
-    assert result["applies"].value == fleiss_kappas(counts, np.arange(4), 1)[0].value
+    assert result["applies"].value == fleiss_kappas(counts, np.arange(4))[0].value
     assert math.isnan(result["label 3"].value)
     assert "every answer is in one category" in result["label 3"].reason
 
@@ -154,9 +154,7 @@ def test_the_most_frequent_number_of_answers_counts():
         triplet(3, 3, 1, 3),
         triplet(4, 2),
     ]
-    assert agreement(triplets, resamples=1)["answer"].reason.startswith(
-        "3 triplets without exactly 3"
-    )
+    assert agreement(triplets)["answer"].reason.startswith("3 triplets without exactly 3")
 
 
 def test_intervals_are_wider_where_conditions_share_their_sentences():
@@ -243,10 +241,10 @@ def test_the_command_writes_a_data_set_and_says_how_far_people_agree(written, tm
     result = read_csts(output)
     assert not result.warnings
     assert [instance.label for instance in result.instances] == [5, 1] * 6
-    document = json.loads(run(path, "--json", "--resamples", "20").stdout)
+    document = json.loads(run(path, "--json").stdout)
     assert document["kappa"]["applies"]["value"] == 1.0
     assert document["left_out"][0]["uid"] == "7h"
-    assert document["signature"]["resamples"] == 20
+    assert document["signature"]["resamples"] == 1000
     with open(output, encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == ["uid", "sentence1", "sentence2", "condition", "label"]
 

@@ -149,11 +149,12 @@ def test_it_is_written_whole_into_a_new_folder(tmp_path):
 def test_frequent_words_with_and_without_counts(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("the\t900\n\nof\t800\nand\n", "utf-8")
-    assert read_frequent(path, 2) == ["the", "of"]
-    assert read_frequent(path, 20_000) == ["the", "of", "and"]
+    assert read_frequent(path) == ["the", "of", "and"]
+    path.write_text("".join(f"{number}\n" for number in range(20_001)), "utf-8")
+    assert read_frequent(path) == [str(number) for number in range(20_000)]
     path.write_text("\n \n", "utf-8")
     with pytest.raises(InputError, match="no texts; expected one per line"):
-        read_frequent(path, 2)
+        read_frequent(path)
 
 
 def test_the_loader_takes_what_is_built(tmp_path):
@@ -173,7 +174,7 @@ def test_the_loader_takes_what_is_built(tmp_path):
 def published(name):
     preset = PRESETS[name]
     sets, missing = read_sources(preset, str(PUBLISHED))
-    frequent = read_frequent(PUBLISHED / preset.frequent, 20_000) if preset.frequent else []
+    frequent = read_frequent(PUBLISHED / preset.frequent) if preset.frequent else []
     built = build_ranking_data(sets, preset.rules, frequent)
     return built, compare_with_published(built, preset, str(PUBLISHED)), missing
 

@@ -24,7 +24,7 @@ def call(*arguments):
 @pytest.fixture
 def words(tmp_path):
     path = tmp_path / "words.txt"
-    path.write_text("Sun sky 9\nsun sea 8\nsea sky 7\nsun sun 6\n", "utf-8")
+    path.write_text("sun sky 9\nsun sea 8\nsea sky 7\nsun sun 6\n", "utf-8")
     return path
 
 
@@ -32,16 +32,14 @@ def test_words_with_frequent_words(words, tmp_path):
     frequent = tmp_path / "frequent.txt"
     frequent.write_text("the\nof\nand\n", "utf-8")
     new = tmp_path / "new"
-    done = call(
-        "build", words, "-o", new, "--lowercase", "--frequent", frequent, "--frequent-count", 2
-    )
+    done = call("build", words, "-o", new, "--frequent", frequent)
     assert done.exit_code == 0, done.output
     assert (
         "2 positive pairs, counting both directions; of 1 selected pairs, 0 repeat" in done.stdout
     )
-    assert "5 background texts, 3 of them from the sets" in done.stdout
+    assert "6 background texts, 3 of them from the sets" in done.stdout
     assert (new / "pos_pair.txt").read_text("utf-8") == "sun\tsky\nsky\tsun\n"
-    assert (new / "wiki_vocab.txt").read_text("utf-8") == "the\nof\n"
+    assert (new / "wiki_vocab.txt").read_text("utf-8") == "the\nof\nand\n"
     assert json.loads((new / "build.json").read_text("utf-8"))["frequent_file"] == str(frequent)
 
 

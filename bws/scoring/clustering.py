@@ -39,7 +39,7 @@ Integers = NDArray[np.int64]
 VarianceFunction = Callable[[Integers], Floats]
 """(J,) cluster indices, from 0 -> (N,) variances between clusters, not corrected for their number."""
 MAX_OVERESTIMATE = 0.1
-"""Share of the error variances of counts that may be due to the tuples that annotators happened to judge."""
+"""Share by which the error variances of counts may be too large without a note."""
 CONSERVATIVE_NOTE = (
     "the intervals are conservative: annotators judged only some of the tuples of an item, and differences "
     "between these tuples count as differences between annotators"
@@ -105,11 +105,11 @@ class Clusters:
         )
 
     def overestimate(self, variance: VarianceFunction, tuple_of: Integers) -> float:
-        """Return the share of the mean error variance that is no error in a design with most of all tuples.
+        """Return by which share the mean error variance is too large.
 
-        The variance between annotators contains that between the tuples that they happened to judge, divided
-        by the number of an item's judgments, of which the design makes 1 - f no error. It is estimated from
-        V_tuple - V_cell; where most tuples have one judgment, the share is an upper bound.
+        The variance between annotators who judged different tuples contains the variance between these
+        tuples. In a design with most of all tuples, a part 1 - f of the latter is no error. It is estimated
+        from V_tuple - V_cell; where most tuples have one judgment, the share is an upper bound.
 
         variance: that of counts. tuple_of: (J,) the tuple of each judgment.
         """

@@ -113,10 +113,10 @@ def installed(tmp_path_factory, monkeypatch):
     (info / "entry_points.txt").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.syspath_prepend(EXAMPLE)
-    for cached in (registry.other_analyses, registry.analysis):
+    for cached in (registry.other_analyses, registry.load_analysis):
         cached.cache_clear()
     yield
-    for cached in (registry.other_analyses, registry.analysis):
+    for cached in (registry.other_analyses, registry.load_analysis):
         cached.cache_clear()
 
 

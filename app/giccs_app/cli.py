@@ -74,22 +74,14 @@ class _Workflow(Group):
         """Import the module of one command, or make that of an analysis of another package."""
         if name in COMMANDS or name not in _other_analyses():
             return super().get_command(ctx, name)
-        from bws.analysis.registry import analysis
+        from bws.analysis.registry import load_analysis
         from bws.base.problems import InputError
         from bws.cli.analyses import judgments_command
 
         try:
-            return judgments_command(f"giccs {name}", analysis(name))
+            return judgments_command(f"giccs {name}", load_analysis(name))
         except InputError as error:
             raise click.UsageError(str(error), ctx) from error
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the name of the command, the command and its arguments; raise UsageError without it."""
-        if args[0] not in COMMANDS and args[0] in _other_analyses():
-            return args[0], self.get_command(ctx, args[0]), args[1:]
-        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one section of commands per stage; the epilog states the options of all commands."""

@@ -30,7 +30,7 @@ def other_analyses() -> Mapping[str, str]:
 
 
 @cache
-def analysis(name: str) -> Analysis:
+def load_analysis(name: str) -> Analysis:
     """Return an analysis of the table or of another package; raise InputError if it cannot be loaded."""
     location = ANALYSES.get(name) or other_analyses()[name]
     module, _, attribute = location.partition(":")

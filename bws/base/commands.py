@@ -256,9 +256,12 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the name of the command, the command and its arguments; raise UsageError without it."""
-        if not args[0].startswith("-") and args[0] not in self.subcommands:
-            raise self.no_such_command(ctx, args[0])
-        return super().resolve_command(ctx, args)
+        if args[0].startswith("-"):
+            return super().resolve_command(ctx, args)
+        name, *others = args
+        if (found := self.get_command(ctx, name)) is None:
+            raise self.no_such_command(ctx, name)
+        return name, found, others
 
     def no_such_command(self, ctx: click.Context, name: str) -> click.UsageError:
         """Return the error for an unknown command, with the closest name."""

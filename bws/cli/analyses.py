@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bws.analysis.analysis import Analysis, Answers, Picture
-from bws.analysis.registry import analysis
+from bws.analysis.registry import load_analysis
 from bws.base.commands import Command, Console, command
 from bws.base.options import click_options, declarations
 from bws.cli.options import (
@@ -103,5 +103,5 @@ def _write(drawing: Drawing, judgments: Judgments, path: str) -> None:
     write_chart(finished(drawing, judgments), path)
 
 
-reliability = judgments_command("bws-reliability", analysis("reliability"))
-agreement = judgments_command("bws-agreement", analysis("agreement"))
+reliability = judgments_command("bws-reliability", load_analysis("reliability"))
+agreement = judgments_command("bws-agreement", load_analysis("agreement"))

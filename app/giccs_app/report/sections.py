@@ -17,8 +17,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import ANALYSES, other_analyses
-from bws.analysis.registry import analysis as registered_analysis
+from bws.analysis.registry import ANALYSES, load_analysis, other_analyses
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
 from giccs_app.report.content import (
@@ -91,12 +90,12 @@ def sections(inputs: Inputs) -> Iterator[Section]:
         yield _statistics_section(inputs)
     if inputs.judgments is not None and inputs.judgments.is_adaptive:
         yield _stopping_section(inputs, inputs.judgments)
-        yield from _other_sections(inputs, inputs.judgments)
     elif inputs.judgments is not None:
         for analysis, settings in STUDY_ANALYSES:
             section, source = _analysis_section(inputs, inputs.judgments, analysis, settings)
             reliability_source = source if analysis is RELIABILITY else reliability_source
             yield section
+    if inputs.judgments is not None:
         yield from _other_sections(inputs, inputs.judgments)
     yield _scores_section(inputs, has_command=has_statistics)
     yield from _model_sections(inputs, results)
@@ -190,7 +189,7 @@ def _other_sections(inputs: Inputs, judgments: Judgments) -> Iterator[Section]:
     """Yield the sections of analyses of other packages, or why they have no result."""
     for name in other_analyses():
         try:
-            analysis = registered_analysis(name)
+            analysis = load_analysis(name)
             yield _analysis_section(inputs, judgments, analysis, analysis.settings())[0]
         except ValueError as error:
             yield Section(name, name, [f"No result: {error}."])

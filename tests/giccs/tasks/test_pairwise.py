@@ -27,7 +27,7 @@ def reference_scores(folder, items):
     model = SentenceTransformer(str(folder), device="cpu")
     distinct = list(dict.fromkeys([*left, *right]))
     vectors = dict(zip(distinct, model.encode(distinct), strict=True))
-    model.encode = lambda texts, **_: np.stack([vectors[text] for text in texts])  # once a text
+    model.encode = lambda texts, **_: np.stack([vectors[text] for text in texts])  # once per text
     evaluator = EmbeddingSimilarityEvaluator(
         left,
         right,

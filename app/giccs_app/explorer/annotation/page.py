@@ -18,7 +18,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import analysis, other_analyses
+from bws.analysis.registry import load_analysis, other_analyses
 from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.analysis_view import show_picture, show_tables
@@ -187,7 +187,7 @@ def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _other_answers(key: str, _judgments: Judgments, name: str) -> Answers:
-    return Answers(_judgments, analysis(name).settings())
+    return Answers(_judgments, load_analysis(name).settings())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -432,7 +432,7 @@ def _show_other_analyses(progress: AnnotationProgress) -> None:
     assert progress.judgments is not None
     for name in other_analyses():
         try:
-            found = analysis(name)
+            found = load_analysis(name)
             answers = _other_answers(progress.key, progress.judgments, name)
             st.subheader(found.title or name, anchor=False)
             st.markdown(found.text if answers.result(found) is not None else found.absent)

@@ -105,7 +105,7 @@ class Clusters:
         )
 
     def overestimate(self, variance: VarianceFunction, tuple_of: Integers) -> float:
-        """Return by which share the mean error variance is too large.
+        """Return by which share the mean error variance is too large; 0 if the design makes it small.
 
         The variance between annotators who judged different tuples contains the variance between these
         tuples. In a design with most of all tuples, a part 1 - f of the latter is no error. It is estimated
@@ -113,18 +113,21 @@ class Clusters:
 
         variance: that of counts. tuple_of: (J,) the tuple of each judgment.
         """
+        correction = self.population_correction * (self.columns is not None)
+        in_design = np.maximum(1 - correction, 0)
+        if in_design.max(initial=0) <= MAX_OVERESTIMATE:  # also that of the share
+            return 0.0
         tuples, cells, rows = (
             ClusterVariance(variance(labels), self.per_item(labels))
             for labels in (tuple_of, self.cells, self.rows)
         )
         is_used = (tuples.clusters > 1) & (rows.clusters > 1)
-        correction = self.population_correction * (self.columns is not None)
         is_not_judged = 1 - cells.clusters / np.maximum(rows.clusters * tuples.clusters, 1)
         further = cells.clusters / np.maximum(tuples.clusters, 1) - 1
         between = tuples.corrected - cells.corrected
         has_one = further[is_used].size and np.median(further[is_used]) < 1
         excess = rows.corrected if has_one else between / np.where(further > 0, further, np.inf)
-        share = (np.maximum(1 - correction, 0) * is_not_judged * excess)[is_used].sum()
+        share = (in_design * is_not_judged * excess)[is_used].sum()
         total = (rows.corrected + correction * np.maximum(between, 0))[is_used].sum()
         return float(share / total) if total > 0 else 0.0
 

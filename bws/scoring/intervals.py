@@ -38,6 +38,8 @@ from bws.stats.clusters import MIN_CLUSTERS, t_quantile
 
 IntervalSource = Literal["bootstrap", "model"]
 EXTENDED_NOTE = "their intervals reach Jeffreys' ends and are conservative"
+EXTREME = 0.8
+"""Score from which, without its sign, an item is near -1 or 1."""
 RESAMPLE_BATCH_SIZE = 16
 """Resamples per batch; a change would change the results of a seed."""
 
@@ -97,15 +99,16 @@ def compute_interval(
         for end in ends:
             is_extended |= (end < low) | (end > high)
             low, high = np.where(end < low, end, low), np.where(end > high, end, high)
-        notes += _conservative_notes(clusters, judgments, int(np.count_nonzero(is_extended)))
+        n_extreme = int(np.count_nonzero(is_extended & (np.abs(score) > EXTREME)))
+        notes += _conservative_notes(clusters, judgments, n_extreme)
     notes = [*estimate.notes, *_interval_notes(low, high, too_few), *notes]
     return Interval(low, high, notes, estimate.stderr_method)
 
 
 def _conservative_notes(
-    clusters: Clusters, judgments: CanonicalJudgments, n_extended: int
+    clusters: Clusters, judgments: CanonicalJudgments, n_extreme: int
 ) -> list[str]:
-    notes = [f"{n_extended} items near -1 or 1: {EXTENDED_NOTE}"] if n_extended else []
+    notes = [f"{n_extreme} items near -1 or 1: {EXTENDED_NOTE}"] if n_extreme else []
     items, counts = judgments.judged_items, judgments.counts
     mean = (counts.best - counts.worst) / np.maximum(counts.appearances, 1)
     influence = (judgments.values - mean[items]) / counts.appearances[items]

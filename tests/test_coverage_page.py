@@ -25,7 +25,8 @@ def test_verdicts_of_the_tables_follow_from_their_shares(name):
     for row in read_rows(FOLDER / f"{name}.csv"):
         share, error = (float(row[column] or math.nan) for column in ("coverage", "error"))
         required = tuple(map(float, row["required"].split("–"))) if row["required"] else None
-        assert row["verdict"] == verdict(share, error, float(row["noted"]), required)
+        unnoted = [float(row.get(f"unnoted_{c}") or math.nan) for c in ("coverage", "error")]
+        assert row["verdict"] == verdict(share, error, float(row["noted"]), required, unnoted)
         assert row["code"]
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from benchmarks.coverage.cells import Cell, SimulatedStudy, Summary
-from benchmarks.coverage.page import FAILURES, SECTIONS, page, write_rows
+from benchmarks.coverage.cells import FAILURES, Cell, SimulatedStudy, Summary
+from benchmarks.coverage.page import SECTIONS, page, write_rows
 from bws.base.text import write_atomic
 
 REPLICATIONS = 400

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
+from benchmarks.coverage.cells import FAILURES
 from benchmarks.coverage.printed_intervals import reasons
 from bws.base.text import write_atomic
 
@@ -37,8 +38,6 @@ SECTIONS = (
 """Modules of this package with ``cells()`` and perhaps ``further()``: names of the tables."""
 TEMPLATE = Path(__file__).with_name("page.md")
 """The text of the page, with a field for the summary and for each table."""
-FAILURES = ("too narrow", "too wide", "not as required")
-"""Verdicts that fail; with a note they do not."""
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 
 Floats = NDArray[np.float64]
@@ -29,9 +30,9 @@ LIMIT_DECIMALS = 12
 """Decimals of limits of intervals, which are thus independent of the order of summation."""
 MIN_VARIANCE = 1e-20
 """Variance of a mean of shares below which it is a rounding error of 0."""
-NO_INTERVAL_NOTE = "no interval, which needs"
-"""Beginning of the note on too few clusters; the minimum number follows."""
-APPROXIMATE_NOTE = f"the interval is approximate below {MANY_CLUSTERS}"
+TOO_FEW = "{n:d} {unit}: no interval, which needs {minimum:d}"
+FEW = "{n:d} {unit}: the interval is approximate below {enough:d}"
+UNEVEN = "{n:d} {unit}, of unequal size (effectively {effective:.1f}): the interval is approximate"
 Z_95 = 1.959963984540054
 """Quantile of the normal distribution for a 95 % interval."""
 MAX_T_DF = 1e6
@@ -46,7 +47,7 @@ def too_few_clusters_note(count: int, unit: str, minimum: int = MIN_CLUSTERS) ->
     >>> too_few_clusters_note(2, "dialogues"), too_few_clusters_note(5, "dialogues")
     ('2 dialogues: no interval, which needs 5', '')
     """
-    return "" if count >= minimum else f"{count} {unit}: {NO_INTERVAL_NOTE} {minimum}"
+    return "" if count >= minimum else note(TOO_FEW, n=count, unit=unit, minimum=minimum)
 
 
 def few_clusters_note(count: int, unit: str) -> str:
@@ -55,7 +56,7 @@ def few_clusters_note(count: int, unit: str) -> str:
     >>> few_clusters_note(7, "dialogues")
     '7 dialogues: the interval is approximate below 20'
     """
-    return "" if count >= MANY_CLUSTERS else f"{count} {unit}: {APPROXIMATE_NOTE}"
+    return "" if count >= MANY_CLUSTERS else note(FEW, n=count, unit=unit, enough=MANY_CLUSTERS)
 
 
 def effective_number(cluster_of: NDArray[np.integer]) -> float:
@@ -87,7 +88,7 @@ def uneven_clusters_note(cluster_of: NDArray[np.integer], unit: str) -> str:
     few = few_clusters_note(count, unit)
     if few or effective >= (2 * MANY_CLUSTERS if 2 * effective < count else MANY_CLUSTERS):
         return few
-    return f"{count} {unit}, of unequal size (effectively {effective:.1f}): the interval is approximate"
+    return note(UNEVEN, n=count, unit=unit, effective=effective)
 
 
 def cluster_sums(rows: Floats, cluster_of: NDArray[np.int64]) -> Floats:

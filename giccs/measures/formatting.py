@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from bws.base.notes import pattern
 from bws.base.tables import limits_text
-from bws.stats.clusters import APPROXIMATE_NOTE, NO_INTERVAL_NOTE
+from bws.stats.clusters import FEW, TOO_FEW
 from bws.stats.estimates import Estimate
 from giccs.measures.metrics import SELECTED_KEY
 
@@ -57,26 +58,22 @@ def few_clusters_note(estimates: Iterable[Estimate | None]) -> list[str]:
     >>> few_clusters_note([few, few]), other_reasons(few)
     (['[–]: 2 dialogues: no interval, which needs 5'], '1 excluded')
     """
-    parts = [part for e in estimates if e is not None for part in e.reason.split("; ")]
-    counts: dict[str, dict[str, None]] = {}
-    for part in parts:
-        count, _, remark = part.rpartition(": ")
-        if remark.startswith(NO_INTERVAL_NOTE) or remark == APPROXIMATE_NOTE:
-            counts.setdefault(remark, {})[count] = None
-    return [
-        f"{'' if remark == APPROXIMATE_NOTE else '[–]: '}{', '.join(counts[remark])}: {remark}"
-        for remark in sorted(counts, key=lambda remark: (remark == APPROXIMATE_NOTE, remark))
-    ]
+    reasons = dict.fromkeys(e.reason for e in estimates if e is not None)
+    lines = []
+    for template, mark in ((TOO_FEW, "[–]: "), (FEW, "")):
+        counts: dict[str, dict[str, None]] = {}
+        for reason in reasons:
+            for found in pattern(template).finditer(reason):
+                count, _, remark = found[0].partition(": ")
+                counts.setdefault(remark, {})[count] = None
+        lines += [f"{mark}{', '.join(counts[remark])}: {remark}" for remark in sorted(counts)]
+    return lines
 
 
 def other_reasons(estimate: Estimate) -> str:
     """Return the reason of an estimate without the part reported by `few_clusters_note`."""
     parts = estimate.reason.split("; ")
-    return "; ".join(
-        part
-        for part in parts
-        if f": {NO_INTERVAL_NOTE} " not in part and APPROXIMATE_NOTE not in part
-    )
+    return "; ".join(p for p in parts if not any(pattern(t).search(p) for t in (TOO_FEW, FEW)))
 
 
 def plus_minus(estimate: Estimate | None, decimals: int = 3) -> str:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from bws.stats.clusters import APPROXIMATE_NOTE, MANY_CLUSTERS, MIN_CLUSTERS, NO_INTERVAL_NOTE
+from bws.stats.clusters import MANY_CLUSTERS, MIN_CLUSTERS, few_clusters_note, too_few_clusters_note
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import (
     correlations,
@@ -159,7 +159,7 @@ def test_fewer_than_five_dialogues_have_a_value_but_no_interval(n_dialogues):
     result = correlations(x, y, dialogue, resamples=50)
     assert result["spearman"].value == pytest.approx(stats.spearmanr(x, y).statistic)
     few = n_dialogues < MIN_CLUSTERS
-    reason = f"{n_dialogues} dialogues: " + (f"{NO_INTERVAL_NOTE} 5" if few else APPROXIMATE_NOTE)
+    reason = (too_few_clusters_note if few else few_clusters_note)(n_dialogues, "dialogues")
     for name in ("pearson", "spearman", "rank_spearman"):
         assert np.isnan([result[name].low, result[name].high]).all() == few
     assert result["spearman"].reason == reason

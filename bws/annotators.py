@@ -219,10 +219,11 @@ def annotator_report(
 
     Raises ValueError if all tuples are adaptive, and InputError if no judgment names its annotator.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", annotator=w) for w in ("w1", "w2")]
     >>> rows += [Judgment(("a", "b", "c"), "b", "a", annotator="w3")]
-    >>> for annotator in annotator_report(Judgments.from_records(rows)).annotators:
+    >>> for annotator in annotator_report(judgments_from_records(rows)).annotators:
     ...     print(annotator.annotator, round(annotator.compliance, 3))
     w1 0.667
     w2 0.667

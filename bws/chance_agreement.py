@@ -213,11 +213,12 @@ def agreement(
     Raises ValueError for an argument out of range or if all tuples are adaptive, and InputError if there are
     no judgments, or for copies of judgments (`bws.copies`).
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> answers = [("a", "c"), ("a", "c"), ("a", "b"), ("b", "c")]
     >>> rows = [Judgment(("a", "b", "c"), best, worst) for best, worst in answers]
     >>> rows += [Judgment(("c", "d", "b"), "b", "d")] * 4
-    >>> whole = agreement(Judgments.from_records(rows)).groups[0]
+    >>> whole = agreement(judgments_from_records(rows)).groups[0]
     >>> whole.observed["best"].value  # 3 of the 6 pairs on the first tuple, 6 of 6 on the second
     0.75
     >>> round(whole.alpha["best"].value, 3), whole.strong["best"].value  # 1 - (1 - 0.75) / (1 - 1/3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.files.controls import controls_of_judgments
+from bws.record_columns import controls_of_judgments
 from bws.records import Judgments
 
 Integers = NDArray[np.int64]

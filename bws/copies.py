@@ -32,8 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.problems import Problem
-from bws.model_annotators import RUN_COLUMNS, is_model
-from bws.simulation import is_simulated
+from bws.model_annotators import RUN_COLUMNS, is_model, is_simulated
 
 if TYPE_CHECKING:
     from bws.records import Judgments
@@ -59,9 +58,10 @@ def find_copies(judgments: Judgments) -> tuple[Problem, ...]:
 
     Tuples with control items do not count.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", "w1", tuple_id=name) for name in ("t1", "t2")]
-    >>> print(find_copies(Judgments.from_records(rows))[0].message)
+    >>> print(find_copies(judgments_from_records(rows))[0].message)
     1 of 2 judgments repeat annotator, items, best and worst under another tuple id (line 2 and 1)
     """
     return tuple(problem for problem, _ in _kinds_of_copies(judgments))
@@ -98,9 +98,10 @@ def _exceeds(count: int, n: int, p: float) -> bool:
 def similar_annotators(judgments: Judgments) -> tuple[Problem, ...]:
     """Return a problem if names of people differ only in case or white space.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", name) for name in ("w 1", "W  1")]
-    >>> print(*similar_annotators(Judgments.from_records(rows)))
+    >>> print(*similar_annotators(judgments_from_records(rows)))
     records: 1 of 2 annotators differ from another only in case or white space ('W  1' and 'w 1')
     """
     first: dict[str, str] = {}

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.file_kinds import remark
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.base.text import display_name
 from bws.files.columns import quoted
-from bws.records import Ints, Judgments, Tuples, normal_id
+from bws.records import Ints, Judgments, Tuples
 
 KEYS = ("tuple_id", "group", "dialogue_id", "item", "utterance_id")
 MAX_LISTED_NAMES = 10
@@ -178,10 +179,11 @@ def breakdown(judgments: Judgments, by: By | None) -> Iterator[tuple[dict[str, A
 
     Raises ValueError if a column does not have one value per tuple.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [Judgment(("a", "b"), "a", "b"), Judgment(("c", "d"), "d", "c")]
     >>> turns = np.array(["5", "3"], dtype=object)
-    >>> for values, part in breakdown(Judgments.from_records(rows), {"turns": turns}):
+    >>> for values, part in breakdown(judgments_from_records(rows), {"turns": turns}):
     ...     print(values, part.tuples.items[part.best_item].tolist())
     {} ['a', 'd']
     {'turns': '3'} ['d']

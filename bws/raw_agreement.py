@@ -45,10 +45,11 @@ def annotator_pairs(judgments: Judgments) -> AnnotatorPairs:
     Tuples of an adaptive study that were chosen to be hard are ignored. Raises ValueError, with the reason,
     if no two named annotators judged the same tuple.
 
+    >>> from bws.files import judgments_from_records
     >>> from bws.records import Judgment
     >>> rows = [("a", "c", "w1"), ("a", "b", "w2"), ("b", "c", "w3")]
     >>> tuples = [Judgment(("a", "b", "c"), best, worst, annotator) for best, worst, annotator in rows]
-    >>> pairs = annotator_pairs(Judgments.from_records(tuples))
+    >>> pairs = annotator_pairs(judgments_from_records(tuples))
     >>> pairs.annotators, pairs.agreement[0].tolist()
     (('w1', 'w2', 'w3'), [nan, 0.5, 0.5])
     """

@@ -13,12 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -28,9 +26,10 @@ from bws.base.frames import FrameLibrary, HasFrame, Tabular, data_frame
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Column, ResultTable
 from bws.model_annotators import is_model
+from bws.record_columns import judgment_columns, score_columns, tuple_columns
 
 if TYPE_CHECKING:
-    from bws.variants import Variants
+    from bws.files.variants import Variants
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -40,31 +39,6 @@ Floats = NDArray[np.float64]
 HUB_FACTOR = 20
 """Multiple of the median number of judgments from which an item is named as a probable control item."""
 MAX_LISTED_NAMES = 5
-
-
-def normal_id(text: str) -> str:
-    """Return the normalised form of an id: Unicode NFC without surrounding white space.
-
-    >>> normal_id(" u\u0308ber ") == "über"
-    True
-    """
-    return unicodedata.normalize("NFC", text).strip()
-
-
-def id_of(value: object) -> str:
-    """Return the normalised id that is given as text or as an integer, also of NumPy and PyArrow.
-
-    Raises TypeError for other values: the spelling of an id such as 1.0 or True would be arbitrary.
-
-    >>> id_of(7), id_of(" a")
-    ('7', 'a')
-    """
-    plain = value.as_py() if hasattr(value, "as_py") else value
-    if isinstance(plain, str):
-        return normal_id(plain)
-    if isinstance(plain, bool) or not isinstance(plain, Integral):
-        raise TypeError(f"an id is {plain!r}; expected text or an integer")
-    return str(int(plain))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,8 +124,6 @@ class Tuples(HasFrame):
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """Return a row per tuple, with the columns of `write_tuples`."""
-        from bws.files.tuples import tuple_columns
-
         return data_frame(tuple_columns(self), library or self.frame_library)
 
     @cached_property
@@ -255,8 +227,6 @@ class Judgments(HasFrame):
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """Return a row per judgment, with the columns of `write_judgments`."""
-        from bws.files.judgments import judgment_columns
-
         return data_frame(judgment_columns(self), library or self.frame_library)
 
     @property
@@ -388,8 +358,9 @@ class Judgments(HasFrame):
 
         Raises InputError if people and language models are mixed, whose answers are never pooled unasked.
 
+        >>> from bws.files import judgments_from_records
         >>> one, two = (Judgment(("b", "a", "c"), "b", worst) for worst in "ac")
-        >>> first, again = (Judgments.from_records(r).canonical for r in ([one, two], [two, one]))
+        >>> first, again = (judgments_from_records(r).canonical for r in ([one, two], [two, one]))
         >>> first.items, first.members.tolist(), first.digest() == again.digest()
         (['a', 'b', 'c'], [[0, 1, 2]], True)
         """
@@ -435,23 +406,6 @@ class Judgments(HasFrame):
             lines=None if self.lines is None else self.lines[rows],
             files=None if self.files is None else self.files[rows],
         )
-
-    @classmethod
-    def from_records(cls, records: Iterable[Judgment]) -> Judgments:
-        """Build the arrays from records; raise ValueError for every invalid judgment.
-
-        >>> judged = Judgments.from_records([
-        ...     Judgment(("a", "b", "c"), best="a", worst="c", annotator="w1"),
-        ...     Judgment(("c", "b", "a"), best="a", worst="b", annotator="w2"),
-        ... ])
-        >>> len(judged.tuples), len(judged)
-        (1, 2)
-        >>> judged.tuples.items[judged.worst_item].tolist()
-        ['c', 'b']
-        """
-        from bws.files import judgments_from_records  # Same validation as for a file.
-
-        return judgments_from_records(records)
 
     def records(self) -> Iterator[Judgment]:
         """Yield the judgments as records, with items in display order if it is known."""
@@ -756,8 +710,6 @@ class Scores(Tabular):
 
     def result_table(self) -> ResultTable:
         """Return a row per item, with the columns of `write_scores`."""
-        from bws.files.scores import score_columns
-
         columns = {name: column.to_list() for name, column in score_columns(self).items()}
         rows = list(zip(*columns.values(), strict=True))
         with_decimals = ("score", "low", "high")

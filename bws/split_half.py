@@ -278,9 +278,10 @@ def reliability(
     Raises ValueError for an invalid argument. Raises InputError if there are no judgments, for copies of
     judgments (`bws.copies`), or for split="annotator" if no judgment names its annotator.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
-    >>> overall = reliability(Judgments.from_records([Judgment(*row) for row in rows * 4])).groups[0]
+    >>> overall = reliability(judgments_from_records([Judgment(*row) for row in rows * 4])).groups[0]
     >>> round(overall.spearman.mean, 3), overall.annotations
     (1.0, 12)
     """
@@ -565,9 +566,10 @@ def reliability_curve(
     Raises ValueError for a target that is not between 0 and 1 or trials below 1, and InputError if no tuple
     has two judgments, or for copies of judgments (`bws.copies`).
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [(("a", "b", "c"), "a", "c"), (("b", "c", "d"), "b", "d"), (("a", "b", "d"), "a", "d")]
-    >>> curve = reliability_curve(Judgments.from_records([Judgment(*row) for row in rows * 4]))
+    >>> curve = reliability_curve(judgments_from_records([Judgment(*row) for row in rows * 4]))
     >>> [(point.annotations, round(point.pearson.mean, 3)) for point in (*curve.points, curve.overall)]
     [(2, 1.0), (3, 0.989), (4, 1.0), (4.0, 1.0)]
     """

@@ -120,17 +120,6 @@ def test_imports_follow_the_rule(tmp_path):
     assert [*violations("giccs_app.probe", path)] == []
 
 
-ONE_CIRCLE = (
-    "bws.records",
-    "bws.files",
-    "bws.copies",
-    "bws.variants",
-    "bws.simulation",
-    "bws.answers_of_people",
-)
-"""Modules that import one another inside functions: judgments, and their files."""
-
-
 def at_run_time(node):
     """Yield the imports of a tree, also those inside functions, without those for type checkers."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -145,17 +134,13 @@ def at_run_time(node):
 
 def test_no_modules_import_one_another():
     paths = dict(modules())
-
-    def collapsed(module):
-        return "bws.records" if any(below(module, name) for name in ONE_CIRCLE) else module
-
     graph = {}
     for module, path in paths.items():
-        needed = graph.setdefault(collapsed(module), set())
+        needed = graph.setdefault(module, set())
         for names in at_run_time(ast.parse(path.read_text("utf-8"))):
             first = next((name for name in names if name in paths), None)
-            needed |= {collapsed(first)} if first else set()
-        needed.discard(collapsed(module))
+            needed |= {first} if first else set()
+        needed.discard(module)
     TopologicalSorter(graph).prepare()  # CycleError shows a circle
 
 

@@ -364,7 +364,7 @@ def test_simulated_judgments_do_not_replace_what_may_be_people_s(study, change):
 
 
 def test_batch_results_of_simulated_workers_are_replaced(tmp_path):
-    from bws.answers_of_people import check_replaceable
+    from bws.files.answers_of_people import check_replaceable
 
     path = tmp_path / "batch.csv"
     path.write_text("HITId,WorkerId,Answer.label,Answer.comment\n1,w-1,2,simulated\n")

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 
 from bws.adaptive.model import Fit, fit
 from bws.base.frames import Source
+from bws.base.ids import id_of
 from bws.design.balance import level_positions
 from bws.design.extend import extend_tuples, new_tuple_names
 from bws.files import Items, as_judgments, as_tuples
 from bws.files.controls import name_list
-from bws.records import Judgments, Tuples, id_of
+from bws.records import Judgments, Tuples
 
 FIRST_ROUND = {"round": "1", "purpose": "warmup", "seed": ""}
 """Values of the columns of a design without rounds."""

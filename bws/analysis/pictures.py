@@ -172,7 +172,7 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
     import altair as alt
 
     from bws.base.charts import FONT, specification
-    from bws.simulation import is_simulated
+    from bws.model_annotators import is_simulated
 
     names = [str(name) for name in judgments.annotators]
     source = "Simulated judgments" if names and all(map(is_simulated, names)) else "Judgments"

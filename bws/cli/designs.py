@@ -114,7 +114,7 @@ def make_tuples(
     from bws.design import audit
     from bws.files import read_items, write_tuples
     from bws.files.dialogue_texts import repeated_dialogues_of_file
-    from bws.variants import find_variants
+    from bws.files.variants import find_variants
 
     listed = read_items(items, item_column, group_column)
     set_options = {name: value for name, value in options.items() if value is not None}

@@ -272,7 +272,7 @@ def _check_distinct(batches: Sequence[Judgments], paths: Sequence[str]) -> None:
 
 def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path: str) -> None:
     """Warn of items that do not link the batches because of different spellings."""
-    from bws.variants import find_variants
+    from bws.files.variants import find_variants
 
     keys = {key for batch in batches for key in batch.tuples.item_keys}
     groups, items = zip(*sorted(keys), strict=True)
@@ -283,7 +283,7 @@ def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path
 
 def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
     """Return the available columns of the scores, by their names in files."""
-    from bws.files.scores import whole_ranks
+    from bws.record_columns import whole_ranks
 
     columns = {
         "item": scores.items,

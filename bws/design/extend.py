@@ -9,6 +9,7 @@ from math import ceil, comb
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.ids import id_of
 from bws.design.balance import (
     MAX_TRIES,
     ExchangeRules,
@@ -18,7 +19,7 @@ from bws.design.balance import (
     remove_repeated_tuples,
 )
 from bws.design.make import FACTOR, check_factor, check_total, not_distinct, tuple_names
-from bws.records import Tuples, id_of
+from bws.records import Tuples
 
 Members = NDArray[np.int32]
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source, frames_like_source, is_path
+from bws.base.ids import id_of
 from bws.design.balance import balanced, level_positions, pair_keys
 from bws.files import read_items
-from bws.records import Tuples, id_of
+from bws.records import Tuples
 
 log = logging.getLogger(__name__)
 

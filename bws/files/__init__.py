@@ -2,10 +2,11 @@
 
 from bws.files.formats import as_judgments, format_names, formats, read_judgments
 from bws.files.items import Items, read_item_sets, read_items
-from bws.files.judgments import JudgmentForm, OnInvalid, judgments_from_records, write_judgments
+from bws.files.judgments import OnInvalid, judgments_from_records
 from bws.files.scores import ScoreForm, read_scores, write_scores
 from bws.files.soft_targets import read_soft_targets, write_soft_targets
 from bws.files.tuples import TupleForm, as_tuples, read_tuples, write_tuples
+from bws.files.write_judgments import JudgmentForm, write_judgments
 
 __all__ = [
     "Items",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
-from bws.records import Ints, normal_id
+from bws.records import Ints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -252,10 +253,3 @@ def tabbed(columns: Mapping[str, pl.Series], file: str) -> str:
             )
             raise InputError(Problem(file, None, message))
     return frame.write_csv(include_header=False, separator="\t", quote_style="never")
-
-
-def series(values: Iterable[str]) -> pl.Series:
-    """Return a column of text; also for an empty list."""
-    import polars as pl
-
-    return pl.Series(list(values), dtype=pl.String)

@@ -10,24 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
 from bws.files.columns import Faults, quoted
-from bws.records import Ints, Judgments, Tuples, normal_id
+from bws.record_columns import cell_controls, declaration
+from bws.records import Ints, Tuples
 
 if TYPE_CHECKING:
     import polars as pl
 
-COLUMN = "control"
 PLACEHOLDER = re.compile(
     r"(gold|control|catch|attention)[\W_]+\w.*|.*\w[\W_]+(gold|control|catch)", re.I
 )
 """Ids under which published judgments list all their control items, such as ``gold_comment`` of Ruddit."""
-EXPECTED_ANSWERS = ("best", "worst")
 
 
 def name_list(names: Iterable[str]) -> list[str]:
@@ -61,7 +60,7 @@ def named_controls(
     {'gold': 'best', 'a=b': ''}
     """
     names = name_list(names)
-    found = {name: _declaration(name, items) for name in names}
+    found = {name: declaration(name, items) for name in names}
     unknown = [name for name, control in found.items() if control is None]
     if unknown and not optional:
         message = (
@@ -102,33 +101,6 @@ def _joined(controls: Iterable[tuple[str, str]], file: str) -> dict[str, str]:
             raise InputError(Problem(file, None, message))
         answers[item] = earlier or answer
     return answers
-
-
-def cell_controls(cell: str, items: Collection[str]) -> dict[str, str] | None:
-    """Return the declarations of a cell, as `named_controls`.
-
-    None if a part is no item of the row, or an item has both answers.
-
-    >>> cell_controls("a; b=worst", ["a", "b", "c"]), cell_controls("x", ["a", "b"])
-    ({'a': '', 'b': 'worst'}, None)
-    """
-    text = normal_id(cell)
-    parts = [text] if text in items else [part for part in text.split(";") if part.strip()]
-    found = [_declaration(part, items) for part in parts]
-    declared = [control for control in found if control]
-    answers = {(item, answer) for item, answer in declared if answer}
-    if None in found or len(dict(answers)) < len(answers):
-        return None
-    return dict(declared) | dict(answers)
-
-
-def _declaration(text: str, items: Collection[str]) -> tuple[str, str] | None:
-    """Return the item and its expected answer; an item whose id ends in =best is preferred."""
-    identity = normal_id(text)
-    name, _, answer = (part.strip() for part in identity.rpartition("="))
-    if identity in items:
-        return identity, ""
-    return (name, answer) if answer in EXPECTED_ANSWERS and name in items else None
 
 
 def declared_controls(
@@ -189,35 +161,3 @@ def number_occurrences(codes: Ints, n_ids: int, is_control: NDArray[np.bool_]) -
     for position in range(1, len(codes)):
         earlier[position] = (codes[:position] == codes[position]).sum(axis=0)
     return codes + n_ids * np.where(is_control, earlier, 0).astype(codes.dtype)
-
-
-def controls_of_judgments(judgments: Judgments) -> list[dict[str, str]]:
-    """Return, for each of J judgments, the control items of its tuple with the expected answer, or ``""``.
-
-    The column ``control`` of the judgment overrides the answers expected in all tuples.
-    """
-    tuples, column = judgments.tuples, judgments.columns.get(COLUMN)
-    found: dict[tuple[Any, Any], dict[str, str]] = {}
-    controls = []
-    for row, t in enumerate(judgments.tuple_of.tolist()):
-        cell = "" if column is None else column[row]
-        if (t, cell) not in found:
-            group, items = (
-                tuples.groups[tuples.group_of_tuple[t]],
-                tuples.items[tuples.members[t]].tolist(),
-            )
-            declared = {
-                i: tuples.controls[group, i] for i in items if (group, i) in tuples.controls
-            }
-            found[t, cell] = declared | (cell_controls(cell, items) or {})
-        controls.append(found[t, cell])
-    return controls
-
-
-def control_texts(judgments: Judgments) -> NDArray[np.object_]:
-    """Return (J,) cells of the column ``control``."""
-    cells = [
-        ";".join(f"{item}={answer}" if answer else item for item, answer in controls.items())
-        for controls in controls_of_judgments(judgments)
-    ]
-    return np.array(cells, dtype=object)

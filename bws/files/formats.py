@@ -19,8 +19,8 @@ from bws.base.frames import Source, are_paths, check_source, is_path
 from bws.base.problems import InputError, Problem
 from bws.base.text import display_name, read_bytes
 from bws.files import hollis, label_studio, long, mturk, potato, qualtrics
-from bws.files.columns import listed_lines, series
-from bws.files.controls import COLUMN, name_list, with_named_controls
+from bws.files.columns import listed_lines
+from bws.files.controls import name_list, with_named_controls
 from bws.files.judgments import (
     OnInvalid,
     judgments_from_records,
@@ -39,6 +39,7 @@ from bws.files.several import joined
 from bws.files.table import Table, table_of, text_bytes
 from bws.files.tuples import ROUND_COLUMNS
 from bws.model_annotators import RUN_COLUMNS
+from bws.record_columns import COLUMN, series
 from bws.records import Judgment, Judgments
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def read_judgments(
         `bws.files.mturk.rows`.
     merge_variants: merge items that differ only in white space, case and punctuation under the most frequent
         spelling, or the first of equally frequent ones. Otherwise they stay separate and are listed in
-        `Judgments.variants`; see `bws.variants`.
+        `Judgments.variants`; see `bws.files.variants`.
     control: ids of control items, in addition to those of a column ``control``, optionally with the answer
         expected: ``ID=best`` or ``ID=worst``. Control items may occur several times in a row. They are in no
         result on items; the other items of their tuples are scored from all rows.

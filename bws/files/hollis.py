@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.file_kinds import ANNOTATOR, first_of, numbered
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
-from bws.files.columns import series
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table
-from bws.records import normal_id
+from bws.record_columns import series
 
 if TYPE_CHECKING:
     import polars as pl

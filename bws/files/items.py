@@ -12,12 +12,12 @@ import numpy as np
 
 from bws.base.file_kinds import check_is_no_markup, json_keys, remark, table_separator
 from bws.base.frames import Source, is_path
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Location, Problem
 from bws.base.text import display_name, read_bytes, read_text
 from bws.files.columns import MAX_ID, Faults, quoted
 from bws.files.schema import LocatedRecord, Unique, json_objects, normal_ids
 from bws.files.table import Table, table_of, text_bytes
-from bws.records import normal_id
 
 ITEM_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")

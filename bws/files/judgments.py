@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
@@ -11,18 +10,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.ids import id_of, normal_id
 from bws.base.problems import InputError, Problem
-from bws.base.text import write_atomic
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
-from bws.files.columns import Faults, delimited, encode, quoted, series, texts
-from bws.files.controls import COLUMN, control_texts, name_list, placeholders
-from bws.files.pairs import BETWEEN
-from bws.files.rows import Rows, with_single_annotators
-from bws.files.tuples import item_columns
+from bws.files.columns import Faults, encode, quoted, texts
+from bws.files.controls import name_list, placeholders
+from bws.files.rows import Rows, order_of, with_single_annotators
+from bws.files.variants import Variants, find_variants, note_on_words
+from bws.files.variants import merge_variants as merged_rows
 from bws.model_annotators import RUN_COLUMNS, is_model
-from bws.records import Ints, Judgment, Judgments, Tuples, id_of, normal_id
-from bws.variants import Variants, find_variants, note_on_words
-from bws.variants import merge_variants as merged_rows
+from bws.record_columns import COLUMN, series
+from bws.records import Ints, Judgment, Judgments, Tuples
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,7 +46,8 @@ def judgments_of(
     on_invalid: ``error`` raises InputError with every fault of every row. ``skip`` skips these rows and lists
     their faults in `left_out`; items, tuples and annotators that occur only in skipped rows are omitted.
     Raises InputError if no row is valid.
-    merge_variants: merge items that differ only in white space, case and punctuation, see `bws.variants`.
+    merge_variants: merge items that differ only in white space, case and punctuation
+        (`bws.files.variants`).
     control: control items, in addition to those of the column ``control``, see `bws.files.controls`.
     control_optional: whether these may be in no row.
     """
@@ -493,7 +492,7 @@ def orders_shown(faults: Faults, rows: Rows, assembled: Assembled) -> NDArray[np
         wrong & ~faults.wrong
     ):  # Other Unicode forms, or ids with semicolons.
         items = assembled.ids[assembled.codes[:, assembled.row_of[row]]].tolist()
-        positions = _order_of(normal_id(order_texts[int(row)]), items)
+        positions = order_of(normal_id(order_texts[int(row)]), items)
         if positions:
             order[row], wrong[row] = positions, False
     faults.add(
@@ -506,19 +505,6 @@ def orders_shown(faults: Faults, rows: Rows, assembled: Assembled) -> NDArray[np
     return assembled.positions.T[assembled.row_of[:, np.newaxis], order]
 
 
-def respelled_order(
-    order_texts: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
-) -> pl.Series:
-    """Return the display orders in the new spellings of the items; unreadable ones stay unchanged."""
-    changed = np.any([(b != a).to_numpy() for b, a in zip(before, after, strict=True)], axis=0)
-    texts = order_texts.to_list()
-    for row in np.flatnonzero(changed & (order_texts != "").to_numpy()).tolist():
-        positions = _order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
-        if positions:
-            texts[row] = ";".join(after[position][row] for position in positions)
-    return series(texts)
-
-
 def _orders_alike(order_texts: pl.Series, items: Sequence[pl.Series]) -> NDArray[np.int8]:
     """Return (J, K) the position in the row of each part of `order_texts`, -1 for parts that match no item
     literally."""
@@ -528,102 +514,3 @@ def _orders_alike(order_texts: pl.Series, items: Sequence[pl.Series]) -> NDArray
         for position, item in enumerate(items):
             order[(part == item).fill_null(False).to_numpy(), column] = position
     return order
-
-
-def _order_of(text: str, items: Sequence[str]) -> list[int] | None:
-    """Return the positions in `items` in the order of the semicolon-separated `text`.
-
-    >>> _order_of("b;a; c", ["a", "b", "c"]), _order_of("y;x;y", ["y", "x;y"]), _order_of("a", ["b"])
-    ([1, 0, 2], [0, 1], None)
-    """
-
-    def remaining_positions(text: str, left: Sequence[int]) -> list[int] | None:
-        if not left:
-            return [] if text == "" else None
-        for position in left:
-            after = text.strip().removeprefix(items[position]).lstrip()
-            if text.strip().startswith(items[position]) and after[:1] in (";", ""):
-                remaining = remaining_positions(
-                    after[1:], [index for index in left if index != position]
-                )
-                if remaining is not None:
-                    return [position, *remaining]
-        return None
-
-    return remaining_positions(text, range(len(items)))
-
-
-JudgmentForm = Literal["csv", "km", "semrel"]
-
-
-def write_judgments(
-    judgments: Judgments, path: str | os.PathLike[str], form: JudgmentForm = "csv"
-) -> None:
-    """Write judgments atomically (``-`` is standard output).
-
-    form: ``csv`` is the format of giccs, with display order and further columns if available; ``km`` is
-    ``Item1..ItemK,BestItem,WorstItem``; ``semrel`` is ``pair1a,pair1b,..,best-pair,worst-pair`` with letters,
-    for items that are pairs (other items are in the first half).
-
-    Raises InputError if none of the judgments is people's, but those of an existing file are or may be.
-    """
-    from bws.answers_of_people import keep_answers_of_people, sources_of
-
-    columns = {"csv": judgment_columns, "km": _km, "semrel": _semrel}.get(form)
-    if columns is None:
-        raise ValueError(f"form is {form!r}; expected 'csv', 'km' or 'semrel'")
-    keep_answers_of_people(path, sources_of(judgments))
-    write_atomic(path, delimited(columns(judgments)))
-
-
-def judgment_columns(judgments: Judgments) -> dict[str, pl.Series]:
-    """Return the columns of `Judgments.to_frame`, one row per judgment."""
-    tuples = judgments.tuples
-    ids, items = series(tuples.ids), series(tuples.items)
-    groups = series(tuples.groups)
-    columns = {
-        "tuple_id": ids.gather(judgments.tuple_of),
-        "group": groups.gather(tuples.group_of_tuple[judgments.tuple_of]),
-        **item_columns(tuples, judgments.tuple_of),
-        "best": items.gather(judgments.best_item),
-        "worst": items.gather(judgments.worst_item),
-        "annotator": series([*judgments.annotators, ""]).gather(_last_for_none(judgments)),
-    }
-    columns |= {name: series(column) for name, column in judgments.columns.items()}
-    if tuples.controls:
-        columns[COLUMN] = series(control_texts(judgments))
-    return columns | ({} if judgments.shown is None else {"shown": _shown_text(judgments)})
-
-
-def _last_for_none(judgments: Judgments) -> Ints:
-    return np.where(
-        judgments.annotator_of < 0, len(judgments.annotators), judgments.annotator_of
-    ).astype(np.int32)
-
-
-def _shown_text(judgments: Judgments) -> pl.Series:
-    import polars as pl
-
-    items, members = series(judgments.tuples.items), judgments.tuples.members
-    order = np.zeros((len(judgments), 0), np.int8) if judgments.shown is None else judgments.shown
-    item_texts = [items.gather(members[judgments.tuple_of, position]) for position in order.T]
-    return pl.select(pl.concat_str(item_texts, separator=";")).to_series()
-
-
-def _km(judgments: Judgments) -> dict[str, pl.Series]:
-    columns = judgment_columns(judgments)
-    items = {f"Item{n}": columns[f"item{n}"] for n in range(1, judgments.tuples.k + 1)}
-    return items | {"BestItem": columns["best"], "WorstItem": columns["worst"]}
-
-
-def _semrel(judgments: Judgments) -> dict[str, pl.Series]:
-    columns = {}
-    for position, column in enumerate(
-        item_columns(judgments.tuples, judgments.tuple_of).values(), 1
-    ):
-        halves = column.str.splitn(BETWEEN, 2).struct.unnest().iter_columns()
-        for half, text in zip("ab", halves, strict=True):
-            columns[f"pair{position}{half}"] = text.fill_null("")
-    for name, answer in (("best-pair", judgments.best), ("worst-pair", judgments.worst)):
-        columns[name] = series(list(LETTERS)).gather(answer.astype(np.int32))
-    return columns

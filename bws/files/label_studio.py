@@ -16,11 +16,11 @@ import numpy as np
 
 from bws.base.file_kinds import numbered
 from bws.base.problems import InputError, Problem
-from bws.files.columns import series
 from bws.files.judgments import LETTERS
 from bws.files.rows import Format, Rows, rows_of
 from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
+from bws.record_columns import series
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,9 +12,10 @@ import numpy as np
 
 from bws.base.file_kinds import GROUP, LONG, first_of, plain
 from bws.base.problems import InputError, Problem
-from bws.files.columns import quoted, series
+from bws.files.columns import quoted
 from bws.files.rows import Format, Rows, column_of
 from bws.files.table import Table
+from bws.record_columns import series
 
 if TYPE_CHECKING:
     import polars as pl

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 
-from bws.records import normal_id
+from bws.base.ids import normal_id
 
 BETWEEN = " ||| "
 

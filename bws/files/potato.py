@@ -19,9 +19,9 @@ import numpy as np
 from bws.base.file_kinds import remark
 from bws.base.problems import InputError, Problem
 from bws.base.text import display_name, read_text
-from bws.files.columns import series
 from bws.files.rows import Rows
 from bws.files.tuples import ROUND_COLUMNS, round_columns
+from bws.record_columns import series
 
 NAME = "potato"
 EXPECTED = "a folder with user_state.json files and the tuples' _bws_items, or one such file"

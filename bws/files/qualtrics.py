@@ -18,10 +18,11 @@ import numpy as np
 
 from bws.base.file_kinds import ANNOTATOR, first_of
 from bws.base.problems import InputError, Problem
-from bws.files.columns import quoted, series
+from bws.files.columns import quoted
 from bws.files.rows import Format, Rows, skipped_rows
 from bws.files.table import Table
 from bws.files.tuples import ROUND_COLUMNS, round_columns
+from bws.record_columns import series
 
 NAME = "qualtrics"
 COLUMN = re.compile(r"giccs_([1-9]\d*)_(best|worst|tuple)")

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.files.columns import listed_lines, quoted
 from bws.files.table import Table
+from bws.record_columns import series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -181,3 +183,39 @@ def missing(table: Table, form: str, expected: str, kind: str = "judgments") -> 
         f"{expected}{remark(columns, kind)}"
     )
     return InputError(Problem(table.file, None, message))
+
+
+def respelled_order(
+    order_texts: pl.Series, before: Sequence[pl.Series], after: Sequence[pl.Series]
+) -> pl.Series:
+    """Return the display orders in the new spellings of the items; unreadable ones stay unchanged."""
+    changed = np.any([(b != a).to_numpy() for b, a in zip(before, after, strict=True)], axis=0)
+    texts = order_texts.to_list()
+    for row in np.flatnonzero(changed & (order_texts != "").to_numpy()).tolist():
+        positions = order_of(normal_id(texts[row]), [normal_id(column[row]) for column in before])
+        if positions:
+            texts[row] = ";".join(after[position][row] for position in positions)
+    return series(texts)
+
+
+def order_of(text: str, items: Sequence[str]) -> list[int] | None:
+    """Return the positions in `items` in the order of the semicolon-separated `text`.
+
+    >>> order_of("b;a; c", ["a", "b", "c"]), order_of("y;x;y", ["y", "x;y"]), order_of("a", ["b"])
+    ([1, 0, 2], [0, 1], None)
+    """
+
+    def remaining_positions(text: str, left: Sequence[int]) -> list[int] | None:
+        if not left:
+            return [] if text == "" else None
+        for position in left:
+            after = text.strip().removeprefix(items[position]).lstrip()
+            if text.strip().startswith(items[position]) and after[:1] in (";", ""):
+                remaining = remaining_positions(
+                    after[1:], [index for index in left if index != position]
+                )
+                if remaining is not None:
+                    return [position, *remaining]
+        return None
+
+    return remaining_positions(text, range(len(items)))

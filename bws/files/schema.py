@@ -10,11 +10,11 @@ from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bws.base.file_kinds import KINDS, check_is_json_lines, json_keys, remark
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Location, Problem
 from bws.base.text import display_name, read_text
 from bws.files.columns import quoted, shortened
 from bws.files.table import Table
-from bws.records import normal_id
 
 INVISIBLY = "they differ only in Unicode normalisation or surrounding white space"
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from bws.base.file_kinds import ITEM, SCORE, first_of
 from bws.base.frames import Source
 from bws.base.text import display_name, read_bytes, write_atomic
-from bws.files.columns import Faults, delimited, encode, quoted, series, tabbed
+from bws.files.columns import Faults, delimited, encode, quoted, tabbed
 from bws.files.pairs import BETWEEN
 from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
+from bws.record_columns import RANKS, score_columns, series
 from bws.records import Floats, Ints, Scores
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 ScoreForm = Literal["csv", "km", "semrel"]
 COUNTS = ("appearances", "best", "worst")
-RANKS = ("rank_low", "rank_high")
 LIMITS = ("low", "high")
 
 
@@ -133,33 +133,6 @@ def write_scores(scores: Scores, path: str | os.PathLike[str], form: ScoreForm =
         else delimited(selected_columns)
     )
     write_atomic(path, text)
-
-
-def score_columns(scores: Scores) -> dict[str, pl.Series]:
-    """Return the columns of `Scores.to_frame`, one row per item."""
-    import polars as pl
-
-    columns = {
-        "item": series(scores.items),
-        "group": series(scores.groups),
-        "score": pl.Series(scores.score),
-        "appearances": pl.Series(scores.appearances),
-        "best": pl.Series(scores.best),
-        "worst": pl.Series(scores.worst),
-    }
-    if scores.low is not None and scores.high is not None:
-        columns |= {"low": pl.Series(scores.low), "high": pl.Series(scores.high)}
-    if scores.rank_low is not None and scores.rank_high is not None:
-        columns |= {
-            name: pl.Series(whole_ranks(ranks).tolist(), dtype=pl.Int64)
-            for name, ranks in zip(RANKS, (scores.rank_low, scores.rank_high), strict=True)
-        }
-    return columns
-
-
-def whole_ranks(ranks: Floats) -> NDArray[np.object_]:
-    """Return ranks as integers, with None for NaN."""
-    return np.array([None if np.isnan(rank) else int(rank) for rank in ranks], dtype=object)
 
 
 def _km(scores: Scores) -> dict[str, pl.Series]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bws.base.problems import InputError, Problem
-from bws.files.columns import series
 from bws.files.judgments import ANSWER_PARSERS, OnInvalid, with_known_start
 from bws.files.rows import Rows
+from bws.record_columns import series
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.text import write_atomic
-from bws.files.columns import Faults, delimited, encode, quoted, series
+from bws.files.columns import Faults, delimited, encode, quoted
 from bws.files.rows import missing
 from bws.files.table import Table, read_table
+from bws.record_columns import series
 from bws.records import Judgments
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ def soft_targets(judgments: Judgments) -> SoftTargets:
     smoothing would bias the targets of tuples with few annotations towards 1 / K; it can be applied to the
     counts.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> rows = [Judgment(("a", "b", "c"), "a", "c"), Judgment(("a", "b", "c"), "a", "b")]
-    >>> targets = soft_targets(Judgments.from_records(rows))
+    >>> targets = soft_targets(judgments_from_records(rows))
     >>> targets.items.tolist(), targets.p_best.tolist(), targets.p_worst.tolist()
     (['a', 'b', 'c'], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5])
     """

@@ -23,9 +23,9 @@ from bws.base.file_kinds import (
     plain,
     remark,
 )
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.base.text import display_name, read_bytes, utf8_text
-from bws.records import normal_id
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,11 +15,12 @@ from bws.base.file_kinds import GROUP, TUPLE, is_header, kind_of, numbered
 from bws.base.frames import Source, check_source
 from bws.base.text import display_name, read_bytes, write_atomic
 from bws.files.assemble import assemble_tuples, check_k
-from bws.files.columns import Faults, delimited, quoted, series, tabbed, texts
-from bws.files.controls import COLUMN, with_named_controls
+from bws.files.columns import Faults, delimited, quoted, tabbed, texts
+from bws.files.controls import with_named_controls
 from bws.files.rows import column_of, missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.records import Ints, Tuples
+from bws.record_columns import COLUMN, item_columns, series, tuple_columns
+from bws.records import Tuples
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,28 +133,10 @@ def write_tuples(tuples: Tuples, path: str | os.PathLike[str], form: TupleForm =
     write_atomic(path, text)
 
 
-def tuple_columns(tuples: Tuples) -> dict[str, pl.Series]:
-    """Return the columns of CSV files: a row per tuple."""
-    groups = series(tuples.groups).gather(tuples.group_of_tuple)
-    items = item_columns(tuples, np.arange(len(tuples), dtype=np.int32))
-    rounds = {name: series(column) for name, column in tuples.columns.items()}
-    controls = {} if tuples.control_column is None else {COLUMN: series(tuples.control_column)}
-    return {"tuple_id": series(tuples.ids), "group": groups} | items | rounds | controls
-
-
 def round_columns(columns: Mapping[str, pl.Series]) -> dict[str, pl.Series]:
     """Return the columns of studies in rounds that have a value."""
     return {
         name: columns[name]
         for name in ROUND_COLUMNS
         if name in columns and (columns[name] != "").any()
-    }
-
-
-def item_columns(tuples: Tuples, tuple_of: Ints) -> dict[str, pl.Series]:
-    """Return the columns item1, item2, ... of rows of these tuples."""
-    items = series(tuples.items)
-    members = tuples.members[tuple_of]
-    return {
-        f"item{position + 1}": items.gather(members[:, position]) for position in range(tuples.k)
     }

@@ -127,8 +127,9 @@ def score(
     Raises ValueError for an unknown method, option or value or an invalid combination of them, and
     InputError if the judgments cannot be clustered as requested.
 
-    >>> from bws.records import Judgment, Judgments
-    >>> judged = Judgments.from_records([
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
+    >>> judged = judgments_from_records([
     ...     Judgment(("a", "b", "c"), best="a", worst="c", annotator="w1"),
     ...     Judgment(("a", "b", "c"), best="a", worst="b", annotator="w2"),
     ... ])
@@ -247,8 +248,9 @@ def utilities(
     `cluster`: the source of the standard errors of `analytical` and of the choice models, as in `score`. With
     None there are no standard errors, except those of the analytical formula, for independent judgments.
 
-    >>> from bws.records import Judgment, Judgments
-    >>> judged = Judgments.from_records([Judgment(("a", "b"), best="a", worst="b")] * 4)
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
+    >>> judged = judgments_from_records([Judgment(("a", "b"), best="a", worst="b")] * 4)
     >>> utilities(judged, "bradley-terry", prior=3).utility.round(3).tolist()
     [1.55, -1.55]
     >>> found = utilities(judged, "analytical")  # p = 1, taken as 1 - 1/16

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bws.records import Tuples, normal_id
+from bws.base.ids import normal_id
+from bws.records import Tuples
 from giccs.benchmark.items import Candidate, Dialogue, Item
 
 

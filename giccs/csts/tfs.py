@@ -41,10 +41,10 @@ from fractions import Fraction
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from bws.base.ids import normal_id
 from bws.base.problems import Location, Problem
 from bws.base.text import display_name, read_text
 from bws.files.schema import OBJECTS, TEXT, Row, Unique, message_text, records
-from bws.records import normal_id
 from giccs.csts.data import INVALID, LABELS
 
 if TYPE_CHECKING:

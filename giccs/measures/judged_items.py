@@ -15,10 +15,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.components import components
 from bws.raw_agreement import item_disagreement
-from bws.records import CanonicalJudgments, Judgments, normal_id
+from bws.records import CanonicalJudgments, Judgments
 from bws.scoring import Scale, score
 from bws.scoring.expected import expected_counting, expected_of_draws
 from bws.scoring.methods import METHODS, Method

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
-from bws.records import normal_id
 from bws.stats.clusters import too_few_clusters_note
 from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Cell, Column, ResultTable
 from bws.planning import whole_number
-from bws.records import Scores, normal_id
+from bws.records import Scores
 from bws.scoring.prediction_powered import MAX_RANDOM_P
 from giccs.measures.clusters import DIALOGUES
 from giccs.measures.prediction_powered import (

@@ -487,8 +487,8 @@ def batch(
 
     Mark decisions with x in the column Approve or Reject, and run `review` with the file.
     """
-    from bws.answers_of_people import keep_answers_of_people
     from bws.base.text import write_atomic
+    from bws.files.answers_of_people import keep_answers_of_people
     from mturk.study.batch_csv import batch_csv
     from mturk.study.review import check_no_open_decisions
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bws.answers_of_people import check_no_answers_of_people
 from bws.base.text import write_atomic
+from bws.files.answers_of_people import check_no_answers_of_people
 from bws.files.tuples import ROUND_COLUMNS
 from mturk.kinds import get_kind
 from mturk.kinds.texts import page_texts

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bws.answers_of_people import keep_answers_of_people
 from bws.base.problems import InputError, Problem
 from bws.base.rows import csv_text
 from bws.base.text import display_name, write_atomic
+from bws.files.answers_of_people import keep_answers_of_people
 from mturk import answers
 from mturk.kinds import ExpectedTuple, HitKind, StatedSettings, Truth, ValidAnswer
 from mturk.question_xml import forbidden_in_xml

@@ -17,13 +17,14 @@ from statsmodels.stats.inter_rater import fleiss_kappa
 from bws.base.problems import InputError
 from bws.chance_agreement import agreement
 from bws.design import make_tuples
+from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
 
 
 def judgments_of(answers, k=3, groups=None) -> Judgments:
     """Judgments from one list of (best place, worst place) a tuple, each by another annotator."""
-    return Judgments.from_records(
+    return judgments_from_records(
         Judgment(
             tuple(f"t{t}i{place}" for place in range(k)),
             f"t{t}i{best}",
@@ -366,7 +367,7 @@ def test_agreement_that_needs_a_cluster_has_no_interval():
         for t in range(20)
         for annotator, best in (("w", "b"), (f"w{t % 5}", ("b", f"c{t}")[t % 2]))
     ]
-    result = agreement(Judgments.from_records(rows), intervals=True).groups[0]
+    result = agreement(judgments_from_records(rows), intervals=True).groups[0]
     for estimates in (result.alpha, result.observed, result.strong):
         assert not math.isnan(estimates["best"].value)
         assert math.isnan(estimates["best"].low)
@@ -430,7 +431,7 @@ def test_order_of_rows_and_of_items_and_names_change_nothing(case, draw):
         for row in draw.sample(rows, len(rows))
     ]
     before, after = (
-        without_positions(agreement(Judgments.from_records(r), intervals=True))
+        without_positions(agreement(judgments_from_records(r), intervals=True))
         for r in (rows, changed)
     )
     assert before == after
@@ -445,7 +446,7 @@ def test_the_best_item_first_changes_only_alpha_over_positions():
         )
         items = (most, *(item for item in row.items if item != most))
         ordered.append(replace(row, items=items))
-    before, after = (agreement(Judgments.from_records(r)) for r in (rows, ordered))
+    before, after = (agreement(judgments_from_records(r)) for r in (rows, ordered))
     assert without_positions(before) == without_positions(after)
     whole_group = after.groups[0]
     assert whole_group.alpha_positions["best"] < whole_group.alpha["best"].value - 0.05

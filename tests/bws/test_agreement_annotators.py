@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bws.annotators import annotator_report
 from bws.base.problems import InputError, Problem
+from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments
 
 
@@ -35,7 +36,7 @@ def judged(judges, n_tuples=60, k=4, seed=0) -> Judgments:
             chosen = ids[order[best]], ids[order[worst]]
             rows.append(Judgment(tuple(ids), *chosen, name, tuple_id=f"t{t}"))
             orders.append(order)
-    return replace(Judgments.from_records(rows), shown=np.array(orders, dtype=np.int8))
+    return replace(judgments_from_records(rows), shown=np.array(orders, dtype=np.int8))
 
 
 def careful(scores, rng):
@@ -102,7 +103,7 @@ def test_compliance_is_that_of_a_slow_program(k, data):
         best, worst = data.draw(st.permutations(order))[:2]
         rows[who or len(rows), frozenset(order)] = Judgment(tuple(order), best, worst, who)
     rows = [*rows.values(), Judgment(tuple(items[:k]), items[0], items[1], "w4")]
-    for result in annotator_report(Judgments.from_records(rows)).annotators:
+    for result in annotator_report(judgments_from_records(rows)).annotators:
         assert result.compliance == pytest.approx(
             slow_compliance(rows, result.annotator), nan_ok=True
         )
@@ -115,7 +116,7 @@ def test_compliance_of_guessing_is_a_half_and_of_agreeing_is_1():
     assert result["w0"].compliance > 0.85
     # One tuple a set of items: what the others say of it is what everybody says.
     same = [Judgment(("a", "b", "c"), "a", "c", w) for w in ("w1", "w2", "w3")]
-    assert [a.compliance for a in annotator_report(Judgments.from_records(same)).annotators] == [
+    assert [a.compliance for a in annotator_report(judgments_from_records(same)).annotators] == [
         1,
         1,
         1,
@@ -124,7 +125,7 @@ def test_compliance_of_guessing_is_a_half_and_of_agreeing_is_1():
 
 def test_compliance_is_unknown_where_nobody_else_judged():
     rows = [Judgment(("a", "b"), "a", "b", "w1"), Judgment(("c", "d"), "c", "d", "w2")]
-    report = annotator_report(Judgments.from_records(rows))
+    report = annotator_report(judgments_from_records(rows))
     assert all(math.isnan(result.compliance) for result in report.annotators)
     assert report.flagged == ()
 
@@ -140,7 +141,7 @@ def test_seconds_are_medians_of_the_numbers():
     ]
     seconds = ["4", "1.5", " 3 ", "9", "2", "", "x", "-1", "", "nan", "inf", "?"]
     judgments = replace(
-        Judgments.from_records(rows), columns={"seconds": np.array(seconds, dtype=object)}
+        judgments_from_records(rows), columns={"seconds": np.array(seconds, dtype=object)}
     )
     report = annotator_report(judgments)
     assert [result.seconds for result in report.annotators[:2]] == [3.5, 2.0]  # (3 + 4) / 2; 2
@@ -159,7 +160,7 @@ def test_positions_are_those_on_the_screen():
         Judgment(("a", "b", "c"), "a", "b", "w1", tuple_id="2"),
     ]
     judgments = replace(
-        Judgments.from_records(rows), shown=np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int8)
+        judgments_from_records(rows), shown=np.array([[2, 0, 1], [0, 1, 2]], dtype=np.int8)
     )
     result = annotator_report(judgments).annotators[0]
     assert result.best_at == (0.5, 0.0, 0.5)
@@ -242,7 +243,7 @@ def test_rare_errors_among_perfect_annotators_are_not_flagged():
 
 def test_judgments_without_annotator_count_among_the_others():
     rows = [Judgment(("a", "b", "c"), "a", "c", "w1"), Judgment(("a", "b", "c"), "a", "c")]
-    report = annotator_report(Judgments.from_records(rows))
+    report = annotator_report(judgments_from_records(rows))
     assert [(a.annotator, a.judgments, a.compliance) for a in report.annotators] == [("w1", 1, 1.0)]
     assert report.notes[0].startswith("1 judgments without annotator; they count only among")
 
@@ -255,7 +256,7 @@ def test_skipped_rows_are_reported():
 
 def test_no_annotators_is_an_input_error():
     with pytest.raises(InputError, match="no judgment names its annotator"):
-        annotator_report(Judgments.from_records([Judgment(("a", "b"), "a", "b")]))
+        annotator_report(judgments_from_records([Judgment(("a", "b"), "a", "b")]))
 
 
 @cache
@@ -273,7 +274,7 @@ def test_order_of_rows_and_items_changes_nothing(draw):
         (replace(row, items=tuple(draw.sample(row.items, 4))), row.items)
         for row, _ in draw.sample(rows, len(rows))
     ]
-    again = Judgments.from_records(row for row, _ in shuffled)
+    again = judgments_from_records(row for row, _ in shuffled)
     members = again.tuples.items[again.tuples.members[again.tuple_of]].tolist()
     shown = [
         [ids.index(item) for item in on_screen]

@@ -9,7 +9,8 @@ from scipy import stats
 
 from bws.alternative_annotator import Wins, alternative_annotator_test, wins
 from bws.common_tuples import common_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 
 from .model_judgments import study
 
@@ -152,7 +153,7 @@ def test_answers_are_matched_by_group_and_items_in_any_order():
         replace(row, items=next(p for p in permutations(row.items) if p != row.items), tuple_id="")
         for row in reversed([*model.records()])
     ]
-    one, two = (common_tuples(people, m) for m in (model, Judgments.from_records(shuffled)))
+    one, two = (common_tuples(people, m) for m in (model, judgments_from_records(shuffled)))
     first, second = wins(one), wins(two)
     assert (first.model == second.model).all()
     assert (first.annotator == second.annotator).all()
@@ -161,7 +162,7 @@ def test_answers_are_matched_by_group_and_items_in_any_order():
     assert (part.n_people_only, part.n_model_only) == (1, 2)
     assert len(part) == len(people.tuples) - 3
     assert (part.people.best < 4).all()
-    other = Judgments.from_records([Judgment(("w", "x", "y", "z"), "w", "z", "ann")])
+    other = judgments_from_records([Judgment(("w", "x", "y", "z"), "w", "z", "ann")])
     with_other_groups = common_tuples(other, model)
     assert len(with_other_groups) == 0
     assert wins(with_other_groups).model.size == 0

@@ -16,7 +16,7 @@ from benchmarks.annotators import Setting, annotators_by_kind, simulated_study
 from bws.annotators import annotator_report, taste_test
 from bws.cli import agreement
 from bws.design import make_tuples
-from bws.files import write_judgments
+from bws.files import judgments_from_records, write_judgments
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
 
@@ -129,7 +129,7 @@ def test_the_scale_of_reversed_answers_among_equal_ones_is_that_of_a_slow_progra
         for t in range(20)
     ]
     unit = slow_estimate([row for row in rows if row.annotator != "odd"], "", 0)[0]
-    result = by_name(annotator_report(Judgments.from_records(rows)))["odd"]
+    result = by_name(annotator_report(judgments_from_records(rows)))["odd"]
     mode, _, low, high = slow_estimate(rows, "odd", unit)
     assert (result.scale, result.scale_low, result.scale_high) == pytest.approx(
         (mode, low, high), abs=1e-3
@@ -168,7 +168,7 @@ def test_without_judgments_of_others_there_is_no_scale():
         for w in ("w1", "w2", "w3")
     ]
     rows.append(Judgment(("x", "y", "z"), "x", "z", "alone"))
-    result = by_name(annotator_report(Judgments.from_records(rows)))
+    result = by_name(annotator_report(judgments_from_records(rows)))
     assert math.isnan(result["alone"].scale)
     assert math.isnan(result["alone"].scale_stderr)
     assert result["w1"].scale == result["w2"].scale > 0
@@ -309,7 +309,7 @@ def test_position_effects_need_the_order_and_enough_judgments():
 def test_a_pair_has_no_effect_on_the_worst():
     rows = [Judgment(("a", "b"), "a", "b", w, tuple_id=str(n)) for n in range(10) for w in "xy"]
     shown = np.tile(np.array([0, 1], np.int8), (20, 1))
-    report = annotator_report(replace(Judgments.from_records(rows), shown=shown))
+    report = annotator_report(replace(judgments_from_records(rows), shown=shown))
     assert report.positions.best.log_odds > 0
     assert math.isnan(report.positions.worst.log_odds)
 

@@ -8,7 +8,8 @@ import pytest
 
 from bws.components import components
 from bws.design import make_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from bws.scoring import score
 from bws.simulation import simulate
 
@@ -108,7 +109,7 @@ def test_leaving_annotators_out_keeps_the_scores_of_all():
 
 
 def rows(*judgments):
-    return Judgments.from_records(
+    return judgments_from_records(
         [
             Judgment(tuple(items), best, worst, annotator=who)
             for items, best, worst, who in judgments
@@ -133,7 +134,7 @@ def test_what_cannot_be_told_is_in_the_residual():
 def test_an_unknown_annotator_is_another_one_each_time():
     known = judged(1)
     unknown = components(
-        Judgments.from_records(
+        judgments_from_records(
             [Judgment(r.items, r.best, r.worst) for r in known.records()]
         ).canonical
     )

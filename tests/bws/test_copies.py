@@ -16,8 +16,8 @@ from bws.adaptive import join_rounds
 from bws.base.problems import InputError
 from bws.copies import certain_copies
 from bws.design import make_tuples
-from bws.files import as_judgments, read_judgments
-from bws.records import Judgment, Judgments
+from bws.files import as_judgments, judgments_from_records, read_judgments
+from bws.records import Judgment
 from bws.simulation import simulate
 from bws.split_half import reliability
 
@@ -53,7 +53,7 @@ def permuted(rows, seed=0):
 
 
 def messages(rows):
-    return [problem.message for problem in Judgments.from_records(rows).copies]
+    return [problem.message for problem in judgments_from_records(rows).copies]
 
 
 def content(row):
@@ -80,7 +80,7 @@ def test_judgments_of_the_same_annotator_under_another_tuple_id():
     rows = study()
     doubled = rows + copied(rows[:7])
     assert messages(rows) == []
-    (problem,) = Judgments.from_records(doubled).copies
+    (problem,) = judgments_from_records(doubled).copies
     assert (problem.file, problem.line) == ("records", len(rows) + 1)
     assert problem.message == (
         f"7 of {len(rows) + 7} judgments repeat annotator, items, best and worst under another tuple id "
@@ -188,23 +188,23 @@ def test_agreement_is_no_copy():
 
 def test_reliability_refuses_copies_which_raise_it():
     rows = study()
-    judgments = Judgments.from_records(rows + copied(rows))
+    judgments = judgments_from_records(rows + copied(rows))
     for compute in (bws.reliability, bws.reliability_curve, bws.agreement):
         with pytest.raises(InputError, match="delete copies, or use --allow-copies"):
             compute(judgments)
     allowed = bws.reliability(replace(judgments, allow_copies=True)).groups[0]
-    single = bws.reliability(Judgments.from_records(rows)).groups[0]
+    single = bws.reliability(judgments_from_records(rows)).groups[0]
     assert allowed.pearson.mean > single.pearson.mean + 0.05
-    scores = [bws.score(j).score for j in (judgments, Judgments.from_records(rows))]
+    scores = [bws.score(j).score for j in (judgments, judgments_from_records(rows))]
     np.testing.assert_allclose(*scores)
 
 
 def test_agreement_refuses_an_anonymous_file_twice():
     rows = anonymous(study())
-    twice = Judgments.from_records(rows * 2)
+    twice = judgments_from_records(rows * 2)
     with pytest.raises(InputError, match="appended to itself"):
         bws.agreement(twice)
-    once = bws.agreement(Judgments.from_records(rows)).groups[0].alpha["both"].value
+    once = bws.agreement(judgments_from_records(rows)).groups[0].alpha["both"].value
     allowed = bws.agreement(replace(twice, allow_copies=True)).groups[0].alpha["both"].value
 
     assert allowed > once

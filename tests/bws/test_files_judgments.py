@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bws.base.problems import InputError
 from bws.files import judgments_from_records, read_judgments, write_judgments
-from bws.records import Judgment, Judgments
+from bws.records import Judgment
 from bws.scoring import score
 
 HEADER = "tuple_id,group,item1,item2,item3,best,worst,annotator\n"
@@ -267,7 +267,7 @@ def test_records_are_checked_as_files_are():
 
 def test_records_tell_the_order_shown():
     given = [Judgment(("b", "a"), "a", "b", "w1"), Judgment(("a", "b"), "a", "b", "w2")]
-    result = Judgments.from_records(given)
+    result = judgments_from_records(given)
     assert result.tuples.items.tolist() == ["b", "a"]
     assert result.shown.tolist() == [[0, 1], [1, 0]]
     assert list(result.records()) == [
@@ -300,7 +300,7 @@ def records(draw):
 
 
 def _normal(text):
-    from bws.records import normal_id
+    from bws.base.ids import normal_id
 
     return normal_id(text)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bws.base.problems import InputError
 from bws.files import (
+    judgments_from_records,
     read_item_sets,
     read_items,
     read_judgments,
@@ -18,7 +19,7 @@ from bws.files import (
     write_tuples,
 )
 from bws.metadata import read_metadata
-from bws.records import Judgment, Judgments, Scores
+from bws.records import Judgment, Scores
 
 
 def file(tmp_path, name, text):
@@ -325,7 +326,7 @@ def test_km_tuples_have_no_header_and_may_repeat(tmp_path):
 
 
 def test_km_cannot_carry_tabs(tmp_path):
-    tuples = Judgments.from_records([Judgment(("a\tb", "c"), "c", "a\tb")]).tuples
+    tuples = judgments_from_records([Judgment(("a\tb", "c"), "c", "a\tb")]).tuples
     with pytest.raises(InputError, match="contains a tab or a line break"):
         write_tuples(tuples, tmp_path / "out.tsv", "km")
     assert not (tmp_path / "out.tsv").exists()
@@ -435,7 +436,7 @@ def test_scores_lose_nothing_in_a_file(tmp_path_factory, values):
 
 @pytest.mark.parametrize("write", [write_tuples, write_scores])
 def test_unknown_formats_are_named(tmp_path, write):
-    tuples = Judgments.from_records([Judgment(("a", "b"), "a", "b")]).tuples
+    tuples = judgments_from_records([Judgment(("a", "b"), "a", "b")]).tuples
     given_data = tuples if write is write_tuples else scores(["a"], [1])
     with pytest.raises(ValueError, match="form is 'xml'; expected 'csv'"):
         write(given_data, tmp_path / "x", "xml")

@@ -5,8 +5,9 @@ import json
 import pytest
 
 from bws.base.problems import InputError
+from bws.files import judgments_from_records
 from bws.metadata import Metadata, read_metadata
-from bws.records import Judgment, Judgments
+from bws.records import Judgment
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def tuples():
         Judgment(("b", "c"), "b", "c", group="d1", tuple_id="y"),
         Judgment(("a", "c"), "a", "c", group="d2", tuple_id="z"),
     ]
-    return Judgments.from_records(rows).tuples
+    return judgments_from_records(rows).tuples
 
 
 def values(tmp_path, name, text, tuples, *columns):
@@ -91,7 +92,7 @@ def test_a_file_without_key_column_is_refused(tmp_path):
 
 
 def test_keys_are_compared_in_unicode_nfc(tmp_path):
-    tuples = Judgments.from_records([Judgment(("a", "b"), "a", "b", group="über")]).tuples
+    tuples = judgments_from_records([Judgment(("a", "b"), "a", "b", group="über")]).tuples
     text = "group,source\n u\u0308ber ,W\n"
     assert values(tmp_path, "m.csv", text, tuples, "source") == {"source": ["W"]}
 

@@ -8,8 +8,9 @@ import pytest
 
 from bws.components import generalisability
 from bws.design import fresh_rounds, make_tuples
+from bws.files import judgments_from_records
 from bws.planning import Planner, plan
-from bws.records import Judgment, Judgments
+from bws.records import Judgment
 from bws.scoring import score
 from bws.simulation import simulate
 
@@ -70,7 +71,7 @@ def test_the_interval_is_wider_where_annotators_differ_together():
             else row
             for row, guess in zip(records, guesses, strict=True)
         ]
-        result = generalisability(Judgments.from_records(rows).canonical).reliability
+        result = generalisability(judgments_from_records(rows).canonical).reliability
         return result.high - result.low
 
     together = [row.annotator in {"simulated-1", "simulated-2", "simulated-3"} for row in records]
@@ -83,7 +84,7 @@ def test_few_clusters_have_no_interval():
         for items in (("a", "b", "c"), ("b", "c", "d"), ("a", "c", "d"))
         for n in range(3)
     ]
-    study = generalisability(Judgments.from_records(rows).canonical)
+    study = generalisability(judgments_from_records(rows).canonical)
     assert math.isnan(study.reliability.low)
     assert any("no interval, which needs 5" in note for note in study.notes)
 

@@ -15,8 +15,8 @@ from bws.base.problems import InputError
 from bws.cli import score as score_command
 from bws.components import finite_population_correction
 from bws.design import fresh_rounds
-from bws.files import write_judgments
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records, write_judgments
+from bws.records import Judgment
 from bws.scoring.pooling import shrink
 from bws.scoring.prediction_powered import mean_width
 from bws.simulation import simulate
@@ -183,7 +183,7 @@ def test_judge_without_signal_changes_nothing():
         for judgment in models.records()
         for answer in permutations(judgment.items, 2)
     ]
-    even = by_model(Judgments.from_records([replace(r, annotator="") for r in records]))
+    even = by_model(judgments_from_records([replace(r, annotator="") for r in records]))
     result = prediction_powered_scores(people, even)
     assert result.signature["lambda"] == 0
     assert result.score.tolist() == score(people).score.tolist()
@@ -225,10 +225,10 @@ def test_item_that_the_models_never_judged_and_its_opponents_keep_their_scores()
 
 def test_items_that_people_never_judged_have_no_score():
     people, models = study()
-    added = by_model(Judgments.from_records([Judgment(("i00", "i01", "i02", "new"), "new", "i00")]))
+    added = by_model(judgments_from_records([Judgment(("i00", "i01", "i02", "new"), "new", "i00")]))
     records = [replace(r, tuple_id="") for r in (*models.records(), *added.records())]
     runs = [replace(r, annotator="", tuple_id="") for r in records]
-    result = prediction_powered_scores(people, by_model(Judgments.from_records(runs)))
+    result = prediction_powered_scores(people, by_model(judgments_from_records(runs)))
     assert result.items[-1] == "new"
     assert np.isnan([result.score[-1], result.low[-1], result.high[-1]]).all()
     assert "1 of 13 items were never judged and have no score: new" in result.notes
@@ -255,10 +255,10 @@ def test_kinds_of_judgments_are_not_exchanged_or_mixed():
 
 def test_other_items_other_sizes_and_adaptive_tuples_are_refused():
     people, models = study()
-    other = by_model(Judgments.from_records([Judgment(("x", "y", "z", "u"), "x", "y")]))
+    other = by_model(judgments_from_records([Judgment(("x", "y", "z", "u"), "x", "y")]))
     with pytest.raises(InputError, match="no item of people's judgments"):
         prediction_powered_scores(people, other)
-    three = by_model(Judgments.from_records([Judgment(("i00", "i01", "i02"), "i00", "i01")]))
+    three = by_model(judgments_from_records([Judgment(("i00", "i01", "i02"), "i00", "i01")]))
     with pytest.raises(InputError, match="tuples of 3 items; expected 4"):
         prediction_powered_scores(people, three)
     for kind in (people, models):

@@ -16,8 +16,8 @@ from bws import prediction_powered_scores, read_scores, score, utilities
 from bws.base.problems import InputError
 from bws.cli import score as score_command
 from bws.design import fresh_rounds
-from bws.files import write_judgments, write_scores
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records, write_judgments, write_scores
+from bws.records import Judgment
 from bws.scoring import anchor
 from bws.scoring.choice import best_worst_logit, connected_labels
 from bws.scoring.clustering import cluster_judgments
@@ -39,7 +39,7 @@ def design(groups=("",)):
         for group in groups
         for members in combinations(ITEMS, 3)
     ]
-    return Judgments.from_records(records).tuples
+    return judgments_from_records(records).tuples
 
 
 def study(truth=TRUTH, annotators=20, seed=0, groups=("",)):
@@ -178,7 +178,7 @@ def test_a_standard_error_of_zero_gives_no_ranks():
     records = [
         Judgment(("a", "b", "c"), "a", "c", f"w{annotator}") for annotator in range(6)
     ]  # all resamples are equal
-    scores = score(Judgments.from_records(records), "elo", bootstrap=20, ranks=True)
+    scores = score(judgments_from_records(records), "elo", bootstrap=20, ranks=True)
     np.testing.assert_array_equal(scores.low, scores.high)
     assert np.isnan(scores.rank_low).all()
 
@@ -189,7 +189,7 @@ def test_items_that_are_not_connected_are_not_compared():
         for annotator in range(30)
         for items in ("abc", "def")
     ]
-    scores = ranked(Judgments.from_records(records), cluster="annotator")
+    scores = ranked(judgments_from_records(records), cluster="annotator")
     assert scores.low[0] > scores.high[5]  # and they are compared with none of the other tuple
     assert as_pairs(scores.rank_low, scores.rank_high) == [(1, 4), (2, 5), (3, 6)] * 2
     assert any("of 1 groups are not all connected" in note for note in scores.notes)
@@ -246,11 +246,11 @@ def test_errors_of_mean_predictions_are_dependent():
     tuples = [*combinations(range(n), 3)][:-4]
     names = np.array([f"i{i}" for i in range(n)])
     records = [Judgment(tuple(names[[*t]]), names[t[0]], names[t[1]], "model:m@1") for t in tuples]
-    people = Judgments.from_records(
+    people = judgments_from_records(
         [replace(records[0], annotator=f"w{a}") for a in range(3)]
         + [replace(record, annotator="w0") for record in records[1:9]]
     ).canonical
-    models = Judgments.from_records(records).canonical
+    models = judgments_from_records(records).canonical
     utility = rng.standard_normal(n)
     found = predict(people, models, utility)
     new = np.array([t for t in models.members.tolist() if t not in people.members.tolist()])

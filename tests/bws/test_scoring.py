@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bws.base.problems import InputError, Problem
+from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments, Tuples
 from bws.scoring import METHODS, score, utilities
 from tests.nightly import examples
@@ -31,7 +32,7 @@ FIXED = {name: {"prior": 3.0} if "prior" in METHODS[name].options else {} for na
 
 def scored(records, method="counting", **options):
     """Return {(group, item): score}."""
-    return by_item(score(Judgments.from_records(records), method, **options))
+    return by_item(score(judgments_from_records(records), method, **options))
 
 
 def by_item(scores):
@@ -68,7 +69,7 @@ def counted_slowly(records):
 
 def test_counting_by_hand():
     result = score(
-        Judgments.from_records(
+        judgments_from_records(
             [
                 Judgment(("a", "b", "c", "d"), "a", "d"),
                 Judgment(("d", "b", "a", "c"), "a", "b"),
@@ -117,7 +118,7 @@ def test_ends_of_unit_intervals_have_no_noise():
         Judgment(("a", "b", "c"), *answer, annotator=f"w{n}")
         for n, answer in enumerate([("a", "b")] + [("b", "a")] * 9)
     ]
-    result = score(Judgments.from_records(records), scale="unit", bootstrap=50)
+    result = score(judgments_from_records(records), scale="unit", bootstrap=50)
     for value in (*result.low.tolist(), *result.high.tolist()):
         assert len(repr(value)) <= len("0.123456789012345")
 
@@ -126,7 +127,7 @@ def test_ends_of_unit_intervals_have_no_noise():
 @given(records=judgment_lists(), data=st.data())
 @pytest.mark.parametrize("method", METHODS)
 def test_order_of_rows_items_and_annotators_changes_nothing(method, records, data):
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     other = shuffled(judged, np.random.default_rng(data.draw(st.integers(0, 999))))
     ask = {"bootstrap": 3, "cluster": "tuple"} if len(set(judged.tuple_of)) > 1 else {}
     first, again = (score(j, method, **ask, **FEW_PASSES[method]) for j in (judged, other))
@@ -211,7 +212,7 @@ def test_whole_five_item_design_gives_sixtieths_that_sum_to_two_and_a_half():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_items_that_nobody_judged_score_nan_and_are_named(method):
-    judged = Judgments.from_records(
+    judged = judgments_from_records(
         [Judgment(("a", "b"), "a", "b", "w"), Judgment(("c", "d"), "c", "d", "w", "g")]
     )
     result = score(judged.select(np.array([0])), method, **FEW_PASSES[method], **FIXED[method])
@@ -223,20 +224,20 @@ def test_items_that_nobody_judged_score_nan_and_are_named(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_judgments_at_all(method):
-    judged = Judgments.from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
+    judged = judgments_from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
     result = score(judged.select(np.array([], dtype=np.int64)), method, bootstrap=5)
     assert np.isnan([result.score, result.low, result.high]).all()
     assert result.notes == ["3 of 3 items were never judged and have no score: a, b, c"]
 
 
 def test_rows_left_out_by_the_reader_are_said():
-    judged = Judgments.from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
+    judged = judgments_from_records([Judgment(("a", "b", "c"), "a", "b", "w")])
     object.__setattr__(judged, "left_out", (Problem("j.csv", 3, "best is empty"),))
     assert score(judged).notes == ["1 rows of the judgments were skipped"]
 
 
 def test_signature_says_all_that_produced_the_scores():
-    judged = Judgments.from_records(
+    judged = judgments_from_records(
         [Judgment(("a", "b"), "a", "b", w) for w in ("w1", "w2")],
     )
     result = score(judged, "maxdiff", scale="unit", bootstrap=10, seed=3, prior=2.0)
@@ -258,7 +259,7 @@ def test_signature_says_all_that_produced_the_scores():
 
 
 def test_digest_is_what_its_documentation_says():
-    judged = Judgments.from_records(
+    judged = judgments_from_records(
         [
             Judgment(("ü", "a", "b"), "ü", "b", "w2", group="g"),
             Judgment(("b", "a", "ü"), "a", "b", "w1", group="g"),
@@ -279,7 +280,7 @@ def test_digest_changes_with_any_answer(records, data):
     other = swapped([records[place]])
     changed = [*records[:place], *other, *records[place + 1 :]]
     same = Counter(records) == Counter(changed)
-    first, second = (score(Judgments.from_records(r)).signature for r in (records, changed))
+    first, second = (score(judgments_from_records(r)).signature for r in (records, changed))
     assert (first["sha256"] == second["sha256"]) == same
 
 
@@ -316,7 +317,7 @@ def test_digest_changes_with_any_answer(records, data):
     ],
 )
 def test_wrong_arguments_say_what_is_allowed(arguments, message):
-    judged = Judgments.from_records([Judgment(("a", "b"), "a", "b", w) for w in ("w1", "w2")])
+    judged = judgments_from_records([Judgment(("a", "b"), "a", "b", w) for w in ("w1", "w2")])
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         score(judged, **arguments)
 
@@ -329,7 +330,7 @@ def test_wrong_arguments_say_what_is_allowed(arguments, message):
     ],
 )
 def test_annotators_that_are_not_there_cannot_be_clusters(annotators, message):
-    judged = Judgments.from_records([Judgment(("a", "b"), "a", "b", w) for w in annotators])
+    judged = judgments_from_records([Judgment(("a", "b"), "a", "b", w) for w in annotators])
     judged = judged.select(np.arange(4) % len(annotators))
     with pytest.raises(InputError, match=message):
         score(judged, bootstrap=10, cluster="annotator")

@@ -14,7 +14,8 @@ from scipy.stats import t as student
 from bws.cli import score as score_command
 from bws.components import finite_population_correction
 from bws.design import make_tuples
-from bws.records import Judgment, Judgments, Scores
+from bws.files import judgments_from_records
+from bws.records import Judgment, Scores
 from bws.scoring import METHODS, anchor, score, utilities
 from bws.scoring.clustering import CONSERVATIVE_NOTE, Clusters, cluster_judgments
 from bws.scoring.counting import SMOOTHED_COUNTING, pseudo_variance, squared_cluster_sums
@@ -30,7 +31,7 @@ def random_judgments(n=8, k=3, judgments=40, annotators=5, seed=0):
         best, worst = rng.permutation(items)[:2].tolist()
         annotator = f"w{rng.integers(annotators)}"
         records[annotator, frozenset(items)] = Judgment(items, best, worst, annotator)
-    return Judgments.from_records(records.values())
+    return judgments_from_records(records.values())
 
 
 def values_of(answers):
@@ -164,13 +165,13 @@ def test_width_is_that_of_the_normal_approximation_for_independent_answers():
         Judgment(("a", "b"), *(("a", "b") if w % 10 < 7 else ("b", "a")), annotator=f"w{w}")
         for w in range(400)
     ]
-    result = score(Judgments.from_records(records), bootstrap=4000)
+    result = score(judgments_from_records(records), bootstrap=4000)
     s = 0.7 - 0.3
     reach = 1.96 * np.sqrt((1 - s**2) / 400)
     np.testing.assert_allclose(result.low, [s - reach, -s - reach], atol=0.01)
     np.testing.assert_allclose(result.high, [s + reach, -s + reach], atol=0.01)
     # The model's utility is half the logit of 0.7, as is its standard error.
-    model = score(Judgments.from_records(records), "bradley-terry", interval="model", prior=100.0)
+    model = score(judgments_from_records(records), "bradley-terry", interval="model", prior=100.0)
     logit, stderr = np.log(0.7 / 0.3) / 2, 1 / np.sqrt(400 * 0.7 * 0.3) / 2
     ends = np.tanh((logit + np.array([-1.96, 1.96]) * stderr) / 2)
     np.testing.assert_allclose([model.low[0], model.high[0]], ends, atol=1e-3)
@@ -204,7 +205,7 @@ def test_the_end_near_1_is_not_inside_jeffreys_interval():
     records = [
         Judgment(("a", "b", "c"), "b" if n == 0 else "a", "c", f"w{n:03}") for n in range(120)
     ]
-    scores = score(Judgments.from_records(records), interval="model", cluster="judgment")
+    scores = score(judgments_from_records(records), interval="model", cluster="judgment")
     a = scores.items.tolist().index("a")
     assert 0.9 < scores.low[a] < scores.score[a] < 0.998 < scores.high[a] < 1
 
@@ -243,7 +244,7 @@ def test_judgments_without_annotators_have_intervals_and_a_note(n_tuples):
         Judgment(pair, *pair)
         for n in range(n_tuples) for pair in [("a", f"b{n}")] * 4 + [(f"b{n}", "a")] * 2
     ]  # fmt: skip
-    result = score(Judgments.from_records(records), interval="model")
+    result = score(judgments_from_records(records), interval="model")
     assert result.signature["cluster"] == ("tuple" if n_tuples > 1 else "judgment")
     assert (
         f"{len(records)} of {len(records)} judgments have no annotator: the intervals do not apply to "
@@ -257,7 +258,7 @@ def test_an_item_that_all_judge_best_has_an_interval_with_a_width():
         Judgment(("a", f"b{n}", f"c{n}"), "a", f"c{n}", f"w{w}") for n in range(6) for w in range(5)
     ]
     for options in ({"interval": "model"}, {"bootstrap": 20}):
-        result = score(Judgments.from_records(records), **options)
+        result = score(judgments_from_records(records), **options)
         assert (result.score[0], result.high[0]) == (1, 1)
         assert 0.5 < result.low[0] < 0.95
 
@@ -283,7 +284,7 @@ def test_an_item_that_won_all_its_tuples_may_lose_in_another():
     sets = [("top", *opponents[3 * n : 3 * n + 3]) for n in range(8)]
     sets += [tuple(opponents[n : n + 4]) for n in range(24, 97)]
     records = [Judgment(each, each[0], each[-1], f"w{w}") for each in sets for w in range(20)]
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     result = score(judged, interval="model")
     top = list(result.items).index("top")
     correction = finite_population_correction(judged.canonical)[
@@ -320,7 +321,7 @@ def test_annotators_count_by_default():
         Judgment(pair, *(pair if w % 2 else pair[::-1]), f"w{w}")
         for w in range(6) for pair in [("a", f"b{n}") for n in range(20)]
     ]  # fmt: skip
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     result, tuples = (score(judged, interval="model", cluster=c) for c in (None, "tuple"))
     assert result.signature["cluster"] == "both"
     assert result.high[0] - result.low[0] > 1.5 > 0.5 > tuples.high[0] - tuples.low[0]
@@ -332,7 +333,7 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
     records = [Judgment(("a", "b"), *(("a", "b"), ("b", "a"))[n % 2], f"w{n}") for n in range(10)]
     records += [Judgment(("c", "d"), "c", "d", f"w{n}") for n in range(4)]
     records += [Judgment(("e", "f"), "e", "f", f"w{n}") for n in range(5)]
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     result = score(judged, bootstrap=4000, cluster="annotator", seed=1)
     low = dict(zip(result.items, result.low, strict=True))
     assert np.isnan([low["c"], low["d"]]).all()
@@ -365,7 +366,7 @@ def test_items_of_few_clusters_or_absent_from_resamples_are_counted():
 def test_fewer_than_five_clusters_have_no_interval(cluster, options, remedy):
     tuples = [("a", "b", "c"), ("b", "c", "d"), ("c", "d", "a"), ("d", "a", "b")]
     records = [Judgment(t, t[0], t[n % 2 + 1], f"w{n}") for n in range(4) for t in tuples]
-    result = score(Judgments.from_records(records), cluster=cluster, **options)
+    result = score(judgments_from_records(records), cluster=cluster, **options)
     assert np.isnan(result.low).all()
     assert np.isnan(result.high).all()
     assert not np.isnan(result.score).any()
@@ -485,8 +486,8 @@ def test_batches_of_real_judgments_compare_after_anchoring():
             )
 
     names = [*truth]
-    first = score(Judgments.from_records(judge(names, 2000)))
-    second = score(Judgments.from_records(judge(names[20:], 2000)))
+    first = score(judgments_from_records(judge(names, 2000)))
+    second = score(judgments_from_records(judge(names[20:], 2000)))
     assert second.score.mean() == pytest.approx(0, abs=0.01)
     _, anchored = anchor([first, second])
     there = dict(zip(first.items, first.score, strict=True))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from bws.components import finite_population_correction
+from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments, Tuples
 from bws.scoring import METHODS, choice, score, utilities
 from bws.scoring.choice import best_worst_logit, bradley_terry, maxdiff, plackett_luce
@@ -184,7 +185,7 @@ def test_items_learn_from_one_match_after_the_other(monkeypatch, in_rounds, pass
         "value-learning": [learner.value for learner in learners],
         "rescorla-wagner": [learner.share() for learner in learners],
     }
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     order = np.argsort(judged.tuples.items)
     for method, values in expected.items():
         result = utilities(judged, method, seed=5, passes=passes).utility[order]
@@ -263,7 +264,7 @@ def slow_log_posterior(model, records, names, prior):
 
 
 def posterior_of(model, records, prior=3.0):
-    outcomes = Outcomes.from_judgments(Judgments.from_records(records).canonical)
+    outcomes = Outcomes.from_judgments(judgments_from_records(records).canonical)
     return Posterior(outcomes, MODELS[model](len(records[0].items)), prior)
 
 
@@ -295,7 +296,7 @@ def test_utilities_are_where_another_optimiser_finds_them(model):
     names = [f"i{i}" for i in range(6)]
     slow = slow_log_posterior(model, records, names, 3.0)
     best = minimize(lambda u: -slow(u), np.zeros(6), options={"gtol": 1e-7}).x
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     result = utilities(judged, model, prior=3.0).utility[np.argsort(judged.tuples.items)]
     np.testing.assert_allclose(result, best, atol=1e-5)
 
@@ -346,7 +347,7 @@ def test_an_item_that_always_wins_has_a_finite_utility(model, prior):
         for items in combinations("abcdef", 4)
         for w in ("w1", "w2")
     ]
-    result = utilities(Judgments.from_records(records), model, prior=prior)
+    result = utilities(judgments_from_records(records), model, prior=prior)
     assert result.converged
     assert result.notes == []
     assert np.isfinite(result.utility).all()
@@ -361,12 +362,12 @@ def test_sets_of_items_that_no_judgment_connects_are_named(model):
         Judgment(("d", "e", "f"), "f", "d", group="g"),
         Judgment(("a", "b", "c"), "a", "b", group="h"),
     ]
-    result = score(Judgments.from_records(records), model, prior=3.0)
+    result = score(judgments_from_records(records), model, prior=3.0)
     assert result.notes == [
         "judgments do not connect all items of g (2 sets): scores of items in different sets of a "
         "group are not comparable (each set has mean utility 0)"
     ]
-    u = utilities(Judgments.from_records(records), model, prior=3.0).utility
+    u = utilities(judgments_from_records(records), model, prior=3.0).utility
     np.testing.assert_allclose(u.reshape(3, 3).mean(axis=1), 0, atol=1e-9)
 
 
@@ -429,7 +430,7 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
     records = random_records(n=6, k=4, judgments=20)
     records = [Judgment(r.items, r.best, r.worst, f"w{i % 7}") for i, r in enumerate(records)]
     records = list({(r.annotator, frozenset(r.items)): r for r in records}.values())
-    judged, names = Judgments.from_records(records), [f"i{i}" for i in range(6)]
+    judged, names = judgments_from_records(records), [f"i{i}" for i in range(6)]
     result = utilities(judged, model, cluster=cluster, prior=3.0)
     order = np.argsort(judged.tuples.items)
     u = result.utility[order]
@@ -466,7 +467,7 @@ def test_standard_errors_are_the_clustered_sandwich(model, cluster):
 @pytest.mark.parametrize("model", MODELS)
 def test_independent_judgments_have_the_inverse_hessian_of_a_likelihood(model):
     records = random_records(n=6, k=4, judgments=20)
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     result = utilities(judged, model, cluster="judgment", prior=3.0)
     u = result.utility[np.argsort(judged.tuples.items)]
     inverse = np.linalg.inv(posterior_of(model, records).hessian(u).toarray())
@@ -490,7 +491,7 @@ def test_standard_errors_that_cannot_be_had_are_nan_with_a_reason(monkeypatch):
             for w in ("w1", "w2")
         ),
     ]
-    judged = Judgments.from_records(records)
+    judged = judgments_from_records(records)
     monkeypatch.setattr(choice, "MAX_STDERR_ITEMS", 3)
     result = utilities(judged, "bradley-terry", cluster="annotator", prior=3.0)
     groups = judged.tuples.groups[judged.tuples.group_of_item]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bws.design import make_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from bws.scoring import score, utilities
 from bws.scoring.choice import (
     best_worst_logit,
@@ -75,7 +76,7 @@ def test_no_prior_has_more_evidence_than_the_estimate(model, sd):
 def test_evidence_is_close_to_the_integral():
     names = "abc"
     records = [Judgment(tuple(names), *p[:2]) for p in list(permutations(names))[:3] * 4]
-    posterior, label = parts(Judgments.from_records(records), "best-worst-logit")
+    posterior, label = parts(judgments_from_records(records), "best-worst-logit")
     nodes, weights = np.polynomial.hermite_e.hermegauss(18)
     points = np.stack(np.meshgrid(*[nodes] * 3), axis=-1).reshape(-1, 3)
     share = np.prod(np.stack(np.meshgrid(*[weights] * 3), axis=-1).reshape(-1, 3), axis=1)
@@ -143,7 +144,7 @@ def test_the_signature_has_the_estimate_and_the_estimate_gives_the_same_scores()
 @pytest.mark.parametrize("model", MODELS)
 def test_judgments_without_signal_say_so(model, options):
     answers = enumerate(permutations("abcd", 2))
-    judged = Judgments.from_records([Judgment(tuple("abcd"), *a, f"w{n}") for n, a in answers])
+    judged = judgments_from_records([Judgment(tuple("abcd"), *a, f"w{n}") for n, a in answers])
     result = score(judged, model, **options)
     assert result.score.tolist() == pytest.approx([0] * 4, abs=1e-12)
     assert result.signature["prior"] == 0

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bws.design import make_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from bws.scoring import utilities
 from bws.scoring.choice import best_worst_logit
 from bws.scoring.expected import expected_counting, expected_of_draws
@@ -34,7 +35,7 @@ def test_draws_have_the_moments_of_the_exact_posterior():
 
     The best is a, then the worst among b alone: one choice a judgment, P = 1 / (1 + exp(-d)).
     """
-    said = Judgments.from_records(
+    said = judgments_from_records(
         Judgment(("a", "b"), "a", "b", annotator) for annotator in ("w1", "w2", "w3")
     )
     d = np.linspace(-10, 15, 20_001)
@@ -77,7 +78,7 @@ def test_the_excess_without_a_block_is_that_of_the_others():
     ]
     assert np.mean(every) == pytest.approx(result.taste_variance, abs=1e-9)
     assert np.ptp(every) > 0
-    alone = Judgments.from_records(
+    alone = judgments_from_records(
         Judgment(items, items[0], items[-1], name)
         for items, name in ((("a", "b", "c"), "w1"), (("d", "e", "f"), "w2"))
     )
@@ -89,7 +90,7 @@ def test_the_excess_without_a_block_is_that_of_the_others():
 def test_judgments_without_names_are_of_one_annotator_each():
     judgments = study(0.0, annotators=4)
     records = judgments.records()
-    nameless = Judgments.from_records(
+    nameless = judgments_from_records(
         Judgment(record.items, record.best, record.worst) for record in records
     )
     result = drawn(nameless, 1.5, 20)

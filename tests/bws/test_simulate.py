@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from bws.base.problems import InputError
 from bws.design import make_tuples
-from bws.records import Judgment, Judgments, Scores
+from bws.files import judgments_from_records
+from bws.records import Judgment, Scores
 from bws.simulation import read_truth, simulate
 
 
 def design(*sets):
     """Tuples with these items."""
-    return Judgments.from_records([Judgment(tuple(s), s[0], s[1]) for s in sets]).tuples
+    return judgments_from_records([Judgment(tuple(s), s[0], s[1]) for s in sets]).tuples
 
 
 def many(k, count=20_000):
@@ -62,7 +63,7 @@ def test_thurstone_noise_orders_a_pair_as_the_normal_distribution_says():
 def test_tastes_are_normal_and_the_same_in_all_tuples_of_an_annotator():
     from scipy.stats import norm
 
-    design = Judgments.from_records(
+    design = judgments_from_records(
         [Judgment(("a", "b"), "a", "b"), Judgment(("a", "c"), "a", "c")]
     ).tuples
     judged = simulate(design, np.array([1.0, 0.0, 0.0]), 20_000, noise=0, disagreement=1.0)
@@ -150,7 +151,7 @@ GOLDEN = [(1, 0), (3, 0), (3, 1), (2, 0), (0, 3), (2, 0), (1, 2), (1, 2)]
 
 def test_truth_from_scores_goes_by_group_and_item():
     rows = [Judgment(("a", "b"), "a", "b", group="g"), Judgment(("b", "a"), "a", "b", group="h")]
-    tuples = Judgments.from_records(rows).tuples
+    tuples = judgments_from_records(rows).tuples
     none = np.zeros(4, int)
     truth = Scores(
         np.array(["a", "b", "a", "b"], dtype=object),
@@ -187,7 +188,7 @@ def test_arguments_out_of_range_are_named(wrong, message):
 
 
 def test_truth_of_dialogues_is_the_intended_level(tmp_path):
-    tuples = Judgments.from_records([Judgment(("a", "b", "c"), "a", "b", group="d")]).tuples
+    tuples = judgments_from_records([Judgment(("a", "b", "c"), "a", "b", group="d")]).tuples
     levels = {"a": 1, "b": 4, "c": 5, "x": 3}
     candidates = [{"utterance_id": u, "text": u, "intended": v} for u, v in levels.items()]
     path = tmp_path / "d.jsonl"

@@ -11,7 +11,13 @@ from click.testing import CliRunner
 from bws.base.problems import InputError
 from bws.cli.scores import score
 from bws.design import make_tuples
-from bws.files import read_judgments, read_soft_targets, write_judgments, write_soft_targets
+from bws.files import (
+    judgments_from_records,
+    read_judgments,
+    read_soft_targets,
+    write_judgments,
+    write_soft_targets,
+)
 from bws.files.soft_targets import soft_targets
 from bws.records import Judgment, Judgments
 from bws.scoring import score as scored
@@ -66,7 +72,7 @@ def test_written_and_read_again(judgments, tmp_path, name):
 
 def test_groups_are_written(tmp_path):
     row = Judgment(("a", "b"), "a", "b", group="g,1", tuple_id="t")
-    write_soft_targets(soft_targets(Judgments.from_records([row])), tmp_path / "soft.csv")
+    write_soft_targets(soft_targets(judgments_from_records([row])), tmp_path / "soft.csv")
     assert (tmp_path / "soft.csv").read_text() == (
         HEADER + 't,"g,1",a,1,1,0,1.0,0.0\nt,"g,1",b,1,0,1,0.0,1.0\n'
     )

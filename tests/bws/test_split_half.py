@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 from bws.base.problems import InputError
 from bws.components import components
 from bws.design import make_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from bws.scoring import score
 from bws.simulation import simulate
 from bws.split_half import (
@@ -59,11 +60,11 @@ def simulated(
 
 
 def whole(rows, split="annotation", **options):
-    return reliability(Judgments.from_records(rows), split=split, **options).groups[0]
+    return reliability(judgments_from_records(rows), split=split, **options).groups[0]
 
 
 def deck_of(rows) -> JudgmentRounds:
-    return JudgmentRounds.from_judgments(Judgments.from_records(rows).canonical)
+    return JudgmentRounds.from_judgments(judgments_from_records(rows).canonical)
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -126,7 +127,7 @@ def test_the_slow_program_finds_the_same(annotations, odd):
 
 def test_each_trial_is_what_the_definition_says_of_its_halves():
     rows = simulated(20, 40, 5, noise=1.0)
-    answers = Judgments.from_records(rows).canonical
+    answers = judgments_from_records(rows).canonical
     deck = JudgmentRounds.from_judgments(answers)
     result = run_trials(deck, partial(split_by_annotation, odd="coin"), 10, "drop", seed=7)
     rng = generator(7)
@@ -297,14 +298,14 @@ def test_each_split_that_asks_something_is_in_the_table():
 def test_no_split_by_annotators_who_are_unknown_or_judge_too_little():
     rows = simulated(20, 40, 4, noise=1.0)
     unknown = [Judgment(row.items, row.best, row.worst) for row in rows]
-    assert list(reliability(Judgments.from_records(unknown), trials=2).splits) == ["tuple"]
+    assert list(reliability(judgments_from_records(unknown), trials=2).splits) == ["tuple"]
     # every annotator judges other items, so that no item is in both halves
     own = [
         Judgment(tuple(f"{who}{n}" for n in items), f"{who}{items[0]}", f"{who}{items[2]}", who)
         for who in ("v", "w")
         for items in itertools.combinations("abcdefg", 3)
     ]
-    result = reliability(Judgments.from_records(own), trials=3)
+    result = reliability(judgments_from_records(own), trials=3)
     assert "annotator" not in result.splits
     assert result.notes == (
         "no split by annotator: both halves score only 0.0 of 14 items on average",
@@ -324,7 +325,7 @@ def test_numbers_of_a_seed_stay():
 
 
 def test_annotators_who_agree_are_reliable():
-    judgments = Judgments.from_records(simulated(20, 40, 4, noise=0.0))
+    judgments = judgments_from_records(simulated(20, 40, 4, noise=0.0))
     result = reliability(replace(judgments, allow_copies=True), trials=20).groups[0]
     for coefficient in (result.pearson, result.spearman):
         assert coefficient.mean == pytest.approx(1.0)
@@ -382,7 +383,7 @@ def test_hindi_judgments_have_the_known_reliability():
 
 
 def test_hindi_judgments_of_other_tuples_agree_less():
-    answers = Judgments.from_records(hindi_records()).canonical
+    answers = judgments_from_records(hindi_records()).canonical
 
     def unbalanced(deck, rng):
         in_first = rng.random(len(deck.sizes)) < 0.5
@@ -488,7 +489,7 @@ def test_opposite_annotators_have_no_spearman_brown():
 
 def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
     rows = simulated(20, 40, 4, noise=1.0)
-    judgments = Judgments.from_records(rows)
+    judgments = judgments_from_records(rows)
     source = np.array(["y", "x"] * (len(judgments.tuples) // 2), dtype=object)
     turns = np.array(["3", "3", "5", "5"] * (len(judgments.tuples) // 4), dtype=object)
     result = reliability(judgments, by={"source": source, "turns": turns}, trials=10)
@@ -506,7 +507,7 @@ def test_parts_come_sorted_after_the_whole_and_are_what_they_would_be_alone():
 
 
 def test_the_document_is_the_contract():
-    result = reliability(Judgments.from_records(simulated(20, 40, 4, noise=1.0)), trials=7, seed=3)
+    result = reliability(judgments_from_records(simulated(20, 40, 4, noise=1.0)), trials=7, seed=3)
     document = result.document()
     assert document["groups"][0].keys() >= {
         "by", "items", "tuples", "annotations", "trials", "missing_items", "pearson", "spearman",
@@ -548,7 +549,7 @@ def small_study_text(split):
 
 def reliability_text(rows, split):
     """Return the document as text, since NaN is not NaN."""
-    result = reliability(Judgments.from_records(rows), split=split, trials=3)
+    result = reliability(judgments_from_records(rows), split=split, trials=3)
     return str(result.document())
 
 
@@ -567,7 +568,7 @@ def test_wrong_arguments_are_named(options, message):
 
 
 def test_no_judgments_and_no_annotators_are_input_errors():
-    judgments = Judgments.from_records(TWO_ANNOTATORS)
+    judgments = judgments_from_records(TWO_ANNOTATORS)
     with pytest.raises(InputError, match="no judgments"):
         reliability(judgments.select(np.zeros(4, dtype=bool)))
     nobody = [Judgment(row.items, row.best, row.worst) for row in TWO_ANNOTATORS]

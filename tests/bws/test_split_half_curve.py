@@ -7,6 +7,7 @@ import pytest
 
 from bws.base.problems import InputError
 from bws.design import make_tuples
+from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments
 from bws.simulation import simulate
 from bws.split_half import annotations_for, reliability, reliability_curve
@@ -22,7 +23,7 @@ def simulated(n_tuples: int, annotations: int, noise: float) -> Judgments:
         for w in range(annotations):
             order = np.argsort(truth[members] + noise * rng.normal(size=4))
             rows.append(Judgment(ids, ids[order[-1]], ids[order[0]], f"w{w}", tuple_id=f"t{t}"))
-    return Judgments.from_records(rows)
+    return judgments_from_records(rows)
 
 
 def only(judgments: Judgments, annotations: int) -> Judgments:
@@ -112,7 +113,7 @@ def test_guessing_gives_no_estimate():
         Judgment(("a", "b", "c", "d"), best, worst, who)
         for who, best, worst in [("w1", "a", "d"), ("w2", "d", "a")]
     ]
-    curve = reliability_curve(Judgments.from_records(opposite), trials=3)
+    curve = reliability_curve(judgments_from_records(opposite), trials=3)
     assert math.isnan(curve.needed["pearson"]["split_half"])
     assert "no estimate" in curve.table()
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from bws.base.problems import InputError
 from bws.cli import agreement, make_tuples, reliability, score
 from bws.files import judgments_from_records, read_judgments
+from bws.files.variants import find_variants, variant_key
 from bws.records import Judgment
-from bws.variants import find_variants, variant_key
 
 ARABIC = Path(os.environ.get("GICCS_SHARED", "../shared")) / "data/semrel2024/arq_bws.csv"
 

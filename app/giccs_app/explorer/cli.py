@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.base.commands import Console, command
+from bws.base.ids import normal_id
 from bws.base.options import INPUT, OUTPUT_FOLDER, UPDATED
 from bws.base.problems import InputError, Problem
-from bws.records import normal_id
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import HOST, SETTINGS
 

@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.files import read_judgments
-from bws.model_annotators import is_model
+from bws.model_annotators import is_model, is_simulated
 from bws.raw_agreement import item_disagreement
-from bws.records import Judgments, Scores, Tuples, normal_id
+from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
 from bws.scoring.rank_sets import rank_texts
-from bws.simulation import is_simulated
 from giccs.benchmark import SAMPLE, SAMPLES, Benchmark, read_benchmark, sample_file
 from giccs.benchmark.items import Turn
 from giccs.measures.results import Store

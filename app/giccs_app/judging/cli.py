@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.answers_of_people import check_replaceable
 from bws.base.commands import Console, command
 from bws.base.options import (
     INPUT,
@@ -20,6 +19,7 @@ from bws.base.options import (
     declarations,
 )
 from bws.base.problems import InputError, Problem
+from bws.files.answers_of_people import check_replaceable
 from giccs.cli.options import DATA_HELP, language_option, set_offline_mode
 from giccs.cli.remarks import unknown_token_warning
 from giccs.models import ENCODER_OPTIONS, ModelOptions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bws.base.file_uses import check_not_read
 from bws.base.problems import InputError, Problem
 from bws.base.text import write_atomic
-from bws.simulation import is_simulated
+from bws.model_annotators import is_simulated
 from giccs.benchmark import SAMPLES, Benchmark, known_terms, read_benchmark
 from giccs.benchmark.hub import push_folder
 from giccs.benchmark.languages import base_language, required_language

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
-from bws.files.controls import COLUMN as CONTROL
-from bws.files.controls import control_texts
 from bws.files.soft_targets import SoftTargets
 from bws.model_annotators import RUN_COLUMNS, is_model
-from bws.records import normal_id
+from bws.record_columns import COLUMN as CONTROL
+from bws.record_columns import control_texts
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.files.schema import TEXT, LocatedRecord, Row, Unique
-from bws.records import normal_id
 from giccs.benchmark.fields import LEVEL
 from giccs.benchmark.items import Candidate
 from giccs.preparation.sheet import candidate_id

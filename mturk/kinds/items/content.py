@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 from urllib.parse import urlsplit
 
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.files.table import Table, read_table
-from bws.records import normal_id
 
 ID_COLUMNS = ("item", "item_id", "utterance_id", "id")
 GROUP_COLUMNS = ("group", "dialogue_id")

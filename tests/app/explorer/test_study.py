@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from bws.base.problems import InputError
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from bws.scoring import score
 from giccs.benchmark import Benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
@@ -118,7 +119,7 @@ def test_a_benchmark_that_cannot_be_read_is_an_error(tmp_path):
 def test_an_utterance_of_two_dialogues_is_not_guessed_where_judgments_have_no_groups():
     rows = [Judgment(("a", "b", "c"), "a", "b")]
     benchmark = Benchmark("b", (item("a", 0.5), item("b", 0.5), item("a", 0.5, "other")))
-    assert index_in_judgments(benchmark, Judgments.from_records(rows).tuples).tolist() == [
+    assert index_in_judgments(benchmark, judgments_from_records(rows).tuples).tolist() == [
         -1,
         1,
         -1,

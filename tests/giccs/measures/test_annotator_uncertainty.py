@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from bws.base.problems import InputError
-from bws.files import read_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records, read_tuples
+from bws.records import Judgment
 from bws.scoring import score
 from bws.simulation import simulate
 from giccs.benchmark import Benchmark, read_benchmark
@@ -135,7 +135,7 @@ def test_limits_are_those_of_the_definition(like, skipped, cluster_of):
         prediction = dict(zip(counted(records), values, strict=True))
         clusters = Clusters(np.array(cluster_of), "domains")
         (result,) = correlations_over_annotators(
-            Judgments.from_records(records), benchmark, [values], clusters=clusters
+            judgments_from_records(records), benchmark, [values], clusters=clusters
         )
         for name in COEFFICIENTS:
             between, low, high = limits_by_definition(name, prediction, records, cluster_of)
@@ -148,7 +148,7 @@ def test_the_value_and_the_rest_of_the_interval_are_those_over_dialogues(like):
     records = [*study(1)]
     benchmark = benchmark_of(like, records)
     values = predictions_of(benchmark)
-    (result,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
+    (result,) = correlations_over_annotators(judgments_from_records(records), benchmark, [values])
     dialogue = np.array([int(item.item_id[0]) for item in benchmark.items])
     alone = correlations(values, np.array([item.score for item in benchmark.items]), dialogue)
     for name in COEFFICIENTS:
@@ -169,7 +169,7 @@ def test_the_order_of_judgments_and_the_names_of_annotators_do_not_matter(like):
     values = predictions_of(benchmark)
     other = [replace(r, annotator=f"v{9 - int(r.annotator[1])}") for r in reversed(records)]
     first, second = (
-        correlations_over_annotators(Judgments.from_records(some), benchmark, [values])[0]
+        correlations_over_annotators(judgments_from_records(some), benchmark, [values])[0]
         for some in (records, other)
     )
     for name in COEFFICIENTS:
@@ -232,7 +232,7 @@ def test_tastes_that_are_new_in_every_dialogue_hardly_widen_it(tuples):
 def refused(like, records, values=None):
     benchmark = benchmark_of(like, records)
     values = predictions_of(benchmark) if values is None else values
-    (result,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
+    (result,) = correlations_over_annotators(judgments_from_records(records), benchmark, [values])
     assert all(math.isnan(one.low) and math.isnan(one.high) for one in result.values())
     return {name: one.reason for name, one in result.items()}
 
@@ -276,7 +276,7 @@ def test_judgments_without_a_name_and_tuples_across_dialogues_are_remarked(like)
     records = [replace(r, annotator="" if n < 7 else r.annotator) for n, r in enumerate(study(6))]
     benchmark = benchmark_of(like, records)
     values = predictions_of(benchmark)
-    (result,) = correlations_over_annotators(Judgments.from_records(records), benchmark, [values])
+    (result,) = correlations_over_annotators(judgments_from_records(records), benchmark, [values])
     assert (
         "7 of 120 judgments have no annotator: the interval excludes differences"
         in result["pearson"].reason
@@ -285,13 +285,13 @@ def test_judgments_without_a_name_and_tuples_across_dialogues_are_remarked(like)
     across = [replace(r, group="") for r in records]
     items = tuple(replace(item, dialogue_id=f"d{n // 3}") for n, item in enumerate(benchmark.items))
     (result,) = correlations_over_annotators(
-        Judgments.from_records(across), Benchmark("across", items), [values]
+        judgments_from_records(across), Benchmark("across", items), [values]
     )
     assert "tuples have items of several dialogues" in result["spearman"].reason
 
 
 def test_scores_of_a_choice_model_have_no_interval(like):
-    judgments = Judgments.from_records(study(1))
+    judgments = judgments_from_records(study(1))
     result = score(judgments, "best-worst-logit", scale="unit")
     value = dict(zip(result.items, result.score.tolist(), strict=True))
     benchmark = benchmark_of(like, study(1))
@@ -307,7 +307,7 @@ def test_judgments_of_other_scores_are_refused(like):
     benchmark = benchmark_of(like, [*study(7)])
     with pytest.raises(InputError, match="expected the judgments behind the scores of small"):
         correlations_over_annotators(
-            Judgments.from_records(study(8)), benchmark, [predictions_of(benchmark)]
+            judgments_from_records(study(8)), benchmark, [predictions_of(benchmark)]
         )
 
 
@@ -317,7 +317,7 @@ def result_of(benchmark, table):
 
 def test_results_are_joined_by_item_and_need_predictions(like):
     records = [*study(2)]
-    judgments, benchmark = Judgments.from_records(records), benchmark_of(like, records)
+    judgments, benchmark = judgments_from_records(records), benchmark_of(like, records)
     values = predictions_of(benchmark)
     ids = [item.item_id for item in benchmark.items]
     table = polars.DataFrame({"item_id": ids, "prediction": values})

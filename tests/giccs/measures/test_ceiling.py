@@ -12,8 +12,8 @@ from scipy import stats
 from bws.base.problems import InputError
 from bws.components import components
 from bws.design import make_tuples
-from bws.files import read_tuples
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records, read_tuples
+from bws.records import Judgment
 from bws.scoring import score
 from bws.simulation import simulate
 from giccs.benchmark import Benchmark, read_benchmark
@@ -185,7 +185,7 @@ def test_the_digest_depends_on_the_judgments_of_a_single_annotator():
 
 def judged(*answers, group="d", annotators=("w1", "w2")):
     """Judgments of one dialogue's tuples: (items, best, worst) by each annotator."""
-    return Judgments.from_records(
+    return judgments_from_records(
         Judgment(tuple(items), best, worst, annotator, group)
         for annotator in annotators
         for items, best, worst in answers
@@ -230,7 +230,7 @@ def test_annotators_who_contradict_each_other_leave_none(sample):
     turned = [(items, worst, best) for items, best, worst in ONE_ORDER[:-1]]
     records = [*judged(*ONE_ORDER, annotators=("w1",)).records()]
     records += [*judged(*turned, annotators=("w2",)).records()]
-    judgments = Judgments.from_records(records)
+    judgments = judgments_from_records(records)
     result = noise_ceiling(judgments, of_items(sample, judgments))["pearson"]
     assert math.isnan(result.value)
     assert "is as large as their variance" in result.reason
@@ -284,7 +284,7 @@ def test_scores_with_two_decimals_are_the_same_scores(sample):
 
 def test_judgments_without_groups_are_joined_by_item(sample):
     records = [replace(record, group="") for record in load_judgments(sample).records()]
-    nameless = Judgments.from_records(records)
+    nameless = judgments_from_records(records)
     with_groups = noise_ceiling(load_judgments(sample), sample)
     result = noise_ceiling(nameless, sample)
     assert result["pearson"].value == pytest.approx(with_groups["pearson"].value, abs=0.005)

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
-from bws.simulation import is_simulated
+from bws.model_annotators import is_simulated
 from giccs.measures.comparison import wilson
 from giccs_app.explorer.study import under_pseudonyms
 
@@ -352,9 +352,10 @@ class AnnotationProgress:
 def from_judgments(judgments: Judgments) -> AnnotationProgress:
     """Return the progress of a judgments file.
 
-    >>> from bws.records import Judgment, Judgments
+    >>> from bws.files import judgments_from_records
+    >>> from bws.records import Judgment
     >>> records = [Judgment(("a", "b", "c"), "a", "c", annotator="AB12", tuple_id="t1")]
-    >>> progress = from_judgments(Judgments.from_records(records))
+    >>> progress = from_judgments(judgments_from_records(records))
     >>> progress.n_by_tuple, progress.judgments_per_tuple, progress.judgments.annotators.tolist()
     ({'t1': 1}, 1, ['annotator 1'])
     """

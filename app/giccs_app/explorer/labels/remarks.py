@@ -50,7 +50,7 @@ def translations(language: str) -> Mapping[str, Mapping[str, str]]:
 def _replacements(language: str) -> list[Replacement]:
     """Return the patterns of notes, longest first, with what replaces them."""
     tables = translations(language)
-    templates = tables["notes"] | tables["beginnings"]
+    templates = {**tables["notes"], **tables["beginnings"]}
     return [
         (pattern(template), partial(_filled, templates[template], tables["words"]))
         for template in sorted(templates, key=len, reverse=True)

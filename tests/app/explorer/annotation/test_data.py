@@ -14,6 +14,7 @@ from bws.analysis.judgments import (
     ReliabilitySettings,
 )
 from bws.annotators import annotator_report
+from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments, Tuples
 from giccs_app.explorer.annotation.data import (
     annotator_frame,
@@ -33,7 +34,7 @@ def judged(rows, columns=None):
         Judgment(("a", "b", "c"), best, worst, tuple_id="t", annotator=annotator)
         for annotator, best, worst in rows
     ]
-    result = Judgments.from_records(records)
+    result = judgments_from_records(records)
     texts = {name: np.array(values, dtype=object) for name, values in (columns or {}).items()}
     return Judgments(
         result.tuples, result.tuple_of, result.best, result.worst, result.annotator_of,
@@ -98,7 +99,7 @@ def test_every_reason_has_its_flag():
             rows.append((order, "a", "c", f"w{n}", tuple_id, 9.0))
         rows.append((("c", "b", "a"), "c", "a", "odd", tuple_id, 1.0))
     records = [Judgment(o, b, w, tuple_id=str(t), annotator=a) for o, b, w, a, t, _ in rows]
-    result = Judgments.from_records(records)
+    result = judgments_from_records(records)
     seconds = np.array([str(row[-1]) for row in rows], dtype=object)
     place = {item: n for n, item in enumerate(result.tuples.items)}
     shown = np.array(
@@ -178,7 +179,7 @@ def test_reliability_and_agreement_of_those_who_agree():
         for n, items in enumerate([("a", "b", "c"), ("b", "c", "d"), ("b", "d", "a")])
         for w in range(4)
     ]
-    judgments = Judgments.from_records(rows)
+    judgments = judgments_from_records(rows)
     halves, agreed = (
         Answers(judgments, settings).tables(analysis)[0].to_frame("polars")
         for analysis, settings in (

@@ -12,7 +12,8 @@ import pytest
 
 from bws.adaptive import stopping
 from bws.base.problems import InputError
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from giccs_app.explorer.annotation.data import (
     from_judgments,
     from_ledger,
@@ -25,7 +26,7 @@ pytest.importorskip("boto3", reason="the extra giccs[study] is not installed")
 
 def said(*annotators):
     rows = [Judgment(("a", "b", "c"), "a", "c", tuple_id="t", annotator=a) for a in annotators]
-    return Judgments.from_records(rows)
+    return judgments_from_records(rows)
 
 
 def state_of(path):
@@ -51,7 +52,7 @@ def test_a_file_tells_what_most_tuples_have():
         for name, many in (("t1", 3), ("t2", 3), ("t3", 1))
         for n in range(many)
     ]
-    result = from_judgments(Judgments.from_records(rows))
+    result = from_judgments(judgments_from_records(rows))
     assert result.n_by_tuple == {"t1": 3, "t2": 3, "t3": 1}
     assert (result.requested, result.judgments_per_tuple, result.submitted) == (None, 3, None)
     assert not result.simulated

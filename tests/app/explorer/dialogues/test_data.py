@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs_app.explorer.dialogues import data as dialogues
@@ -109,7 +110,7 @@ def judged(rows):
     turns = (Turn("user", "a"), Turn("user", "b"))
     items = tuple(Item(name, "d", "s", "", turns, name, name, 0.5) for name in "abc")
     benchmark = Benchmark("b", items)
-    return Study(benchmark, items_of(benchmark), Judgments.from_records(rows))
+    return Study(benchmark, items_of(benchmark), judgments_from_records(rows))
 
 
 def test_who_is_alone_with_an_answer_is_marked():

@@ -3,7 +3,8 @@
 import pytest
 
 from bws.chance_agreement import agreement
-from bws.records import Judgment, Judgments
+from bws.files import judgments_from_records
+from bws.records import Judgment
 from bws.split_half import reliability
 from giccs.benchmark import Benchmark
 from giccs.benchmark.items import Item, Turn
@@ -20,7 +21,7 @@ def judged(rows):
     turns = (Turn("user", "a"), Turn("user", "b"))
     items = tuple(Item(name, "d", "s", "", turns, name, name, 0.5) for name in "abc")
     benchmark = Benchmark("b", items)
-    return Study(benchmark, items_of(benchmark), Judgments.from_records(rows))
+    return Study(benchmark, items_of(benchmark), judgments_from_records(rows))
 
 
 def test_facts_count_judgments_only_where_there_are_some(sample):

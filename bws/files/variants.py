@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.records import Ints, normal_id
+from bws.base.ids import normal_id
+from bws.files.columns import quoted
+from bws.files.rows import Rows, respelled_order
+from bws.records import Ints
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from bws.files.rows import Rows
 
 TEXT_PATTERN = re.compile(
     r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -83,8 +84,6 @@ class Variants:
 
     def message(self, remedy: str = "--merge-variants merges them") -> str:
         """Return a message with counts and examples, followed by `remedy`."""
-        from bws.files.columns import quoted
-
         counts = f"{self.n_items} items are {self.n_distinct}"
         if self.merged:
             return f"{counts} after variants in white space, case and punctuation were merged"
@@ -142,8 +141,6 @@ def note_on_words(
     >>> note_on_words(["Apple", "apple", "b"], [0, 0, 0], invisible_only=True)
     []
     """
-    from bws.files.columns import quoted
-
     if invisible_only and all(map(str.isprintable, items)):
         return []
     spellings = [
@@ -230,7 +227,6 @@ def _groups(rows: Rows) -> pl.Series:
 
 def _respell_rows(rows: Rows, spelling: Mapping[tuple[str, str], str]) -> Rows:
     """Return the rows with all items, and references to them, in the spelling of their group and key."""
-    from bws.files.judgments import respelled_order
 
     def respell(column: pl.Series) -> pl.Series:
         return _map_texts(

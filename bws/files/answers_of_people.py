@@ -1,8 +1,8 @@
 """Answers of people in files, which are not replaced by simulated answers or those of language models.
 
-An answer is simulated if its annotator has a name of `bws.simulation.is_simulated`, or if its comment is
-``simulated``, the comment of every answer of mturk-hits simulate; it is a model's if its annotator has a name
-of `bws.model_annotators.is_model`. All other answers, also those without an annotator, are people's.
+An answer is simulated if its annotator has a name of `bws.model_annotators.is_simulated`, or if its comment
+is ``simulated``, the comment of every answer of mturk-hits simulate; it is a model's if its annotator has a
+name of `bws.model_annotators.is_model`. All other answers, also those without an annotator, are people's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 from bws.base.file_uses import unprotected
 from bws.base.problems import InputError, Problem
+from bws.files.formats import read_judgments
+from bws.files.table import read_table
 from bws.model_annotators import is_model
 from bws.records import Judgments
 
@@ -69,7 +71,7 @@ def sources_of(judgments: Judgments) -> list[tuple[str, str]]:
 
 
 def _is_by_people(source: tuple[str, str]) -> bool:
-    from bws.simulation import is_simulated
+    from bws.model_annotators import is_simulated
 
     annotator, comment = source
     return not (is_simulated(annotator) or is_model(annotator) or comment == SIMULATED_COMMENT)
@@ -84,9 +86,6 @@ def _sources_in(path: str | os.PathLike[str]) -> tuple[list[tuple[str, str]], bo
 
     They are read from the valid judgments, or from all rows of a table with annotators and comments.
     """
-    from bws.files import read_judgments
-    from bws.files.table import read_table
-
     judged: list[tuple[str, str]] = []
     try:
         judgments = read_judgments(path, on_invalid="skip")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.tables import Column, ResultTable
 from bws.common_tuples import CommonTuples
 from bws.model_annotators import DEFAULT_EPSILON
@@ -42,6 +43,22 @@ MIN_TUPLES = 30
 MIN_ANNOTATORS = 3
 MIN_WINNING_RATE = 0.5
 POWER_DRAWS = 2000
+MAY_REPLACE = (
+    "may replace annotators: winning rate {rate:.2f} ≥ {least:g}, {won:d} of {n:d} annotators, "
+    "epsilon {epsilon:g}"
+)
+MAY_NOT = (
+    "may not replace annotators: winning rate {rate:.2f} < {least:g}, {won:d} of {n:d} annotators, "
+    "epsilon {epsilon:g}"
+)
+NEEDS = (
+    "the test needs {n:d} annotators with {tuples:d} tuples each that the model and other annotators judged "
+    "too"
+)
+CLUSTERED_NEEDS = (
+    "the test needs {n:d} annotators with {tuples:d} tuples each that the model and other annotators judged "
+    "too, of {clusters:d} {unit} or more"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +138,14 @@ class AlternativeAnnotatorTest:
         if self.no_verdict:
             return f"no verdict: {self.no_verdict}"
         won = sum(each.is_won for each in self.comparisons)
-        relation, answer = ("≥", "may") if self.may_replace else ("<", "may not")
-        return (
-            f"{answer} replace annotators: winning rate {self.winning_rate:.2f} {relation} "
-            f"{MIN_WINNING_RATE}, {won} of {len(self.comparisons)} annotators, epsilon {self.epsilon:g}"
-        )
+        values = {
+            "rate": self.winning_rate,
+            "least": MIN_WINNING_RATE,
+            "won": won,
+            "n": len(self.comparisons),
+            "epsilon": self.epsilon,
+        }
+        return note(MAY_REPLACE, **values) if self.may_replace else note(MAY_NOT, **values)
 
     def document(self) -> dict[str, Any]:
         """Return the result as a JSON-serialisable dict."""
@@ -287,8 +307,12 @@ def alternative_annotator_test(
     advantage, interval_notes = _mean_advantage(compared, tested_rows)
     power = _power_of_equal(compared, tested_rows, epsilon)
     notes.append(
-        f"power: with epsilon {epsilon:g}, the margin by which a model may be worse, a model that is "
-        f"exactly as good as the annotators may replace them with a probability of {power:.0%}"
+        note(
+            "power: with epsilon {epsilon:g}, the margin by which a model may be worse, a model that is "
+            "exactly as good as the annotators may replace them with a probability of {power:.0%}",
+            epsilon=epsilon,
+            power=power,
+        )
     )
     return AlternativeAnnotatorTest(
         epsilon, tuple(comparisons), advantage, "", (*notes, *interval_notes), power
@@ -359,39 +383,49 @@ def _mean_advantage(compared: Wins, rows_of: list[Longs]) -> tuple[Estimate, lis
     if reason := too_few_clusters_note(n_clusters, compared.unit):
         return Estimate(value), [f"mean advantage probability: {reason}"]
     between = [variance_between(influence, cluster_of)]
-    note = few_clusters_note(n_clusters, compared.unit)
+    remarks = [few_clusters_note(n_clusters, compared.unit)]
     if len(rho) >= MIN_CLUSTERS:
         between += [
             variance_between((rho - value) / len(rho), np.arange(len(rho))),
             variance_between(influence, own * (cluster_of.max() + 1) + cluster_of),
         ]
-        note = "; ".join(filter(None, [note, few_clusters_note(len(rho), "annotators")]))
+        remarks.append(few_clusters_note(len(rho), "annotators"))
     else:
-        note = (
-            f"fewer than {MIN_CLUSTERS} annotators: the interval does not generalise to others"
-            + (f"; {note}" if note else "")
+        remarks.insert(
+            0,
+            note(
+                "fewer than {n:d} annotators: the interval does not generalise to others",
+                n=MIN_CLUSTERS,
+            ),
         )
     error = two_way_variance(*between)
     margin = float((t_quantile(error.df) * np.sqrt(error.variance))[0])
     estimate = Estimate(value, max(value - margin, 0.0), min(value + margin, 1.0))
-    return estimate, [f"mean advantage probability: {note}"] if note else []
+    text = "; ".join(filter(None, remarks))
+    return estimate, [f"mean advantage probability: {text}"] if text else []
 
 
 def _left_out_notes(rows_of: list[Longs], clusters: list[int], unit: str) -> Iterator[str]:
     n_few = sum(len(rows) < MIN_TUPLES for rows in rows_of)
     if n_few:
-        yield (
-            f"{n_few} of {len(rows_of)} annotators are left out: fewer than {MIN_TUPLES} tuples that "
-            "the model and others judged too"
+        yield note(
+            "{n:d} of {m:d} annotators are left out: fewer than {tuples:d} tuples that the model and others "
+            "judged too",
+            n=n_few,
+            m=len(rows_of),
+            tuples=MIN_TUPLES,
         )
     n_clustered = sum(
         len(rows) >= MIN_TUPLES and count < MIN_CLUSTERS
         for rows, count in zip(rows_of, clusters, strict=True)
     )
     if n_clustered:
-        yield (
-            f"{n_clustered} of {len(rows_of)} annotators are left out: tuples of fewer than "
-            f"{MIN_CLUSTERS} {unit}"
+        yield note(
+            "{n:d} of {m:d} annotators are left out: tuples of fewer than {least:d} {unit}",
+            n=n_clustered,
+            m=len(rows_of),
+            least=MIN_CLUSTERS,
+            unit=unit,
         )
 
 
@@ -404,22 +438,25 @@ def _test_notes(
         [counts[j] for j in tested] for counts in ([*map(len, rows_of)], clusters)
     )
     if n_clusters == n_tuples:
-        yield "t-test of independent tuples"
+        yield note("t-test of independent tuples")
         return
     fewest = min(n_clusters)
-    few = f"; approximate below {MANY_CLUSTERS}, the fewest of an annotator are {fewest}"
-    yield (
-        f"t-test with standard errors clustered by {unit}, whose tuples are dependent"
-        + (few if fewest < MANY_CLUSTERS else "")
+    text = note(
+        "t-test with standard errors clustered by {unit}, whose tuples are dependent", unit=unit
     )
+    if fewest < MANY_CLUSTERS:
+        text += "; " + note(
+            "approximate below {enough:d}, the fewest of an annotator are {fewest:d}",
+            enough=MANY_CLUSTERS,
+            fewest=fewest,
+        )
+    yield text
 
 
 def _needs(rows_of: list[Longs], unit: str) -> str:
     """Return why there is no verdict, and what it needs."""
     most = sorted((len(rows) for rows in rows_of), reverse=True)[:MIN_ANNOTATORS]
     have = ", ".join(map(str, most)) or "none"
-    clustered = "" if unit == "tuples" else f", of {MIN_CLUSTERS} {unit} or more"
-    return (
-        f"the test needs {MIN_ANNOTATORS} annotators with {MIN_TUPLES} tuples each that the model and other "
-        f"annotators judged too{clustered}; the annotators with the most have {have}"
-    )
+    values = {"n": MIN_ANNOTATORS, "tuples": MIN_TUPLES, "clusters": MIN_CLUSTERS, "unit": unit}
+    needs = note(NEEDS, **values) if unit == "tuples" else note(CLUSTERED_NEEDS, **values)
+    return f"{needs}; " + note("the annotators with the most have {tuples}", tuples=have)

@@ -20,6 +20,7 @@ from bws.annotator_logit import (
     position_effects,
 )
 from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Cell, Column, NumberText, ResultTable
 from bws.control_quality import control_answers
@@ -47,6 +48,18 @@ MAX_TASTE_P = 0.2
 """P-value of `taste_test` below which tastes have a note, so that few of them are missed."""
 FALSE_ALARM_RATE = 0.05
 """Family-wise error rate of the test of screen positions, over all annotators."""
+REVERSED = "best and worst exchanged: scale {scale:.2f} [{low:.2f}, {high:.2f}], below 0"
+INEXACT = (
+    "answers far less exact than usual: scale {scale:.2f} [{low:.2f}, {high:.2f}], below {bound:.2f} "
+    "({share:g} of the upper quartile)"
+)
+RANDOM = (
+    "answers close to random: scale {scale:.2f} [{low:.2f}, {high:.2f}], below {bound:.2f} ({share:g} of the "
+    "upper quartile)"
+)
+FAST = "{seconds:.3g} seconds per judgment (median {median:.3g})"
+UNEVEN_POSITIONS = "best answers per screen position: {shares} (p = {p:.1g})"
+SAME_ANSWER = "same two screen positions in all {n:d} judgments"
 
 
 @dataclass(frozen=True)
@@ -163,14 +176,20 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
     """Yield the effects over all judgments, and an explanation of the table's columns."""
     for answer, effect in (("best", positions.best), ("worst", positions.worst)):
         if not math.isnan(effect.log_odds):
-            yield (
-                f"shown first rather than last: log odds of {answer} {effect.log_odds:+.2f} "
-                f"[{effect.low:+.2f}, {effect.high:+.2f}], p = {effect.p:.2g}"
+            yield note(
+                "shown first rather than last: log odds of {answer} {effect:+.2f} [{low:+.2f}, {high:+.2f}], "
+                "p = {p:.2g}",
+                answer=answer,
+                effect=effect.log_odds,
+                low=effect.low,
+                high=effect.high,
+                p=effect.p,
             )
     if not math.isnan(positions.best.log_odds):
-        yield (
-            "positions enter the logit linearly; p-values are corrected for the number of tests, "
-            f"* marks p < {FALSE_ALARM_RATE} for an annotator"
+        yield note(
+            "positions enter the logit linearly; p-values are corrected for the number of tests, * marks "
+            "p < {limit:g} for an annotator",
+            limit=FALSE_ALARM_RATE,
         )
 
 
@@ -233,7 +252,7 @@ def annotator_report(
     judgments, notes = every_judgment.without_adaptive("annotators")
     has_annotator = judgments.annotator_of >= 0
     if not has_annotator.any():
-        message = "no judgment names its annotator; expected an annotator per judgment"
+        message = note("no judgment names its annotator; expected an annotator per judgment")
         raise InputError(Problem(judgments.source or "judgments", None, message))
     annotator_of = _annotator_or_last(judgments)
     is_opposed = _opposed_annotators(judgments, annotator_of)
@@ -256,13 +275,22 @@ def annotator_report(
     if n_missing := np.count_nonzero(missing >= 0):
         kinds = ["adaptive tuples"] if every_judgment.is_adaptive else []
         kinds += ["tuples with control items"] if every_judgment.tuples.controls else []
-        notes.append(f"{n_missing} annotators of {' or '.join(kinds)} alone are not listed")
+        notes.append(
+            note(
+                "{n:d} annotators of {unit} alone are not listed",
+                n=n_missing,
+                unit=" or ".join(kinds),
+            )
+        )
     notes += _notes(judgments, scales)
     if (taste_p := taste_test(judgments.canonical)) < MAX_TASTE_P:
         notes.append(
-            f"annotators seem to have preferences of their own (p = {taste_p:.2g}): intervals of scales then "
-            "apply to the judged items, and effects of positions on an annotator with known preferences are "
-            "larger than shown"
+            note(
+                "annotators seem to have preferences of their own (p = {p:.2g}): intervals of scales then "
+                "apply to the judged items, and effects of positions on an annotator with known preferences "
+                "are larger than shown",
+                p=taste_p,
+            )
         )
     listed = np.unique(judgments.annotator_of[has_annotator])
     too_few = 0
@@ -272,13 +300,22 @@ def annotator_report(
         power = scales.random_power(typical.max_random_scale)[listed]
         if (power := power[~np.isnan(power)]).size:
             notes.append(
-                f"power: random answers are flagged with a probability of {np.median(power):.0%} for the "
-                f"median annotator, {power.min():.0%} to {power.max():.0%} for all"
+                note(
+                    "power: random answers are flagged with a probability of {median:.0%} for the median "
+                    "annotator, {low:.0%} to {high:.0%} for all",
+                    median=np.median(power),
+                    low=power.min(),
+                    high=power.max(),
+                )
             )
     if too_few:
         notes.append(
-            f"{too_few} of {len(listed)} annotators have too few judgments for random answers to be found "
-            "with a probability of 90 %"
+            note(
+                "{n:d} of {m:d} annotators have too few judgments for random answers to be found with a "
+                "probability of 90 %",
+                n=too_few,
+                m=len(listed),
+            )
         )
     listed_models = [
         row
@@ -286,7 +323,9 @@ def annotator_report(
         for row in _model_statistics(part, judgments.select(agreeing), scales)
     ]
     if listed_models:
-        notes.append("language models (model:...) are compared with people alone, and not flagged")
+        notes.append(
+            note("language models (model:...) are compared with people alone, and not flagged")
+        )
     listed_models.sort(key=lambda annotator: annotator.annotator)
     return AnnotatorReport((*suspected, *listed_models), tuple(notes), overall_effects, too_few)
 
@@ -575,29 +614,27 @@ class _TypicalValues:
         return replace(annotator, flags=tuple(reasons), reasons=tuple(reasons.values()))
 
     def _reasons(self, annotator: Annotator) -> Iterator[tuple[Flag, str]]:
-        scale = (
-            f"scale {annotator.scale:.2f} [{annotator.scale_low:.2f}, {annotator.scale_high:.2f}]"
-        )
+        scale = {
+            "scale": annotator.scale,
+            "low": annotator.scale_low,
+            "high": annotator.scale_high,
+            "bound": self.max_random_scale,
+            "share": MAX_RANDOM_SCALE,
+        }
         if annotator.scale_high < 0:
-            yield "reversed", f"best and worst exchanged: {scale}, below 0"
+            yield "reversed", note(REVERSED, **scale)
         elif annotator.scale_high < self.max_random_scale:
-            bound = f"{self.max_random_scale:.2f} ({MAX_RANDOM_SCALE:g} of the upper quartile)"
             if annotator.scale_low > 0:
-                yield "inexact", f"answers far less exact than usual: {scale}, below {bound}"
+                yield "inexact", note(INEXACT, **scale)
             else:
-                yield "random", f"answers close to random: {scale}, below {bound}"
+                yield "random", note(RANDOM, **scale)
         if annotator.seconds < MIN_TIME_SHARE * self.seconds:
-            yield (
-                "fast",
-                f"{annotator.seconds:.3g} seconds per judgment (median {self.seconds:.3g})",
-            )
+            yield "fast", note(FAST, seconds=annotator.seconds, median=self.seconds)
         if annotator.place_p * self.n_tested < FALSE_ALARM_RATE:
             shares = ", ".join(f"{share:.0%}" for share in annotator.best_at)
-            text = f"best answers per screen position: {shares} (p = {annotator.place_p:.1g})"
-            yield "positions", text
+            yield "positions", note(UNEVEN_POSITIONS, shares=shares, p=annotator.place_p)
         if annotator.same_answer == 1:
-            text = f"same two screen positions in all {annotator.judgments} judgments"
-            yield "same_answer", text
+            yield "same_answer", note(SAME_ANSWER, n=annotator.judgments)
 
 
 def _quantile(values: list[float], share: float) -> float:
@@ -609,13 +646,16 @@ def _quantile(values: list[float], share: float) -> float:
 def _notes(judgments: Judgments, scales: ScaleEstimates) -> Iterator[str]:
     n_unnamed = np.count_nonzero(judgments.annotator_of < 0)
     if n_unnamed:
-        yield f"{n_unnamed} judgments without annotator; they count only among the others' judgments"
+        yield note(
+            "{n:d} judgments without annotator; they count only among the others' judgments",
+            n=n_unnamed,
+        )
     if judgments.left_out:
-        yield f"{judgments.n_left_out} skipped rows count for no annotator"
+        yield note("{n:d} skipped rows count for no annotator", n=judgments.n_left_out)
     if judgments.shown is None:
-        yield "no position effects: the order on the screen is unknown"
+        yield note("no position effects: the order on the screen is unknown")
     if not scales.is_defined:
-        yield (
+        yield note(
             "no scales: too few judgments, or the answers of annotators are unrelated to those of the others "
             "or contradict them; see compliance"
         )
@@ -628,9 +668,11 @@ def _notes_on_seconds(judgments: Judgments) -> Iterator[str]:
     column = judgments.columns.get("seconds", np.full(len(judgments), "", dtype=object))
     unreadable = [text for text in column[is_unknown] if text.strip()]
     if n_untimed := np.count_nonzero(is_unknown) - len(unreadable):
-        yield f"{n_untimed} judgments have no time (column seconds)"
+        yield note("{n:d} judgments have no time (column seconds)", n=n_untimed)
     if unreadable:
-        yield (
-            f"{len(unreadable)} judgments have a time (column seconds) that is no number from 0, such as "
-            f"{quoted(unreadable[0])}; they count as without time"
+        yield note(
+            "{n:d} judgments have a time (column seconds) that is no number from 0, such as {example}; they "
+            "count as without time",
+            n=len(unreadable),
+            example=quoted(unreadable[0]),
         )

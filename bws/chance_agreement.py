@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Cell, Column, ResultTable, part_name
 from bws.files import as_judgments
@@ -43,7 +44,7 @@ Floats = NDArray[np.float64]
 MAXIMA = {"observed": 1.0, "strong": 100.0}
 """The largest value of each measure; the smallest is 0."""
 INTERVAL_DECIMALS = 12
-REPEATED_CALLS_NOTE = (
+REPEATED_CALLS_NOTE = note(
     "judgments of one language model of the same tuple are compared like those of different annotators: "
     "this is its consistency, not agreement"
 )
@@ -230,7 +231,7 @@ def agreement(
     if not 0 < strong <= 1:
         raise ValueError(f"strong is {strong}; expected a share above 0 and at most 1")
     if not len(judgments):
-        message = "no judgments; agreement requires at least one"
+        message = note("no judgments; agreement requires at least one")
         raise InputError(Problem(judgments.source or "judgments", None, message))
     judgments.check_no_copies()
     control_notes = judgments.notes
@@ -317,17 +318,22 @@ def _cluster_notes(subset: Judgments, units: int, has_groups: bool) -> tuple[str
     notes = [few_clusters_note(units, name)]
     if not has_groups:
         notes.append(
-            "without groups, tuples that share items are treated as independent: the intervals are "
-            "conservative"
+            note(
+                "without groups, tuples that share items are treated as independent: the intervals are "
+                "conservative"
+            )
         )
     if _enough_annotators(subset):
         notes.append(uneven_clusters_note(subset.annotator_of, "annotators"))
     else:
         notes.append(
-            f"fewer than {MIN_CLUSTERS} annotators, or judgments without annotator: the intervals do not "
-            "generalise to other annotators"
+            note(
+                "fewer than {n:d} annotators, or judgments without annotator: the intervals do not "
+                "generalise to other annotators",
+                n=MIN_CLUSTERS,
+            )
         )
-    return "", [note for note in notes if note]
+    return "", list(filter(None, notes))
 
 
 def _enough_annotators(subset: Judgments) -> bool:
@@ -394,10 +400,14 @@ def _undefined_notes(n_tuples: int, n_paired: int) -> list[str]:
     notes = []
     if n_paired < n_tuples:
         notes.append(
-            f"{n_tuples - n_paired} of {n_tuples} tuples have one judgment and count in no measure"
+            note(
+                "{n:d} of {m:d} tuples have one judgment and count in no measure",
+                n=n_tuples - n_paired,
+                m=n_tuples,
+            )
         )
     if not n_paired:
-        notes.append("no agreement: no tuple has two judgments")
+        notes.append(note("no agreement: no tuple has two judgments"))
     return notes
 
 
@@ -405,7 +415,7 @@ def _missing_interval_notes(observed: Mapping[str, Estimate]) -> list[str]:
     estimate = observed["both"]  # All are undefined for the same clusters.
     if math.isnan(estimate.value) or not math.isnan(estimate.low):
         return []
-    return ["no intervals: no tuple has two judgments without one of the clusters"]
+    return [note("no intervals: no tuple has two judgments without one of the clusters")]
 
 
 def _position_notes(group: AgreementGroup) -> list[str]:
@@ -417,8 +427,11 @@ def _position_notes(group: AgreementGroup) -> list[str]:
         return []
     values = ", ".join(f"{name} {value:.3f}" for name, value in group.alpha_positions.items())
     return [
-        f"with positions in the row as answers, alpha is {values} (alpha_positions), because some positions "
-        "are chosen more often than others; published values may be computed in this way"
+        note(
+            "with positions in the row as answers, alpha is {values} (alpha_positions), because some "
+            "positions are chosen more often than others; published values may be computed in this way",
+            values=values,
+        )
     ]
 
 

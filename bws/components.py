@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
+from bws.base.notes import note
 from bws.base.tables import Column, ResultTable
 from bws.records import CanonicalJudgments
 from bws.stats.clusters import (
@@ -378,7 +379,7 @@ class Generalisability(Tabular):
             [
                 name,
                 estimate.value,
-                _format_interval(estimate, 4),
+                _format_interval(estimate),
                 100 * max(estimate.value, 0) / total if total > 0 else None,
                 self.error_shares[name] * estimate.value if self.error_shares.get(name) else None,
             ]
@@ -391,21 +392,22 @@ class Generalisability(Tabular):
             Column("share", "share", ".1f", " %", align="right"),
             Column("score", "in a score", ".4f", align="right"),
         ]
-        lines = [
-            f"{name}: {estimate.value:.4f} {_format_interval(estimate, 4)}".rstrip()
-            for name, estimate in (
-                ("reliability of the scores, all errors included", self.reliability),
-                ("its root, the correlation with the true scores", self.root),
-            )
+        reliability, root = (
+            f"{estimate.value:.4f} {_format_interval(estimate)}".rstrip()
+            for estimate in (self.reliability, self.root)
+        )
+        notes = [
+            note(
+                "reliability of the scores, all errors included: {estimate}", estimate=reliability
+            ),
+            note("its root, the correlation with the true scores: {estimate}", estimate=root),
+            *self.notes,
         ]
-        notes = [*lines, *self.notes]
         return ResultTable(columns, rows, notes, "Variance components of the scores", "nan")
 
 
-def _format_interval(estimate: Estimate, digits: int) -> str:
-    if math.isnan(estimate.low):
-        return ""
-    return f"[{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+def _format_interval(estimate: Estimate) -> str:
+    return "" if math.isnan(estimate.low) else f"[{estimate.low:.4f}, {estimate.high:.4f}]"
 
 
 def generalisability(judgments: CanonicalJudgments) -> Generalisability:
@@ -531,14 +533,14 @@ def _reliability_estimate(value: float, half_width: float) -> Estimate:
 
 def _undefined_notes(point_estimate: Components, shares: Floats) -> Iterator[str]:
     if math.isnan(point_estimate.item):
-        yield (
+        yield note(
             "no reliability from variance components: requires two annotators and, if the design is "
             "incomplete, items in two tuples"
         )
     elif point_estimate.item <= 0:
-        yield "no reliability: the scores vary no more than their errors"
+        yield note("no reliability: the scores vary no more than their errors")
     if point_estimate.design != point_estimate.design and not shares[0]:
-        yield "the variance of the design is undefined: no item is in two tuples"
+        yield note("the variance of the design is undefined: no item is in two tuples")
 
 
 def _interval_notes(judgments: CanonicalJudgments, n_clusters: int, unit: str) -> Iterator[str]:
@@ -547,11 +549,17 @@ def _interval_notes(judgments: CanonicalJudgments, n_clusters: int, unit: str) -
     ):
         yield cluster_note
     if len(judgments.groups) < MIN_CLUSTERS:
-        yield (
+        yield note(
             "intervals over items of the same group are conservative: dependent scores are treated as "
             "independent"
         )
     n = len(judgments.annotators)
-    if n < 3:
-        subject = f"{n} named annotators" if n else "no annotators are named"
-        yield f"{subject}: the intervals do not account for differences between annotators"
+    if not n:
+        yield note(
+            "no annotators are named: the intervals do not account for differences between annotators"
+        )
+    elif n < 3:
+        yield note(
+            "{n:d} named annotators: the intervals do not account for differences between annotators",
+            n=n,
+        )

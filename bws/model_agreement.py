@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.tables import Cell, Column, ResultTable
 from bws.common_tuples import CommonTuples
 from bws.raw_agreement import chance_of_equal_answers
@@ -219,17 +220,18 @@ def _correlation(x: Floats, y: Floats, group_of: Longs | None) -> Estimate:
 def _notes(common: CommonTuples, paired: CanonicalJudgments) -> Iterator[str]:
     n_paired = len(np.unique(paired.tuple_of))
     if n_paired < len(common):
-        yield (
-            f"{len(common) - n_paired} of {len(common)} tuples have one judgment of people; they count in "
-            "the scores alone"
+        yield note(
+            "{n:d} of {m:d} tuples have one judgment of people; they count in the scores alone",
+            n=len(common) - n_paired,
+            m=len(common),
         )
     clusters = len(np.unique(common.cluster_of[paired.tuple_of]))
-    note = too_few_clusters_note(clusters, common.unit) or few_clusters_note(clusters, common.unit)
-    if note and clusters:
-        yield note
+    few = too_few_clusters_note(clusters, common.unit) or few_clusters_note(clusters, common.unit)
+    if few and clusters:
+        yield few
     if not common.has_groups:
-        yield (
+        yield note(
             "without groups, tuples that share items are treated as independent, and correlations have no "
             "interval"
         )
-    yield "scores of people: split-half reliability, Spearman-Brown corrected"
+    yield note("scores of people: split-half reliability, Spearman-Brown corrected")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.tables import Cell, Column, ResultTable
 from bws.raw_agreement import chance_of_equal_answers
 from bws.records import Judgments
@@ -18,6 +19,7 @@ from bws.stats.estimates import Estimate
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+NO_SHARES = note("no shares of positions: the order of the items is unknown")
 COMPARED_CALLS = {
     "orders": "another order",
     "calls": "a repeated call",
@@ -94,7 +96,7 @@ class ModelAudit:
             *_best_and_worst(),
             Column("chance", "chance", ".3f", align="right"),
         ]
-        notes = [] if rows else ["no shares of positions: the order of the items is unknown"]
+        notes = [] if rows else [NO_SHARES]
         return ResultTable(columns, rows, notes, "Answers of the model per position", "–")
 
     def consistency_table(self) -> ResultTable:
@@ -247,12 +249,12 @@ class _Calls:
 
 def _missing_notes(judgments: Judgments, consistency: dict[str, Consistency]) -> Iterator[str]:
     needs = {
-        "orders": "no tuple was judged in two orders with one prompt",
-        "calls": "no tuple was judged twice in one order with one prompt",
-        "prompts": "no tuple was judged with two prompts in one order and run",
+        "orders": note("no tuple was judged in two orders with one prompt"),
+        "calls": note("no tuple was judged twice in one order with one prompt"),
+        "prompts": note("no tuple was judged with two prompts in one order and run"),
     }
     for name, each in consistency.items():
         if not each.pairs:
             is_unknown = judgments.shown is None and name != "prompts"
-            reason = "the order of the items is unknown" if is_unknown else needs[name]
+            reason = note("the order of the items is unknown") if is_unknown else needs[name]
             yield f"{COMPARED_CALLS[name]}: {reason}"

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.notes import note
 from bws.base.tables import Cell, Column, ResultTable
 from bws.files import as_judgments
 from bws.planning import whole_number
@@ -91,19 +92,26 @@ class ModelSavings(Tabular):
         if self.reason:
             yield f"savings unknown: {self.reason}"
             return
-        yield (
-            f"judgments by people for the interval width of {self.judgments} judgments by people alone, if "
-            "people judge this share of all tuples and the model all of them; pooled scores are right on "
-            "average over the items only"
+        yield note(
+            "judgments by people for the interval width of {n:d} judgments by people alone, if people judge "
+            "this share of all tuples and the model all of them; pooled scores are right on average over the "
+            "items only",
+            n=self.judgments,
         )
-        yield (
-            f"the model explains {self.explained:.1%} of the error variance of people's scores; their error "
-            f"variance is {self.error_ratio:.2f} of the variance of their true scores around the model's"
+        yield note(
+            "the model explains {share:.1%} of the error variance of people's scores; their error variance "
+            "is {ratio:.2f} of the variance of their true scores around the model's",
+            share=self.explained,
+            ratio=self.error_ratio,
         )
         if not math.isnan(self.reliability):
-            yield f"reliability of the scores of {self.judgments} judgments: {self.reliability:.2f}"
+            yield note(
+                "reliability of the scores of {n:d} judgments: {reliability:.2f}",
+                n=self.judgments,
+                reliability=self.reliability,
+            )
         if not self.error_ratio < 1:
-            yield (
+            yield note(
                 "no number for pooled scores: the true scores differ from the model's by less than the errors"
             )
 
@@ -192,7 +200,9 @@ def pilot_savings(people: Judgments | Source, models: Judgments | Source) -> Mod
     model_score = expected_model_scores(judged, by_models, utility, 0)
     included = ~np.isnan(variance) & ~np.isnan(model_score)
     if np.count_nonzero(included) < MIN_POOLED_ITEMS:
-        reason = f"fewer than {MIN_POOLED_ITEMS} items with intervals and judgments by the model"
+        reason = note(
+            "fewer than {n:d} items with intervals and judgments by the model", n=MIN_POOLED_ITEMS
+        )
         return ModelSavings(len(people), math.nan, math.nan, reason)
     pooled = shrink(score[included], variance[included], model_score[included])
     tau2, error = pooled.residual_variance, float(variance[included].mean())

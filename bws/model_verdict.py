@@ -18,6 +18,7 @@ from bws.alternative_annotator import (
 from bws.annotator_logit import PositionEffects
 from bws.annotators import AnnotatorReport, annotator_report
 from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Cell, Column, ResultTable
 from bws.chance_agreement import agreement
@@ -147,7 +148,10 @@ class Verdicts(Tabular):
         ]
         joined = [_joined({each.name: part(each) for each in self.models}) for part in parts]
         if not np.isnan(self.alpha):
-            alpha = f"people: Krippendorff's alpha {self.alpha:.3f}, best and worst answers pooled"
+            alpha = note(
+                "people: Krippendorff's alpha {alpha:.3f}, best and worst answers pooled",
+                alpha=self.alpha,
+            )
             joined[1] = replace(joined[1], notes=[alpha, *joined[1].notes])
         return [self.result_table(), *joined, self.annotators.result_table()]
 
@@ -164,8 +168,8 @@ def _position_table(each: ModelVerdict) -> ResultTable:
         for answer, effect in (("best", effects.best), ("worst", effects.worst))
         if not np.isnan(effect.p)
     ]
-    note = f"log odds given the items' utilities to people: p = {', '.join(p)}"
-    return replace(table, rows=[*table.rows, row], notes=[*table.notes, note])
+    remark = note("log odds given the items' utilities to people: p = {p}", p=", ".join(p))
+    return replace(table, rows=[*table.rows, row], notes=[*table.notes, remark])
 
 
 def _joined(tables: Mapping[str, ResultTable]) -> ResultTable:
@@ -192,10 +196,15 @@ def _tuple_notes(each: ModelVerdict) -> list[str]:
     """Return notes on tuples that only one side judged."""
     notes = []
     if each.n_people_only:
-        notes.append(f"{each.n_people_only} tuples that only people judged do not count")
+        notes.append(
+            note("{n:d} tuples that only people judged do not count", n=each.n_people_only)
+        )
     if each.n_model_only:
         notes.append(
-            f"{each.n_model_only} tuples that only the model judged count in its audit alone"
+            note(
+                "{n:d} tuples that only the model judged count in its audit alone",
+                n=each.n_model_only,
+            )
         )
     return notes
 

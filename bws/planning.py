@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.notes import note
 from bws.base.tables import Column, ResultTable
 from bws.components import Generalisability, possible_tuples
 from bws.records import CanonicalJudgments
@@ -220,11 +221,14 @@ class Plan:
                 _table(self.sufficient, title, f"reaches {self.target:g}, cheapest first")
             )
         else:
-            notes.insert(0, f"none of the designs reaches a reliability of {self.target:g}")
+            notes.insert(
+                0,
+                note("none of the designs reaches a reliability of {target:g}", target=self.target),
+            )
         return [*tables[:-1], replace(tables[-1], notes=notes)]
 
 
-ASSUMPTION_NOTE = (
+ASSUMPTION_NOTE = note(
     "the plan assumes that further items, tuples and annotators are like the present ones, and that tuples "
     "have balanced opponents, like those of bws-make-tuples"
 )
@@ -234,20 +238,31 @@ def describe_annotation_needs(target: float, planner: Planner) -> str:
     """Return a sentence with the number of annotations of the present tuples that reaches a target."""
     needed, current = planner.annotations_for(target), planner.annotations_per_tuple
     if not planner.has_repeated_tuples:
-        return (
+        return note(
             "no tuple has two judgments, so that effects of tuples cannot be separated from those of single "
             "answers: only designs of fresh tuples with one annotation each are compared"
         )
     if math.isinf(needed):
-        return (
-            f"a reliability of {target:g} cannot be reached with more annotations of the same tuples (at "
-            f"most {planner.annotation_limit:.4f}); it requires more tuples per item"
+        return note(
+            "a reliability of {target:g} cannot be reached with more annotations of the same tuples (at most "
+            "{limit:.4f}); it requires more tuples per item",
+            target=target,
+            limit=planner.annotation_limit,
         )
     if (whole := whole_number(needed)) == 1:
-        needs = f"one annotation per tuple is enough for a reliability of {target:g}"
-    else:
-        needs = f"a reliability of {target:g} requires {whole} annotations per tuple"
-    return f"with the present tuples, {needs} (now {current:.4g})"
+        return note(
+            "with the present tuples, one annotation per tuple is enough for a reliability of {target:g} "
+            "(now {now:.4g})",
+            target=target,
+            now=current,
+        )
+    return note(
+        "with the present tuples, a reliability of {target:g} requires {n:d} annotations per tuple "
+        "(now {now:.4g})",
+        target=target,
+        n=whole,
+        now=current,
+    )
 
 
 def whole_number(needed: float) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.records import Judgments
 
 MIN_COMMON_TUPLES = 10
@@ -71,7 +72,7 @@ def annotator_pairs(judgments: Judgments) -> AnnotatorPairs:
         counts += counts.T
         np.fill_diagonal(counts, 0)
     if not tuples.any():
-        raise ValueError("no two named annotators judged the same tuple")
+        raise ValueError(note("no two named annotators judged the same tuple"))
     order = np.argsort(-_ratio(equal.sum(axis=1), 2 * tuples.sum(axis=1)), kind="stable")
     grid = np.ix_(order, order)
     return AnnotatorPairs(

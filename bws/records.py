@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import FrameLibrary, HasFrame, Tabular, data_frame
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Column, ResultTable
 from bws.model_annotators import is_model
@@ -243,9 +244,12 @@ class Judgments(HasFrame):
         """Raise ValueError if tuples were chosen from earlier judgments."""
         if self.is_adaptive:
             raise ValueError(
-                f"{what} is biased on adaptive tuples (column purpose), in which items meet opponents of "
-                "about equal merit; use method best-worst-logit with scale counting for scores, and "
-                "bws-stop for their precision"
+                note(
+                    "{unit} is biased on adaptive tuples (column purpose), in which items meet opponents of "
+                    "about equal merit; use method best-worst-logit with scale counting for scores, and "
+                    "bws-stop for their precision",
+                    unit=what,
+                )
             )
 
     @cached_property
@@ -286,9 +290,13 @@ class Judgments(HasFrame):
         if expected == "language models":
             other, n_others = "people", len(self) - n_by_models
         if n_others and (expected or n_others < len(self)):
-            message = (
-                f"{n_others} of {len(self)} judgments are by {other}; expected those of "
-                f"{expected or 'people or of models'} alone (the annotator of a model is model:NAME@REVISION)"
+            message = note(
+                "{n:d} of {m:d} judgments are by {other}; expected those of {expected} alone (the annotator of "
+                "a model is model:NAME@REVISION)",
+                n=n_others,
+                m=len(self),
+                other=other,
+                expected=expected or "people or of models",
             )
             raise InputError(Problem(self.source or "judgments", None, message))
 
@@ -305,13 +313,16 @@ class Judgments(HasFrame):
         is_left_out = self.tuples.has_control[self.tuple_of]
         if not is_left_out.any():
             return self, []
-        note = (
-            f"{what}: without the {np.count_nonzero(is_left_out)} of {len(self)} judgments of tuples with "
-            "control items"
+        remark = note(
+            "{unit}: without the {n:d} of {m:d} judgments of tuples with control items",
+            unit=what,
+            n=np.count_nonzero(is_left_out),
+            m=len(self),
         )
         if is_left_out.all():
-            raise InputError(Problem(self.source or "judgments", None, f"{note}; none is left"))
-        return self.select(~is_left_out), [note]
+            message = f"{remark}; {note('none is left')}"
+            raise InputError(Problem(self.source or "judgments", None, message))
+        return self.select(~is_left_out), [remark]
 
     @property
     def notes(self) -> list[str]:
@@ -328,8 +339,13 @@ class Judgments(HasFrame):
         if n := int(np.count_nonzero(tuples.has_control[self.tuple_of])):
             names = _listed(list(dict.fromkeys(tuples.items[tuples.n_scored :].tolist())))
             notes.append(
-                f"control items ({names}), in {n} of {len(self)} judgments, have no scores and are in no "
-                "other result on items"
+                note(
+                    "control items ({items}), in {n:d} of {m:d} judgments, have no scores and are in no other "
+                    "result on items",
+                    items=names,
+                    n=n,
+                    m=len(self),
+                )
             )
         median = float(np.median(scored[scored > 0])) if scored.any() else 0.0
         hubs: Counter[str] = Counter()
@@ -337,8 +353,14 @@ class Judgments(HasFrame):
             hubs[tuples.items[item]] += int(scored[item])
         for name, count in hubs.items():
             notes.append(
-                f"item {name!r} is in {count} judgments, the median item in {median:g}; if it is a "
-                f"control item, use --control {shlex.quote(name)} (Python: control=[{name!r}])"
+                note(
+                    "item {item} is in {n:d} judgments, the median item in {median:g}; if it is a control "
+                    "item, use --control {option} (Python: control=[{item}])",
+                    item=repr(name),
+                    n=count,
+                    median=median,
+                    option=shlex.quote(name),
+                )
             )
         return notes
 
@@ -387,11 +409,14 @@ class Judgments(HasFrame):
         rows = judgments.columns["purpose"] != "adaptive"
         if not rows.any():
             judgments.check_not_adaptive(what)
-        note = (
-            f"{what}: from the {np.count_nonzero(rows)} judgments of warm-up and audit tuples alone; the "
-            f"{np.count_nonzero(~rows)} of adaptive tuples, whose items are hard to order, would bias it"
+        remark = note(
+            "{unit}: from the {n:d} judgments of warm-up and audit tuples alone; the {adaptive:d} of adaptive "
+            "tuples, whose items are hard to order, would bias it",
+            unit=what,
+            n=np.count_nonzero(rows),
+            adaptive=np.count_nonzero(~rows),
         )
-        return judgments.select(rows), [*notes, note]
+        return judgments.select(rows), [*notes, remark]
 
     def select(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Judgments:
         """Return the judgments at `rows` (indices or a mask); items and tuples are unchanged."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Column, ResultTable, part_name
 from bws.components import generalisability, is_complete
@@ -41,11 +42,30 @@ MissingPolicy = Literal["drop", "zero"]
 """Treatment of items without score in one half: dropped from the trial, or scored 0."""
 Split = Literal["annotation", "tuple", "annotator"]
 SPLIT_QUESTIONS = {
-    "annotation": "reproducibility with other answers to the same tuples "
-    "(the split of most published figures)",
-    "tuple": "reproducibility with other tuples of the same items",
-    "annotator": "reproducibility with other annotators",
+    "annotation": note(
+        "reproducibility with other answers to the same tuples (the split of most published figures)"
+    ),
+    "tuple": note("reproducibility with other tuples of the same items"),
+    "annotator": note("reproducibility with other annotators"),
 }
+DROPPED = "{n:d} items have no score in a half of some trials: dropped from that trial"
+SCORED_ZERO = "{n:d} items have no score in a half of some trials: scored 0 in that half unless both lack a score"
+NO_ESTIMATE = (
+    "reliability of {target:g} (Spearman-Brown, {coefficient}): no estimate (the halves are not positively "
+    "correlated)"
+)
+MORE_ANNOTATIONS = (
+    "reliability of {target:g} (Spearman-Brown, {coefficient}): {n:d} annotations per tuple, {more:d} more than "
+    "the present {present:.4g}"
+)
+ENOUGH_ANNOTATIONS = (
+    "reliability of {target:g} (Spearman-Brown, {coefficient}): {n:d} annotations per tuple, at most the "
+    "present {present:.4g}"
+)
+ONE_IS_ENOUGH = (
+    "reliability of {target:g} (Spearman-Brown, {coefficient}): one annotation per tuple, at most the present "
+    "{present:.4g}"
+)
 MIN_SCORED_SHARE = 0.5
 """Smallest mean share of items scored by both halves, for splits that were not requested."""
 MIN_CURVE_SHARE = 0.9
@@ -305,8 +325,12 @@ def reliability(
         overall = measure_part({}, canonical)
         if name != first and overall.scored_items < MIN_SCORED_SHARE * overall.items:
             notes.append(
-                f"no split by {name}: both halves score only {overall.scored_items:.1f} of "
-                f"{overall.items} items on average"
+                note(
+                    "no split by {split}: both halves score only {scored:.1f} of {n:d} items on average",
+                    split=name,
+                    scored=overall.scored_items,
+                    n=overall.items,
+                )
             )
         else:
             groups[name] = (
@@ -370,33 +394,37 @@ def _measure_split(
 def _unsplit_notes(rounds: JudgmentRounds, split: Split) -> list[str]:
     if split == "annotator":
         count = np.count_nonzero(rounds.annotator_of < 0)
-        return [f"{count} judgments without annotator are in no half"] if count else []
+        return [note("{n:d} judgments without annotator are in no half", n=count)] if count else []
     if split == "tuple":
         return []
     count = np.count_nonzero(rounds.sizes == 1)
-    note = f"{count} of {len(rounds.sizes)} tuples have one judgment, which cannot be split"
-    return [note] if count else []
+    if not count:
+        return []
+    return [
+        note(
+            "{n:d} of {m:d} tuples have one judgment, which cannot be split",
+            n=count,
+            m=len(rounds.sizes),
+        )
+    ]
 
 
 def _score_notes(trial_results: Trials, missing: MissingPolicy) -> list[str]:
     notes = []
-    if trial_results.n_missing:
-        policy = (
-            "dropped from that trial"
-            if missing == "drop"
-            else "scored 0 in that half unless both lack a score"
-        )
-        notes.append(
-            f"{trial_results.n_missing} items have no score in a half of some trials: {policy}"
-        )
+    if n := trial_results.n_missing:
+        notes.append(note(DROPPED, n=n) if missing == "drop" else note(SCORED_ZERO, n=n))
     undefined = np.count_nonzero(np.isnan(trial_results.pearson))
     if undefined:
         notes.append(
-            f"{undefined} of {len(trial_results.pearson)} trials have no correlation: the scores of a half "
-            "are constant, or fewer than three items have scores"
+            note(
+                "{n:d} of {m:d} trials have no correlation: the scores of a half are constant, or fewer than "
+                "three items have scores",
+                n=undefined,
+                m=len(trial_results.pearson),
+            )
         )
     if min(Correlation(trial_results.pearson).mean, Correlation(trial_results.spearman).mean) < 0:
-        notes.append("the correlation is negative: Spearman-Brown is undefined")
+        notes.append(note("the correlation is negative: Spearman-Brown is undefined"))
     return notes
 
 
@@ -404,10 +432,11 @@ def _check_judgments(judgments: Judgments, split: Split | None) -> None:
     judgments.check_not_adaptive("split-half reliability")
     file = judgments.source or "judgments"
     if not len(judgments):
-        raise InputError(Problem(file, None, "no judgments; reliability requires at least one"))
+        message = note("no judgments; reliability requires at least one")
+        raise InputError(Problem(file, None, message))
     judgments.check_no_copies()
     if split == "annotator" and (judgments.annotator_of < 0).all():
-        message = "no judgment names its annotator; split by annotation, or add annotators"
+        message = note("no judgment names its annotator; split by annotation, or add annotators")
         raise InputError(Problem(file, None, message))
 
 
@@ -454,9 +483,11 @@ class ReliabilityCurve(Tabular):
         last = self.points[-1]
         if (last.tuples, last.annotations) == (self.overall.tuples, self.overall.annotations):
             return ""
-        return (
-            f"all points rest on the {last.tuples} of {self.overall.tuples} tuples with at least "
-            f"{last.annotations:g} annotations"
+        return note(
+            "all points rest on the {n:d} of {m:d} tuples with at least {annotations:g} annotations",
+            n=last.tuples,
+            m=self.overall.tuples,
+            annotations=last.annotations,
         )
 
     @property
@@ -499,8 +530,7 @@ class ReliabilityCurve(Tabular):
         ]
         rows = [[point.annotations, point.tuples, *_correlations(point)] for point in self.points]
         lines = [
-            f"reliability of {self.target} (Spearman-Brown, {name}): "
-            f"{_describe_need(estimates['spearman_brown'], self.overall)}"
+            self._describe_need(name, estimates["spearman_brown"])
             for name, estimates in self.needed.items()
         ]
         if self.planner:
@@ -509,27 +539,35 @@ class ReliabilityCurve(Tabular):
         title = "Split-half reliability by number of annotations"
         return ResultTable(columns, rows, lines, title, "nan")
 
+    def _describe_need(self, coefficient: str, needed: float) -> str:
+        """Return a sentence with the number of annotations for the target."""
+        values: dict[str, object] = {
+            "target": self.target,
+            "coefficient": coefficient,
+            "present": self.overall.annotations,
+        }
+        if math.isnan(needed):
+            return note(NO_ESTIMATE, **values)
+        n = whole_number(needed)
+        if more := max(0, math.ceil(n - self.overall.annotations)):
+            return note(MORE_ANNOTATIONS, n=n, more=more, **values)
+        return note(ENOUGH_ANNOTATIONS, n=n, **values) if n > 1 else note(ONE_IS_ENOUGH, **values)
+
 
 _INCOMPLETE_NOTES = {
-    True: "the design is incomplete: the halves share the error due to an item's opponents; annotations for "
-    "the target are estimated from variance components, which include this error",
-    False: "the design is incomplete: the halves share the error due to an item's opponents, so that the "
-    "reliability is overestimated; variance components cannot be estimated",
+    True: note(
+        "the design is incomplete: the halves share the error due to an item's opponents; annotations for "
+        "the target are estimated from variance components, which include this error"
+    ),
+    False: note(
+        "the design is incomplete: the halves share the error due to an item's opponents, so that the "
+        "reliability is overestimated; variance components cannot be estimated"
+    ),
 }
-_EXTRAPOLATION_NOTE = (
+_EXTRAPOLATION_NOTE = note(
     "the numbers of annotations for the target are extrapolated with the Spearman-Brown formula or from "
     "variance components, assuming that further annotators are like the present ones"
 )
-
-
-def _describe_need(needed: float, overall: CurvePoint) -> str:
-    if math.isnan(needed):
-        return "no estimate (the halves are not positively correlated)"
-    whole = whole_number(needed)
-    annotations = f"{whole} annotations per tuple" if whole > 1 else "one annotation per tuple"
-    n_more = max(0, math.ceil(whole - overall.annotations))
-    advice = f"{n_more} more than the present" if n_more else "at most the present"
-    return f"{annotations}, {advice} {overall.annotations:.4g}"
 
 
 def annotations_for(target: float, r: float, annotations: float) -> float:
@@ -580,7 +618,7 @@ def reliability_curve(
     canonical = judgments.canonical if len(judgments) else None
     rounds = JudgmentRounds.from_judgments(canonical) if canonical else None
     if canonical is None or rounds is None or rounds.sizes[0] < 2:
-        message = "no tuple has two judgments; expected at least one for a reliability curve"
+        message = note("no tuple has two judgments; expected at least one for a reliability curve")
         raise InputError(Problem(judgments.source or "judgments", None, message))
     n_tuples = np.count_nonzero(rounds.sizes >= 2)
     last = int(rounds.sizes[math.ceil(MIN_CURVE_SHARE * n_tuples) - 1])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
+from bws.base.notes import note
 from bws.base.tables import MAX_ROWS_SHOWN, Column, ResultTable
 from bws.components import item_components
 from bws.records import CanonicalJudgments, Judgments
@@ -111,10 +112,13 @@ class SplitItems(Tabular):
         tested = sum(item.split is not None for item in self.items)
         if not tested:
             return
-        yield (
-            f"{len(self.split)} of {tested} items with an intermediate score (-1/3 to 1/3) are split: "
-            f"some annotators consistently choose them as best, others as worst (q <= "
-            f"{FALSE_DISCOVERY_RATE}, share >= {MIN_SHARE})"
+        yield note(
+            "{n:d} of {m:d} items with an intermediate score (-1/3 to 1/3) are split: some annotators "
+            "consistently choose them as best, others as worst (q <= {q:g}, share >= {share:g})",
+            n=len(self.split),
+            m=tested,
+            q=FALSE_DISCOVERY_RATE,
+            share=MIN_SHARE,
         )
 
 
@@ -144,8 +148,8 @@ def split_items(judgments: Judgments, *, seed: int = 0) -> SplitItems:
         "false_discovery_rate": FALSE_DISCOVERY_RATE,
     }
     if not has_annotator.any():
-        note = "split items: not available (judgments without annotators)"
-        return SplitItems((), (note,), settings)
+        reason = note("split items: not available (judgments without annotators)")
+        return SplitItems((), (reason,), settings)
     canonical = judgments.select(has_annotator).canonical
     values = _AnswerValues.from_judgments(canonical)
     p = _p_values(values, seed)
@@ -286,9 +290,12 @@ def _adjust_p_values(p: Floats, is_middling: NDArray[np.bool_]) -> Floats:
 
 def _notes(n_unnamed: int, p: Floats) -> Iterator[str]:
     if n_unnamed:
-        yield f"split items: {n_unnamed} judgments without annotator are ignored"
+        yield note("split items: {n:d} judgments without annotator are ignored", n=n_unnamed)
     if missing := np.count_nonzero(np.isnan(p)):
-        yield (
-            f"split items: {missing} of {len(p)} items are not tested: fewer than {MIN_CLUSTERS} annotators "
-            "judged them in two tuples, or all answers of each tuple are equal"
+        yield note(
+            "split items: {n:d} of {m:d} items are not tested: fewer than {least:d} annotators judged them in "
+            "two tuples, or all answers of each tuple are equal",
+            n=missing,
+            m=len(p),
+            least=MIN_CLUSTERS,
         )

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.coverage.cells import Cell, SimulatedStudy
+from bws.base.notes import pattern
 from bws.design import make_tuples
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score, utilities
 from bws.scoring.clustering import CONSERVATIVE_NOTE
-from bws.scoring.intervals import EXTENDED_NOTE
+from bws.scoring.intervals import EXTENDED
 from bws.simulation import simulate
+from bws.stats.clusters import FEW
 
 Floats = NDArray[np.float64]
 
@@ -86,8 +88,8 @@ def _study(
 
 def is_approximate(scores: Scores) -> bool:
     """Return whether a note says that the intervals are approximate or conservative."""
-    notes = ("the interval is approximate", CONSERVATIVE_NOTE, EXTENDED_NOTE)
-    return any(note in printed for note in notes for printed in scores.notes)
+    patterns = [pattern(template) for template in (FEW, EXTENDED, CONSERVATIVE_NOTE)]
+    return any(each.search(printed) for each in patterns for printed in scores.notes)
 
 
 @lru_cache

@@ -38,6 +38,7 @@ from bws.adaptive.rounds import (
     without_controls,
 )
 from bws.base.frames import Source, Tabular
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Column, ResultTable
 from bws.files import as_judgments, as_tuples
@@ -61,6 +62,26 @@ MAX_BET = 0.5
 """Largest share of the capital that a bet can lose in a step."""
 RHO_SQUARED = 1.25
 """Tuning of watched intervals: nearly shortest for 4 to 40 judgments of an item."""
+ROUNDS = "{rounds:d} rounds, {judgments:d} judgments, {audit:d} of audit tuples; target {target:g}"
+ONE_ROUND = (
+    "{rounds:d} round, {judgments:d} judgments, {audit:d} of audit tuples; target {target:g}"
+)
+AUDITED = (
+    "{rounds:d} rounds, {judgments:d} judgments, {audit:d} of audit tuples ({share:.1%} of their pairs "
+    "ordered rightly); target {target:g}"
+)
+ONE_AUDITED = (
+    "{rounds:d} round, {judgments:d} judgments, {audit:d} of audit tuples ({share:.1%} of their pairs "
+    "ordered rightly); target {target:g}"
+)
+AUDIT_PASSED = (
+    "{share:.1%} of the pairs in {tuples:d} random tuples are ordered rightly, {expected:.1%} expected; "
+    "difference within [{low:+.3f}, {high:+.3f}]"
+)
+AUDIT_FAILED = (
+    "{share:.1%} of the pairs in {tuples:d} random tuples are ordered rightly, {expected:.1%} expected; "
+    "difference within [{low:+.3f}, {high:+.3f}]: the model does not fit"
+)
 
 
 @dataclass(frozen=True)
@@ -106,20 +127,25 @@ class Stopping(Tabular):
     def verdict(self) -> str:
         """The decision as a sentence."""
         if not self.model_fits:
-            return "continue: audit tuples show that the choice model does not fit"
+            return note("continue: audit tuples show that the choice model does not fit")
         if self.stop:
-            return f"stop: the scores reach the target of {self.target:g}"
+            return note("stop: the scores reach the target of {target:g}", target=self.target)
         failed = ", ".join(gate.name for gate in self.gates if not gate.passed)
-        return f"continue: not yet passed: {failed}"
+        return note("continue: not yet passed: {gates}", gates=failed)
 
     @property
     def summary(self) -> str:
         """Rounds, judgments and audit accuracy as a sentence."""
-        rounds = f"{self.rounds} round{'s' if self.rounds != 1 else ''}"
-        audit = f"{self.n_audit} of audit tuples"
-        if self.n_audit:
-            audit += f" ({self.audit_accuracy:.1%} of their pairs ordered rightly)"
-        return f"{rounds}, {self.judgments} judgments, {audit}; target {self.target:g}"
+        values = {
+            "rounds": self.rounds,
+            "judgments": self.judgments,
+            "audit": self.n_audit,
+            "share": self.audit_accuracy,
+            "target": self.target,
+        }
+        if self.rounds == 1:
+            return note(ONE_AUDITED, **values) if self.n_audit else note(ONE_ROUND, **values)
+        return note(AUDITED, **values) if self.n_audit else note(ROUNDS, **values)
 
     def document(self) -> dict[str, Any]:
         """Return the evidence as plain dicts."""
@@ -428,51 +454,69 @@ def _correlation_quantiles(fitted: Fit, rng: np.random.Generator) -> list[float]
 
 
 def _posterior_gate(quantiles: list[float], target: float) -> Gate:
-    low = quantiles[0]
-    sentence = f"{'no signal: ' if low <= 0 else ''}{_format_quantiles(quantiles)}"
+    low, texts = quantiles[0], _format_quantiles(quantiles)
+    sentence = (
+        note(
+            "no signal: the quantiles of the correlation with the true scores are {quantiles}",
+            quantiles=texts,
+        )
+        if low <= 0
+        else note(
+            "the quantiles of the correlation with the true scores are {quantiles}", quantiles=texts
+        )
+    )
     return Gate("posterior", low >= target, low, sentence)
 
 
 def _no_signal_gate(fitted: Fit, seed: int) -> Gate:
     """Return the gate if the estimated prior is 0, with the quantiles under the smallest other one."""
-    sentence = "the judgments contain no signal"
+    sentence = note("the judgments contain no signal")
     if fitted.prior:
         quantiles = _correlation_quantiles(fitted, np.random.Generator(np.random.PCG64(seed)))
-        sentence += (
-            ": the estimated standard deviation of the utilities is 0; with "
-            f"{fitted.prior:g}, {_format_quantiles(quantiles)}"
+        sentence = note(
+            "the judgments contain no signal: the estimated standard deviation of the utilities is 0; with "
+            "{prior:g}, the quantiles of the correlation with the true scores are {quantiles}",
+            prior=fitted.prior,
+            quantiles=_format_quantiles(quantiles),
         )
     return Gate("posterior", False, math.nan, sentence)
 
 
 def _format_quantiles(quantiles: list[float]) -> str:
-    texts = [
+    return ", ".join(
         f"{value:.3f} ({100 * level:g} %)"
         for value, level in zip(quantiles, CORRELATION_QUANTILES, strict=True)
-    ]
-    return f"the quantiles of the correlation with the true scores are {', '.join(texts)}"
+    )
 
 
 def _audit_gate(
     accuracy: float, expected: Floats, interval: tuple[float, float], *, fits: bool
 ) -> Gate:
     if not len(expected):
-        return Gate("audit", False, accuracy, "no audit judgments yet")
-    low, high = interval
-    sentence = (
-        f"{accuracy:.1%} of the pairs in {len(expected)} random tuples are ordered rightly, "
-        f"{expected.mean():.1%} expected; difference within [{low:+.3f}, {high:+.3f}]"
-    )
-    return Gate(
-        "audit", fits, accuracy, sentence if fits else f"{sentence}: the model does not fit"
-    )
+        return Gate("audit", False, accuracy, note("no audit judgments yet"))
+    values = {
+        "share": accuracy,
+        "tuples": len(expected),
+        "expected": expected.mean(),
+        "low": interval[0],
+        "high": interval[1],
+    }
+    sentence = note(AUDIT_PASSED, **values) if fits else note(AUDIT_FAILED, **values)
+    return Gate("audit", fits, accuracy, sentence)
 
 
 def _coverage_gate(fitted: Fit) -> Gate:
     fewest = int(fitted.appearances.min())
     pairs = np.unique(np.column_stack((fitted.group_of, fitted.label)), axis=0)
     connected = len(pairs) == len(np.unique(fitted.group_of)) and fitted.label.min() >= 0
-    sentence = f"every item has at least {fewest} judgments; {MIN_APPEARANCES} are required"
+    notes = [
+        note(
+            "every item has at least {n:d} judgments; {required:d} are required",
+            n=fewest,
+            required=MIN_APPEARANCES,
+        )
+    ]
     if not connected:
-        sentence += "; the judgments do not connect all items of a group"
-    return Gate("coverage", connected and fewest >= MIN_APPEARANCES, float(fewest), sentence)
+        notes.append(note("the judgments do not connect all items of a group"))
+    passed = connected and fewest >= MIN_APPEARANCES
+    return Gate("coverage", passed, float(fewest), "; ".join(notes))

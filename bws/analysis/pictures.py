@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bws.analysis.analysis import Drawing, MissingPictureError, Translate
+from bws.base.notes import note
 
 if TYPE_CHECKING:
     import altair as alt
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bws.records import Judgments, Scores
     from bws.split_half import ReliabilityCurve
 
-NO_PLAN = "no plan: reliability cannot be estimated from variance components"
+NO_PLAN = note("no plan: reliability cannot be estimated from variance components")
 REMARK_WIDTH = 90
 """Number of characters of a line below the title of a file."""
 CELL_WIDTH, CELL_HEIGHT = 36, 24
@@ -49,16 +50,16 @@ def scores(scores: Scores) -> Drawing:
         names = [f"{name} ({text})" for name, text in zip(names, ranks, strict=True)]
     rows, bands = ranked_rows(names, scores.score, scores.low, scores.high)
     if not rows:
-        raise MissingPictureError("no item has a score")
+        raise MissingPictureError(note("no item has a score"))
     n_scored = int(np.count_nonzero(~np.isnan(scores.score)))
     title, remark = f"Scores of {n_scored} items", ""
     if any("low" in row for row in rows):
         title += " with 95 % intervals"
     if len(rows) < n_scored:
-        remark = f"Drawn: {len(rows)} items at equal distances of rank"
-        remark += "; grey band: the intervals of all" if bands else ""
+        remark = note("Drawn: {n:d} items at equal distances of rank", n=len(rows))
+        remark += "; " + note("grey band: the intervals of all") if bands else ""
     if ranks and len(rows) <= MAX_NAMED_ITEMS:
-        remark = "In parentheses: the ranks in the group that tests of all pairs permit"
+        remark = note("In parentheses: the ranks in the group that tests of all pairs permit")
     return Drawing(ranked_chart(rows, bands), title, rows, [remark])
 
 
@@ -68,7 +69,7 @@ def agreement(agreement: Agreement, t: Translate) -> Drawing:
 
     rows = agreement_rows(agreement)
     if not rows:
-        raise MissingPictureError("no tuple has two judgments")
+        raise MissingPictureError(note("no tuple has two judgments"))
     title = "Agreement of annotators"
     if any("low" in row for row in rows):
         title += " with 95 % intervals"
@@ -84,14 +85,18 @@ def pairs(pairs: AnnotatorPairs, t: Translate) -> Drawing:
     from bws.study_charts import MAX_NAMED_ANNOTATORS, PAIRS_TITLES, pairs_chart, pairs_rows
 
     remarks = [
-        "Share of equal answers (best, worst) in the tuples of both, not corrected for chance",
-        f"Colours: from {pairs.chance:.2f}, that of random judgments, to 1",
+        note(
+            "Share of equal answers (best, worst) in the tuples of both, not corrected for chance"
+        ),
+        note("Colours: from {chance:.2f}, that of random judgments, to 1", chance=pairs.chance),
     ]
     if pairs.is_few.any():
-        remarks.append(f"Marked: pairs with fewer than {MIN_COMMON_TUPLES} common tuples")
+        remarks.append(
+            note("Marked: pairs with fewer than {n:d} common tuples", n=MIN_COMMON_TUPLES)
+        )
     n, values = len(pairs.annotators), pairs.agreement[pairs.tuples > 0]
     if n > MAX_NAMED_ANNOTATORS:
-        remarks.append(f"Names of {n} annotators are omitted")
+        remarks.append(note("Names of {n:d} annotators are omitted", n=n))
     return Drawing(
         pairs_chart(pairs, _titles(PAIRS_TITLES, t)),
         "Agreement of pairs of annotators, highest mean first",
@@ -117,12 +122,12 @@ def reliability(curve: ReliabilityCurve, plan: Plan | None, t: Translate) -> Dra
 
     planner, target = (plan.planner, plan.target) if plan else (None, None)
     remarks = [
-        "Bars: middle 95 % of the random splits, not confidence intervals",
+        note("Bars: middle 95 % of the random splits, not confidence intervals"),
         curve.tuples_note,
     ]
     if planner and target:
         needs = describe_annotation_needs(target, planner)
-        remarks += ["Dashed line: predicted from variance components", needs]
+        remarks += [note("Dashed line: predicted from variance components"), needs]
     else:
         remarks.append(NO_PLAN)
     points = "; ".join(
@@ -150,10 +155,13 @@ def components(study: Generalisability, t: Translate) -> Drawing:
     titles = _titles(COMPONENTS_TITLES, t)
     rows = components_rows(study, titles)
     if not rows:
-        raise MissingPictureError("; ".join(study.notes) or "no component is defined")
+        raise MissingPictureError("; ".join(study.notes) or note("no component is defined"))
     missing = [name for name, each in study.variances.items() if math.isnan(each.value)]
-    remarks = ["Variance of one judgment of an item; only the variance of the items is signal"]
-    remarks += [f"Not defined: {', '.join(missing)}"] if missing else []
+    remarks = [
+        note("Variance of one judgment of an item; only the variance of the items is signal")
+    ]
+    if missing:
+        remarks.append(note("Not defined: {components}", components=", ".join(missing)))
     title = "Variance components of the scores"
     if any("low" in row for row in rows):
         title += " with 95 % intervals"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source, Tabular, frames_like_source
+from bws.base.notes import note
 from bws.base.tables import Column, ResultTable
 from bws.design.balance import combination_keys, pair_keys
 from bws.files import as_tuples
@@ -158,33 +159,48 @@ def _findings(
     findings = []
     never = int((appearances == 0).sum())
     if never:
-        findings.append(f"{never} items are in no tuple and will have no score")
+        findings.append(note("{n:d} items are in no tuple and will have no score", n=never))
     if facts["appearances_max"] - facts["appearances_min"] > 1 and _has_uneven_groups(
         tuples, appearances
     ):
         low, high = facts["appearances_min"], facts["appearances_max"]
-        findings.append(f"appearances are uneven: {low} to {high} per item")
+        findings.append(
+            note("appearances are uneven: {low:d} to {high:d} per item", low=low, high=high)
+        )
     tuples_per_group = np.bincount(tuples.group_of_tuple, minlength=len(sizes))
     max_distinct = sum(
         min(int(t), comb(int(n), tuples.k)) for t, n in zip(tuples_per_group, sizes, strict=True)
     )
     if len(tuples) - facts["duplicate_tuples"] < max_distinct:
         findings.append(
-            f"{facts['duplicate_tuples']} tuples repeat another although unused tuples exist"
+            note(
+                "{n:d} tuples repeat another although unused tuples exist",
+                n=facts["duplicate_tuples"],
+            )
         )
     elif facts["duplicate_tuples"]:
         findings.append(
-            f"{facts['duplicate_tuples']} tuples repeat another: all distinct tuples are used"
+            note(
+                "{n:d} tuples repeat another: all distinct tuples are used",
+                n=facts["duplicate_tuples"],
+            )
         )
     if facts["components"] > facts["groups"]:
-        findings.append("some items are not comparable, not even indirectly via other items")
+        findings.append(note("some items are not comparable, not even indirectly via other items"))
     if facts["groups"] == 1 and facts["pair_max"] > _level_pair_count(facts) + 1:
         findings.append(
-            f"pairs are uneven: {facts['pair_min']} to {facts['pair_max']} times per pair"
+            note(
+                "pairs are uneven: {low:d} to {high:d} times per pair",
+                low=facts["pair_min"],
+                high=facts["pair_max"],
+            )
         )
     if facts["position_spread"] > 1:
         findings.append(
-            f"positions are uneven: counts of an item differ by {facts['position_spread']}"
+            note(
+                "positions are uneven: counts of an item differ by {n:d}",
+                n=facts["position_spread"],
+            )
         )
     return findings
 

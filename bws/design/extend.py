@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.ids import id_of
+from bws.base.notes import note
 from bws.design.balance import (
     MAX_TRIES,
     ExchangeRules,
@@ -67,11 +68,11 @@ def extend_tuples(
     added, notes = [], []
     for group in np.unique(group_of_new):
         new = old + np.flatnonzero(group_of_new == group)
-        count, note = _count_linking_tuples(
+        count, remark = _count_linking_tuples(
             tuples, len(new), group, factor, allow_repeats=allow_repeats
         )
         added.append(_linking_tuples(tuples, new, group, count, rng, allow_repeats=allow_repeats))
-        notes += [note] if note else []
+        notes += [remark] if remark else []
     members = np.concatenate([tuples.members, *added])
     n_existing = len(tuples)
     return Tuples(
@@ -147,12 +148,18 @@ def _count_linking_tuples(
     if count <= n_possible or allow_repeats:
         return count, ""
     location = f"group {tuples.groups[group]!r}: " if any(tuples.groups) else ""
-    location += f"{n_new} new items beside {n_old} old ones"
     if factor is not None:
-        raise ValueError(f"{location}: {not_distinct(count, n_possible)}")
-    return (
-        n_possible,
-        f"{location}: all {n_possible} distinct tuples of {k} are used; there would be {count}",
+        raise ValueError(
+            f"{location}{n_new} new items beside {n_old} old ones: {not_distinct(count, n_possible)}"
+        )
+    return n_possible, location + note(
+        "{new:d} new items beside {old:d} old ones: all {n:d} distinct tuples of {k:d} are used; there would "
+        "be {usual:d}",
+        new=n_new,
+        old=n_old,
+        n=n_possible,
+        k=k,
+        usual=count,
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bws.base.frames import Source, frames_like_source, is_path
 from bws.base.ids import id_of
+from bws.base.notes import note
 from bws.design.balance import balanced, level_positions, pair_keys
 from bws.files import read_items
 from bws.records import Tuples
@@ -23,6 +24,11 @@ MAX_TUPLES = 10_000_000
 FACTOR = 2.0
 """Default number of tuples per item."""
 MAX_GROUPS_NAMED = 3
+ALL_USED = "{n:d} items: all {possible:d} distinct tuples of {k:d} are used; {factor:g} per item would be {usual:d}"
+ALL_USED_OF_GROUPS = (
+    "{groups:d} groups of {n:d} items: all {possible:d} distinct tuples of {k:d} are used; {factor:g} per item "
+    "would be {usual:d}"
+)
 CANONICAL_ITERATIONS = 100
 Members = NDArray[np.int32]
 
@@ -96,7 +102,7 @@ def make_tuples(
         ]
         n_tuples |= {n: math.comb(n, k) for n, _ in short_groups}
     if len(ids) and not isinstance(next(iter(items)), str):
-        notes.append("ids of items are text: integers were converted")
+        notes.append(note("ids of items are text: integers were converted"))
     members_by_group: dict[int, Members] = {}
     for n, of_group in by_size:
         size = n_tuples[n]
@@ -184,12 +190,15 @@ def _format_groups(groups: Sequence[str]) -> str:
 
 
 def _all_tuples_used_note(n: int, n_groups: int, k: int, n_usual: int) -> str:
-    n_possible = math.comb(n, k)
-    location = f"{n_groups} groups of {n} items" if n_groups > 1 else f"{n} items"
-    return (
-        f"{location}: all {n_possible} distinct tuples of {k} are used; "
-        f"{FACTOR:g} per item would be {n_usual}"
-    )
+    values = {
+        "groups": n_groups,
+        "n": n,
+        "possible": math.comb(n, k),
+        "k": k,
+        "factor": FACTOR,
+        "usual": n_usual,
+    }
+    return note(ALL_USED_OF_GROUPS, **values) if n_groups > 1 else note(ALL_USED, **values)
 
 
 def _check_distinct(members: Members, k: int) -> None:

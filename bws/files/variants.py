@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bws.base.ids import normal_id
+from bws.base.notes import note
 from bws.files.columns import quoted
 from bws.files.rows import Rows, respelled_order
 from bws.records import Ints
@@ -154,9 +155,12 @@ def note_on_words(
         return []
     example = " and ".join(map(quoted, spellings[0][:2]))
     return [
-        f"{sum(map(len, spellings))} items that are single words or ids, such as {example}, differ only in "
-        "case, punctuation or invisible characters and are not merged; correct them in the file if they are "
-        "the same"
+        note(
+            "{n:d} items that are single words or ids, such as {items}, differ only in case, punctuation or "
+            "invisible characters and are not merged; correct them in the file if they are the same",
+            n=sum(map(len, spellings)),
+            items=example,
+        )
     ]
 
 

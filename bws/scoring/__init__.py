@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source, frames_like_source
+from bws.base.notes import note
 from bws.files import as_judgments
 from bws.records import CanonicalJudgments, Counts, Judgments, Scores
 from bws.scoring.anchoring import anchor
@@ -385,7 +386,7 @@ def _expand_to_all_items(values: NDArray[Number], judgments: Judgments) -> NDArr
 def _missing_notes(judgments: Judgments) -> Iterator[str]:
     """Yield notes on unscored items, skipped rows and control items."""
     if judgments.n_left_out:
-        yield f"{judgments.n_left_out} rows of the judgments were skipped"
+        yield note("{n:d} rows of the judgments were skipped", n=judgments.n_left_out)
     yield from judgments.notes
     tuples = judgments.tuples
     is_judged = np.zeros(len(tuples.items), dtype=bool)
@@ -394,6 +395,9 @@ def _missing_notes(judgments: Judgments) -> Iterator[str]:
     if missing.size:
         first = tuples.items[missing[:MAX_NAMED_ITEMS]].tolist()
         item_list = ", ".join(map(str, first)) + (", ..." if len(missing) > MAX_NAMED_ITEMS else "")
-        yield (
-            f"{len(missing)} of {tuples.n_scored} items were never judged and have no score: {item_list}"
+        yield note(
+            "{n:d} of {m:d} items were never judged and have no score: {items}",
+            n=len(missing),
+            m=tuples.n_scored,
+            items=item_list,
         )

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bws.base.notes import note
 from bws.records import Scores
 from bws.scoring.methods import Floats
 from bws.stats.constancy import is_constant
@@ -109,4 +110,10 @@ def _range_notes(score: Floats, scale: object) -> list[str]:
     outside = np.count_nonzero((score < lowest) | (score > 1))
     if not outside:
         return []
-    return [f"{outside} anchored scores are outside [{lowest}, 1], the range of the scale"]
+    return [
+        note(
+            "{n:d} anchored scores are outside [{lowest:d}, 1], the range of the scale",
+            n=outside,
+            lowest=lowest,
+        )
+    ]

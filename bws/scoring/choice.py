@@ -41,6 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.records import CanonicalJudgments
 from bws.scoring.clustering import Clusters
 from bws.scoring.methods import (
@@ -56,9 +57,17 @@ from bws.scoring.methods import (
 from bws.scoring.posterior import Outcomes, Posterior, Solution, estimate_prior, maximize
 from bws.stats.clusters import ErrorVariance
 
-NO_SIGNAL_NOTE = (
+NO_SIGNAL_NOTE = note(
     "the judgments contain no signal: the estimated standard deviation of the prior is 0, and so are all "
     "utilities; they have no standard errors or intervals"
+)
+DISCONNECTED = (
+    "judgments do not connect all items of {groups}: scores of items in different sets of a group are not "
+    "comparable (each set has mean utility 0)"
+)
+MORE_DISCONNECTED = (
+    "judgments do not connect all items of {groups} and {more:d} more: scores of items in different sets of a "
+    "group are not comparable (each set has mean utility 0)"
 )
 MAX_STDERR_ITEMS = 2000
 """Maximum items of a connected set for which standard errors are computed; they need a dense inverse."""
@@ -153,7 +162,7 @@ def _fit_posterior(
         variance, df = _sandwich(sets, len(label), posterior.precision, clusters)
         stderr_method = "sandwich"
     if any(np.isnan(variance[item_set.items]).any() for item_set in sets):
-        reasons.append("no standard errors for items with a single cluster")
+        reasons.append(note("no standard errors for items with a single cluster"))
     notes += reasons
     return Utilities(
         utility, np.sqrt(variance), notes, solution.converged, df=df, stderr_method=stderr_method,
@@ -187,8 +196,12 @@ def _fit_notes(solution: Solution) -> list[str]:
     if solution.converged:
         return []
     return [
-        f"the fit did not converge in {solution.steps} steps: the last step changed a utility by "
-        f"{solution.last_step:.1g}; a smaller prior helps convergence"
+        note(
+            "the fit did not converge in {n:d} steps: the last step changed a utility by {change:.1g}; a "
+            "smaller prior helps convergence",
+            n=solution.steps,
+            change=solution.last_step,
+        )
     ]
 
 
@@ -200,19 +213,17 @@ def _connection_notes(judgments: CanonicalJudgments, label: Integers) -> list[st
     split_groups = np.flatnonzero(count > 1)
     if not split_groups.size:
         return []
-    group_list = ", ".join(
-        f"{judgments.groups[g] or 'all items'} ({count[g]} sets)"
-        for g in split_groups[:MAX_NAMED_GROUPS]
-    )
-    more = (
-        f" and {len(split_groups) - MAX_NAMED_GROUPS} more"
-        if len(split_groups) > MAX_NAMED_GROUPS
-        else ""
-    )
-    return [
-        f"judgments do not connect all items of {group_list}{more}: scores of items in different sets "
-        "of a group are not comparable (each set has mean utility 0)"
-    ]
+    named, more = split_groups[:MAX_NAMED_GROUPS], len(split_groups) - MAX_NAMED_GROUPS
+    values = {
+        "groups": ", ".join(_named_sets(judgments.groups[g], count[g]) for g in named),
+        "more": more,
+    }
+    return [note(MORE_DISCONNECTED, **values) if more > 0 else note(DISCONNECTED, **values)]
+
+
+def _named_sets(group: str, n: int) -> str:
+    """Return the name of a group with its number of connected sets."""
+    return f"{group} {note('({n:d} sets)', n=n)}" if group else note("all items ({n:d} sets)", n=n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,8 +259,12 @@ def connected_sets(
     ):
         if len(items) > MAX_STDERR_ITEMS:
             notes.add(
-                f"no standard errors for a connected set of {len(items)} items (limit: "
-                f"{MAX_STDERR_ITEMS}, dense matrix required); use the bootstrap"
+                note(
+                    "no standard errors for a connected set of {n:d} items (limit: {limit:d}, dense matrix "
+                    "required); use the bootstrap",
+                    n=len(items),
+                    limit=MAX_STDERR_ITEMS,
+                )
             )
             continue
         outcome = outcomes.outcome_of_judgment[judgments]

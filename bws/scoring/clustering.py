@@ -21,6 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.components import finite_population_correction
 from bws.records import CanonicalJudgments, Judgments
@@ -40,16 +41,18 @@ VarianceFunction = Callable[[Integers], Floats]
 """(J,) cluster indices, from 0 -> (N,) variances between clusters, not corrected for their number."""
 MAX_OVERESTIMATE = 0.1
 """Share by which the error variances of counts may be too large without a note."""
-CONSERVATIVE_NOTE = (
+CONSERVATIVE_NOTE = note(
     "the intervals are conservative: annotators judged only some of the tuples of an item, and differences "
     "between these tuples count as differences between annotators"
 )
 REMEDIES = {
-    "both": "cluster by tuple (intervals then apply to these annotators only), or collect judgments "
-    "of more annotators",
-    "annotator": "cluster by tuple, or collect judgments of more annotators",
-    "tuple": "cluster by annotator, or judge more tuples",
-    "judgment": "collect more judgments",
+    "both": note(
+        "cluster by tuple (intervals then apply to these annotators only), or collect judgments of more "
+        "annotators"
+    ),
+    "annotator": note("cluster by tuple, or collect judgments of more annotators"),
+    "tuple": note("cluster by annotator, or judge more tuples"),
+    "judgment": note("collect more judgments"),
 }
 
 
@@ -151,7 +154,7 @@ class Clusters:
     @property
     def notes(self) -> list[str]:
         """Notes on the precision of the intervals."""
-        return [note for count in self._cluster_counts if (note := few_clusters_note(*count))]
+        return [few for count in self._cluster_counts if (few := few_clusters_note(*count))]
 
 
 def default_cluster(judgments: CanonicalJudgments) -> tuple[Cluster, str]:
@@ -160,11 +163,16 @@ def default_cluster(judgments: CanonicalJudgments) -> tuple[Cluster, str]:
     n_unknown = np.count_nonzero(judgments.annotator_of < 0)
     if not n_unknown and judgments.annotator_of.any():
         return ("both" if has_several_tuples else "annotator"), ""
-    reason = f"{n_unknown} of {len(judgments)} judgments have no annotator"
-    if not n_unknown:
-        reason = "all judgments are of one annotator"
     cluster: Cluster = "tuple" if has_several_tuples else "judgment"
-    return cluster, f"{reason}: the intervals do not apply to other annotators"
+    if n_unknown:
+        return cluster, note(
+            "{n:d} of {m:d} judgments have no annotator: the intervals do not apply to other annotators",
+            n=n_unknown,
+            m=len(judgments),
+        )
+    return cluster, note(
+        "all judgments are of one annotator: the intervals do not apply to other annotators"
+    )
 
 
 def cluster_judgments(judgments: Judgments, cluster: Cluster) -> Clusters:

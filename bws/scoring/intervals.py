@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.records import CanonicalJudgments
 from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels, indices_by_label, joined_blocks
 from bws.scoring.clustering import CONSERVATIVE_NOTE, MAX_OVERESTIMATE, Clusters
@@ -37,7 +38,7 @@ from bws.scoring.methods import (
 from bws.stats.clusters import MIN_CLUSTERS, t_quantile
 
 IntervalSource = Literal["bootstrap", "model"]
-EXTENDED_NOTE = "their intervals reach Jeffreys' ends and are conservative"
+EXTENDED = "{n:d} items near -1 or 1: their intervals reach Jeffreys' ends and are conservative"
 EXTREME = 0.8
 """Score from which, without its sign, an item is near -1 or 1."""
 RESAMPLE_BATCH_SIZE = 16
@@ -108,7 +109,7 @@ def compute_interval(
 def _conservative_notes(
     clusters: Clusters, judgments: CanonicalJudgments, n_extreme: int
 ) -> list[str]:
-    notes = [f"{n_extreme} items near -1 or 1: {EXTENDED_NOTE}"] if n_extreme else []
+    notes = [note(EXTENDED, n=n_extreme)] if n_extreme else []
     items, counts = judgments.judged_items, judgments.counts
     mean = (counts.best - counts.worst) / np.maximum(counts.appearances, 1)
     influence = (judgments.values - mean[items]) / counts.appearances[items]
@@ -121,12 +122,19 @@ def _interval_notes(low: Floats, high: Floats, too_few: NDArray[np.bool_]) -> li
     notes = []
     if n_without_interval := np.count_nonzero(too_few):
         notes.append(
-            f"{n_without_interval} items have no interval: fewer than {MIN_CLUSTERS} clusters per item"
+            note(
+                "{n:d} items have no interval: fewer than {least:d} clusters per item",
+                n=n_without_interval,
+                least=MIN_CLUSTERS,
+            )
         )
     if n_zero_width := np.count_nonzero(low == high):
         notes.append(
-            f"the intervals of {n_zero_width} items have zero width, because all resamples give the same "
-            "score; this does not imply certainty"
+            note(
+                "the intervals of {n:d} items have zero width, because all resamples give the same score; "
+                "this does not imply certainty",
+                n=n_zero_width,
+            )
         )
     return notes
 
@@ -210,8 +218,13 @@ def _variance(
         squares += (difference**2).sum(axis=1)
     if (absent := (resamples - present) * is_included).any():
         notes.append(
-            f"{np.count_nonzero(absent)} items are absent from some of the {resamples} resamples "
-            f"(at most {absent.max():.0f}); their intervals are based on the others"
+            note(
+                "{n:d} items are absent from some of the {resamples:d} resamples (at most {most:.0f}); their "
+                "intervals are based on the others",
+                n=np.count_nonzero(absent),
+                resamples=resamples,
+                most=absent.max(),
+            )
         )
     n = np.where(present > 0, present, np.nan)
     variance: Floats = squares / n - (total / n) ** 2
@@ -261,7 +274,7 @@ def _refit_utilities(
             n_failed += not fitted.converged
             yield fitted.utility[:, None]
     if n_failed:
-        notes.append(f"{n_failed} of {resamples} resamples did not converge")
+        notes.append(note("{n:d} of {m:d} resamples did not converge", n=n_failed, m=resamples))
 
 
 def _resample_weights(n_clusters: int, resamples: int, seed: int) -> Iterator[Integers]:

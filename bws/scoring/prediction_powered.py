@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source, frames_like_source
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.components import finite_population_correction
 from bws.files import as_judgments
@@ -45,7 +46,7 @@ from bws.scoring.counting import (
 from bws.scoring.expected import expected_counting, expected_values
 from bws.scoring.intervals import compute_interval
 from bws.scoring.methods import METHODS, Floats, Integers, Interval, Utilities
-from bws.scoring.pooling import Pooled, shrink
+from bws.scoring.pooling import shrink
 from bws.scoring.rank_sets import add_rank_sets
 from bws.stats.clusters import MIN_CLUSTERS
 
@@ -411,18 +412,20 @@ def _pooled(
     high[included] = np.minimum(pooled.estimate + pooled.half_width, 1)
     to_mean = shrink(powered.score[included], variance[included])
     notes = [
-        "pooled with the scores of the models: scores and intervals are right on average over the items, not "
-        f"for each item; residual standard deviation of people's true scores {_sd(pooled)}; if shrunk to "
-        f"their mean without the models, {_sd(to_mean)}, and the mean width of the intervals is "
-        f"{2 * to_mean.half_width.mean():.3f}"
+        note(
+            "pooled with the scores of the models: scores and intervals are right on average over the items, "
+            "not for each item; residual standard deviation of people's true scores {sd:.3f}; if shrunk to "
+            "their mean without the models, {alone:.3f}, and the mean width of the intervals is {width:.3f}",
+            sd=np.sqrt(pooled.residual_variance),
+            alone=np.sqrt(to_mean.residual_variance),
+            width=2 * to_mean.half_width.mean(),
+        )
     ]
     if n_left := np.count_nonzero(~included):
-        notes.append(f"{n_left} items without an interval or judgments by models are not pooled")
+        notes.append(
+            note("{n:d} items without an interval or judgments by models are not pooled", n=n_left)
+        )
     return estimate, replace(bounds, low=low, high=high), notes
-
-
-def _sd(pooled: Pooled) -> str:
-    return f"{np.sqrt(pooled.residual_variance):.3f}"
 
 
 def _replace_scores(
@@ -465,22 +468,30 @@ def _study_notes(
 ) -> Iterator[str]:
     """Yield notes on the numbers of judgments, on items without predictions, and on randomness."""
     n_tuples = len(people.canonical.members)
-    yield (
-        f"prediction-powered scores, lambda {weight:.2f}: {len(people)} judgments of {n_tuples} tuples by "
-        f"people, predicted from {len(models)} judgments by {', '.join(_model_names(models))}, which alone "
-        f"judged {predictions.n_tuples} tuples"
+    yield note(
+        "prediction-powered scores, lambda {weight:.2f}: {n:d} judgments of {tuples:d} tuples by people, "
+        "predicted from {m:d} judgments by {models}, which alone judged {predicted:d} tuples",
+        weight=weight,
+        n=len(people),
+        tuples=n_tuples,
+        m=len(models),
+        models=", ".join(_model_names(models)),
+        predicted=predictions.n_tuples,
     )
     if n_kept := np.count_nonzero(~predictions.is_predicted):
-        yield (
-            f"{n_kept} of {len(predictions.is_predicted)} items have no predictions and keep the score of "
-            f"people's judgments: fewer than {MIN_CLUSTERS} tuples of the models alone, or a tuple with an "
-            "item that the models never judged"
+        yield note(
+            "{n:d} of {m:d} items have no predictions and keep the score of people's judgments: fewer than "
+            "{least:d} tuples of the models alone, or a tuple with an item that the models never judged",
+            n=n_kept,
+            m=len(predictions.is_predicted),
+            least=MIN_CLUSTERS,
         )
     if predictions.random_p < MAX_RANDOM_P:
-        yield (
+        yield note(
             "the predictions for the tuples of people and for those of models alone differ by more than "
-            f"chance (p < {MAX_RANDOM_P}): people's tuples are no random part of the design, so the scores "
-            "are biased"
+            "chance (p < {limit:g}): people's tuples are no random part of the design, so the scores are "
+            "biased",
+            limit=MAX_RANDOM_P,
         )
 
 
@@ -489,9 +500,12 @@ def _width_notes(n_judgments: int, alone: Scores, scores: Scores) -> Iterator[st
     width_alone, width = mean_width(alone), mean_width(scores)
     if width > 0:
         equivalent = n_judgments * (width_alone / width) ** 2
-        yield (
-            f"mean width of the intervals: {width:.3f}, of people's judgments alone {width_alone:.3f}; "
-            f"about {equivalent:.0f} judgments by people alone would give the same width"
+        yield note(
+            "mean width of the intervals: {width:.3f}, of people's judgments alone {alone:.3f}; about "
+            "{n:.0f} judgments by people alone would give the same width",
+            width=width,
+            alone=width_alone,
+            n=equivalent,
         )
 
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.records import Judgments, Scores
 from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels
 from bws.scoring.clustering import Clusters
@@ -72,33 +73,40 @@ def notes_on_ranks(
 ) -> Iterator[str]:
     """Yield an explanation of the ranks, and notes on items without tests and on unconnected groups."""
     within = "their group" if (group_of != group_of[:1]).any() else "all items"
-    yield (
-        f"ranks within {within}, 1 for the highest score: those that tests permit which hold for all pairs "
-        "of a group at once with 95 % (Holm); items whose difference is not significant may have either order"
+    yield note(
+        "ranks within {unit}, 1 for the highest score: those that tests permit which hold for all pairs of a "
+        "group at once with 95 % (Holm); items whose difference is not significant may have either order",
+        unit=within,
     )
     known = ~np.isnan(rank_low)
     permitted = (rank_high - rank_low + 1)[known].sum()
     possible = np.bincount(group_of, minlength=1)[group_of][known].sum()
     if permitted > UNINFORMATIVE * possible:
-        yield (
-            f"the ranks are uninformative: {permitted / known.sum():.1f} of {possible / known.sum():.1f} "
-            "possible ranks per item; more annotators make them shorter"
+        yield note(
+            "the ranks are uninformative: {permitted:.1f} of {possible:.1f} possible ranks per item; more "
+            "annotators make them shorter",
+            permitted=permitted / known.sum(),
+            possible=possible / known.sum(),
         )
     if n_unknown := np.count_nonzero(np.isnan(rank_low)):
-        yield (
-            f"{n_unknown} items have no ranks, for lack of a standard error above 0; they may have any rank, "
-            "which widens the ranks of the others of their group"
+        yield note(
+            "{n:d} items have no ranks, for lack of a standard error above 0; they may have any rank, which "
+            "widens the ranks of the others of their group",
+            n=n_unknown,
         )
     judged = set_of >= 0
     sizes = np.bincount(set_of[judged])
     if n_untested := sizes[sizes > MAX_STDERR_ITEMS].sum():
-        yield (
-            f"{n_untested} items are connected by judgments to more than {MAX_STDERR_ITEMS} items, too many "
-            "for tests of all pairs; they may have any rank"
+        yield note(
+            "{n:d} items are connected by judgments to more than {most:d} items, too many for tests of all "
+            "pairs; they may have any rank",
+            n=n_untested,
+            most=MAX_STDERR_ITEMS,
         )
     pairs = np.unique(np.column_stack((group_of, set_of))[judged], axis=0)
     if n_disconnected := np.count_nonzero(np.bincount(pairs[:, 0]) > 1):
-        yield (
-            f"the items of {n_disconnected} groups are not all connected by judgments; those that are not "
-            "may have any order"
+        yield note(
+            "the items of {n:d} groups are not all connected by judgments; those that are not may have any "
+            "order",
+            n=n_disconnected,
         )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 from scipy.stats import t as student
 
+from bws.base.notes import pattern
 from bws.cli import score as score_command
 from bws.components import finite_population_correction
 from bws.design import make_tuples
@@ -19,7 +20,7 @@ from bws.records import Judgment, Scores
 from bws.scoring import METHODS, anchor, score, utilities
 from bws.scoring.clustering import CONSERVATIVE_NOTE, Clusters, cluster_judgments
 from bws.scoring.counting import SMOOTHED_COUNTING, pseudo_variance, squared_cluster_sums
-from bws.scoring.intervals import EXTENDED_NOTE, _resample_weights, bootstrap_errors
+from bws.scoring.intervals import EXTENDED, _resample_weights, bootstrap_errors
 from bws.simulation import simulate
 
 
@@ -295,7 +296,7 @@ def test_an_item_that_won_all_its_tuples_may_lose_in_another():
     assert result.low[top] == pytest.approx(expected)
     # Exact tests: with so small a share of tuples won, eight wins have a probability of 1 to 5 %.
     assert 0.01 < ((1 + expected) / 2) ** (8 / correction) < 0.1
-    assert any(note.endswith(EXTENDED_NOTE) for note in result.notes)
+    assert any(pattern(EXTENDED).fullmatch(note) for note in result.notes)
     alone = score(judged, interval="model", cluster="annotator")
     assert alone.low[top] > result.low[top]  # in the same tuples
 

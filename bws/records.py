@@ -291,8 +291,8 @@ class Judgments(HasFrame):
             other, n_others = "people", len(self) - n_by_models
         if n_others and (expected or n_others < len(self)):
             message = note(
-                "{n:d} of {m:d} judgments are by {other}; expected those of {expected} alone (the annotator of "
-                "a model is model:NAME@REVISION)",
+                "{n:d} of {m:d} judgments are by {other}; expected those of {expected} alone (the annotator "
+                "of a model is model:NAME@REVISION)",
                 n=n_others,
                 m=len(self),
                 other=other,
@@ -340,8 +340,8 @@ class Judgments(HasFrame):
             names = _listed(list(dict.fromkeys(tuples.items[tuples.n_scored :].tolist())))
             notes.append(
                 note(
-                    "control items ({items}), in {n:d} of {m:d} judgments, have no scores and are in no other "
-                    "result on items",
+                    "control items ({items}), in {n:d} of {m:d} judgments, have no scores and are in no "
+                    "other result on items",
                     items=names,
                     n=n,
                     m=len(self),
@@ -410,8 +410,8 @@ class Judgments(HasFrame):
         if not rows.any():
             judgments.check_not_adaptive(what)
         remark = note(
-            "{unit}: from the {n:d} judgments of warm-up and audit tuples alone; the {adaptive:d} of adaptive "
-            "tuples, whose items are hard to order, would bias it",
+            "{unit}: from the {n:d} judgments of warm-up and audit tuples alone; the {adaptive:d} of "
+            "adaptive tuples, whose items are hard to order, would bias it",
             unit=what,
             n=np.count_nonzero(rows),
             adaptive=np.count_nonzero(~rows),

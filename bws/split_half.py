@@ -49,22 +49,25 @@ SPLIT_QUESTIONS = {
     "annotator": note("reproducibility with other annotators"),
 }
 DROPPED = "{n:d} items have no score in a half of some trials: dropped from that trial"
-SCORED_ZERO = "{n:d} items have no score in a half of some trials: scored 0 in that half unless both lack a score"
+SCORED_ZERO = (
+    "{n:d} items have no score in a half of some trials: scored 0 in that half unless both lack a "
+    "score"
+)
 NO_ESTIMATE = (
     "reliability of {target:g} (Spearman-Brown, {coefficient}): no estimate (the halves are not positively "
     "correlated)"
 )
 MORE_ANNOTATIONS = (
-    "reliability of {target:g} (Spearman-Brown, {coefficient}): {n:d} annotations per tuple, {more:d} more than "
-    "the present {present:.4g}"
+    "reliability of {target:g} (Spearman-Brown, {coefficient}): {n:d} annotations per tuple, {more:d} more "
+    "than the present {present:.4g}"
 )
 ENOUGH_ANNOTATIONS = (
     "reliability of {target:g} (Spearman-Brown, {coefficient}): {n:d} annotations per tuple, at most the "
     "present {present:.4g}"
 )
 ONE_IS_ENOUGH = (
-    "reliability of {target:g} (Spearman-Brown, {coefficient}): one annotation per tuple, at most the present "
-    "{present:.4g}"
+    "reliability of {target:g} (Spearman-Brown, {coefficient}): one annotation per tuple, at most the "
+    "present {present:.4g}"
 )
 MIN_SCORED_SHARE = 0.5
 """Smallest mean share of items scored by both halves, for splits that were not requested."""

@@ -293,8 +293,8 @@ def _notes(n_unnamed: int, p: Floats) -> Iterator[str]:
         yield note("split items: {n:d} judgments without annotator are ignored", n=n_unnamed)
     if missing := np.count_nonzero(np.isnan(p)):
         yield note(
-            "split items: {n:d} of {m:d} items are not tested: fewer than {least:d} annotators judged them in "
-            "two tuples, or all answers of each tuple are equal",
+            "split items: {n:d} of {m:d} items are not tested: fewer than {least:d} annotators judged them "
+            "in two tuples, or all answers of each tuple are equal",
             n=missing,
             m=len(p),
             least=MIN_CLUSTERS,

@@ -24,10 +24,13 @@ MAX_TUPLES = 10_000_000
 FACTOR = 2.0
 """Default number of tuples per item."""
 MAX_GROUPS_NAMED = 3
-ALL_USED = "{n:d} items: all {possible:d} distinct tuples of {k:d} are used; {factor:g} per item would be {usual:d}"
+ALL_USED = (
+    "{n:d} items: all {possible:d} distinct tuples of {k:d} are used; {factor:g} per item would be "
+    "{usual:d}"
+)
 ALL_USED_OF_GROUPS = (
-    "{groups:d} groups of {n:d} items: all {possible:d} distinct tuples of {k:d} are used; {factor:g} per item "
-    "would be {usual:d}"
+    "{groups:d} groups of {n:d} items: all {possible:d} distinct tuples of {k:d} are used; {factor:g} per "
+    "item would be {usual:d}"
 )
 CANONICAL_ITERATIONS = 100
 Members = NDArray[np.int32]

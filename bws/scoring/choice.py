@@ -66,8 +66,8 @@ DISCONNECTED = (
     "comparable (each set has mean utility 0)"
 )
 MORE_DISCONNECTED = (
-    "judgments do not connect all items of {groups} and {more:d} more: scores of items in different sets of a "
-    "group are not comparable (each set has mean utility 0)"
+    "judgments do not connect all items of {groups} and {more:d} more: scores of items in different sets of "
+    "a group are not comparable (each set has mean utility 0)"
 )
 MAX_STDERR_ITEMS = 2000
 """Maximum items of a connected set for which standard errors are computed; they need a dense inverse."""

@@ -96,6 +96,10 @@ class Column:
     """JSON Pointer of its numbers relative to the source of their row, without the first ``/``."""
     limits: str = ""
     """The same of the object with the limits ``low`` and ``high``, if `source` is a number without them."""
+    error: str = ""
+    """Name of the standard error in `extra` of its numbers, which is shown as ``value ± error``."""
+    has_limits: bool = True
+    """Whether the limits of an interval are shown."""
     align: Literal["left", "right", "decimal"] = "left"
     is_detail: bool = False
     """Whether it occurs only in CSV files and data frames."""
@@ -126,7 +130,11 @@ class Column:
             return cell.text
         if isinstance(cell, Interval):
             value = self.text(cell.value, missing)
-            return value if math.isnan(cell.value) else f"{value} {limits_text(cell, self.spec)}"
+            if math.isnan(cell.value):
+                return value
+            error = getattr(cell, "extra", {}).get(self.error, math.nan)
+            value += "" if math.isnan(error) else f" ± {error:{self.spec}}"
+            return f"{value} {limits_text(cell, self.spec)}" if self.has_limits else value
         return missing if math.isnan(cell) else f"{cell:{self.spec}}{self.unit}"
 
 
@@ -180,8 +188,8 @@ class ResultTable:
     title: str = ""
     missing: str = "undefined"
     """Text for NaN."""
-    sources: Sequence[str] = ()
-    """JSON Pointer of each row's numbers in the ``--json`` output of the command."""
+    sources: Sequence[str | Sequence[str]] = ()
+    """JSON Pointer of each row's numbers in the ``--json`` output of the command, or of each of its cells."""
     reference_rows: int = 0
     """Number of last rows that are no candidates for the best value."""
     compares_rows: bool = False

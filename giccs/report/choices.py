@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from bws.base.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
+from bws.base.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from bws.stats.estimates import Estimate
-from giccs.measures.formatting import few_clusters_note, limits, other_reasons, plus_minus
+from giccs.measures.formatting import few_clusters_note, limits, other_reasons
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 from giccs.report.clustering import domain_notes, population_note
 
@@ -22,6 +22,10 @@ TITLES = {
     "invalid": "no option [95 %]",
     "consistency": "same choice in two orders [95 %]",
 }
+CHOICE_NOTE = (
+    "Per token, per byte, dialogue PMI: likelihoods that are normalised for the length of an option, or for "
+    "its likelihood without the dialogue."
+)
 PLAIN = ("rank_spearman", "invalid", "consistency")
 """Metrics that are printed with their interval, without standard error."""
 
@@ -49,29 +53,57 @@ def choice_tables(results: Sequence[Result]) -> list[ResultTable]:
     return [replace(table, notes=notes) for table in tables if table]
 
 
-def choice_table(results: Sequence[Result]) -> ResultTable:
+def choice_table(
+    results: Sequence[Result], models: Sequence[str] = (), sources: Sequence[str] = ()
+) -> ResultTable:
     """Return a table with one row per multiple-choice result and history: accuracies with standard errors
-    (n-1)."""
+    (n-1).
+
+    models: names of the results' models, by default those in the results. sources: JSON Pointer of each
+    result.
+    """
     names = [name for name in TITLES if any(name in result.metrics for result in results)]
-    rows = [
+    lines = [
+        (n, group, f"{sources[n]}/groups/{g}/metrics" if sources else "")
+        for n, result in enumerate(results)
+        for g, group in enumerate(result.groups)
+        if set(group.by) == {"history"}
+    ]
+    rows: list[Sequence[Cell]] = [
         [
-            model_of(result),
-            prompt_of(result),
-            history,
-            *(_choice_cell(name, metrics.get(name)) for name in names),
-            metrics["accuracy"].n,
+            models[n] if models else model_of(results[n]),
+            prompt_of(results[n]),
+            str(group.by["history"]),
+            *(group.metrics.get(name) for name in names),
+            group.metrics["accuracy"].extra.get("chance", math.nan),
+            group.metrics["accuracy"].n,
         ]
-        for result in results
-        for history, metrics in _histories(result)
+        for n, group, _ in lines
     ]
-    labels = [Column(name, name) for name in ("model", "prompt", "history")]
-    metrics = [
-        Column(name, TITLES[name], ".3f", best="min" if name == "invalid" else "max")
-        for name in names
+    columns = [
+        *(Column(name, name) for name in ("model", "prompt", "history")),
+        *map(_metric_column, names),
+        Column("chance", "chance level", ".3f", source="accuracy/chance"),
+        Column("questions", "questions", source="accuracy/n"),
     ]
-    histories = [history for result in results for history, _ in _histories(result)]
-    columns = [*labels, *metrics, Column("questions", "questions")]
-    return ResultTable(columns, rows, families=histories)
+    return ResultTable(
+        columns,
+        rows,
+        sources=[source for *_, source in lines if source],
+        families=[str(group.by["history"]) for _, group, _ in lines],
+    )
+
+
+def _metric_column(name: str) -> Column:
+    return Column(
+        name,
+        TITLES[name],
+        ".3f",
+        source=name,
+        error="" if name in PLAIN else "stderr",
+        has_limits=name in ("accuracy", *PLAIN),
+        best="min" if name == "invalid" else "max",
+    )
 
 
 def turns_table(results: Sequence[Result]) -> ResultTable | None:
@@ -86,14 +118,21 @@ def turns_table(results: Sequence[Result]) -> ResultTable | None:
     names = {"with": "w/ history", "without": "w/o history"}
     columns = [Column("model", "model"), Column("prompt", "prompt")]
     columns += [
-        Column(f"{n_turns}-{history}", f"{n_turns}-turn {names[history]}", ".3f", best="max")
+        Column(
+            f"{n_turns}-{history}",
+            f"{n_turns}-turn {names[history]}",
+            ".3f",
+            error="stderr",
+            has_limits=False,
+            best="max",
+        )
         for n_turns, history in lengths
     ]
     rows = [
         [
             model_of(result),
             prompt_of(result),
-            *(_plus_minus_cell(accuracies.get(column)) for column in lengths),
+            *map(accuracies.get, lengths),
         ]
         for result, accuracies in zip(results, cells, strict=True)
     ]
@@ -149,15 +188,15 @@ def choice_breakdown(results: Sequence[Result]) -> ResultTable | None:
         [
             part,
             max(estimate.size for estimate in accuracies.values()),
-            *(_plus_minus_cell(accuracies.get(column), decimals=2) for column in titles),
+            *map(accuracies.get, titles),
         ]
         for part, accuracies in cells.items()
     ]
     columns = [Column("subset", "subset"), Column("questions", "questions")]
     columns += [
-        replace(column, family=history)
+        replace(column, family=history, error="stderr", has_limits=False)
         for column, (_, history) in zip(
-            keyed_columns(titles.values(), best="max"), titles, strict=True
+            keyed_columns(titles.values(), ".2f", best="max"), titles, strict=True
         )
     ]
     return (
@@ -233,19 +272,6 @@ def _rank_difference_sentence(difference: Estimate) -> str:
     verdict = "significant difference" if is_significant else "no significant difference"
     change = f"{difference.value:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
     return f"ρ within dialogues changes by {change} with history: {verdict}."
-
-
-def _choice_cell(name: str, estimate: Estimate | None) -> Cell:
-    if estimate is None or name in PLAIN or math.isnan(estimate.value):
-        return estimate
-    text = plus_minus(estimate)
-    return NumberText(f"{text} {limits(estimate)}" if name == "accuracy" else text, estimate.value)
-
-
-def _plus_minus_cell(estimate: Estimate | None, decimals: int = 3) -> Cell:
-    if estimate is None:
-        return None
-    return NumberText(plus_minus(estimate, decimals=decimals), estimate.value)
 
 
 def _sort_key(result: Result) -> tuple[float, str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from bws.base.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from bws.stats.estimates import Estimate
@@ -147,23 +146,47 @@ def order_table(
     return ResultTable(columns, rows, title="Order of the texts", sources=row_sources)
 
 
-def breakdown_table(results: Sequence[Result]) -> ResultTable | None:
-    """Return Spearman's rho by group (rows) and model (columns); None without groups."""
-    ordered = sorted(results, key=_sort_key)
-    parts = {tuple(group.by.items()): None for result in ordered for group in result.groups}
-    rows: list[Sequence[Cell]] = []
-    for part in parts:
-        cells = [_part_estimate(result, part) for result in ordered]
-        rows.append([part_name(dict(part)), max(cell.size for cell in cells if cell), *cells])
+def breakdown_table(
+    results: Sequence[Result], models: Sequence[str] = (), sources: Sequence[str] = ()
+) -> ResultTable | None:
+    """Return Spearman's rho by group (rows) and model (columns); None without groups.
+
+    models: as in `main_table`. sources: JSON Pointer of each result.
+    """
+    order = sorted(range(len(results)), key=lambda index: _sort_key(results[index]))
+    groups = {
+        (index, tuple(group.by.items())): (n, group.metrics[BREAKDOWN_METRIC])
+        for index in order
+        for n, group in enumerate(results[index].groups)
+        if BREAKDOWN_METRIC in group.metrics
+    }
+    if not groups:
+        return None
+    parts = list(dict.fromkeys(part for _, part in groups))
+    cells = [[groups.get((index, part), (0, None)) for index in order] for part in parts]
+    rows: list[Sequence[Cell]] = [
+        [
+            dict(part) if sources else part_name(dict(part)),
+            max(estimate.size for _, estimate in line if estimate),
+            *(estimate for _, estimate in line),
+        ]
+        for part, line in zip(parts, cells, strict=True)
+    ]
+    titles = [
+        _with_history(models[index] if models else model_of(results[index]), results[index])
+        for index in order
+    ]
     columns = [Column("subset", "subset"), Column("items", "items")]
     columns += [
-        replace(column, family=condition_of(history_of(result)))
-        for column, result in zip(
-            keyed_columns(map(_column_title, ordered), ".2f", best="max"), ordered, strict=True
-        )
+        replace(column, family=condition_of(history_of(results[index])), source=BREAKDOWN_METRIC)
+        for column, index in zip(keyed_columns(titles, ".2f", best="max"), order, strict=True)
     ]
+    cell_sources = [
+        ["", "", *(f"{sources[i]}/groups/{n}/metrics" for i, (n, _) in zip(order, line, strict=True))]
+        for line in cells if sources
+    ]  # fmt: skip
     title = f"{TITLES[BREAKDOWN_METRIC]} by group"
-    return ResultTable(columns, rows, title=title, compares_rows=True) if rows else None
+    return ResultTable(columns, rows, title=title, compares_rows=True, sources=cell_sources)
 
 
 def _estimates(result: Result) -> list[Estimate]:
@@ -177,18 +200,11 @@ def _sort_key(result: Result) -> tuple[float, str, str]:
     return (math.inf if math.isnan(value) else -value, model_of(result), history_of(result))
 
 
-def _column_title(result: Result) -> str:
+def _with_history(model: str, result: Result) -> str:
     if result.signature.get("history") != "with":
-        return model_of(result)
+        return model
     encoding = result.signature.get("history_encoding")
-    return f"{model_of(result)} (with history{f', {encoding}' if encoding else ''})"
-
-
-def _part_estimate(result: Result, part: tuple[tuple[str, Any], ...]) -> Estimate | None:
-    for group in result.groups:
-        if tuple(group.by.items()) == part:
-            return group.metrics.get(BREAKDOWN_METRIC)
-    return None
+    return f"{model} (with history{f', {encoding}' if encoding else ''})"
 
 
 def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:

@@ -67,16 +67,27 @@ class Source:
         limits = [MISSING] if low.text == MISSING else [low, ", ", high]
         return [value, " [", *limits, "]"]
 
+    def _with_error(self, path: str, column: Column) -> Sequence[str | Number]:
+        """Return value, standard error and perhaps interval of an estimate at a position."""
+        value, *limits = self.interval(path, column.spec)
+        error = self.number(f"{path}/{column.error}", column.spec)
+        cell = [value] if error.text == MISSING else [value, " ± ", error]
+        return [*cell, *limits] if column.has_limits else cell
+
     def table(self, table: ResultTable) -> Table:
         """Return a table of results with the source of each number."""
-        sources = table.sources or [""] * len(table.rows)
+        n_columns = len(table.columns)
+        sources = [
+            [source] * n_columns if isinstance(source, str) else source
+            for source in table.sources or [""] * len(table.rows)
+        ]
         rows = [
             [
                 self._cell(column, cell, source)
-                for column, cell in zip(table.columns, row, strict=True)
+                for column, cell, source in zip(table.columns, row, row_sources, strict=True)
                 if not column.is_detail
             ]
-            for row, source in zip(table.rows, sources, strict=True)
+            for row, row_sources in zip(table.rows, sources, strict=True)
         ]
         headers = [column.header for column in table.columns if not column.is_detail]
         return Table(table.title, headers, rows, "\n".join(table.notes))
@@ -86,8 +97,10 @@ class Source:
             return part_label(cell)
         if cell is None or not column.source:
             return column.text(cell, MISSING)
-        path = f"{source}/{column.source}"
+        path = f"{source}/{column.source}".rstrip("/")
         if isinstance(cell, Interval):
+            if column.error or not column.has_limits:
+                return self._with_error(path, column)
             if column.limits and math.isnan(cell.low):
                 return [self.number(path, column.spec), f" [{MISSING}]"]
             if column.limits:

@@ -27,7 +27,6 @@ from giccs_app.report.content import (
     Source,
     Table,
     chart_svg_for_page,
-    part_label,
 )
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.reading import reading_section
@@ -55,21 +54,9 @@ BY = ("source", "n_turns")
 """Grouping columns of Tables 1 and 3."""
 log = logging.getLogger(__name__)
 CORRELATIONS = ("pearson", "spearman", "rank_spearman")
-ACCURACIES = {
-    "accuracy_tokens": "per token",
-    "accuracy_bytes": "per byte",
-    "accuracy_pmi": "dialogue PMI",
-}
-SHARES = {
-    "rank_spearman": "ρ within dialogues",
-    "invalid": "no option",
-    "consistency": "same choice in two orders",
-}
-"""Metrics of multiple choice with their intervals; generated answers have no likelihoods and no ranks."""
 TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
-DIVISIONS = ("n_turns", "source", "language")
 IndexedResult = tuple[int, "Result"]
 """A result and its index in the JSON of giccs-report."""
 CITE = (
@@ -362,9 +349,9 @@ def _pairwise_section(
     if "ceiling" in source.document:
         text += _describe_ceiling(source)
     commands = [source.command, *_evaluation_commands(pairs)]
-    tables = [_correlations(pairs, source), *_orders(pairs, source), *effects]
-    by_part = _by_part(pairs, source)
-    tables += [by_part] if by_part.rows else []
+    tables = [
+        _correlations(pairs, source), *_orders(pairs, source), *effects, *_by_part(pairs, source)
+    ]  # fmt: skip
     figures = [_leaderboard(pairs, source), *charts]
     return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
 
@@ -435,30 +422,16 @@ def _with_predictions(inputs: Inputs, results: Sequence[Result]) -> list[Result]
     return with_predictions_of_dialogues(results, Store(inputs.path(inputs.results_folder)))
 
 
-def _by_part(pairs: Sequence[IndexedResult], source: Source) -> Table:
-    subsets = {
-        tuple(group.by.items()): None
-        for _, result in pairs
-        for group in result.groups
-        if set(group.by) <= set(DIVISIONS) and len(group.by) == 1
-    }
-    rows = [
-        [part_label(dict(subset)), *(_subset_cell(source, indexed, subset) for indexed in pairs)]
-        for subset in subsets
-    ]
-    estimates = [
-        group.metrics["spearman"]
-        for _, result in pairs
-        for group in result.groups
-        if tuple(group.by.items()) in subsets
-    ]
-    titles = [
-        f"{name} (with history)" if result.signature.get("history") == "with" else name
-        for name, (_, result) in zip(_display_names(pairs), pairs, strict=True)
-    ]
-    headers = ["", *titles]
-    note = " ".join(few_clusters_note(estimates))
-    return Table("Spearman’s ρ by subset", headers, rows, note)
+def _by_part(pairs: Sequence[IndexedResult], source: Source) -> list[Table]:
+    """Return the table of Spearman's ρ by subset, if there are any."""
+    from giccs.report.pairs import BREAKDOWN_METRIC, breakdown_table
+
+    results = [result for _, result in pairs]
+    sources = [f"/results/{index}" for index, _ in pairs]
+    table = breakdown_table(results, _display_names(pairs), sources)
+    groups = [group for result in results for group in result.groups]
+    notes = few_clusters_note(group.metrics.get(BREAKDOWN_METRIC) for group in groups)
+    return [source.table(replace(table, notes=notes))] if table else []
 
 
 def _display_names(indexed: Sequence[IndexedResult]) -> list[str]:
@@ -467,14 +440,6 @@ def _display_names(indexed: Sequence[IndexedResult]) -> list[str]:
 
     names_by_key = names([result for _, result in indexed])
     return [names_by_key[key(result)] for _, result in indexed]
-
-
-def _subset_cell(source: Source, indexed: IndexedResult, subset: Sequence[tuple[str, Any]]) -> Cell:
-    index, result = indexed
-    for group_index, group in enumerate(result.groups):
-        if tuple(group.by.items()) == tuple(subset):
-            return source.interval(f"/results/{index}/groups/{group_index}/metrics/spearman", ".2f")
-    return ""
 
 
 def _leaderboard(pairs: Sequence[IndexedResult], source: Source) -> Figure:
@@ -539,67 +504,34 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
 
 
 def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
+    from giccs.report.choices import CHOICE_NOTE, TITLES, choice_table
     from giccs.report.clustering import population_note
 
-    measured = {name for _, result in choices for name in result.metrics}
-    titles = {n: title for n, title in (ACCURACIES | SHARES).items() if n in measured}
-    rows: list[Sequence[Cell]] = []
-    for name, (index, result) in zip(_display_names(choices), choices, strict=True):
-        for group_index, group in enumerate(result.groups):
-            if set(group.by) == {"history"}:
-                pointer = f"/results/{index}/groups/{group_index}/metrics"
-                cells = _choice_cells(source, pointer, group.metrics, list(titles))
-                rows.append([name, str(group.by["history"]), *cells])
-    headers = [
-        *("model", "history", "accuracy ± SE [95 %]", *titles.values(), "chance level", "questions")
-    ]
-    note = (
-        "Per token, per byte, dialogue PMI: likelihoods that are normalised for the length of an option, or "
-        "for its likelihood without the dialogue."
-        if any(name in ACCURACIES for name in titles)
-        else ""
-    )
-    population = population_note([result for _, result in choices])
-    rank_correlations = [
-        group.metrics.get("rank_spearman")
-        for _, result in choices
+    results = [result for _, result in choices]
+    sources = [f"/results/{index}" for index, _ in choices]
+    table = choice_table(results, _display_names(choices), sources)
+    estimates = [
+        group.metrics.get(name)
+        for result in results
         for group in result.groups
+        for name in TITLES
         if set(group.by) == {"history"}
     ]
-    table = Table(
-        "Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
-        headers, rows,
-        " ".join(filter(None, [note, *few_clusters_note(rank_correlations), population])),
-    )  # fmt: skip
-    data = ", ".join({str(result.environment.get("data", "")): None for _, result in choices})
+    explained = [CHOICE_NOTE] if "accuracy_tokens" in table.column_keys() else []
+    table = replace(
+        table,
+        title="Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",
+        notes=[*explained, *few_clusters_note(estimates), population_note(results)],
+    )
+    data = ", ".join({str(result.environment.get("data", "")): None for result in results})
     text = [
         "Accuracy of language models in choosing the most similar of five utterances, with and "
         f"without the history of the dialogue. Data: {data}."
     ]
     commands = [source.command, *_evaluation_commands(choices)]
-    figures = [_accuracy_chart(choices)] if rows else []
-    return Section("choices", "Models: multiple choice", text, commands, figures, [table])
-
-
-def _choice_cells(
-    source: Source, pointer: str, metrics: Mapping[str, Estimate], names: Sequence[str]
-) -> list[Cell]:
-    """Return the accuracy, the other metrics `names` (empty without a value), chance level and questions."""
-    value, *limits = source.interval(f"{pointer}/accuracy")
-    accuracy: Cell = [value, " ± ", source.number(f"{pointer}/accuracy/stderr", ".3f"), *limits]
-    return [
-        accuracy,
-        *(
-            _metric_cell(source, f"{pointer}/{name}", name) if name in metrics else ""
-            for name in names
-        ),
-        source.number(f"{pointer}/accuracy/chance", ".3f"),
-        source.number(f"{pointer}/accuracy/n"),
-    ]
-
-
-def _metric_cell(source: Source, pointer: str, name: str) -> Cell:
-    return source.interval(pointer) if name in SHARES else source.number(f"{pointer}/value", ".3f")
+    figures = [_accuracy_chart(choices)] if table.rows else []
+    tables = [source.table(table)]
+    return Section("choices", "Models: multiple choice", text, commands, figures, tables)
 
 
 def _accuracy_chart(choices: Sequence[IndexedResult]) -> Figure:

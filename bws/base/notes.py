@@ -12,7 +12,7 @@ from functools import cache
 from string import Formatter
 
 NUMBER = r"[-−+]?(?:[\d,.]*\d(?:e[-+]\d+)?%?|nan|inf)"
-UNIT = r"[^\W\d_]+(?: [^\W\d_]+)*"
+UNIT = r"[^\W\d_]+(?:[ -][^\W\d_]+)*"
 """Plural name of what is counted: one or several words without digits."""
 
 

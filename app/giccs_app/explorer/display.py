@@ -203,9 +203,9 @@ def _styled(
         formats[name] = partial(_format_value, form or "%.4f")
         if form:
             columns[name] = {**column, "type_config": {**column["type_config"], "format": None}}
-    if "reason" in frame.columns:
-        reasons = [reason and local_remark(reason) for reason in frame["reason"]]
-        frame = frame.with_columns(reason=pl.Series(reasons, dtype=pl.String))
+    for name in {"reason", "reasons"} & {*frame.columns}:
+        reasons = [reason and local_remark(reason) for reason in frame[name]]
+        frame = frame.with_columns(pl.Series(name, reasons, dtype=pl.String))
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     table: Any = frame.drop(lists).to_pandas(use_pyarrow_extension_array=True)  # with null integers
     for name in lists:
@@ -548,7 +548,9 @@ def show_item(
 
 def show_problems(headline: str, problems: Sequence[Problem]) -> None:
     """Show a headline and the first problems, without rendering their text."""
-    lines = [literal(without_folder(problem)) for problem in problems[:MAX_PROBLEMS_SHOWN]]
+    lines = [
+        literal(local_remark(without_folder(problem))) for problem in problems[:MAX_PROBLEMS_SHOWN]
+    ]
     more = len(problems) - len(lines)
     st.error(
         "\n\n".join([headline, *lines, *([say("page.more_problems", n=more)] if more else [])])

@@ -14,6 +14,7 @@ import polars as pl
 
 from bws.base.charts import BLUE, ORANGE, VERMILION
 from giccs.report.model_names import WRAPPED_LABELS, wrap_names
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.theme import GREY
 
 Titles = Mapping[str, str]
@@ -107,6 +108,7 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
     drawn = frame.with_columns(
         state=pl.when(is_flagged).then(pl.lit(states[1])).otherwise(pl.lit(states[0])),
         position=pl.col("seconds").clip(MIN_SECONDS) if has_times else pl.col("judgments"),
+        reasons=pl.Series([*map(local_remark, frame["reasons"])], dtype=pl.String),
     )
     drawn = drawn.sort(is_flagged, maintain_order=True).drop("flags")  # flagged ones are drawn last
     scale, axis = alt.Scale(zero=True), alt.Axis(tickMinStep=1, format=",d")

@@ -52,6 +52,7 @@ from giccs_app.explorer.display import (
     show_table,
 )
 from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import Study, index_in_judgments
 
 if TYPE_CHECKING:
@@ -440,7 +441,7 @@ def _show_other_analyses(progress: AnnotationProgress) -> None:
             for picture in found.pictures:
                 show_picture(answers, found, picture)
         except ValueError as error:
-            st.info(literal(f"{name}: {error}"))
+            st.info(literal(f"{name}: {local_remark(str(error))}"))
 
 
 def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import resources
+from string import Formatter
 
 from bws.base.notes import pattern
 from bws.base.text import parse_toml
-from giccs_app.explorer.labels import DEFAULT, current_language
+from giccs_app.explorer.labels import DEFAULT, current_language, local_numbers
 
 Replacement = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
@@ -52,12 +53,16 @@ def _replacements(language: str) -> list[Replacement]:
     tables = translations(language)
     templates = {**tables["notes"], **tables["beginnings"]}
     return [
-        (pattern(template), partial(_filled, templates[template], tables["words"]))
+        (pattern(template), partial(_filled, template, templates[template], language))
         for template in sorted(templates, key=len, reverse=True)
     ]
 
 
-def _filled(translation: str, words: Mapping[str, str], match: re.Match[str]) -> str:
-    return translation.format(
-        **{name: words.get(value, value) for name, value in match.groupdict().items()}
-    )
+def _filled(template: str, translation: str, language: str, match: re.Match[str]) -> str:
+    words = translations(language)["words"]
+    numbers = {name for _, name, form, _ in Formatter().parse(template) if form}
+    values = {
+        name: local_numbers(value, language) if name in numbers else words.get(value, value)
+        for name, value in match.groupdict().items()
+    }
+    return translation.format(**values)

@@ -44,5 +44,5 @@ def pattern(template: str) -> re.Pattern[str]:
             parts.append(f"(?P={name})" if name in names else f"(?P<{name}>{value})")
             names.add(name)
     if template.endswith("}"):
-        parts.append(r"(?=;|$)")
+        parts.append(r"(?=\.?(?:;|$))")
     return re.compile(r"(?<!\w)" + "".join(parts))

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 from giccs.csts.data import INVALID, Dataset, Instance, pairs
 from giccs.measures.clusters import Clusters
@@ -83,7 +84,7 @@ def csts_metrics(
 
 def hidden_metrics() -> dict[str, Estimate]:
     """Return the metrics of `csts_metrics` as NaN, because the labels are hidden."""
-    return {name: _undefined(0, "labels are hidden", {}) for name in METRICS}
+    return {name: _undefined(0, note("labels are hidden"), {}) for name in METRICS}
 
 
 def _pair_accuracy(prediction: Floats, instances: Sequence[Instance]) -> Estimate:
@@ -101,12 +102,12 @@ def _pair_accuracy(prediction: Floats, instances: Sequence[Instance]) -> Estimat
         "not_two_rows": len(rows) - len(twos),
     }
     if not different_labels:
-        return _undefined(0, "no sentence pair has two different labels", {"ties": 0} | counts)
+        reason = note("no sentence pair has two different labels")
+        return _undefined(0, reason, {"ties": 0} | counts)
     low, high = prediction[np.array(different_labels).T]
     if missing := int((np.isnan(low) | np.isnan(high)).sum()):
-        return _undefined(
-            len(different_labels), f"{missing} sentence pairs have predictions of NaN", counts
-        )
+        reason = note("{n:d} sentence pairs have predictions of NaN", n=missing)
+        return _undefined(len(different_labels), reason, counts)
     right = np.where(low == high, 0.5, (low < high).astype(np.float64))
     estimate = clustered_share(right, np.ones(len(right), dtype=np.intp))
     extra = {**estimate.extra, "chance": 0.5, "ties": int((low == high).sum()), **counts}
@@ -181,7 +182,7 @@ def selected_on(metrics: Mapping[str, Estimate], names: Sequence[str]) -> dict[s
     """
     if not names:
         return dict(metrics)
-    remark = f"{' and '.join(names)} selected on this split"
+    remark = note("{unit} selected on this split", unit=" and ".join(names))
     return {
         name: replace(
             estimate.with_notes(remark), extra={**estimate.extra, SELECTED_KEY: list(names)}

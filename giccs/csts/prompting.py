@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.options import problem_with
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
@@ -304,12 +305,26 @@ Wildflowers carpet a grassy alpine meadow in the height of summer. Condition: Th
         """
         low, high = data.dataset.scale
         outside = int((valid & ((value < low) | (value > high))).sum())
-        reasons = {
-            "answers contain no number and are replaced by random scores": int((~valid).sum()),
-            f"answers are outside {low:g} to {high:g}": outside,
-        }
         share = self._share(~valid, data.instances)
-        remarks = [f"{count} of {share.n} {reason}" for reason, count in reasons.items() if count]
+        remarks = []
+        if invalid := int((~valid).sum()):
+            remarks.append(
+                note(
+                    "{n:d} of {total:d} answers contain no number and are replaced by random scores",
+                    n=invalid,
+                    total=share.n,
+                )
+            )
+        if outside:
+            remarks.append(
+                note(
+                    "{n:d} of {total:d} answers are outside {low:g} to {high:g}",
+                    n=outside,
+                    total=share.n,
+                    low=low,
+                    high=high,
+                )
+            )
         return replace(
             share.with_notes(*remarks),
             extra={"outside": outside, "after_words": sum(map(after_words, answers))},

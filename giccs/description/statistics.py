@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import Any
 
+from bws.base.notes import note
 from bws.base.tables import Column, ResultTable
 from giccs.benchmark.items import Dialogue, Item
 from giccs.description.lemmas import Lemmatiser
@@ -170,27 +171,46 @@ def richness(text: str, mtld: str = "strict") -> Richness:
     lexical = LexicalRichness(text)
     words: list[str] = lexical.wordlist
     if not words:
-        reason = "the text has no words"
+        reason = note("the text has no words")
         return Richness(math.nan, math.nan, {"rttr": reason, "mtld": reason})
-    incomplete_text = _incomplete_passes(words, lexical.terms)
-    if incomplete_text and mtld == "strict":
-        return Richness(lexical.rttr, math.nan, {"mtld": f"too short: {incomplete_text}"})
-    remarks = [f"value of LexicalRichness; {incomplete_text}"] * bool(incomplete_text)
+    incomplete = _incomplete_passes(words)
+    if incomplete and mtld == "strict":
+        reason = note(
+            "too short: read {order}, its {n:d} words ({types:d} different) complete no factor",
+            order=incomplete,
+            n=len(words),
+            types=lexical.terms,
+        )
+        return Richness(lexical.rttr, math.nan, {"mtld": reason})
+    remarks = []
+    if incomplete:
+        remarks.append(
+            note(
+                "value of LexicalRichness; read {order}, its {n:d} words ({types:d} different) complete no "
+                "factor",
+                order=incomplete,
+                n=len(words),
+                types=lexical.terms,
+            )
+        )
     if len(words) < MTLD_STABLE_WORDS:
-        stable = f"MTLD is stable from {MTLD_STABLE_WORDS} on (Koizumi 2012)"
-        remarks.append(f"of {len(words)} words only; {stable}")
+        remarks.append(
+            note(
+                "of {n:d} words only; MTLD is stable from {enough:d} on (Koizumi 2012)",
+                n=len(words),
+                enough=MTLD_STABLE_WORDS,
+            )
+        )
     value = lexical.mtld(threshold=MTLD_THRESHOLD)
     return Richness(lexical.rttr, value, {"mtld": "; ".join(remarks)} if remarks else {})
 
 
-def _incomplete_passes(words: Sequence[str], n_types: int) -> str:
-    """Return the passes over a text that complete no factor; empty if both complete one."""
+def _incomplete_passes(words: Sequence[str]) -> str:
+    """Return the passes over a text that complete no factor: ``forwards``, ``backwards`` or both."""
     passes = {"forwards": words, "backwards": words[::-1]}
-    incomplete = [
+    return " and ".join(
         name for name, words_in_order in passes.items() if not _completes_factor(words_in_order)
-    ]
-    size = f"its {len(words)} words ({n_types} different)"
-    return f"read {' and '.join(incomplete)}, {size} complete no factor" if incomplete else ""
+    )
 
 
 def _completes_factor(words: Iterable[str]) -> bool:

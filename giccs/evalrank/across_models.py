@@ -17,6 +17,7 @@ from typing import cast
 
 import numpy as np
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 from giccs.evalrank.classification_data import SETS
 from giccs.evalrank.score_correlations import MIN_MODELS, correlate
@@ -78,9 +79,8 @@ def better_postprocessed(scores: Mapping[str, float], steps: Sequence[str]) -> E
         if base in scores and step.partition(":")[0] in steps
     ]
     if not pairs:
-        return Estimate(
-            math.nan, math.nan, math.nan, 0, "no model with and without post-processing"
-        )
+        reason = note("no model with and without post-processing")
+        return Estimate(math.nan, math.nan, math.nan, 0, reason)
     before, after = np.array(pairs).T
     better = (np.sign(after - before) + 1) / 2
     share = clustered_share(better, np.ones(len(pairs), dtype=np.intp), unit="models")

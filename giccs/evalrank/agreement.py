@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.frames import Source
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
 from giccs.evalrank.correlation_intervals import (
@@ -275,7 +276,7 @@ def _correlate_all(
         [table for table, *_ in subsets], [known_rows for *_, known_rows in subsets]
     )
     n_left_out = sum(len(prediction) - len(known_rows) for _, prediction, known_rows in subsets)
-    note = "; ".join(
+    remark = "; ".join(
         filter(
             None,
             [
@@ -290,7 +291,7 @@ def _correlate_all(
             measure(prediction[rows], table.score[rows]) for table, prediction, rows in subsets
         ]
         estimates[name] = _with_note(
-            estimate_mean_correlation(set_correlations, left, right), note, n_left_out
+            estimate_mean_correlation(set_correlations, left, right), remark, n_left_out
         )
     return estimates
 
@@ -298,8 +299,13 @@ def _correlate_all(
 def _small_sets_note(names: Sequence[str], n_sets: int, min_known_pairs: int) -> str:
     if not names:
         return ""
-    rule = f"fewer than {min_known_pairs} known pairs"
-    return f"{len(names)} of {n_sets} sets excluded from the mean ({rule}): {', '.join(names)}"
+    return note(
+        "{n:d} of {total:d} sets excluded from the mean (fewer than {least:d} known pairs): {names}",
+        n=len(names),
+        total=n_sets,
+        least=min_known_pairs,
+        names=", ".join(names),
+    )
 
 
 def _number_texts(
@@ -321,11 +327,13 @@ def _number_texts(
 
 
 def _left_out_note(count: int) -> str:
-    return f"{count} pairs excluded: the model has no vector for a text" if count else ""
+    if not count:
+        return ""
+    return note("{n:d} pairs excluded: the model has no vector for a text", n=count)
 
 
-def _with_note(estimate: Estimate, note: str, count: int) -> Estimate:
-    reason = "; ".join(filter(None, [estimate.reason, note]))
+def _with_note(estimate: Estimate, remark: str, count: int) -> Estimate:
+    reason = "; ".join(filter(None, [estimate.reason, remark]))
     return Estimate(
         estimate.value, estimate.low, estimate.high, estimate.n, reason,
         {**estimate.extra, "left_out": count},

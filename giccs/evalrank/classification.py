@@ -14,13 +14,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 from giccs.evalrank.classification_data import (
     ClassificationData,
@@ -39,7 +40,7 @@ from giccs.tasks import TaskKind, TaskOptions
 from giccs.tasks.refusals import missing_ability_reason
 
 Floats = NDArray[np.float32]
-UNKNOWN_TEXTS_NOTE = "texts without a vector count as zeros"
+UNKNOWN_TEXTS_NOTE = "{n:d} texts without a vector count as zeros"
 METHOD = "logistic regression on standardised vectors"
 
 
@@ -193,15 +194,18 @@ def mean_accuracy(accuracies: Sequence[Estimate]) -> Estimate:
     """
     defined = [estimate for estimate in accuracies if not math.isnan(estimate.value)]
     n_unknown = sum(estimate.extra.get("unknown", 0) for estimate in defined)
-    note = _count_note(
-        {"data sets excluded": len(accuracies) - len(defined), UNKNOWN_TEXTS_NOTE: n_unknown}
-    )
+    remarks = []
+    if n_excluded := len(accuracies) - len(defined):
+        remarks.append(note("{n:d} data sets excluded", n=n_excluded))
+    if n_unknown:
+        remarks.append(note(UNKNOWN_TEXTS_NOTE, n=n_unknown))
+    reason = "; ".join(remarks)
     if not defined:
-        return Estimate(math.nan, math.nan, math.nan, 0, note or "no data sets")
+        return Estimate(math.nan, math.nan, math.nan, 0, reason or note("no data sets"))
     n, mean = len(defined), sum(estimate.value for estimate in defined) / len(defined)
     lower_width = math.hypot(*(estimate.value - estimate.low for estimate in defined)) / n
     upper_width = math.hypot(*(estimate.high - estimate.value for estimate in defined)) / n
-    return Estimate(mean, mean - lower_width, mean + upper_width, n, note)
+    return Estimate(mean, mean - lower_width, mean + upper_width, n, reason)
 
 
 def _measure_set(labelled_set: LabelledSet, predictions: SetPredictions | str) -> Estimate:
@@ -212,23 +216,18 @@ def _measure_set(labelled_set: LabelledSet, predictions: SetPredictions | str) -
         label == prediction for label, prediction in zip(labels, predictions.labels, strict=True)
     ]
     estimate = accuracy(is_correct, [row.texts for row in predictions.rows])
-    note = _count_note(
-        {
-            UNKNOWN_TEXTS_NOTE: predictions.n_unknown,
-            "fits of the classifier did not converge": predictions.n_unconverged,
-        }
-    )
+    remarks = []
+    if n := predictions.n_unknown:
+        remarks.append(note(UNKNOWN_TEXTS_NOTE, n=n))
+    if n := predictions.n_unconverged:
+        remarks.append(note("{n:d} fits of the classifier did not converge", n=n))
     extra: Mapping[str, Any] = {
         **estimate.extra,
         "majority": max(Counter(labels).values()) / len(labels),
         "costs": list(predictions.costs),
         "unknown": predictions.n_unknown,
     }
-    return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, note, extra)
-
-
-def _count_note(counts: Mapping[str, int]) -> str:
-    return "; ".join(f"{count} {text}" for text, count in counts.items() if count)
+    return replace(estimate, reason="; ".join(remarks), extra=extra)
 
 
 def _prediction_columns(

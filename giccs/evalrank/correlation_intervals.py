@@ -17,11 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.clusters import too_few_clusters_note
 from bws.stats.constancy import centred, is_constant
 from bws.stats.estimates import Estimate
 from giccs.evalrank.dependence import variances
-from giccs.measures.metrics import infinite_reason
+from giccs.measures.metrics import (
+    EQUAL_PREDICTIONS,
+    EQUAL_SCORES,
+    FEWER_THAN_TWO,
+    infinite_reason,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -94,9 +100,9 @@ def estimate_mean_correlation(
     """
     defined = [index for index, correlation in enumerate(correlations) if not correlation.reason]
     n_undefined = len(correlations) - len(defined)
-    remark = f"{n_undefined} sets without a correlation excluded" if n_undefined else ""
+    remark = note("{n:d} sets without a correlation excluded", n=n_undefined) if n_undefined else ""
     if not defined:
-        return Estimate(math.nan, math.nan, math.nan, 0, remark or "no sets")
+        return Estimate(math.nan, math.nan, math.nan, 0, remark or note("no sets"))
     value = float(np.mean([correlations[index].value for index in defined]))
     contributions = [
         correlations[index].influence / len(correlations[index].influence) / len(defined)
@@ -119,7 +125,7 @@ def _estimate(
         degrees_of_freedom + 1, "pairs" if degrees_of_freedom + 1 == len(contributions) else "texts"
     )
     if not undefined_note and (1 - abs(value) < EXACT_TOLERANCE or standard_error == 0):
-        undefined_note = "the correlation is exact: no interval"
+        undefined_note = note("the correlation is exact: no interval")
     if undefined_note:
         reason = "; ".join(filter(None, [remark, undefined_note]))
         return Estimate(value, math.nan, math.nan, n, reason)
@@ -130,11 +136,10 @@ def _estimate(
 
 def _undefined_reason(x: Floats, y: Floats) -> str:
     if len(x) < 2:
-        return f"{len(x)} pairs; a correlation requires two"
-    for values, kind in ((x, "predictions"), (y, "scores")):
-        if is_constant(values):
-            return f"all {kind} are equal"
-    return ""
+        return note(FEWER_THAN_TWO, n=len(x), unit="pairs")
+    if is_constant(x):
+        return note(EQUAL_PREDICTIONS)
+    return note(EQUAL_SCORES) if is_constant(y) else ""
 
 
 def _share_below(values: Floats) -> Floats:

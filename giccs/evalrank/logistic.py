@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
+
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 Split = tuple[Ints, Ints]
@@ -129,11 +131,15 @@ def too_few_reason(classes: Sequence[str], *, folds: bool = True) -> str:
     """
     names, counts = np.unique(np.asarray(classes), return_counts=True)
     if len(names) < 2:
-        return f"{len(names)} classes in the training rows; expected at least 2"
+        return note("{n:d} classes in the training rows; expected at least 2", n=len(names))
     rarest = int(np.argmin(counts))
     if counts[rarest] >= 3 or not folds:
         return ""
-    return f"class {names[rarest]} has {counts[rarest]} training rows; cross-validation requires 3"
+    return note(
+        "class {label} has {n:d} training rows; cross-validation requires 3",
+        label=names[rarest],
+        n=counts[rarest],
+    )
 
 
 def _fit_scaler(vectors: Floats) -> Any:

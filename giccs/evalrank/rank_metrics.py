@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 from giccs.evalrank.dependence import variances
 from giccs.evalrank.ranking import Ranks
@@ -52,7 +53,11 @@ def estimate_metrics(
     has_rank = ranks.rank > 0
     best, worst = _metric_values(ranks.rank), _metric_values(ranks.pessimistic)
     if not has_rank.any():
-        reason = "no pair has a vector for both texts" if len(pairs) else "there are no pairs"
+        reason = (
+            note("no pair has a vector for both texts")
+            if len(pairs)
+            else note("there are no pairs")
+        )
         undefined = Estimate(math.nan, math.nan, math.nan, len(pairs), reason)
         return dict.fromkeys(best, undefined)
     missing = len(pairs) - int(np.count_nonzero(has_rank))
@@ -63,17 +68,27 @@ def estimate_metrics(
         extra = {"pessimistic": float(worst[name][included].mean()), "ties": ties}
         if missing and name != "mean_rank":
             extra["known"] = float(values[has_rank].mean())
-        treatment = "excluded" if name == "mean_rank" else "misses"
-        notes = (
-            [f"{missing} of {len(pairs)} pairs are {treatment}: a text has no vector"]
-            if missing
-            else []
-        )
-        notes += (
-            [f"{n_without_vector} background texts have no vector and are excluded"]
-            if n_without_vector
-            else []
-        )
+        notes = []
+        if missing and name == "mean_rank":
+            notes.append(
+                note(
+                    "{n:d} of {total:d} pairs are excluded: a text has no vector",
+                    n=missing,
+                    total=len(pairs),
+                )
+            )
+        elif missing:
+            notes.append(
+                note(
+                    "{n:d} of {total:d} pairs are misses: a text has no vector",
+                    n=missing,
+                    total=len(pairs),
+                )
+            )
+        if n_without_vector:
+            notes.append(
+                note("{n:d} background texts have no vector and are excluded", n=n_without_vector)
+            )
         metrics[name] = _estimate_mean(
             values, included, pairs, "; ".join(notes), extra, resamples, seed
         )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.constancy import is_constant
 from bws.stats.estimates import Estimate
 from giccs.evalrank.scores import ScoreColumn, shorten_list
@@ -180,8 +181,10 @@ def _shared_scores(*columns: ScoreColumn) -> tuple[list[Floats], Ints]:
 
 def _undefined_reason(*rows: Floats) -> str:
     if len(rows[0]) < MIN_MODELS:
-        return f"{len(rows[0])} models; a rank correlation needs {MIN_MODELS}"
-    return "all models have the same score" if any(map(is_constant, rows)) else ""
+        return note(
+            "{n:d} models; a rank correlation needs {least:d}", n=len(rows[0]), least=MIN_MODELS
+        )
+    return note("all models have the same score") if any(map(is_constant, rows)) else ""
 
 
 def _rank_cells(cells: Sequence[CorrelationCell]) -> list[CorrelationCell]:

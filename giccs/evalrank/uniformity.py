@@ -14,13 +14,14 @@ is computed on the log scale.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.clusters import Z_95, too_few_clusters_note
 from bws.stats.estimates import Estimate
 from giccs.evalrank.data import BACKGROUND, read_sentences, read_words
@@ -77,9 +78,10 @@ class Uniformity:
             "uniformity": uniformity(units[has_vector], progress),
         }
         if missing:
-            note = f"{missing} of {len(has_vector)} texts excluded: no vector"
-            reasons = filter(None, [metrics["uniformity"].reason, note])
-            metrics["uniformity"] = replace(metrics["uniformity"], reason="; ".join(reasons))
+            remark = note(
+                "{n:d} of {total:d} texts excluded: no vector", n=missing, total=len(has_vector)
+            )
+            metrics["uniformity"] = metrics["uniformity"].with_notes(remark)
         return TaskOutput(
             metrics=metrics,
             environment={
@@ -120,13 +122,17 @@ def alignment(
     distinct = distinct[distinct[:, 0] != distinct[:, 1]]
     usable_pairs = distinct if has_vector is None else distinct[has_vector[distinct].all(axis=1)]
     n_left_out = len(distinct) - len(usable_pairs)
-    note = (
-        f"{n_left_out} of {len(distinct)} pairs excluded: a text has no vector"
+    reason = (
+        note(
+            "{n:d} of {total:d} pairs excluded: a text has no vector",
+            n=n_left_out,
+            total=len(distinct),
+        )
         if n_left_out
         else ""
     )
     if not len(usable_pairs):
-        return Estimate(math.nan, math.nan, math.nan, 0, note or "no pairs")
+        return Estimate(math.nan, math.nan, math.nan, 0, reason or note("no pairs"))
     differences = units[usable_pairs[:, 0]].astype(np.float64) - units[usable_pairs[:, 1]]
     distances = np.einsum("nd,nd->n", differences, differences)
     mean, deviations = float(distances.mean()), distances - distances.mean()
@@ -140,8 +146,8 @@ def alignment(
     )
     if few_note := too_few_clusters_note(len(usable_pairs), "pairs"):
         low = high = math.nan
-        note = "; ".join(filter(None, [note, few_note]))
-    return Estimate(mean, low, high, len(usable_pairs), note, {"stderr": standard_error})
+        reason = "; ".join(filter(None, [reason, few_note]))
+    return Estimate(mean, low, high, len(usable_pairs), reason, {"stderr": standard_error})
 
 
 def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
@@ -154,7 +160,8 @@ def uniformity(units: Matrix, progress: Progress = silent) -> Estimate:
     """
     n = len(units)
     if n < 2:
-        return Estimate(math.nan, math.nan, math.nan, n, f"{n} vectors; uniformity requires two")
+        reason = note("{n:d} vectors; uniformity requires two", n=n)
+        return Estimate(math.nan, math.nan, math.nan, n, reason)
     means = _potential_sums(units, progress) / (n - 1)
     mean = float(means.mean())
     standard_error = 2 * float(means.std()) / (math.sqrt(n) * mean)

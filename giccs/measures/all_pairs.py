@@ -18,6 +18,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 from bws.stats.multiple_tests import benjamini_hochberg, holm
 from giccs.measures.clusters import Clusters
@@ -198,7 +199,8 @@ def _mcnemar_tested(
     tested = _pair(pair, estimate, estimate.size)
     discordant = (estimate.extra["only_first"] + estimate.extra["only_second"]) / estimate.size
     if not discordant:
-        return replace(tested, reason="both are correct on the same questions: power is unknown")
+        reason = note("both are correct on the same questions: power is unknown")
+        return replace(tested, reason=reason)
     return replace(
         tested,
         detectable=mcnemar_detectable(tested.n, discordant),

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.records import Judgments
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
@@ -37,8 +38,7 @@ Ints = NDArray[np.intp]
 
 MAX_DIALOGUE_BLOCKS = 50
 """Number of groups of dialogues in the jackknife that separates annotators from dialogues."""
-NEEDS_COUNTING = "no interval, which requires counting scores"
-UNDEFINED = "undefined or at its bound without some of the annotators: no interval"
+UNDEFINED = note("undefined or at its bound without some of the annotators: no interval")
 
 
 def correlations_over_annotators(
@@ -85,11 +85,7 @@ def correlations_over_annotators(
     every = clusters or Clusters.single(len(benchmark.dialogue_ids))
     without = _scores_without_annotator(judged_data)
     no_interval_reason = (
-        (
-            ""
-            if judged_data.method == "counting"
-            else f"the scores are those of {judged_data.method}: {NEEDS_COUNTING}"
-        )
+        _not_counting_reason(judged_data.method)
         or too_few_clusters_note(len(without), "annotators")
         or _single_annotator_reason(without)
     )
@@ -185,9 +181,20 @@ def _scores_without_annotator(judged_data: JudgedItems) -> Floats:
     return scores
 
 
+def _not_counting_reason(method: str) -> str:
+    if method == "counting":
+        return ""
+    return note(
+        "the scores are those of {method}: no interval, which requires counting scores",
+        method=method,
+    )
+
+
 def _single_annotator_reason(without: Floats) -> str:
     n_items = int(np.count_nonzero(np.isnan(without).any(axis=0)))
-    return f"{n_items} items were judged by a single annotator: no interval" if n_items else ""
+    if not n_items:
+        return ""
+    return note("{n:d} items were judged by a single annotator: no interval", n=n_items)
 
 
 def _variances_between_annotators(
@@ -222,9 +229,11 @@ def _remarks(judged_data: JudgedItems) -> Iterator[str]:
     if few := few_clusters_note(len(judged_data.canonical.annotators), "annotators"):
         yield few
     if judged_data.n_anonymous:
-        yield (
-            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments have no annotator: the "
-            "interval excludes differences between these annotators"
+        yield note(
+            "{n:d} of {total:d} judgments have no annotator: the interval excludes differences between these "
+            "annotators",
+            n=judged_data.n_anonymous,
+            total=len(judged_data.canonical),
         )
     if not judged_data.has_tuples_within_dialogues:
         yield ACROSS_DIALOGUES_REMARK

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.commands import json_ready
+from bws.base.notes import note
 from bws.base.text import read_text, write_atomic
 from bws.files import read_judgments
 from bws.records import CanonicalJudgments, Judgments
@@ -71,9 +72,9 @@ EQUAL_MEANS_NOTE = (
     "other. A model that predicts absolute similarity would therefore stay below the ceiling over all "
     "items, even without noise; use the within-dialogue ρ for such a model."
 )
-TOO_MANY_CONNECTED = (
-    f"judgments connect more than {MAX_STDERR_ITEMS} items, too many for the errors "
-    "of a choice model"
+TOO_MANY_CONNECTED = note(
+    "judgments connect more than {most:d} items, too many for the errors of a choice model",
+    most=MAX_STDERR_ITEMS,
 )
 CHOICE_MODEL_NOTE = (
     "The scores are those of {method}, whose ceiling assumes that its model is correct "
@@ -221,7 +222,7 @@ def _with_intervals(items: Items, between: tuple[Floats, int], remark: str) -> d
     else:
         changes, df = _changes_without_dialogues(items)
         if not np.isfinite(changes).all():
-            undefined_reason = (
+            undefined_reason = note(
                 "without some dialogues, the scores have no errors or only errors: no interval"
             )
             remark, changes = "; ".join(filter(None, [remark, undefined_reason])), changes[:0]
@@ -304,9 +305,11 @@ def _annotator_blocks(judgments: CanonicalJudgments) -> Ints:
 def _remarks(judged_data: JudgedItems) -> Iterator[str]:
     """Yield remarks on the annotators and the design for readers of the ceiling."""
     if judged_data.n_anonymous:
-        yield (
-            f"{judged_data.n_anonymous} of {len(judged_data.canonical)} judgments have no annotator: the "
-            "error excludes persistent differences between annotators, and the ceiling may be too high"
+        yield note(
+            "{n:d} of {total:d} judgments have no annotator: the error excludes persistent differences "
+            "between annotators, and the ceiling may be too high",
+            n=judged_data.n_anonymous,
+            total=len(judged_data.canonical),
         )
     elif few := uneven_clusters_note(judged_data.canonical.annotator_of, "annotators"):
         yield few
@@ -315,14 +318,18 @@ def _remarks(judged_data: JudgedItems) -> Iterator[str]:
     appearances = judged_data.canonical.counts.appearances[judged_data.index]
     per_item = float(appearances.mean())
     if appearances.std() > MAX_UNEVENNESS * per_item:
-        yield (
-            f"items were judged between {appearances.min()} and {appearances.max()} times: the interval is "
-            "approximate, and the ceiling may be too high by more than 0.005"
+        yield note(
+            "items were judged between {fewest:d} and {most:d} times: the interval is approximate, and the "
+            "ceiling may be too high by more than 0.005",
+            fewest=appearances.min(),
+            most=appearances.max(),
         )
     if judged_data.method != "counting" and per_item < MIN_JUDGMENTS_PER_ITEM:
-        yield (
-            f"{per_item:.1f} judgments per item: below {MIN_JUDGMENTS_PER_ITEM}, the ceiling of a choice "
-            "model may be too low by more than 0.005"
+        yield note(
+            "{mean:.1f} judgments per item: below {enough:d}, the ceiling of a choice model may be too low "
+            "by more than 0.005",
+            mean=per_item,
+            enough=MIN_JUDGMENTS_PER_ITEM,
         )
 
 
@@ -332,11 +339,13 @@ def _undefined_reason(judgments: CanonicalJudgments, benchmark: Benchmark, metho
     )
     pairs = np.unique(np.stack([judgments.tuple_of, annotators]), axis=1)
     if method == "counting" and np.bincount(pairs[0]).max() < 2:
-        return "no tuple was judged by two annotators, so the errors of the scores are unknown"
+        return note(
+            "no tuple was judged by two annotators, so the errors of the scores are unknown"
+        )
     if method != "counting" and judgments.n_controls:
-        return "scores of a choice model with control items have none; use counting"
+        return note("scores of a choice model with control items have none; use counting")
     if len(benchmark.items) < MIN_ITEMS or is_constant([item.score for item in benchmark.items]):
-        return "the scores are constant, or there are fewer than three"
+        return note("the scores are constant, or there are fewer than three")
     return ""
 
 
@@ -367,12 +376,12 @@ def explain_ceiling(ceiling: Mapping[str, Estimate]) -> list[str]:
     method = extras[0].get("method", "counting")
     is_choice_model = method != "counting"
     sentences = [
-        CEILING_NOTE,
-        *([CHOICE_MODEL_NOTE.format(method=method)] if is_choice_model else []),
+        note(CEILING_NOTE),
+        *([note(CHOICE_MODEL_NOTE, method=method)] if is_choice_model else []),
     ]
     if any(extra.get("equal_dialogue_means") for extra in extras):
         sentences.append(
-            EQUAL_MEANS_NOTE.format(values="utilities" if is_choice_model else "scores")
+            note(EQUAL_MEANS_NOTE, values="utilities" if is_choice_model else "scores")
         )
     return sentences
 
@@ -414,7 +423,7 @@ def read_ceiling(
     folder: str | os.PathLike[str],
     fingerprint: str,
     judgments_sha256: str | None,
-    note: Note = log.debug,
+    notify: Note = log.debug,
 ) -> Ceiling | None:
     """Return the stored ceiling of a benchmark in a results folder, or None.
 
@@ -432,20 +441,20 @@ def read_ceiling(
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_intact = False
     if not is_intact:
-        note(f"{path} is damaged and ignored")
+        notify(f"{path} is damaged and ignored")
         return None
     expected = _signature(
         fingerprint, signature["judgments"] if judgments_sha256 is None else judgments_sha256
     )
     differing = [key for key in expected if signature.get(key) != expected[key]]
     if differing:
-        note(f"{path} is ignored: different {', '.join(differing)}")
+        notify(f"{path} is ignored: different {', '.join(differing)}")
         return None
     return estimates
 
 
 def cached_ceiling(
-    folder: str | os.PathLike[str], judgments: Judgments, benchmark: Benchmark, note: Note
+    folder: str | os.PathLike[str], judgments: Judgments, benchmark: Benchmark, notify: Note
 ) -> Ceiling:
     """Return the stored noise ceiling of these judgments, or compute and store it.
 
@@ -453,7 +462,7 @@ def cached_ceiling(
     """
     judgments.check_no_copies()
     judgments_sha256 = judgments_digest(judgments)
-    stored = read_ceiling(folder, benchmark.fingerprint, judgments_sha256, note)
+    stored = read_ceiling(folder, benchmark.fingerprint, judgments_sha256, notify)
     if stored is not None:
         return stored
     ceiling = noise_ceiling(judgments, benchmark, seed=SEED)
@@ -466,7 +475,7 @@ def cached_ceiling(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{text}\n")
     except OSError as error:
-        note(f"the noise ceiling is not stored: {error}")
+        notify(f"the noise ceiling is not stored: {error}")
     return ceiling
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.clusters import Z_95, t_quantile, too_few_clusters_note
 from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
@@ -31,7 +32,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-UNDEFINED_RHO_REASON = (
+UNDEFINED_RHO_REASON = note(
     "predictions of one of the two, or scores, are constant, or there is one item"
 )
 
@@ -48,7 +49,8 @@ def share(correct: Bools) -> Estimate:
     """
     n = len(correct)
     if not n:
-        return Estimate(math.nan, math.nan, math.nan, 0, "no questions", {"stderr": math.nan})
+        reason = note("no questions")
+        return Estimate(math.nan, math.nan, math.nan, 0, reason, {"stderr": math.nan})
     p = float(np.mean(correct))
     low, high = wilson(int(np.count_nonzero(correct)), n)
     stderr = math.sqrt(p * (1 - p) / (n - 1)) if n > 1 else math.nan
@@ -71,9 +73,8 @@ def clustered_share(
     """
     clusters, total = len(correct), float(np.sum(answers))
     if not clusters:
-        return Estimate(
-            math.nan, math.nan, math.nan, 0, remark or "no answers", {"stderr": math.nan}
-        )
+        reason = remark or note("no answers")
+        return Estimate(math.nan, math.nan, math.nan, 0, reason, {"stderr": math.nan})
     p = float(np.sum(correct)) / total
     squares = float(np.sum((correct - p * answers) ** 2))
     stderr = math.sqrt(clusters / (clusters - 1) * squares) / total if clusters > 1 else math.nan
@@ -156,7 +157,7 @@ def paired_shares(first: Bools, second: Bools) -> Estimate:
     b, c = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
     extra = {"stderr": math.nan, "p": mcnemar(b, c), "only_first": b, "only_second": c}
     if not n:
-        return Estimate(math.nan, math.nan, math.nan, 0, "no questions", extra)
+        return Estimate(math.nan, math.nan, math.nan, 0, note("no questions"), extra)
     if n > 1:
         extra["stderr"] = math.sqrt(((b + c) - (b - c) ** 2 / n) / (n * (n - 1)))
     middle = (b - c) / (n + 2)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.ids import normal_id
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.components import components
 from bws.raw_agreement import item_disagreement
@@ -43,7 +44,7 @@ SCORES: tuple[tuple[str, Scale], ...] = (
 scale as (score + 1) / 2. Plackett-Luce of triples equals the best-worst logit.
 """
 MAX_NAMED_ITEMS = 3
-ACROSS_DIALOGUES_REMARK = (
+ACROSS_DIALOGUES_REMARK = note(
     "tuples have items of several dialogues: the interval may be too narrow or too wide"
 )
 """Remark on intervals over dialogues, which are then not independent."""
@@ -285,11 +286,15 @@ class CountedItems:
     def no_ceiling(self) -> str:
         """Reason for a missing ceiling; empty otherwise."""
         if np.isnan(self.error).all():
-            return "no item has judgments from which the error of its score can be estimated"
+            return note("no item has judgments from which the error of its score can be estimated")
         variance, mean = float(np.var(self.score, ddof=1)), float(np.nanmean(self.error))
         if mean < variance:
             return ""
-        return f"the error variance of the scores ({mean:.3f}) is as large as their variance ({variance:.3f})"
+        return note(
+            "the error variance of the scores ({mean:.3f}) is as large as their variance ({variance:.3f})",
+            mean=mean,
+            variance=variance,
+        )
 
     @property
     def reliability(self) -> float:
@@ -432,12 +437,14 @@ class ModelledItems:
     def no_ceiling(self) -> str:
         """Reason for a missing ceiling; empty otherwise."""
         if np.isnan(self.true.taste_variance):
-            return "no item was judged by two annotators, so the errors of the scores are unknown"
+            return note(
+                "no item was judged by two annotators, so the errors of the scores are unknown"
+            )
         is_error_dominated = (
             self.true.taste_variance > 0 and not self.true.non_taste_share[self.index].any()
         )
         if is_error_dominated or np.isnan(self.ceilings()).any():
-            return "the errors of the scores are as large as their differences"
+            return note("the errors of the scores are as large as their differences")
         return ""
 
     def select(self, rows: Rows) -> ModelledItems:

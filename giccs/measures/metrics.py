@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.stats.clusters import too_few_clusters_note
+from bws.base.notes import note
+from bws.stats.clusters import MIN_CLUSTERS, too_few_clusters_note
 from bws.stats.constancy import centred, constant_groups, is_constant
 from bws.stats.estimates import Estimate
 from giccs.measures.clusters import Clusters
@@ -52,6 +53,13 @@ MIN_REVERSED = 5.0
 """Expected number of them with reversed items below which it has: then most studies lack low values."""
 CONSTANT_TOLERANCE = 1e-12
 """Variance relative to the largest one, and distance of a correlation from a bound, treated as 0."""
+EXCLUDED = "{n:d} {unit} excluded: {reason}"
+NAN_PREDICTIONS = "{n:d} predictions are NaN"
+FEWER_THAN_TWO = "{n:d} {unit}; a correlation requires two"
+EQUAL_PREDICTIONS = "all predictions are equal"
+EQUAL_SCORES = "all scores are equal"
+FEW_DIFFERENT = "{n:d} {unit} that differ from the others: no interval, which needs {minimum:d}"
+UNDEFINED = note("undefined")
 
 
 def interval_signature(unit: str, resamples: int, seed: int) -> dict[str, Any]:
@@ -119,7 +127,10 @@ def correlations(
             _mean(per_dialogue[is_defined]),
             defined,
             every.select(is_defined),
-            _left_out_remark(n_dialogues - defined),
+            _excluded_remark(
+                n_dialogues - defined,
+                note("predictions or scores are constant, or there is one item"),
+            ),
         ),
     }
     estimates = {
@@ -169,10 +180,13 @@ def with_tails_note(estimate: Estimate, *values: Floats) -> Estimate:
     for standardised in (each / each.std() for each in map(centred, values)):
         skewness, kurtosis = (float(np.mean(standardised**power)) for power in (3, 4))
         if abs(skewness) > MAX_SKEWNESS or kurtosis - 3 > MAX_EXCESS_KURTOSIS:
-            return estimate.with_notes(
-                f"skewed values or outliers (skewness {skewness:.1f}, excess kurtosis "
-                f"{kurtosis - 3:.1f}): the interval may be too narrow, read ρ"
+            remark = note(
+                "skewed values or outliers (skewness {skewness:.1f}, excess kurtosis {excess:.1f}): the "
+                "interval may be too narrow, read ρ",
+                skewness=skewness,
+                excess=kurtosis - 3,
             )
+            return estimate.with_notes(remark)
     return estimate
 
 
@@ -180,7 +194,9 @@ def with_offsets_note(estimate: Estimate, unit: str) -> Estimate:
     """Add a note to an interval of Pearson's r over clusters of dialogues, named by their plural `unit`."""
     if math.isnan(estimate.low):
         return estimate
-    return estimate.with_notes(f"too narrow if offsets differ much between {unit}, read ρ")
+    return estimate.with_notes(
+        note("too narrow if offsets differ much between {unit}, read ρ", unit=unit)
+    )
 
 
 def with_coarse_note(
@@ -204,10 +220,12 @@ def with_coarse_note(
         return estimate
     if n_reversed >= MIN_REVERSED:
         return estimate
-    return estimate.with_notes(
-        f"{coarse} dialogues of 2 or {MAX_COARSE_ITEMS} items, rarely in another order: the interval may be "
-        "too narrow"
+    remark = note(
+        "{n:d} dialogues of 2 or {most:d} items, rarely in another order: the interval may be too narrow",
+        n=coarse,
+        most=MAX_COARSE_ITEMS,
     )
+    return estimate.with_notes(remark)
 
 
 def order_metrics(
@@ -241,7 +259,7 @@ def order_metrics(
     }
     n, n_dialogues = len(score), int(dialogue.max()) + 1 if len(dialogue) else 0
     if missing := int(np.isnan(orders).any(axis=1).sum()):
-        reason = f"{missing} predictions are NaN"
+        reason = note(NAN_PREDICTIONS, n=missing)
         undefined = Estimate(math.nan, math.nan, math.nan, n, reason)
         return by_order | {"order_difference": undefined}
     over_all = np.zeros(n, dtype=np.intp)
@@ -258,14 +276,21 @@ def order_metrics(
 
 
 def with_excluded(
-    estimates: Mapping[str, Estimate], n_excluded: int, units: str, too_long: str
+    estimates: Mapping[str, Estimate], n_excluded: int, unit: str, part: str
 ) -> dict[str, Estimate]:
     """Add to the reasons that units are excluded because a part of them is too long for the model.
+
+    unit: plural name of the units.
 
     >>> with_excluded({"r": Estimate(0.5, 0.1, 0.8, 9)}, 2, "pairs", "an utterance")["r"].reason
     '2 pairs excluded: an utterance is too long for the model'
     """
-    remark = f"{n_excluded} {units} excluded: {too_long} is too long for the model"
+    remark = note(
+        "{n:d} {unit} excluded: {part} is too long for the model",
+        n=n_excluded,
+        unit=unit,
+        part=part,
+    )
     return {
         name: estimate.with_notes(remark) if n_excluded else estimate
         for name, estimate in estimates.items()
@@ -278,7 +303,7 @@ def mean_over_dialogues(
     bounds: tuple[float, float] | None = None,
     resamples: int = 1000,
     seed: int = 0,
-    missing_reason: str = "undefined",
+    missing_reason: str = UNDEFINED,
     clusters: Clusters | None = None,
 ) -> Estimate:
     """Return the mean of one value per dialogue (D,), with its interval and standard error.
@@ -294,11 +319,7 @@ def mean_over_dialogues(
     """
     is_defined = ~np.isnan(values)
     defined = values[is_defined]
-    remark = (
-        f"{len(values) - len(defined)} dialogues excluded: {missing_reason}"
-        if len(defined) < len(values)
-        else ""
-    )
+    remark = _excluded_remark(len(values) - len(defined), missing_reason)
     n = len(defined)
     every = (clusters or Clusters.single(len(values))).select(is_defined)
     mean = float(defined.mean()) if n else math.nan
@@ -319,7 +340,7 @@ def mean_difference(
     values: Floats,
     *,
     resamples: int = 1000,
-    missing_reason: str = "undefined",
+    missing_reason: str = UNDEFINED,
     clusters: Clusters | None = None,
 ) -> Estimate:
     """Return `mean_over_dialogues` of one difference per dialogue (D,), with ``p`` of the paired t-test.
@@ -339,12 +360,12 @@ def mean_difference(
 def _undefined_reason(prediction: Floats, score: Floats) -> str:
     missing = int(np.count_nonzero(np.isnan(prediction)))
     if len(score) < 2:
-        return f"{len(score)} items; a correlation requires two"
+        return note(FEWER_THAN_TWO, n=len(score), unit="items")
     if missing:
-        return f"{missing} predictions are NaN"
+        return note(NAN_PREDICTIONS, n=missing)
     if is_constant(prediction):
-        return "all predictions are equal"
-    return "all scores are equal" if is_constant(score) else ""
+        return note(EQUAL_PREDICTIONS)
+    return note(EQUAL_SCORES) if is_constant(score) else ""
 
 
 def infinite_reason(prediction: Floats, items: Sequence[str] = ()) -> str:
@@ -359,14 +380,19 @@ def infinite_reason(prediction: Floats, items: Sequence[str] = ()) -> str:
     if not len(infinite):
         return ""
     first = items[infinite[0]] if items else infinite[0] + 1
-    number = "1 prediction is" if len(infinite) == 1 else f"{len(infinite)} predictions are"
-    which = "that" if len(infinite) == 1 else "the first is that"
-    return f"{number} infinite ({which} of item {first}): Pearson's r is undefined"
+    if len(infinite) == 1:
+        return note(
+            "1 prediction is infinite (that of item {item}): Pearson's r is undefined", item=first
+        )
+    return note(
+        "{n:d} predictions are infinite (the first is that of item {item}): Pearson's r is undefined",
+        n=len(infinite),
+        item=first,
+    )
 
 
-def _left_out_remark(count: int) -> str:
-    reason = "predictions or scores are constant, or there is one item"
-    return f"{count} dialogues excluded: {reason}" if count else ""
+def _excluded_remark(count: int, reason: str) -> str:
+    return note(EXCLUDED, n=count, unit="dialogues", reason=reason) if count else ""
 
 
 def jackknife_estimate(
@@ -541,7 +567,7 @@ def jackknife_interval(
     `remark` is the reason for a value of NaN, or a note on exclusions.
     """
     if math.isnan(value):
-        return Estimate(math.nan, math.nan, math.nan, n, remark or "undefined")
+        return Estimate(math.nan, math.nan, math.nan, n, remark or UNDEFINED)
     deleted = np.concatenate([np.empty(0), *resample_values])
     low = high = stderr = math.nan
     unit = clusters.unit
@@ -565,14 +591,18 @@ def _no_interval_reason(deleted: Floats, bounds: tuple[float, float] | None, uni
     if few := too_few_clusters_note(len(deleted), "resamples"):
         return few
     if np.isnan(deleted).any():
-        return f"undefined without some of the {unit}: no interval"
+        return note("undefined without some of the {unit}: no interval", unit=unit)
     scale = max(1.0, float(np.abs(deleted).max()))
     n_equal = int(np.unique(np.round(deleted / scale, 12), return_counts=True)[1].max())
-    few = too_few_clusters_note(len(deleted) - n_equal, f"{unit} that differ from the others")
-    if few and 2 * n_equal > len(deleted):
-        return few
+    n_different = len(deleted) - n_equal
+    if n_different < min(MIN_CLUSTERS, n_equal):
+        return note(FEW_DIFFERENT, n=n_different, unit=unit, minimum=MIN_CLUSTERS)
     is_at_bound = np.isinf(to_unbounded(deleted, bounds)).any()
-    return f"at its bound without some of the {unit}: no interval" if is_at_bound else ""
+    return (
+        note("at its bound without some of the {unit}: no interval", unit=unit)
+        if is_at_bound
+        else ""
+    )
 
 
 def degrees_of_freedom(clusters: Clusters, replicates: Floats, has_heavy_tails: bool) -> float:
@@ -634,9 +664,8 @@ def percentile_estimate(
         return Estimate(value, math.nan, math.nan, n, reason)
     defined = resample_values[~np.isnan(resample_values)]
     if not len(defined):
-        return Estimate(
-            value, math.nan, math.nan, n, "no resample has a defined correlation: no interval"
-        )
+        reason = note("no resample has a defined correlation: no interval")
+        return Estimate(value, math.nan, math.nan, n, reason)
     low, high = np.quantile(defined, [0.025, 0.975])
     return Estimate(value, float(low), float(high), n, remark)
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.scoring.prediction_powered import MAX_RANDOM_P
 from bws.stats.clusters import few_clusters_note, t_quantile, too_few_clusters_note
 from bws.stats.estimates import Estimate
@@ -47,10 +48,12 @@ from giccs.measures.metrics import (
     with_tails_note,
 )
 
-NOT_RANDOM = (
-    f"the dialogues of people and those of the judge alone differ by more than chance (p < {MAX_RANDOM_P}): "
-    "people's dialogues are no random part, so the prediction-powered values are biased"
+NOT_RANDOM = note(
+    "the dialogues of people and those of the judge alone differ by more than chance (p < {p:g}): people's "
+    "dialogues are no random part, so the prediction-powered values are biased",
+    p=MAX_RANDOM_P,
 )
+PEOPLE_ALONE = "people's scores alone: {reason}"
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -203,7 +206,7 @@ def powered_accuracy(
         judged = share_over_clusters(judge, clusters)
         alone = share_over_clusters(h, clusters.select(is_scored))
     if reason := _too_few_note(*counts):
-        powered = replace(alone, reason=f"people's scores alone: {reason}")
+        powered = replace(alone, reason=note(PEOPLE_ALONE, reason=reason))
         return PoweredEstimate(judged, alone, powered, math.nan, *counts, counts[0], math.nan)
     covariance = float(np.mean((h - h.mean()) * (f - f.mean()))) / len(h)
     total = _variance(f) + _variance(u)
@@ -213,8 +216,7 @@ def powered_accuracy(
     ratio = _variance(h) / variance if weight else 1.0
     value = min(max(value, 0.0), 1.0)
     powered = _accuracy(h, value, ratio)
-    note = few_clusters_note(counts[0], "dialogues of people")
-    powered = replace(powered, reason=note)
+    powered = replace(powered, reason=few_clusters_note(counts[0], "dialogues of people"))
     equivalent = counts[0] * ratio
     if clusters:
         means, parts = map(_mean_of, (h, f, u)), (is_scored, is_scored, ~is_scored)
@@ -373,11 +375,11 @@ def _powered(
     """Return the prediction-powered correlation and λ; people's with a reason, and NaN, if undefined."""
     n_people, n_judge = samples[0].count, samples[2].count
     if reason := _too_few_note(n_people, n_judge):
-        return replace(alone, reason=f"people's scores alone: {reason}"), math.nan
+        return replace(alone, reason=note(PEOPLE_ALONE, reason=reason)), math.nan
     (h, of_h), (f, of_f), (u, of_u) = (sample.jackknife(name, settings) for sample in samples)
     if math.isnan(alone.low) or not np.isfinite([h, f, u, *of_h, *of_f, *of_u]).all():
-        reason = "undefined or at its bound without some of the dialogues"
-        return replace(alone, reason=f"people's scores alone: {reason}"), math.nan
+        reason = note("undefined or at its bound without some of the dialogues")
+        return replace(alone, reason=note(PEOPLE_ALONE, reason=reason)), math.nan
     g = len(of_h)
     variance_of_u = (len(of_u) - 1) / len(of_u) * float(of_u @ of_u)
     variance_of_f, covariance = ((g - 1) / g * float(of_f @ other) for other in (of_f, of_h))

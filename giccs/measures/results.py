@@ -37,6 +37,8 @@ DOCUMENT_TYPES: Mapping[str, Any] = {
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """Key of the Parquet file's digest in the JSON file."""
 
+MISSING_PREDICTIONS = "its predictions are missing"
+"""Template of a note on a result."""
 DEFAULT_POOLINGS = ("", "the model's own", "mean", "first and last layer")
 """Poolings that are not part of a model's name in tables: those without ``--pooling``."""
 

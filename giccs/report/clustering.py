@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
 from bws.stats.multiple_tests import holm
@@ -46,16 +47,18 @@ def unit_of(results: Sequence[Result]) -> str:
     return CLUSTERS.get(_column(results[0]), "") if results else ""
 
 
-def population_note(results: Sequence[Result], further: str = "") -> str:
+def population_note(results: Sequence[Result], further: Sequence[str] = ()) -> str:
     """Return the sentence to which population the intervals of results on the same data generalise.
 
-    further: what other intervals of the table generalise to.
+    further: notes on what other intervals of the table generalise to.
     """
     unit = unit_of(results)
-    which = (
-        "other dialogues of the same domains" if unit == CLUSTERS[DIALOGUES] else f"other {unit}"
+    population = (
+        note("Intervals and tests generalise to other dialogues of the same domains")
+        if unit == CLUSTERS[DIALOGUES]
+        else note("Intervals and tests generalise to other {unit}", unit=unit)
     )
-    return f"Intervals and tests generalise to {which}{further}."
+    return f"{'; '.join([population, *further])}."
 
 
 def clusters_of(result: Result, dialogue_ids: Sequence[str]) -> Clusters | None:

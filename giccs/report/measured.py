@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from bws.base.notes import note
 from bws.base.tables import Cell, Column, NumberText, ResultTable, keyed_columns, part_name
 from bws.stats.estimates import Estimate
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
@@ -179,9 +180,14 @@ def _tie_remarks(results: Sequence[Result], main_metric: str) -> Iterator[str]:
     for result in results:
         estimate = result.metrics.get(main_metric)
         if estimate and "pessimistic" in estimate.extra and (ties := estimate.extra.get("ties")):
-            value = estimate.extra["pessimistic"]
-            title = TITLES.get(main_metric, main_metric)
-            pessimistic = f"{title} with all ties counted against it: {value:.3f}"
-            yield f"{_column_title(result)}: {ties} of {estimate.n} have ties; {pessimistic}"
+            remark = note(
+                "{n:d} of {total:d} have ties; {metric} with all ties counted against it: {value:.3f}",
+                n=ties,
+                total=estimate.n,
+                metric=TITLES.get(main_metric, main_metric),
+                value=estimate.extra["pessimistic"],
+            )
+            yield f"{_column_title(result)}: {remark}"
         if copies := result.environment.get("own_copy_above"):
-            yield f"{_column_title(result)}: {copies} positives rank below their own copy"
+            remark = note("{n:d} positives rank below their own copy", n=copies)
+            yield f"{_column_title(result)}: {remark}"

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.clusters import MIN_CLUSTERS
 from bws.stats.estimates import Estimate
 from giccs.measures.all_pairs import (
@@ -23,7 +24,9 @@ from giccs.measures.all_pairs import (
 )
 from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters
 from giccs.measures.detectable import ALPHA, POWER
+from giccs.measures.metrics import NAN_PREDICTIONS
 from giccs.measures.results import (
+    MISSING_PREDICTIONS,
     Result,
     comparison_key,
     condition_of,
@@ -252,11 +255,19 @@ class SkippedResult:
     reason: str
 
     def __str__(self) -> str:
-        by = f" by {self.metric}" if self.metric else ""
-        history = f" ({self.history} history)" if self.history else ""
-        return (
-            f"Not compared{by}: {self.model}{history}, {self.task} on {self.data}: {self.reason}."
-        )
+        values = asdict(self)
+        if self.metric and self.history:
+            return note(
+                "Not compared by {metric}: {model} ({history} history), {task} on {data}: {reason}.",
+                **values,
+            )
+        if self.metric:
+            return note("Not compared by {metric}: {model}, {task} on {data}: {reason}.", **values)
+        if self.history:
+            return note(
+                "Not compared: {model} ({history} history), {task} on {data}: {reason}.", **values
+            )
+        return note("Not compared: {model}, {task} on {data}: {reason}.", **values)
 
 
 @dataclass(frozen=True)
@@ -385,7 +396,7 @@ class _Row:
         if math.isnan(self.metrics[metric].value):
             return self.metrics[metric].reason
         missing = int(np.count_nonzero(np.isnan(self.values)))
-        return f"{missing} predictions are NaN" if missing else ""
+        return note(NAN_PREDICTIONS, n=missing) if missing else ""
 
 
 def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedResult]]:
@@ -403,12 +414,15 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
             row.ids == first.ids and np.array_equal(row.score, first.score) for row in result_rows
         ):
             copies = [row for row in result_rows if (row.key, row.history) in known]
-            reason = "another result has the same model, settings and history"
+            reason = note("another result has the same model, settings and history")
             skipped += [_skipped(result, reason, row.history) for row in copies]
             rows += [row for row in result_rows if row not in copies]
             known |= {(row.key, row.history) for row in result_rows}
         else:
-            reason = f"the items of its predictions differ from those of {model_of(first.result)}"
+            reason = note(
+                "the items of its predictions differ from those of {model}",
+                model=model_of(first.result),
+            )
             skipped.append(_skipped(result, reason))
     return rows, skipped
 
@@ -416,27 +430,34 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
 def _unusable_reason(result: Result) -> str:
     if not result_kind(result.task).comparison_metrics:
         compared = [task for task in TASKS if result_kind(task).comparison_metrics]
-        return f"only results of {' and '.join(compared)} are compared"
+        return note("only results of {tasks} are compared", tasks=" and ".join(compared))
     if result.predictions is None:
-        return "its predictions are missing"
+        return note(MISSING_PREDICTIONS)
     if "dialogue_id" not in result.predictions.columns:
-        remedy = "compute it again with giccs-eval --force"
-        return f"its predictions have no column dialogue_id (from an earlier version): {remedy}"
+        return note(
+            "its predictions have no column dialogue_id (from an earlier version): compute it again with "
+            "giccs-eval --force"
+        )
     return ""
 
 
 def _too_few_reason(rows: Sequence[_Row]) -> str:
     """Return why there are too few rows for a comparison, or an empty string."""
     if len(rows) == 1:
-        history = " and history" if rows[0].history else ""
-        return f"no other result of this task{history} on the same items"
+        return (
+            note("no other result of this task and history on the same items")
+            if rows[0].history
+            else note("no other result of this task on the same items")
+        )
     return _too_few_dialogues(rows)
 
 
 def _too_few_dialogues(rows: Sequence[_Row]) -> str:
     dialogues = int(rows[0].dialogue.max()) + 1 if rows else MIN_CLUSTERS
     if dialogues < MIN_CLUSTERS:
-        return f"{dialogues} dialogues: a comparison requires {MIN_CLUSTERS}"
+        return note(
+            "{n:d} dialogues: a comparison requires {least:d}", n=dialogues, least=MIN_CLUSTERS
+        )
     return ""
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bws.base.notes import note
 from bws.base.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from bws.stats.estimates import Estimate
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
@@ -31,7 +32,7 @@ ORDER_TITLES = {
     "spearman_candidate_first": "Spearman ρ, candidate first",
     "order_difference": "rank difference",
 }
-ORDER_NOTE = (
+ORDER_NOTE = note(
     "Spearman ρ per order is that of the predictions with one order of the texts; the other tables are about "
     "the mean of both. The rank difference is the mean difference of an item's ranks in the two orders, "
     "divided by the number of items: 0 if the order does not matter, about 0.33 if they are independent."
@@ -65,10 +66,12 @@ def pairwise_tables(
     ]
     reasons = dict.fromkeys(_reasons(all_results))
     order_notes = [ORDER_NOTE] if order_table(results) else []
-    effect_notes = [note for table in effects if table for note in table.notes]
-    further = "; those over annotators, also to other annotators" if over_annotators else ""
+    effect_notes = [remark for table in effects if table for remark in table.notes]
+    further = []
+    if over_annotators:
+        further.append(note("those over annotators, also to other annotators"))
     if ceiling and unit_of(results) != CLUSTERS[DIALOGUES]:
-        further += "; that of the noise ceiling, to other dialogues of the same domains"
+        further.append(note("that of the noise ceiling, to other dialogues of the same domains"))
     notes = [
         *_ceiling_remarks(ceiling), *order_notes, *effect_notes, *reasons, *few_clusters_note(estimates),
         population_note(results, further), *domain_notes(results),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.notes import note
 from bws.base.tables import Cell, Column, ResultTable
 from bws.stats.estimates import Estimate
 from giccs.measures.comparison import paired_correlations
@@ -54,15 +55,18 @@ def history_table(results: Sequence[Result]) -> ResultTable | None:
     """
     rows: list[Sequence[Cell]] = []
     notes = [
-        "Effect of the history: Spearman ρ with history minus that without, of the same items; the intervals "
-        "are paired, by omitting dialogues (jackknife)."
+        note(
+            "Effect of the history: Spearman ρ with history minus that without, of the same items; the "
+            "intervals are paired, by omitting dialogues (jackknife)."
+        )
     ]
     for result, without in sorted(history_pairs(_defined(results)), key=_best_without_history):
         difference, within = map(paired_difference(result, without).get, METRICS)
         values = [each.metrics[METRIC].value for each in (without, result)]
         if difference is None or math.isnan(difference.low):
-            reason = difference.reason if difference else "predictions are missing"
-            notes.append(f"{model_of(result)}, {history_of(result)}: no difference: {reason}")
+            reason = difference.reason if difference else note("predictions are missing")
+            remark = note("no difference: {reason}", reason=reason)
+            notes.append(f"{model_of(result)}, {history_of(result)}: {remark}")
         else:
             rows.append([model_of(result), history_of(result), *values, difference, within])
     columns = [
@@ -118,9 +122,11 @@ def prompt_table(results: Sequence[Result]) -> ResultTable | None:
     ]
     rows: list[Sequence[Cell]] = []
     notes = [
-        "Sensitivity to prompts: ranks are those that a model can have if each model may have any of its "
-        "prompts. The interval of maximum - minimum is paired, by omitting dialogues (jackknife); it does "
-        "not account for the selection of the two prompts, and is therefore too far from 0."
+        note(
+            "Sensitivity to prompts: ranks are those that a model can have if each model may have any of its "
+            "prompts. The interval of maximum - minimum is paired, by omitting dialogues (jackknife); it "
+            "does not account for the selection of the two prompts, and is therefore too far from 0."
+        )
     ]
     histories = {history_of(group.results[0]) for group in groups}
     for history in sorted(histories, key=lambda name: (name != "without", name)):
@@ -177,7 +183,7 @@ def _order_sentences(models: Sequence[_Prompts]) -> Iterator[str]:
     """Yield whether and how far the prompts change the order of the models."""
     pairs = list(combinations(models, 2))
     if not pairs:
-        yield "one model, so that prompts change no order"
+        yield note("one model, so that prompts change no order")
         return
     changing = [
         (first, second)
@@ -186,14 +192,28 @@ def _order_sentences(models: Sequence[_Prompts]) -> Iterator[str]:
     ]
     firsts = [group.model for group in models if _possible_ranks(group, models)[0] == 1]
     if not changing:
-        yield f"prompts change the order of none of {len(pairs)} pairs of models; the first is {firsts[0]}"
+        yield note(
+            "prompts change the order of none of {total:d} pairs of models; the first is {model}",
+            total=len(pairs),
+            model=firsts[0],
+        )
         return
     names = "; ".join(f"{first.model} and {second.model}" for first, second in changing)
-    yield f"prompts change the order of {len(changing)} of {len(pairs)} pairs of models ({names})"
-    first_text = " or ".join(firsts)
-    yield f"the first place is that of {first_text}{', by prompt' if len(firsts) > 1 else ''}"
+    changes = note(
+        "prompts change the order of {n:d} of {total:d} pairs of models",
+        n=len(changing),
+        total=len(pairs),
+    )
+    yield f"{changes} ({names})"
+    if len(firsts) == 1:
+        yield note("the first place is that of {model}", model=firsts[0])
+    else:
+        models_text = " or ".join(firsts)
+        yield note("the first place is that of {models}, by prompt", models=models_text)
     shifts = [high - low for low, high in (_possible_ranks(group, models) for group in models)]
-    yield f"a model's rank changes by up to {max(shifts)} of {len(models) - 1}"
+    yield note(
+        "a model's rank changes by up to {n:d} of {most:d}", n=max(shifts), most=len(models) - 1
+    )
 
 
 def _prompt_label(result: Result) -> str:

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.stats.estimates import Estimate
 from giccs.measures.comparison import clustered_share, paired_accuracies, share
 from giccs.models.abilities import Response
 from giccs.prompts import LETTERS
 from giccs.tasks.answer_parsing import OUTCOMES
-from giccs.tasks.questions import Question
+from giccs.tasks.questions import SEVERAL_CORRECT, Question
 
 Floats = NDArray[np.float64]
 
@@ -209,16 +210,21 @@ def _hotelling(deviations: Floats) -> float:
 
 
 def _remark(details: Mapping[str, Any]) -> str:
-    n_answers = sum(details["answers"].values())
-    without = [
-        f"{count} of {n_answers} answers {OUTCOMES[outcome]}"
-        for outcome, count in details["answers"].items()
-        if outcome != "answered" and count
-    ]
-    remarks = [f"{', '.join(without)}: they count as wrong"] if without else []
-    if details["gold_ties"]:
-        remarks.insert(
-            0,
-            f"{details['gold_ties']} questions have several correct options (tied highest scores)",
+    remarks = []
+    if n_tied := details["gold_ties"]:
+        remarks.append(note(SEVERAL_CORRECT, n=n_tied))
+    counts, total = details["answers"], sum(details["answers"].values())
+    without = []
+    if n := counts["refused"]:
+        without.append(note("{n:d} of {total:d} answers are refusals", n=n, total=total))
+    if n := counts["cut"]:
+        without.append(
+            note("{n:d} of {total:d} answers were cut at the limit of tokens", n=n, total=total)
         )
+    if n := counts["unparsable"]:
+        without.append(
+            note("{n:d} of {total:d} answers name no option, or several", n=n, total=total)
+        )
+    if without:
+        remarks.append(f"{', '.join(without)}: {note('they count as wrong')}")
     return "; ".join(remarks)

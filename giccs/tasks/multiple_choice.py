@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bws.base.notes import note
 from bws.base.options import problem_with
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
@@ -488,7 +489,9 @@ def _question_scores(
 
 def _add_exclusion_remark(metrics: Mapping[str, Estimate], n_excluded: int) -> dict[str, Estimate]:
     """Add the number of skipped dialogues to the accuracies."""
-    remark = f"{n_excluded} dialogues skipped: they have only one utterance" if n_excluded else ""
+    if not n_excluded:
+        return {**metrics}
+    remark = note("{n:d} dialogues skipped: they have only one utterance", n=n_excluded)
     return {name: estimate.with_notes(remark) for name, estimate in metrics.items()}
 
 

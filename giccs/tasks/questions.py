@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark
@@ -28,7 +29,9 @@ from giccs.prompts import LETTERS, Template
 Floats = NDArray[np.float64]
 Rows = Sequence[int]
 
-UNDEFINED_RHO_REASON = "log-likelihoods or scores are constant or NaN"
+UNDEFINED_RHO_REASON = note("log-likelihoods or scores are constant or NaN")
+NAN_EXCLUDED = "{n:d} {unit} excluded: a likelihood is NaN"
+SEVERAL_CORRECT = "{n:d} questions have several correct options (tied highest scores)"
 HISTORIES = ("with", "without")
 
 
@@ -277,7 +280,7 @@ class ConditionScores:
         correct = self.correct[name][list(rows)]
         details = _accuracy_details(MEASURES[name], subset)
         if n_invalid := int(np.count_nonzero(np.isnan(correct))):
-            reason = f"{n_invalid} questions have a likelihood of NaN"
+            reason = note("{n:d} questions have a likelihood of NaN", n=n_invalid)
             return Estimate(math.nan, math.nan, math.nan, len(correct), reason, details)
         accuracy = share(correct == 1)
         return replace(accuracy, reason=_remarks(details), extra={**accuracy.extra, **details})
@@ -312,7 +315,7 @@ def _mean_accuracy(n_correct: Floats) -> Estimate:
     """Return the share of correct answers, from (Q,) 0, 1 or 2 of the two answers; NaN is excluded."""
     valid = n_correct[~np.isnan(n_correct)]
     n_invalid = len(n_correct) - len(valid)
-    remark = f"{n_invalid} dialogues excluded: a likelihood is NaN" if n_invalid else ""
+    remark = note(NAN_EXCLUDED, n=n_invalid, unit="dialogues") if n_invalid else ""
     return clustered_share(valid, np.full(len(valid), 2), remark)
 
 
@@ -350,10 +353,10 @@ def _accuracy_difference(first: Floats, second: Floats, rows: Rows) -> Estimate:
     extra = dict(estimate.extra)
     extra["only_with"], extra["only_without"] = extra.pop("only_first"), extra.pop("only_second")
     n_invalid = int(np.count_nonzero(~valid))
-    remark = (
-        f"{n_invalid} questions excluded: a likelihood is NaN" if n_invalid else estimate.reason
-    )
-    return replace(estimate, extra=extra, reason=remark)
+    if n_invalid:
+        remark = note(NAN_EXCLUDED, n=n_invalid, unit="questions")
+        return replace(estimate, extra=extra, reason=remark)
+    return replace(estimate, extra=extra)
 
 
 def _correctness(likelihoods: Floats, question: Question) -> float:
@@ -409,13 +412,22 @@ def _chance_accuracy(questions: Sequence[QuestionScores]) -> float:
 
 
 def _remarks(details: Mapping[str, Any]) -> str:
-    descriptions = {
-        "gold_ties": "questions have several correct options (tied highest scores)",
-        "ties": "questions have several options with the highest likelihood; the first one was chosen",
-        "cut": "questions have prompts longer than the model's context, truncated at a turn from the left",
-    }
-    return "; ".join(
-        f"{details[name]} {description}"
-        for name, description in descriptions.items()
-        if details[name]
-    )
+    remarks = []
+    if n := details["gold_ties"]:
+        remarks.append(note(SEVERAL_CORRECT, n=n))
+    if n := details["ties"]:
+        remarks.append(
+            note(
+                "{n:d} questions have several options with the highest likelihood; the first one was chosen",
+                n=n,
+            )
+        )
+    if n := details["cut"]:
+        remarks.append(
+            note(
+                "{n:d} questions have prompts longer than the model's context, truncated at a turn from the "
+                "left",
+                n=n,
+            )
+        )
+    return "; ".join(remarks)

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from bws.base.notes import note
 from giccs.measures.comparison import share
-from giccs.measures.results import Result, model_of
+from giccs.measures.results import MISSING_PREDICTIONS, Result, model_of
 from giccs.report.figures.panels import (
     MissingFigureError,
     Panel,
@@ -30,8 +31,6 @@ N_BINS = 10
 BOUNDARY_TOLERANCE = 1e-9
 """Tolerance for a confidence that rounding moves below the boundary of a bin."""
 QUESTION = ("history", "dialogue_id")
-GENERATED_REASON = "its answers were generated, without log-probabilities of the options"
-PREDICTIONS_REASON = "its predictions are missing"
 DEFINITION = f"mean of |accuracy − confidence| over {N_BINS} bins, weighted by questions"
 TITLES = {
     "confidence": "confidence of the chosen option",
@@ -163,9 +162,10 @@ def calibration_chart(bins: pl.DataFrame, titles: Titles | None = None) -> alt.L
 def unusable_reason(result: Result) -> str:
     """Return why a result of multiple choice has no calibration, or an empty string."""
     if result.predictions is None:
-        return PREDICTIONS_REASON
-    has_any = result.predictions["logprob"].is_not_null().any()
-    return "" if has_any else GENERATED_REASON
+        return note(MISSING_PREDICTIONS)
+    if result.predictions["logprob"].is_not_null().any():
+        return ""
+    return note("its answers were generated, without log-probabilities of the options")
 
 
 def calibrations(result: Result) -> Iterator[tuple[str, Calibration]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from bws.base.notes import note
 from bws.base.tables import part_name
 from bws.stats.estimates import Estimate
 from bws.study_charts import MISSING_COLOUR, RAMP, TEXT_SWITCH
@@ -94,7 +95,7 @@ def subset_frame(
     sign = 1 if metric in LOWER_IS_BETTER_METRICS else -1
     models = sorted(overall, key=lambda model: _sort_value(sign * overall[model]))
     labels = model_labels(models, titles)
-    missing = Estimate(math.nan, math.nan, math.nan, 0, "not computed")
+    missing = Estimate(math.nan, math.nan, math.nan, 0, note("not computed"))
     rows = [
         {
             "model": full_name(*model, titles),

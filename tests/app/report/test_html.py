@@ -147,7 +147,7 @@ def test_intervals_of_four_dialogues_are_dashes_with_a_note(folder, read):
     assert limits == []
     shown = (folder / "report.html").read_text("utf-8")
     notes = re.findall(r"\[–\]: (.*?): no interval, which needs 5", shown)
-    assert notes == ["4 dialogues", "2 dialogues", "2 questions, 2 dialogues"]
+    assert notes == ["4 dialogues", "2 dialogues, 1 dialogues", "2 dialogues"]
     assert "[–]" in shown
 
 

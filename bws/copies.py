@@ -90,9 +90,11 @@ def _kinds_of_copies(judgments: Judgments) -> Iterator[tuple[Problem, bool]]:
 
 def _exceeds(count: int, n: int, p: float) -> bool:
     """Return whether `count` or more of n draws with probability p are less likely than `MAX_CHANCE`."""
+    if count <= n * p or p**n >= MAX_CHANCE:  # at least a half, or the chance of n draws
+        return False
     from scipy.special import bdtrc
 
-    return bool(count > 0 and bdtrc(count - 1, n, p) < MAX_CHANCE)
+    return bool(bdtrc(count - 1, n, p) < MAX_CHANCE)
 
 
 def similar_annotators(judgments: Judgments) -> tuple[Problem, ...]:

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 ASSIGNMENT_LINK = re.compile(r'href="(/work/assignment/[^"]+)"')
 MAX_WORK_LOOKUPS = 3
 """Maximum number of consecutive searches for work without an accepted HIT."""
+CONFLICT = 409
+"""Status of a page that says that the work of the list is no longer available."""
 
 
 @dataclass
@@ -37,7 +39,8 @@ class SimulationLog:
     """Counts and response times of simulated workers; updated while they work."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    """submitted, returned, abandoned, refused, repeated, foreign (HITs not created by this package)."""
+    """submitted, returned, abandoned, taken (by others before the worker accepted them), refused, repeated,
+    foreign (HITs not created by this package)."""
     by_worker: Counter[str] = field(default_factory=Counter)
     """Submissions per worker."""
     seconds: dict[str, list[float]] = field(default_factory=dict)
@@ -259,7 +262,9 @@ class _Worker:
         offer = self.random.choice(offers).fields
         self.group = offer.get("group", "")
         accepted_page = self.browser.post("/work/accept", offer)
-        if accepted_page.status != 200:
+        if accepted_page.status == CONFLICT:
+            self.results.count("taken")
+        elif accepted_page.status != 200:
             self._count_refusal(accepted_page)
         return accepted_page
 

@@ -240,6 +240,21 @@ def test_failed_question_is_not_foreign(study, files, monkeypatch, times, submit
     assert done.counts["refused"] >= 3
 
 
+def test_work_that_another_worker_took_first_is_no_refusal(study, files, monkeypatch):
+    post, truth = WebClient.post, read_truth(files.dialogues)
+    others = iter(["ASIMULATED7", "ASIMULATED8", "ASIMULATED9"])
+
+    def late(visitor, url, fields):
+        if url == "/work/accept" and (other := next(others, None)):  # between list and request
+            simulate_workers(study.url, [other], truth, Behaviour())
+        return post(visitor, url, fields)
+
+    monkeypatch.setattr(WebClient, "post", late)
+    done = simulate_workers(study.url, simulated_worker_ids(1), truth, Behaviour())
+    assert done.counts["taken"] >= 1
+    assert (done.counts["refused"], done.refusals) == (0, Counter())
+
+
 def test_workers_in_other_countries_find_no_work(running, files, tmp_path):
     settings = Settings(assignments=1)
     with Ledger.open(tmp_path / "ledger.db", create=True) as book:

@@ -23,6 +23,18 @@ Data = tuple[Floats, Floats, Floats, NDArray[np.intp]]
 
 CANDIDATES = 5
 TRUTH = 50_000
+MORE_STUDIES = 5_000
+CLOSE = {
+    ("rank_spearman", 30, "relative", 0.0),
+    ("rank_spearman", 30, "absolute", 0.0),
+    ("rank_spearman", 30, "ties", 0.0),
+    ("spearman", 30, "absolute", 0.0),
+    ("spearman", 60, "absolute", 0.0),
+    ("spearman", 30, "relative", 1.0),
+    ("spearman", 200, "relative", 1.0),
+    ("spearman", 30, "absolute", 1.0),
+}
+"""Cells that 1,000 studies left undecided: coefficient, dialogues, predictions, error of the second model."""
 COEFFICIENTS = ("pearson", "spearman", "rank_spearman")
 ERRORS = {
     "relative": (0.1, 0.0, None),
@@ -46,6 +58,9 @@ def cells() -> list[Cell]:
             f"{coefficient}{', difference of two models' if coefficient_value else ''}",
             {"dialogues": dialogues, "predictions": predictions, "true value": f"{truth:.3f}"},
             partial(study, coefficient, dialogues, predictions, coefficient_value),
+            studies=MORE_STUDIES
+            if (coefficient, dialogues, predictions, coefficient_value) in CLOSE
+            else 0,
         )
         for coefficient_value in (0.0, 1.0, SECOND)
         for predictions, sizes in SIZES.items()

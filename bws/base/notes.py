@@ -11,7 +11,9 @@ import re
 from functools import cache
 from string import Formatter
 
-NUMBER = r"[-−+]?(?:[\d,.]*\d(?:e[-+]\d+)?%?|nan|inf)"
+NUMBER = r"[-−+]?(?:[\d,.]*\d(?:e[-+]\d+)?|nan|inf)%?"
+MAX_END = 1
+"""Length up to which a text after a value does not tell where the value ends; it then ends before ``;``."""
 UNIT = r"[^\W\d_]+(?:[ -][^\W\d_]+)*"
 """Plural name of what is counted: one or several words without digits."""
 
@@ -36,13 +38,19 @@ def pattern(template: str) -> re.Pattern[str]:
     >>> found.groupdict()
     {'n': '3', 'unit': 'items'}
     """
+    fields = list(Formatter().parse(template))
     parts, names = [], set[str]()
-    for text, name, form, _ in Formatter().parse(template):
+    for (text, name, form, _), (after, *_) in zip(
+        fields, [*fields[1:], ("", "", "", "")], strict=True
+    ):
         parts.append(re.escape(text))
         if name:
-            value = UNIT if name == "unit" else NUMBER if form else r"[^;]+?"
+            joins = r"[^;]+?" if len(after) <= MAX_END else r".+?"
+            value = UNIT if name == "unit" else NUMBER if form else joins
             parts.append(f"(?P={name})" if name in names else f"(?P<{name}>{value})")
             names.add(name)
-    if template.endswith("}"):
+    if fields[-1][1]:
         parts.append(r"(?=\.?(?:;|$))")
+    elif len(fields[-1][0]) <= MAX_END:
+        parts.append(r"(?=[;\s]|$)")
     return re.compile(r"(?<!\w)" + "".join(parts))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.ids import id_of, normal_id
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.files.assemble import MAX_K, Assembled, assemble_tuples, check_k
 from bws.files.columns import Faults, encode, quoted, texts
@@ -119,9 +120,13 @@ def judgments_of(
     )
     if faults.wrong.any():
         n_reduced, n_items = assembled.n_reduced_items(faults.wrong, MAX_LOST_SHARE)
-        share = f"{100 * MAX_LOST_SHARE:g} %"
-        lost = f"{n_reduced} of {n_items} items lost more than {share} of their judgments"
-        notes += [f"skipped rows: {lost}"]
+        lost = note(
+            "skipped rows: {n:d} of {total:d} items lost more than {share:g} % of their judgments",
+            n=n_reduced,
+            total=n_items,
+            share=100 * MAX_LOST_SHARE,
+        )
+        notes.append(lost)
         judgments = _without_unused(judgments.select(~faults.wrong))
     items, groups = judgments.tuples.items.tolist(), judgments.tuples.group_of_item
     notes += note_on_words(items, groups, invisible_only=not merge_variants)
@@ -445,10 +450,15 @@ def with_known_start(
         raise InputError(Problem(" and ".join(part.file for part in study), None, message))
     notes = []
     if start == 0:
-        notes = [f"the positions of best and worst count from 0: 0 occurs, and {k} does not"]
+        notes = [
+            note("the positions of best and worst count from 0: 0 occurs, and {k:d} does not", k=k)
+        ]
     elif rows.answers == "position" and 0 < low <= high < k:
         notes = [
-            f"the positions of best and worst are taken to count from 1: neither 0 nor {k} occurs"
+            note(
+                "the positions of best and worst are taken to count from 1: neither 0 nor {k:d} occurs",
+                k=k,
+            )
         ]
     return replace(rows, start=start), notes
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from bws.base.file_kinds import numbered
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.files.judgments import LETTERS
 from bws.files.rows import Format, Rows, rows_of
@@ -54,8 +55,10 @@ def rows(tasks: Sequence[Any], name: str) -> Rows:
             answers += [] if messages else [(place, row)]
     if not answers:
         raise InputError(problems or Problem(name, None, "no judgments"))
-    notes = [f"{len(unanswered)} of {len(tasks)} tasks have no annotations"] if unanswered else []
-    return replace(_rows(name, answers, problems), notes=tuple(notes))
+    without = note(
+        "{n:d} of {total:d} tasks have no annotations", n=len(unanswered), total=len(tasks)
+    )
+    return replace(_rows(name, answers, problems), notes=(without,) if unanswered else ())
 
 
 def _are_texts(tasks: Sequence[Any]) -> bool:

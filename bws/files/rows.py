@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bws.base.file_kinds import ANNOTATOR, GROUP, TUPLE, first_of, remark
 from bws.base.ids import normal_id
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.files.columns import listed_lines, quoted
 from bws.files.table import Table
@@ -154,14 +155,20 @@ def with_single_annotators(rows: Rows) -> tuple[Rows, list[str]]:
     joined = [text for text, p in parts.items() if len({*p}) > 1 and known.issuperset(p)]
     notes = []
     if repeated:
-        example = f"({quoted(next(iter(repeated)))})"
         notes.append(
-            f"{len(repeated)} annotators are an id joined with itself {example}, read as this id"
+            note(
+                "{n:d} annotators are an id joined with itself ({example}), read as this id",
+                n=len(repeated),
+                example=quoted(next(iter(repeated))),
+            )
         )
     if joined:
-        example = f"({quoted(joined[0])})"
         notes.append(
-            f"{len(joined)} annotators join the ids of others {example}, read as one annotator each"
+            note(
+                "{n:d} annotators join the ids of others ({example}), read as one annotator each",
+                n=len(joined),
+                example=quoted(joined[0]),
+            )
         )
     return replace(rows, annotator=rows.annotator.replace(repeated)), notes
 

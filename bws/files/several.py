@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.files.judgments import ANSWER_PARSERS, OnInvalid, with_known_start
 from bws.files.rows import Rows
@@ -44,9 +45,9 @@ def joined(parts: Sequence[Rows], on_invalid: OnInvalid) -> Rows:
     )
     forms = dict.fromkeys(part.form for part in parts)
     has_order = all(part.as_shown or part.shown is not None for part in parts)
-    notes = [f"{part.file}: {note}" for part in parts for note in part.notes]
+    notes = [f"{part.file}: {remark}" for part in parts for remark in part.notes]
     if not has_order and any(part.as_shown or part.shown is not None for part in parts):
-        notes.append("the display order is not used, because not all files have it")
+        notes.append(note("the display order is not used, because not all files have it"))
     return Rows(
         file=f"{first.file} and {len(parts) - 1} more file{'s' if len(parts) > 2 else ''}",
         form=" and ".join(forms),

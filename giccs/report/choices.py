@@ -22,6 +22,7 @@ TITLES = {
     "invalid": "no option [95 %]",
     "consistency": "same choice in two orders [95 %]",
 }
+LENGTH_NORMALISED = frozenset({"accuracy_tokens", "accuracy_bytes", "accuracy_pmi"})
 CHOICE_NOTE = (
     "Per token, per byte, dialogue PMI: likelihoods that are normalised for the length of an option, or for "
     "its likelihood without the dialogue."

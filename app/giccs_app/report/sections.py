@@ -504,7 +504,7 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
 
 
 def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:
-    from giccs.report.choices import CHOICE_NOTE, TITLES, choice_table
+    from giccs.report.choices import CHOICE_NOTE, LENGTH_NORMALISED, TITLES, choice_table
     from giccs.report.clustering import population_note
 
     results = [result for _, result in choices]
@@ -517,7 +517,7 @@ def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Sectio
         for name in TITLES
         if set(group.by) == {"history"}
     ]
-    explained = [CHOICE_NOTE] if "accuracy_tokens" in table.column_keys() else []
+    explained = [CHOICE_NOTE] if LENGTH_NORMALISED & {*table.column_keys()} else []
     table = replace(
         table,
         title="Accuracy of choosing the most similar of five utterances (Table 6 of the paper)",

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 
+import bws
+from bws.records import Judgment
 from bws.scoring.rank_sets import notes_on_ranks
 from bws.split_half import SPLIT_QUESTIONS
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
@@ -74,6 +76,27 @@ def test_remarks_of_computations_are_german(remark):
     assert german != remark
     assert not any(word in german.replace("Items", "") for word in ENGLISH)
     assert local_remark(remark, "en") == remark
+
+
+@pytest.mark.parametrize("item", ["people", "undefined", "none", "texts", "a;b", "all equal"])
+def test_ids_are_not_translated_and_may_have_any_characters(item):
+    records = [Judgment((item, "b", "c"), item, "c")]
+    control, *_ = bws.judgments_from_records(records, control=[item]).notes
+    german = local_remark(f"{control}; {few_clusters_note(7, 'items')}", "de")
+    assert f"Kontroll-Items ({item}), " in german
+    assert german.endswith("; 7 Items: Das Intervall ist bei weniger als 20 nur eine Näherung")
+    reason = f"1 prediction is infinite (that of item {item}): Pearson's r is undefined"
+    assert f"(die von Item {item})" in local_remark(reason, "de")
+
+
+def test_numbers_are_german():
+    assert local_remark("accepts 1%", "de") == "accepts 1%"
+    interval = "shown first rather than last: log odds of best -0.52 [-0.70, -0.34], p = 0.01"
+    assert "-0,52 [-0,70; -0,34], p = 0,01" in local_remark(interval, "de")
+    remark = (
+        "no signal: the quantiles of the correlation with the true scores are 0.1 (5 %), 0.4 (95 %)"
+    )
+    assert local_remark(remark, "de").endswith("sind 0,1 (5 %); 0,4 (95 %)")
 
 
 def test_unknown_remarks_remain():

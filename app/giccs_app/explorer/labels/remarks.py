@@ -17,11 +17,34 @@ from bws.base.notes import pattern
 from bws.base.text import parse_toml
 from giccs_app.explorer.labels import DEFAULT, current_language, local_numbers
 
-Replacement = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
+Fill = Callable[[re.Match[str]], str]
+Replacement = tuple[re.Pattern[str], Fill]
+FIRST_MARK = 0xF0000
+"""First of the characters for private use that stand for notes."""
+WORDS = frozenset(
+    {
+        "answer",
+        "coefficient",
+        "components",
+        "expected",
+        "history",
+        "metric",
+        "order",
+        "other",
+        "part",
+    }
+    | {"split", "unit", "values"}
+)
+"""Values of notes that are words."""
+NUMBERS = frozenset({"estimate", "quantiles", "shares", "values"})
+"""Values of notes that are texts with numbers."""
 
 
 def local_remark(remark: str, language: str = "") -> str:
     """Return a remark in a language, by default the current one.
+
+    Each note that was found becomes a character of its own until all are found, so that no translation and no
+    value of a note is searched again.
 
     >>> local_remark("all: 5 annotators: the interval is approximate below 20", "de")
     'alle: 5 Annotierende: Das Intervall ist bei weniger als 20 nur eine Näherung'
@@ -29,8 +52,17 @@ def local_remark(remark: str, language: str = "") -> str:
     language = language or current_language()
     if language == DEFAULT:
         return remark
-    for found, fill in _replacements(language):
-        remark = found.sub(fill, remark)
+    found: list[str] = []
+
+    def mark(fill: Fill, match: re.Match[str]) -> str:
+        found.append(fill(match))
+        return chr(FIRST_MARK + len(found) - 1)
+
+    for searched, fill in _replacements(language):
+        remark = searched.sub(partial(mark, fill), remark)
+    while marks := [c for c in remark if FIRST_MARK <= ord(c) < FIRST_MARK + len(found)]:
+        for each in marks:
+            remark = remark.replace(each, found[ord(each) - FIRST_MARK])
     return remark
 
 
@@ -59,10 +91,24 @@ def _replacements(language: str) -> list[Replacement]:
 
 
 def _filled(template: str, translation: str, language: str, match: re.Match[str]) -> str:
-    words = translations(language)["words"]
     numbers = {name for _, name, form, _ in Formatter().parse(template) if form}
     values = {
-        name: local_numbers(value, language) if name in numbers else words.get(value, value)
+        name: _local_number(value, language)
+        if name in numbers
+        else _local_value(name, value, language)
         for name, value in match.groupdict().items()
     }
     return translation.format(**values)
+
+
+def _local_value(name: str, value: str, language: str) -> str:
+    """Return a value that is text: a note, a word or numbers; names and ids are not translated."""
+    if name == "reason":
+        return local_remark(value, language)
+    if name in WORDS:
+        value = translations(language)["words"].get(value, value)
+    return local_numbers(value, language) if name in NUMBERS else value
+
+
+def _local_number(value: str, language: str) -> str:
+    return local_numbers(value, language).replace("%", "\N{NO-BREAK SPACE}%")

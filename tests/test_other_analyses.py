@@ -25,7 +25,7 @@ class First:
     def __init__(self, estimate):
         self.estimate = estimate
     def document(self):
-        return {"first": self.estimate.document()}
+        return {"first": self.estimate}
     def result_table(self):
         columns = [Column("what", "what"), Column("share", "share [95 %]", ".3f", source="first")]
         return ResultTable(columns, [["first position", self.estimate]], sources=[""])
@@ -92,9 +92,33 @@ def run(answers):
 
 ANALYSIS = Analysis("hurry", run, title="Hurry")
 """
+FAULTY = """
+def run(answers):
+    return {}["missing"]
+
+ANALYSIS = Analysis("faulty", run, title="Faulty")
+"""
+POINTING = """
+class Result:
+    def document(self):
+        return {}
+    def result_table(self):
+        return ResultTable([Column("n", "n", source="n")], [[1]], sources=["/missing"])
+
+def run(answers):
+    return Result()
+
+ANALYSIS = Analysis("pointing", run, title="Pointing")
+"""
+TAKEN = """
+def run(answers):
+    return None
+
+ANALYSIS = Analysis("score", run, title="Score")
+"""
 MODULES = {
     "first-position": INTERVAL, "progress": CURVE, "common-tuples": MATRIX, "hurry": REFUSING,
-    "broken": BROKEN,
+    "broken": BROKEN, "faulty": FAULTY, "pointing": POINTING, "score": TAKEN,
 }  # fmt: skip
 
 
@@ -178,6 +202,20 @@ def test_an_analysis_that_refuses_or_cannot_be_loaded_says_so_in_a_line(study):
 
 
 @pytest.mark.usefixtures("installed")
+def test_an_error_in_another_package_is_a_line_that_names_it(study):
+    faulty = call("faulty", study / "judgments.csv", "--json")
+    assert faulty.exit_code == 2
+    assert "analysis faulty: KeyError in package trial_faulty: 'missing'" in faulty.stderr
+    assert "Traceback" not in faulty.stderr
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_name_of_a_command_of_giccs_is_not_that_of_another_package(study):
+    assert "trial_score:ANALYSIS (not available" in call("--help").stdout
+    assert call("score", study / "judgments.csv", "--format", "csv").stdout.startswith("item,group")
+
+
+@pytest.mark.usefixtures("installed")
 def test_the_report_has_a_section_for_each(study):
     pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
     from giccs_app.report.content import Number, resolve_pointer
@@ -189,6 +227,11 @@ def test_the_report_has_a_section_for_each(study):
     assert list(sections) == sorted([*MODULES, "hard-tuples"])
     assert sections["hurry"].text == ["No result: no judgment has a time."]
     assert "cannot be imported" in sections["broken"].text[0]
+    assert sections["faulty"].text == [
+        "No result: analysis faulty: KeyError in package trial_faulty: 'missing'."
+    ]
+    assert "sources of its columns" in sections["pointing"].text[0]
+    assert "is that of a command of giccs" in sections["score"].text[0]
     assert len(sections["common-tuples"].figures) == 1
     rows = [*sections["first-position"].tables[0].rows, *sections["hard-tuples"].tables[0].rows[:3]]
     numbers = [
@@ -220,7 +263,8 @@ def test_the_explorer_shows_each(study, monkeypatch):
     assert {"First position", "Progress", "Common tuples", "Hurry", "Hard tuples"} <= set(titles)
     messages = [each.value for each in app.info]
     assert any("no judgment has a time" in each for each in messages)
-    assert any("cannot be imported" in each for each in messages)
+    for reason in ("cannot be imported", "KeyError in package", "that of a command of giccs"):
+        assert any(reason in each for each in messages)
     specifications = [each.proto.spec for each in app.get("vega_lite_chart")]
     (matrix,) = (spec for spec in specifications if '"other"' in spec and '"rect"' in spec)
     assert '"fields": ["annotator"]' in json.dumps(json.loads(matrix))

@@ -6,11 +6,12 @@ imports none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bws.base.problems import InputError
+from bws.base.problems import InputError, Problem
 
 if TYPE_CHECKING:
     import altair as alt
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bws.metadata import By
     from bws.records import Judgments
 
+PACKAGES = ("bws", "giccs", "mturk", "giccs_app")
 Translate = Callable[[str], str]
 """From an English title to that of another language."""
 
@@ -105,6 +107,21 @@ class Analysis:
     """Maximum number of rows on the terminal."""
 
 
+@contextmanager
+def errors_of(analysis: Analysis) -> Iterator[None]:
+    """Raise InputError for errors other than ValueError in the code of another package."""
+    package = analysis.run.__module__.partition(".")[0]
+    try:
+        yield
+    except ValueError:
+        raise
+    except Exception as error:
+        if package in PACKAGES:
+            raise
+        message = f"{type(error).__name__} in package {package}: {error}"
+        raise InputError(Problem(f"analysis {analysis.name}", None, message)) from error
+
+
 class Answers:
     """The results of analyses of the same judgments with the same settings; each is computed once.
 
@@ -118,13 +135,15 @@ class Answers:
     def result(self, analysis: Analysis) -> Any:
         """Return the result of an analysis."""
         if analysis.name not in self._results:
-            self._results[analysis.name] = analysis.run(self)
+            with errors_of(analysis):
+                self._results[analysis.name] = analysis.run(self)
         return self._results[analysis.name]
 
     def tables(self, analysis: Analysis) -> Sequence[ResultTable]:
         """Return the tables of an analysis; none without a result."""
         result = self.result(analysis)
-        return [] if result is None else analysis.tables(result)
+        with errors_of(analysis):
+            return [] if result is None else analysis.tables(result)
 
     def drawing(self, analysis: Analysis, picture: Picture, t: Translate = str) -> Drawing:
         """Return a picture of an analysis; raise MissingPictureError with the reason if there is none."""
@@ -134,9 +153,11 @@ class Answers:
             raise MissingPictureError(error.problems[0].message) from None
         except ValueError as error:
             raise MissingPictureError(str(error)) from None
-        return picture.draw(*results, t)
+        with errors_of(analysis):
+            return picture.draw(*results, t)
 
     def document(self, analysis: Analysis) -> Any:
         """Return the result of an analysis as a JSON-serialisable dict; None without a result."""
         result = self.result(analysis)
-        return None if result is None else result.document()
+        with errors_of(analysis):
+            return None if result is None else result.document()

@@ -391,6 +391,8 @@ def json_ready(value: Any) -> Any:
         return {str(key): json_ready(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [json_ready(inner) for inner in value]
+    if hasattr(value, "document"):  # an estimate
+        return json_ready(value.document())
     if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy.
         return json_ready(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):

@@ -17,7 +17,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import ANALYSES, load_analysis, other_analyses
+from bws.analysis.registry import ANALYSES, other_analyses
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
 from giccs_app.report.content import (
@@ -36,6 +36,7 @@ from giccs_app.report.study_figures import (
     failure_figures,
     score_figures,
 )
+from giccs_app.stages import load_other_analysis
 
 if TYPE_CHECKING:
     import polars as pl
@@ -176,10 +177,13 @@ def _other_sections(inputs: Inputs, judgments: Judgments) -> Iterator[Section]:
     """Yield the sections of analyses of other packages, or why they have no result."""
     for name in other_analyses():
         try:
-            analysis = load_analysis(name)
+            analysis = load_other_analysis(name)
             yield _analysis_section(inputs, judgments, analysis, analysis.settings())[0]
         except ValueError as error:
             yield Section(name, name, [f"No result: {error}."])
+        except (LookupError, TypeError) as error:
+            text = f"No result: the sources of its columns are not in its document ({error!r})."
+            yield Section(name, name, [text])
 
 
 def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:

@@ -54,6 +54,7 @@ from giccs_app.explorer.display import (
 from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import Study, index_in_judgments
+from giccs_app.stages import load_other_analysis
 
 if TYPE_CHECKING:
     from bws.base.tables import ResultTable
@@ -433,7 +434,7 @@ def _show_other_analyses(progress: AnnotationProgress) -> None:
     assert progress.judgments is not None
     for name in other_analyses():
         try:
-            found = load_analysis(name)
+            found = load_other_analysis(name)
             answers = _other_answers(progress.key, progress.judgments, name)
             st.subheader(found.title or name, anchor=False)
             st.markdown(found.text if answers.result(found) is not None else found.absent)

@@ -1,6 +1,7 @@
 """Every note in the code has a translation, and every translation a note."""
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 def templates_of(file):
     """Yield the templates of the calls of `note` in a module that imports it."""
     text = file.read_text("utf-8")
-    if "from bws.base.notes import note" not in text:
+    if not re.search(r"^from bws\.base\.notes import .*\bnote\b", text, re.MULTILINE):
         return
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "note":
@@ -24,7 +25,7 @@ def templates_of(file):
             if isinstance(template, ast.Constant):
                 yield template.value
             elif isinstance(template, ast.Name):
-                module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
+                module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removeprefix("app.")
                 yield getattr(import_module(module.removesuffix(".__init__")), template.id)
             else:
                 pytest.fail(
@@ -35,14 +36,18 @@ def templates_of(file):
 def all_templates():
     return {
         template
-        for package in ("bws", "giccs")
+        for package in ("bws", "giccs", "mturk", "app/giccs_app")
         for file in sorted((ROOT / package).rglob("*.py"))
         for template in templates_of(file)
     }
 
 
 def test_every_note_has_a_translation_and_every_translation_a_note():
-    assert set(translations("de")["notes"]) == all_templates()
+    missing = all_templates() - {*translations("de")["notes"]}
+    assert not missing, f"add translations to giccs_app/explorer/labels/notes/de.toml: {missing}"
+    assert not {*translations("de")["notes"]} - all_templates(), (
+        "delete translations without a note"
+    )
 
 
 def test_translations_use_the_values_of_the_notes():

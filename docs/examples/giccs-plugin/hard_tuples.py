@@ -36,7 +36,7 @@ class HardTuples:
         ]
         rows = [[row["tuple"], row["judgments"], row["share"]] for row in self.rows]
         sources = [f"/tuples/{number}" for number in range(len(rows))]
-        return ResultTable(columns, rows, sources=sources)
+        return ResultTable(columns, rows, title="Least agreement first", sources=sources)
 
 
 def run(answers):

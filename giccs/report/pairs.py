@@ -97,18 +97,18 @@ def main_table(
             models[index] if models else model_of(results[index]),
             history_of(results[index]),
             *(results[index].metrics[name] for name in names),
-            max(estimate.size for estimate in results[index].metrics.values()),
+            results[index].metrics[BREAKDOWN_METRIC].size,
         ]
         for index in order
     ]
     if ceiling:
-        n = max(estimate.size for estimate in ceiling.values())
+        n = ceiling[BREAKDOWN_METRIC].size
         rows.append([CEILING_LABEL, "", *(ceiling.get(name) for name in names), n])
     columns = [
         Column("model", "model"),
         Column("history", "history"),
         *(Column(name, f"{TITLES[name]} [95 %]", ".3f", source=name, best="max") for name in names),
-        Column("items", "items", source="spearman/n"),
+        Column("items", "items", source=f"{BREAKDOWN_METRIC}/n"),
     ]
     row_sources = [sources[index] for index in order] if sources else []
     return ResultTable(

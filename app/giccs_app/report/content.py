@@ -14,7 +14,7 @@ from typing import Any
 
 from bws.base.commands import json_ready
 from bws.base.tables import Cell as TableCell
-from bws.base.tables import Column, Interval, ResultTable
+from bws.base.tables import Column, Interval, NumberText, ResultTable
 
 MISSING = "–"
 WIDTH = 220
@@ -93,21 +93,33 @@ class Source:
         return Table(table.title, headers, rows, "\n".join(table.notes))
 
     def _cell(self, column: Column, cell: TableCell, source: str) -> Cell:
+        """Return a cell with its source; raise ValueError if the source has another number."""
         if isinstance(cell, Mapping):
             return part_label(cell)
+        text = column.text(cell, MISSING)
         if cell is None or not column.source:
-            return column.text(cell, MISSING)
-        path = f"{source}/{column.source}".rstrip("/")
-        if isinstance(cell, Interval):
-            if column.error or not column.has_limits:
-                return self._with_error(path, column)
-            if column.limits and math.isnan(cell.low):
-                return [self.number(path, column.spec), f" [{MISSING}]"]
-            if column.limits:
-                return self._interval(path, f"{source}/{column.limits}", column.spec)
-            return self.interval(path, column.spec)
-        number = self.number(path, column.spec)
-        return [number, column.unit] if column.unit else number
+            return text
+        found = self._number(column, cell, f"{source}/{column.source}".rstrip("/"), source)
+        found_text = "".join(part if isinstance(part, str) else part.text for part in found)
+        if found_text != text and not isinstance(cell, (str, NumberText)):
+            raise ValueError(
+                f"column {column.key}: the cell is {text}, and {source}/{column.source} in the output of "
+                f"{self.command} is {found_text}; expected the same"
+            )
+        return found[0] if len(found) == 1 else found
+
+    def _number(
+        self, column: Column, cell: TableCell, path: str, source: str
+    ) -> Sequence[str | Number]:
+        if not isinstance(cell, Interval):
+            return [self.number(path, column.spec), *filter(None, [column.unit])]
+        if column.error or not column.has_limits:
+            return self._with_error(path, column)
+        if column.limits and math.isnan(cell.low):
+            return [self.number(path, column.spec), f" [{MISSING}]"]
+        if column.limits:
+            return self._interval(path, f"{source}/{column.limits}", column.spec)
+        return self.interval(path, column.spec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ def _correlations(sd: float, judge: str) -> dict[str, str]:
     number = np.array([int(item[1:]) for item in people.items])
     actual = _deviations(people.values, people.judged_items)
     of_scores, within = [], []
-    for seed in range(DRAWS):
+    for seed in range(0, DRAWS * N_DESIGNS, N_DESIGNS):  # the utilities of the first design
         utility = _judge_utilities(sd, judge, seed) / JUDGES[judge].noise
         one_group = np.zeros(N_ITEMS, dtype=np.int64)
         judged = expected_counting(utility, one_group, K, best_worst_logit)

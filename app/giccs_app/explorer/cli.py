@@ -106,6 +106,8 @@ def explore(
     from giccs_app.explorer.uploads import MAX_UPLOAD_MEGABYTES
 
     settings = SETTINGS | {"server.port": port, "server.headless": str(no_browser).lower()}
+    if not no_browser:  # Streamlit would offer to install instructions for coding assistants
+        settings |= {"logger.hideWelcomeMessage": "true"}
     settings["server.maxUploadSize"] = MAX_UPLOAD_MEGABYTES
     arguments = [
         ("data", data),

@@ -12,6 +12,8 @@ HOLDS = (0.92, 0.98)
 Z = 1.96
 FAILURES = ("too narrow", "too wide", "not as required")
 """Verdicts that fail; with a note they do not."""
+MOSTLY_NOTED = 0.8
+"""Share of studies with a note from which those without it may excuse the others."""
 NOTED = 0.99
 """Share of studies with a note from which all studies of a cell count as noted."""
 
@@ -62,8 +64,10 @@ def verdict(
     ('holds', 'undecided, noted', 'too narrow, noted', 'too wide')
     >>> verdict(math.nan, math.nan, 1), verdict(0.96, 0.01, 0, (0.95, 1)), verdict(0.99, 0, 0, (0.95, 1))
     ('refused', 'undecided', 'as required')
-    >>> [verdict(0.985, 0.002, 0.6, unnoted=(share, 0.01)) for share in (0.97, 0.995, 0.90)]
-    ['too wide, noted', 'too wide, noted', 'too wide']
+    >>> [verdict(0.985, 0.002, noted, unnoted=(0.97, 0.01)) for noted in (0.9, 0.6)]
+    ['too wide, noted', 'too wide']
+    >>> verdict(0.985, 0.002, 0.9, unnoted=(0.9, 0.01))
+    'too wide'
     """
     if math.isnan(share):
         return "refused"
@@ -77,8 +81,11 @@ def verdict(
         word = "not as required"
     else:
         word = "too narrow" if share < low else "too wide"
-    is_excused = word in FAILURES and (
-        unnoted[0] + Z * unnoted[1] >= HOLDS[0] and unnoted[0] - Z * unnoted[1] <= HOLDS[1]
+    is_excused = (
+        word in FAILURES
+        and noted >= MOSTLY_NOTED
+        and unnoted[0] + Z * unnoted[1] >= HOLDS[0]
+        and unnoted[0] - Z * unnoted[1] <= HOLDS[1]
     )
     return word + (", noted" if noted >= NOTED or is_excused else "")
 

@@ -144,7 +144,9 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        return verdict(self.coverage, self.error, self.noted, self.cell.required, self.unnoted)
+        """The verdict on the rounded numbers of `row`."""
+        share, error, noted = round(self.coverage, 4), round(self.error, 4), round(self.noted, 2)
+        return verdict(share, error, noted, self.cell.required, self.unnoted)
 
     @property
     def row(self) -> dict[str, str]:

@@ -128,7 +128,7 @@ def _run_with_progress(
 
 
 def _text(rehearsal: SimulationLog, site: str) -> str:
-    counts = {name: n for name, n in sorted(rehearsal.counts.items()) if n}
+    counts = {name: n for name, n in sorted(rehearsal.counts.items()) if n and name != "taken"}
     lines = [
         f"simulated at {site}: {', '.join(f'{n} {name}' for name, n in counts.items()) or 'nothing'}"
     ]

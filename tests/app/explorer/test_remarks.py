@@ -16,7 +16,7 @@ from giccs.measures.annotator_uncertainty import UNDEFINED
 from giccs.measures.metrics import correlations, with_coarse_note, with_tails_note
 from giccs.tasks.answer_parsing import OUTCOMES
 from giccs.tasks.generated_choices import _remark
-from giccs_app.explorer.labels.remarks import local_remark, translations
+from giccs_app.explorer.labels.remarks import FIRST_MARK, local_remark, translations
 
 CONSTANT = correlations(np.ones(9), np.arange(9.0), np.arange(9), resamples=0)["spearman"].reason
 FEW = correlations(np.ones(1), np.ones(1), np.zeros(1, int), resamples=0)["spearman"].reason
@@ -87,6 +87,12 @@ def test_ids_are_not_translated_and_may_have_any_characters(item):
     assert german.endswith("; 7 Items: Das Intervall ist bei weniger als 20 nur eine Näherung")
     reason = f"1 prediction is infinite (that of item {item}): Pearson's r is undefined"
     assert f"(die von Item {item})" in local_remark(reason, "de")
+
+
+def test_an_id_with_a_character_for_private_use_remains():
+    item = f"x{chr(FIRST_MARK)}"
+    reason = f"1 prediction is infinite (that of item {item}): Pearson's r is undefined"
+    assert local_remark(reason, "de") == reason
 
 
 def test_numbers_are_german():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import resources
 from string import Formatter
 
@@ -43,27 +43,34 @@ NUMBERS = frozenset({"estimate", "quantiles", "shares", "values"})
 def local_remark(remark: str, language: str = "") -> str:
     """Return a remark in a language, by default the current one.
 
-    Each note that was found becomes a character of its own until all are found, so that no translation and no
-    value of a note is searched again.
-
     >>> local_remark("all: 5 annotators: the interval is approximate below 20", "de")
     'alle: 5 Annotierende: Das Intervall ist bei weniger als 20 nur eine Näherung'
     """
     language = language or current_language()
-    if language == DEFAULT:
+    return remark if language == DEFAULT else _translated(remark, language)
+
+
+@lru_cache(maxsize=4096)
+def _translated(remark: str, language: str) -> str:
+    """Return the remark with its notes translated.
+
+    A character for private use replaces each note until all are found, so that neither translations nor
+    values of notes are searched again. A remark that has such characters remains in English.
+    """
+    if any(ord(character) >= FIRST_MARK for character in remark):
         return remark
     found: list[str] = []
 
+    def expanded(text: str) -> str:
+        return "".join(found[ord(c) - FIRST_MARK] if ord(c) >= FIRST_MARK else c for c in text)
+
     def mark(fill: Fill, match: re.Match[str]) -> str:
-        found.append(fill(match))
+        found.append(expanded(fill(match)))
         return chr(FIRST_MARK + len(found) - 1)
 
     for searched, fill in _replacements(language):
         remark = searched.sub(partial(mark, fill), remark)
-    while marks := [c for c in remark if FIRST_MARK <= ord(c) < FIRST_MARK + len(found)]:
-        for each in marks:
-            remark = remark.replace(each, found[ord(each) - FIRST_MARK])
-    return remark
+    return expanded(remark)
 
 
 def local_title(title: str) -> str:

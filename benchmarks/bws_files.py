@@ -20,7 +20,7 @@ from tabulate import tabulate
 from benchmarks.harness import cost_of, cost_of_code
 from bws.design import make_tuples
 from bws.files import write_judgments
-from bws.files.write_judgments import JudgmentForm
+from bws.files.writing import JudgmentForm
 from bws.records import Judgments
 from bws.simulation import simulate
 

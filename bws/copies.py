@@ -90,7 +90,7 @@ def _kinds_of_copies(judgments: Judgments) -> Iterator[tuple[Problem, bool]]:
 
 def _exceeds(count: int, n: int, p: float) -> bool:
     """Return whether `count` or more of n draws with probability p are less likely than `MAX_CHANCE`."""
-    if count <= n * p or p**n >= MAX_CHANCE:  # at least a half, or the chance of n draws
+    if count <= n * p or p**n >= MAX_CHANCE:  # the tail is at least 1/2, or p ** n
         return False
     from scipy.special import bdtrc
 

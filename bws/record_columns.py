@@ -119,7 +119,7 @@ def cell_controls(cell: str, items: Collection[str]) -> dict[str, str] | None:
     """
     text = normal_id(cell)
     parts = [text] if text in items else [part for part in text.split(";") if part.strip()]
-    found = [declaration(part, items) for part in parts]
+    found = [control_declaration(part, items) for part in parts]
     declared = [control for control in found if control]
     answers = {(item, answer) for item, answer in declared if answer}
     if None in found or len(dict(answers)) < len(answers):
@@ -127,7 +127,7 @@ def cell_controls(cell: str, items: Collection[str]) -> dict[str, str] | None:
     return dict(declared) | dict(answers)
 
 
-def declaration(text: str, items: Collection[str]) -> tuple[str, str] | None:
+def control_declaration(text: str, items: Collection[str]) -> tuple[str, str] | None:
     """Return the item and its expected answer; an item whose id ends in =best is preferred."""
     identity = normal_id(text)
     name, _, answer = (part.strip() for part in identity.rpartition("="))

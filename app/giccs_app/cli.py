@@ -48,13 +48,12 @@ class _Workflow(Group):
                     [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
                 )
         if others := _other_analyses():
-            taken = {
-                name: f" (not available: giccs {name} is another command)" for name in COMMANDS
-            }
+            lines = []
+            for name, place in others.items():
+                refusal = f" (not available: giccs {name} is another command)"
+                lines.append((f"{name:<{width}}", place + (refusal if name in COMMANDS else "")))
             with formatter.section("Analyses of other packages"):
-                formatter.write_dl(
-                    [(f"{n:<{width}}", f"{place}{taken.get(n, '')}") for n, place in others.items()]
-                )
+                formatter.write_dl(lines)
 
 
 def _other_analyses() -> Mapping[str, str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bws.analysis.analysis import Analysis
-from bws.analysis.registry import load_analysis
-from bws.base.problems import InputError, Problem
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bws.analysis.analysis import Analysis
 
 STAGES = {
     "Start": {
@@ -54,6 +55,9 @@ COMMANDS = {
 
 def load_other_analysis(name: str) -> Analysis:
     """Return an analysis of another package; raise InputError if its name is that of a command of giccs."""
+    from bws.analysis.registry import load_analysis
+    from bws.base.problems import InputError, Problem
+
     if name in COMMANDS:
         message = "the name is that of a command of giccs; expected another"
         raise InputError(Problem(f"analysis {name}", None, message))

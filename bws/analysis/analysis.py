@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bws.records import Judgments
 
 PACKAGES = ("bws", "giccs", "mturk", "giccs_app")
+"""The packages of this project, whose errors are not caught."""
 Translate = Callable[[str], str]
 """From an English title to that of another language."""
 

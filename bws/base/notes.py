@@ -13,7 +13,7 @@ from string import Formatter
 
 NUMBER = r"[-−+]?(?:[\d,.]*\d(?:e[-+]\d+)?|nan|inf)%?"
 MAX_END = 1
-"""Length up to which a text after a value does not tell where the value ends; it then ends before ``;``."""
+"""Maximum length of a text too short to mark the end of the value before it, which then ends before ``;``."""
 UNIT = r"[^\W\d_]+(?:[ -][^\W\d_]+)*"
 """Plural name of what is counted: one or several words without digits."""
 
@@ -22,7 +22,8 @@ def note(template: str, /, **values: object) -> str:
     """Return the English text of a note: the template with its values, as in `str.format`.
 
     Numbers have a format (``{n:d}``), by which `pattern` recognises them; ``{unit}`` is the plural name of
-    what is counted.
+    what is counted, and ``{reason}`` another note. Other texts are ids, names, or words and numbers under the
+    names that `giccs_app.explorer.labels.remarks` lists.
 
     >>> note("{n:d} {unit} have no interval", n=3, unit="items")
     '3 items have no interval'

@@ -6,7 +6,7 @@ from bws.files.judgments import OnInvalid, judgments_from_records
 from bws.files.scores import ScoreForm, read_scores, write_scores
 from bws.files.soft_targets import read_soft_targets, write_soft_targets
 from bws.files.tuples import TupleForm, as_tuples, read_tuples, write_tuples
-from bws.files.write_judgments import JudgmentForm, write_judgments
+from bws.files.writing import JudgmentForm, write_judgments
 
 __all__ = [
     "Items",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bws.base.problems import InputError, Problem
 from bws.files.columns import Faults, quoted
-from bws.record_columns import cell_controls, declaration
+from bws.record_columns import cell_controls, control_declaration
 from bws.records import Ints, Tuples
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def named_controls(
     {'gold': 'best', 'a=b': ''}
     """
     names = name_list(names)
-    found = {name: declaration(name, items) for name in names}
+    found = {name: control_declaration(name, items) for name in names}
     unknown = [name for name, control in found.items() if control is None]
     if unknown and not optional:
         message = (

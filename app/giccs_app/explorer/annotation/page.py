@@ -18,7 +18,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import load_analysis, other_analyses
+from bws.analysis.registry import other_analyses
 from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.analysis_view import show_picture, show_tables
@@ -189,7 +189,7 @@ def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _other_answers(key: str, _judgments: Judgments, name: str) -> Answers:
-    return Answers(_judgments, load_analysis(name).settings())
+    return Answers(_judgments, load_other_analysis(name).settings())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

@@ -88,7 +88,8 @@ def _study(
     part = is_in_part(items, truth)
     covered = (scores.low <= truth) & (truth <= scores.high) & part
     n_known = np.count_nonzero(part & ~np.isnan(scores.low))
-    return SimulatedStudy(int(covered.sum()), int(n_known), is_approximate(scores))
+    is_noted = is_approximate(scores, near_ends=items != ITEMS[0])
+    return SimulatedStudy(int(covered.sum()), int(n_known), is_noted)
 
 
 def is_in_part(items: str, truth: Floats) -> NDArray[np.bool_]:

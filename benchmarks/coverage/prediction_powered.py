@@ -129,7 +129,7 @@ def _study(pool: bool, people: People, judge: str, items: str, seed: int) -> Sim
     return SimulatedStudy(
         int(covered[has_interval].sum()),
         int(has_interval.sum()),
-        is_approximate(scores),
+        is_approximate(scores, near_ends=items != ITEMS[0]),
         width=mean_width(scores) / mean_width(_people_alone(people, seed)),
     )
 

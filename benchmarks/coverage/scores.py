@@ -86,9 +86,14 @@ def _study(
     )
 
 
-def is_approximate(scores: Scores) -> bool:
-    """Return whether a note says that the intervals are approximate or conservative."""
-    patterns = [pattern(template) for template in (FEW, EXTENDED, CONSERVATIVE_NOTE)]
+def is_approximate(scores: Scores, *, near_ends: bool = False) -> bool:
+    """Return whether a note says that the intervals are approximate or conservative.
+
+    near_ends: whether all intervals are of scores near -1 and 1; other intervals do not count as noted by
+    what is printed about those.
+    """
+    templates = (FEW, CONSERVATIVE_NOTE, EXTENDED) if near_ends else (FEW, CONSERVATIVE_NOTE)
+    patterns = [pattern(template) for template in templates]
     return any(each.search(printed) for each in patterns for printed in scores.notes)
 
 

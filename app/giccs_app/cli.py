@@ -20,22 +20,22 @@ giccs eval baseline:char-ngram package:minilm
 
 
 class _Workflow(Group):
-    """The group of all commands, listed by stage, with the analyses of other packages as the last stage."""
+    """The group of all commands, listed by stage, with further analyses as the last stage."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in their order."""
-        return list(dict.fromkeys([*COMMANDS, *_other_analyses()]))
+        return list(dict.fromkeys([*COMMANDS, *_further_analyses()]))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import the module of one command, or make that of an analysis of another package."""
-        if name in COMMANDS or name not in _other_analyses():
+        """Import the module of one command, or make that of a further analysis."""
+        if name in COMMANDS or name not in _further_analyses():
             return super().get_command(ctx, name)
         from bws.base.problems import InputError
         from bws.cli.analyses import judgments_command
-        from giccs_app.stages import load_other_analysis
+        from giccs_app.stages import load_further_analysis
 
         try:
-            return judgments_command(f"giccs {name}", load_other_analysis(name))
+            return judgments_command(f"giccs {name}", load_further_analysis(name))
         except InputError as error:
             raise click.UsageError(str(error), ctx) from error
 
@@ -47,19 +47,19 @@ class _Workflow(Group):
                 formatter.write_dl(
                     [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
                 )
-        if others := _other_analyses():
+        if others := _further_analyses():
             lines = []
             for name, place in others.items():
                 refusal = f" (not available: giccs {name} is another command)"
                 lines.append((f"{name:<{width}}", place + (refusal if name in COMMANDS else "")))
-            with formatter.section("Analyses of other packages"):
+            with formatter.section("Further analyses of judgments"):
                 formatter.write_dl(lines)
 
 
-def _other_analyses() -> Mapping[str, str]:
-    from bws.analysis.registry import other_analyses
+def _further_analyses() -> Mapping[str, str]:
+    from bws.analysis.registry import further_analyses
 
-    return other_analyses()
+    return further_analyses()
 
 
 @group("giccs", COMMANDS, EXAMPLE, cls=_Workflow)

@@ -1,4 +1,4 @@
-"""The commands of giccs by stage of the workflow, and analyses of other packages under other names."""
+"""The commands of giccs by stage of the workflow, and further analyses under other names."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ COMMANDS = {
 """Name of a command -> ``module:function``."""
 
 
-def load_other_analysis(name: str) -> Analysis:
-    """Return an analysis of another package; raise InputError if its name is that of a command of giccs."""
+def load_further_analysis(name: str) -> Analysis:
+    """Return an analysis without a script; raise InputError if its name is that of a command of giccs."""
     from bws.analysis.registry import load_analysis
     from bws.base.problems import InputError, Problem
 

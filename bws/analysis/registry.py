@@ -1,7 +1,8 @@
 """The table of analyses of judgments: those of this package, and those that other packages name.
 
-Another package adds an analysis by an entry point in the group ``giccs.analyses``. It is then the command
-``giccs NAME``, a section of the report, and a part of the page "Annotation" of the explorer.
+A line of the table, or an entry point of another package in the group ``giccs.analyses``, adds an analysis.
+It is then the command ``giccs NAME``, a section of the report, and a part of the page "Annotation" of the
+explorer.
 """
 
 from __future__ import annotations
@@ -19,20 +20,26 @@ ANALYSES = {
     "reliability": "bws.analysis.judgments:RELIABILITY",
 }
 """Name -> ``module:attribute``."""
+WITH_SCRIPTS = ("agreement", "reliability")
+"""Analyses with a script ``bws-NAME`` and a place of their own in the report and the explorer."""
 GROUP = "giccs.analyses"
 
 
 @cache
-def other_analyses() -> Mapping[str, str]:
-    """Return the name and the location of each analysis of other packages, sorted by name."""
+def further_analyses() -> Mapping[str, str]:
+    """Return the name and the location of each analysis without a script.
+
+    Those of this package in the order of the table, then those of other packages by name.
+    """
+    own = {name: place for name, place in ANALYSES.items() if name not in WITH_SCRIPTS}
     found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return {name: found[name] for name in sorted(found) if name not in ANALYSES}
+    return own | {name: found[name] for name in sorted(found) if name not in ANALYSES}
 
 
 @cache
 def load_analysis(name: str) -> Analysis:
     """Return an analysis of the table or of another package; raise InputError if it cannot be loaded."""
-    location = ANALYSES.get(name) or other_analyses()[name]
+    location = ANALYSES.get(name) or further_analyses()[name]
     module, _, attribute = location.partition(":")
     try:
         found = getattr(import_module(module), attribute, None)

@@ -9,7 +9,7 @@ from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from bws.analysis.registry import other_analyses
+from bws.analysis.registry import further_analyses
 from bws.base.text import write_atomic
 from giccs_app.report.inputs import Inputs
 from giccs_app.report.sections import sections
@@ -44,9 +44,9 @@ def _stored_digest(page: Path) -> str:
 
 
 def _digest(inputs: Inputs) -> str:
-    """Return the digest of the input files, giccs, the templates and the analyses of other packages."""
+    """Return the digest of the input files, giccs, the templates and further analyses."""
     parts = [inputs.digest(), version("giccs"), _template("page.html"), _template("page.css")]
-    parts += other_analyses().values()
+    parts += further_analyses().values()
     return hashlib.sha256("\n".join(parts).encode("utf-8")).hexdigest()
 
 

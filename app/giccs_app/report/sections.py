@@ -17,7 +17,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import ANALYSES, other_analyses
+from bws.analysis.registry import WITH_SCRIPTS, further_analyses
 from giccs.measures.formatting import few_clusters_note
 from giccs.tasks import result_kind
 from giccs_app.report.content import (
@@ -36,7 +36,7 @@ from giccs_app.report.study_figures import (
     failure_figures,
     score_figures,
 )
-from giccs_app.stages import load_other_analysis
+from giccs_app.stages import load_further_analysis
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +84,7 @@ def sections(inputs: Inputs) -> Iterator[Section]:
             reliability_source = source if analysis is RELIABILITY else reliability_source
             yield section
     if inputs.judgments is not None:
-        yield from _other_sections(inputs, inputs.judgments)
+        yield from _further_sections(inputs, inputs.judgments)
     yield _scores_section(inputs, has_command=has_statistics)
     yield from _model_sections(inputs, results)
     yield _signature_section(inputs, results, reliability_source)
@@ -162,7 +162,7 @@ def _analysis_section(
     options = "".join(
         f" --{field.name}" for field in fields(settings) if getattr(settings, field.name) is True
     )
-    name = f"bws-{analysis.name}" if analysis.name in ANALYSES else f"giccs {analysis.name}"
+    name = f"bws-{analysis.name}" if analysis.name in WITH_SCRIPTS else f"giccs {analysis.name}"
     command = f"{name} {inputs.judgments_file}{allowed}{parts}{options} --json"
     source = Source(command, answers.document(analysis) or {})
     explanation = analysis.text if answers.result(analysis) is not None else analysis.absent
@@ -173,11 +173,11 @@ def _analysis_section(
     return section, source
 
 
-def _other_sections(inputs: Inputs, judgments: Judgments) -> Iterator[Section]:
-    """Yield the sections of analyses of other packages, or why they have no result."""
-    for name in other_analyses():
+def _further_sections(inputs: Inputs, judgments: Judgments) -> Iterator[Section]:
+    """Yield the sections of further analyses, or why they have no result."""
+    for name in further_analyses():
         try:
-            analysis = load_other_analysis(name)
+            analysis = load_further_analysis(name)
             yield _analysis_section(inputs, judgments, analysis, analysis.settings())[0]
         except ValueError as error:
             yield Section(name, name, [f"No result: {error}."])

@@ -18,7 +18,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import other_analyses
+from bws.analysis.registry import further_analyses
 from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.analysis_view import show_picture, show_tables
@@ -52,9 +52,9 @@ from giccs_app.explorer.display import (
     show_table,
 )
 from giccs_app.explorer.labels import format_number, literal, say
-from giccs_app.explorer.labels.remarks import local_remark
+from giccs_app.explorer.labels.remarks import local_remark, local_title
 from giccs_app.explorer.study import Study, index_in_judgments
-from giccs_app.stages import load_other_analysis
+from giccs_app.stages import load_further_analysis
 
 if TYPE_CHECKING:
     from bws.base.tables import ResultTable
@@ -188,8 +188,8 @@ def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _other_answers(key: str, _judgments: Judgments, name: str) -> Answers:
-    return Answers(_judgments, load_other_analysis(name).settings())
+def _further_answers(key: str, _judgments: Judgments, name: str) -> Answers:
+    return Answers(_judgments, load_further_analysis(name).settings())
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -233,7 +233,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_times(figures, titles)
     _show_positions(figures, titles)
     _show_consistency(progress)
-    _show_other_analyses(progress)
+    _show_further_analyses(progress)
     _show_comments(figures, titles)
     _offer_dialogue(all_judgments, "comments")
 
@@ -429,14 +429,14 @@ def _show_consistency(progress: AnnotationProgress) -> None:
             show_picture(answers, RELIABILITY, picture, **PICTURE_SETTINGS.get(picture.name, {}))
 
 
-def _show_other_analyses(progress: AnnotationProgress) -> None:
-    """Show the analyses of other packages."""
+def _show_further_analyses(progress: AnnotationProgress) -> None:
+    """Show the analyses that have no place of their own on the page."""
     assert progress.judgments is not None
-    for name in other_analyses():
+    for name in further_analyses():
         try:
-            found = load_other_analysis(name)
-            answers = _other_answers(progress.key, progress.judgments, name)
-            st.subheader(found.title or name, anchor=False)
+            found = load_further_analysis(name)
+            answers = _further_answers(progress.key, progress.judgments, name)
+            st.subheader(local_title(found.title or name), anchor=False)
             st.markdown(found.text if answers.result(found) is not None else found.absent)
             show_tables(answers, found)
             for picture in found.pictures:

@@ -1,4 +1,4 @@
-"""Analyses of other packages: one file gives a command, a section of the report, a part of the explorer."""
+"""Further analyses: a file and a line give a command, a section of the report, a part of the explorer."""
 
 import json
 import shlex
@@ -116,6 +116,8 @@ def run(answers):
 
 ANALYSIS = Analysis("score", run, title="Score")
 """
+OWN = "first-position"
+"""Named in the table of this package; the others are named by the entry points of another package."""
 MODULES = {
     "first-position": INTERVAL, "progress": CURVE, "common-tuples": MATRIX, "hurry": REFUSING,
     "broken": BROKEN, "faulty": FAULTY, "pointing": POINTING, "score": TAKEN,
@@ -124,23 +126,26 @@ MODULES = {
 
 @pytest.fixture
 def installed(tmp_path_factory, monkeypatch):
-    """Make the analyses of another package importable."""
+    """Make the analyses importable, and name them."""
     folder = tmp_path_factory.mktemp("packages")
     lines = ["[giccs.analyses]", "hard-tuples = hard_tuples:HARD_TUPLES"]
     for name, code in MODULES.items():
         module = f"trial_{name.replace('-', '_')}"
         (folder / f"{module}.py").write_text(COMMON + code)
-        lines.append(f"{name} = {module}:ANALYSIS")
+        if name == OWN:
+            monkeypatch.setitem(registry.ANALYSES, name, f"{module}:ANALYSIS")
+        else:
+            lines.append(f"{name} = {module}:ANALYSIS")
     info = folder / "trial-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trial\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(folder)
     monkeypatch.syspath_prepend(EXAMPLE)
-    for cached in (registry.other_analyses, registry.load_analysis):
+    for cached in (registry.further_analyses, registry.load_analysis):
         cached.cache_clear()
     yield
-    for cached in (registry.other_analyses, registry.load_analysis):
+    for cached in (registry.further_analyses, registry.load_analysis):
         cached.cache_clear()
 
 
@@ -168,7 +173,7 @@ def call(*arguments):
         ("hard-tuples", "0.40", "tuples"),
     ],
 )
-def test_an_analysis_of_another_package_is_a_command(study, name, value, figure):
+def test_a_further_analysis_is_a_command(study, name, value, figure):
     judgments = study / "judgments.csv"
     for form in ("table", "latex", "markdown"):
         done = call(name, judgments, "--format", form)
@@ -220,11 +225,11 @@ def test_the_report_has_a_section_for_each(study):
     pytest.importorskip("jinja2", reason="the extra giccs[demo] is not installed")
     from giccs_app.report.content import Number, resolve_pointer
     from giccs_app.report.inputs import Inputs
-    from giccs_app.report.sections import _other_sections
+    from giccs_app.report.sections import _further_sections
 
     inputs = Inputs(study, metadata_file="benchmark.jsonl")
-    sections = {each.name: each for each in _other_sections(inputs, inputs.judgments)}
-    assert list(sections) == sorted([*MODULES, "hard-tuples"])
+    sections = {each.name: each for each in _further_sections(inputs, inputs.judgments)}
+    assert list(sections) == [OWN, *sorted({*MODULES, "hard-tuples"} - {OWN})]
     assert sections["hurry"].text == ["No result: no judgment has a time."]
     assert "cannot be imported" in sections["broken"].text[0]
     assert sections["faulty"].text == [

@@ -9,6 +9,7 @@ from bws.base.rows import csv_text
 from bws.base.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
 from giccs.measures.all_pairs import PairDifference
 from giccs.measures.detectable import ALPHA, POWER
+from giccs.report.metric_titles import metric_title
 from giccs.report.model_comparison import (
     Family,
     HistoryEffects,
@@ -20,11 +21,6 @@ from giccs.report.model_comparison import (
 
 TIE_MARK = "†"
 """Mark of models that do not differ significantly from the first, the best one, which has no mark."""
-TITLES = {
-    "spearman": "Spearman ρ",
-    "rank_spearman": "ρ within dialogues",
-    "accuracy": "accuracy",
-}
 COLUMNS = [
     "kind", "task", "data", "content", "metric", "model", "history", "second_model", "second_history",
     "value", "low", "high", "n", "stderr", "p", "p_holm", "p_bh", "significant", "detectable",
@@ -69,10 +65,10 @@ def _model_table(board: Leaderboard, notes: Sequence[str], history: str) -> Resu
         Column("row"),
         Column("model", "model"),
         Column("history", "history"),
-        Column(board.metric, f"{TITLES[board.metric]} [95 %]", ".3f", best="max"),
+        Column(board.metric, f"{metric_title(board.metric)} [95 %]", ".3f", best="max"),
         Column("ranks", "ranks"),
     ]
-    title = f"{board.task} on {board.data}{history}: {TITLES[board.metric]} ({_size(board)})"
+    title = f"{board.task} on {board.data}{history}: {metric_title(board.metric)} ({_size(board)})"
     return ResultTable(columns, rows, notes, title)
 
 
@@ -113,7 +109,7 @@ def _history_table(family: HistoryEffects) -> ResultTable:
         Column("with", "with", ".3f"),
         *_test_columns(),
     ]
-    effect = f"effect of the history, {TITLES[family.metric]}"
+    effect = f"effect of the history, {metric_title(family.metric)}"
     title = f"{family.task} on {family.data}: {effect} ({_size(family)})"
     return ResultTable(columns, rows, family.notes(), title)
 

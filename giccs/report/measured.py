@@ -13,19 +13,8 @@ from bws.stats.estimates import Estimate
 from giccs.measures.formatting import few_clusters_note, interval, other_reasons
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY
 from giccs.measures.results import Result, model_of, setting_of
+from giccs.report.metric_titles import metric_title
 from giccs.report.pairs import result_warnings
-
-TITLES = {
-    "pearson": "Pearson r",
-    "spearman": "Spearman ρ",
-    "pair_accuracy": "pairwise ordering accuracy",
-    "invalid": "invalid answers",
-    "mrr": "MRR",
-    "hits@1": "Hits@1",
-    "hits@3": "Hits@3",
-    "hits@10": "Hits@10",
-    "mean_rank": "mean rank",
-}
 
 
 def metric_tables(results: Sequence[Result], main_metric: str = "") -> list[ResultTable]:
@@ -66,7 +55,7 @@ def _metrics_table(results: Sequence[Result]) -> ResultTable:
     has_sets = any("set" in group.by for result in results for group in result.groups)
     size = "sets" if has_sets else "n"
     metrics = [
-        Column(name, f"{TITLES.get(name, name)} [95 %]", ".3f", best=_best(name)) for name in names
+        Column(name, f"{metric_title(name)} [95 %]", ".3f", best=_best(name)) for name in names
     ]
     labels = [Column("model", "model"), Column("setting", "setting")]
     return ResultTable([*labels, *metrics, Column(size, size)], rows)
@@ -97,7 +86,7 @@ def _subsets_table(results: Sequence[Result], main_metric: str) -> ResultTable |
         for part, estimates in cells.items()
     ]
     models = [_column_title(result) for result in results]
-    title = f"{TITLES.get(main_metric, main_metric)} by group"
+    title = f"{metric_title(main_metric)} by group"
     best = _best(main_metric)
     by_part = ResultTable(
         [
@@ -154,7 +143,7 @@ def _reasons(results: Sequence[Result], main_metric: str) -> list[str]:
     """
     names_of_reason: dict[tuple[str, str], list[str]] = {}
     for result in results:
-        overall = [(TITLES.get(name, name), estimate) for name, estimate in result.metrics.items()]
+        overall = [(metric_title(name), estimate) for name, estimate in result.metrics.items()]
         parts = [(part_name(group.by), group.metrics.get(main_metric)) for group in result.groups]
         remarkable_parts = [
             (part, estimate)
@@ -184,7 +173,7 @@ def _tie_remarks(results: Sequence[Result], main_metric: str) -> Iterator[str]:
                 "{n:d} of {total:d} have ties; {metric} with all ties counted against it: {value:.3f}",
                 n=ties,
                 total=estimate.n,
-                metric=TITLES.get(main_metric, main_metric),
+                metric=metric_title(main_metric),
                 value=estimate.extra["pessimistic"],
             )
             yield f"{_column_title(result)}: {remark}"

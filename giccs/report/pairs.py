@@ -20,18 +20,12 @@ from giccs.measures.results import (
 )
 from giccs.models.vocabulary import TokenCounts
 from giccs.report.clustering import domain_notes, population_note, unit_of
+from giccs.report.metric_titles import metric_title
 from giccs.report.setting_effects import history_table, prompt_table
 
-TITLES = {
-    "pearson": "Pearson r",
-    "spearman": "Spearman ρ",
-    "rank_spearman": "ρ within dialogues",
-}
-ORDER_TITLES = {
-    "spearman_target_first": "Spearman ρ, target first",
-    "spearman_candidate_first": "Spearman ρ, candidate first",
-    "order_difference": "rank difference",
-}
+METRICS = ("pearson", "spearman", "rank_spearman")
+"""The metrics of the leaderboard, in the order of its columns."""
+ORDER_METRICS = ("spearman_target_first", "spearman_candidate_first", "order_difference")
 ORDER_NOTE = note(
     "Spearman ρ per order is that of the predictions with one order of the texts; the other tables are about "
     "the mean of both. The rank difference is the mean difference of an item's ranks in the two orders, "
@@ -90,7 +84,7 @@ def main_table(
     models: names of the results' models, by default those in the results. sources: JSON Pointer of each
     result's metrics; that of the ceiling is ``/ceiling``.
     """
-    names = [name for name in TITLES if any(name in result.metrics for result in results)]
+    names = [name for name in METRICS if any(name in result.metrics for result in results)]
     order = sorted(range(len(results)), key=lambda index: _sort_key(results[index]))
     rows: list[Sequence[Cell]] = [
         [
@@ -107,7 +101,10 @@ def main_table(
     columns = [
         Column("model", "model"),
         Column("history", "history"),
-        *(Column(name, f"{TITLES[name]} [95 %]", ".3f", source=name, best="max") for name in names),
+        *(
+            Column(name, f"{metric_title(name)} [95 %]", ".3f", source=name, best="max")
+            for name in names
+        ),
         Column("items", "items", source=f"{BREAKDOWN_METRIC}/n"),
     ]
     row_sources = [sources[index] for index in order] if sources else []
@@ -135,13 +132,13 @@ def order_table(
         [
             models[index] if models else model_of(results[index]),
             history_of(results[index]),
-            *(results[index].metrics[name] for name in ORDER_TITLES),
+            *(results[index].metrics[name] for name in ORDER_METRICS),
         ]
         for index in order
     ]
     columns = [Column("model", "model"), Column("history", "history")]
     columns += [
-        Column(name, f"{title} [95 %]", ".3f", source=name) for name, title in ORDER_TITLES.items()
+        Column(name, f"{metric_title(name)} [95 %]", ".3f", source=name) for name in ORDER_METRICS
     ]
     row_sources = [sources[index] for index in order] if sources else []
     if not rows:
@@ -188,7 +185,7 @@ def breakdown_table(
         ["", "", *(f"{sources[i]}/groups/{n}/metrics" for i, (n, _) in zip(order, line, strict=True))]
         for line in cells if sources
     ]  # fmt: skip
-    title = f"{TITLES[BREAKDOWN_METRIC]} by group"
+    title = f"{metric_title(BREAKDOWN_METRIC)} by group"
     return ResultTable(columns, rows, title=title, compares_rows=True, sources=cell_sources)
 
 
@@ -214,7 +211,7 @@ def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
     from giccs.measures.ceiling import explain_ceiling
 
     lines = [
-        f"{CEILING_LABEL}: {TITLES[name]}: {other_reasons(estimate)}"
+        f"{CEILING_LABEL}: {metric_title(name)}: {other_reasons(estimate)}"
         for name, estimate in ceiling.items()
         if other_reasons(estimate)
     ]
@@ -224,7 +221,7 @@ def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
     if defined:
         sentence, *more = explain_ceiling(defined)
         shares = ", ".join(
-            f"{estimate.extra['reliability']:.3f} ({TITLES[name]})"
+            f"{estimate.extra['reliability']:.3f} ({metric_title(name)})"
             for name, estimate in defined.items()
         )
         lines += [
@@ -237,7 +234,7 @@ def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
 def _reasons(results: Sequence[Result]) -> list[str]:
     """Return one line per missing number or exclusion in the main table."""
     return [
-        f"{model_of(result)}: {(TITLES | ORDER_TITLES).get(name, name)}: {other_reasons(estimate)}"
+        f"{model_of(result)}: {metric_title(name)}: {other_reasons(estimate)}"
         for result in results
         for name, estimate in result.metrics.items()
         if other_reasons(estimate)

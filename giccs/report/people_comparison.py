@@ -27,18 +27,13 @@ from giccs.measures.prediction_powered import (
 from giccs.measures.results import Result, data_of, history_of, model_of
 from giccs.report.chosen_options import chosen_options
 from giccs.report.clustering import clusters_of, population_note, with_unit
+from giccs.report.metric_titles import metric_title
 from giccs.tasks import result_kind
 
 if TYPE_CHECKING:
     import polars
 
 Floats = NDArray[np.float64]
-TITLES = {
-    "pearson": "Pearson r",
-    "spearman": "Spearman ρ",
-    "rank_spearman": "ρ within dialogues",
-    "accuracy": "accuracy",
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,7 @@ class PeopleComparison(Tabular):
             [
                 model_of(row.result),
                 row.history,
-                TITLES[name],
+                metric_title(name),
                 each.judge.value,
                 each.people,
                 each.powered,

@@ -19,6 +19,7 @@ from bws.analysis.judgments import (
 )
 from bws.analysis.registry import WITH_SCRIPTS, further_analyses
 from giccs.measures.formatting import few_clusters_note
+from giccs.report.pairs import METRICS
 from giccs.tasks import result_kind
 from giccs_app.report.content import (
     Cell,
@@ -54,7 +55,6 @@ STUDY_ANALYSES: Sequence[tuple[Analysis, Any]] = (
 BY = ("source", "n_turns")
 """Grouping columns of Tables 1 and 3."""
 log = logging.getLogger(__name__)
-CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
@@ -379,7 +379,7 @@ def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
     results = [result for _, result in pairs]
     ceiling = read_estimates(source.document.get("ceiling", {}))
     sources = [f"/results/{index}/metrics" for index, _ in pairs]
-    estimates = [result.metrics.get(name) for result in results for name in CORRELATIONS]
+    estimates = [result.metrics.get(name) for result in results for name in METRICS]
     table = replace(
         main_table(results, ceiling, _display_names(pairs), sources),
         title="Correlation with the scores (Table 5 of the paper)",

@@ -17,10 +17,10 @@ from giccs.report.figures.panels import (
     Titles,
     data_titles,
     full_name,
-    metric_title,
     model_labels,
     with_titles,
 )
+from giccs.report.metric_titles import metric_title
 from giccs.report.model_comparison import Leaderboard, compare, history_titles
 from giccs.report.model_names import WRAPPED_LABELS, fit_names, wrap_name, wrap_names
 

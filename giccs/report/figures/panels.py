@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from giccs.measures.results import Result, comparison_key, data_of, model_of, prompt_of
-from giccs.report.leaderboards import TITLES as COMPARISON_TITLES
-from giccs.report.measured import TITLES as METRIC_TITLES
 from giccs.report.model_names import chart_names
 
 if TYPE_CHECKING:
@@ -87,15 +85,6 @@ def data_titles(keys: Sequence[tuple[str, str, str]]) -> list[str]:
         f"{task} on {name}" + (f" (content {content[:6]})" if len(contents[task, name]) > 1 else "")
         for task, content, name in keys
     ]
-
-
-def metric_title(metric: str) -> str:
-    """Return the title of a metric on an axis.
-
-    >>> metric_title("spearman"), metric_title("hits@3")
-    ('Spearman ρ', 'Hits@3')
-    """
-    return (METRIC_TITLES | COMPARISON_TITLES).get(metric, metric)
 
 
 def model_and_prompt(result: Result) -> str:

@@ -20,12 +20,12 @@ from giccs.report.figures.panels import (
     Panel,
     Titles,
     full_name,
-    metric_title,
     model_and_prompt,
     model_labels,
     results_by_data,
     with_titles,
 )
+from giccs.report.metric_titles import metric_title
 from giccs.report.model_names import WRAPPED_LABELS, wrap_name
 from giccs.tasks import result_kind
 

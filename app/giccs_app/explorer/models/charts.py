@@ -10,6 +10,7 @@ import altair as alt
 import polars as pl
 
 from bws.base.charts import BLUE, GREEN, ORANGE
+from giccs.report.metric_titles import metric_title
 from giccs.report.model_names import WRAPPED_LABELS, chart_names, wrap_names
 from giccs_app.explorer.theme import GREY
 
@@ -37,7 +38,7 @@ def leaderboard(
     (true: hollow mark). Rows with a NaN value and NaN intervals are not drawn. ceiling: value, low and high;
     not drawn if NaN. titles: of value, model, history, with, without and ceiling, by default in English.
     """
-    labels = {"value": "Spearman's ρ", "model": "model", "ceiling": "noise ceiling"} | dict(
+    labels = {"value": metric_title("spearman"), "model": "model", "ceiling": "noise ceiling"} | dict(
         titles or {}
     )
     best_first = frame.fill_nan(None).sort("value", descending=True, nulls_last=True)

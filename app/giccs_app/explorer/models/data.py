@@ -21,8 +21,11 @@ from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
 from giccs.measures.comparison import paired_accuracies
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
 from giccs.measures.results import Result, digest, history_of
+from giccs.report.pairs import BREAKDOWN_METRIC
+from giccs.report.pairs import METRICS as LEADERBOARD
 
-METRICS = ("spearman", "pearson", "rank_spearman")
+METRICS = tuple(sorted(LEADERBOARD, key=lambda metric: metric != BREAKDOWN_METRIC))
+"""The metrics of pairwise STS, that of the best model first."""
 NEARER = ("first", "second", "same")
 ROUNDING = 1e-12
 GENERATED = pl.when(pl.col("chosen").any().over("history", "dialogue_id", "order")).then(

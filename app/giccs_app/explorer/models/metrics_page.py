@@ -12,7 +12,7 @@ from bws.base.tables import ResultTable, part_name
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS, SELECTED_KEY
 from giccs.measures.results import Result
 from giccs.report.item_errors import ItemErrors, item_errors
-from giccs.report.measured import TITLES, metric_tables
+from giccs.report.measured import metric_tables
 from giccs.report.rows import HEADER, long_rows
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
@@ -36,7 +36,7 @@ from giccs_app.explorer.models.data import (
     names,
     numbers_of,
 )
-from giccs_app.explorer.models.selection import choose, predictions_path, text_or, titles
+from giccs_app.explorer.models.selection import choose, predictions_path, title_of_metric, titles
 from giccs_app.explorer.study import Study
 
 MAX_TEXT_LENGTH, MAX_TEXT_WIDTH = 30, 260
@@ -89,7 +89,9 @@ def _choose_metric(results: Sequence[Result]) -> str:
     all_metrics = list(dict.fromkeys(metric for result in results for metric in result.metrics))
     all_metrics.sort(key=lambda metric: metric != main_metric)
     label = say("models.any_metric")
-    return links.selectbox("any_metric", label, all_metrics, format_option=_title, quiet=True)
+    return links.selectbox(
+        "any_metric", label, all_metrics, format_option=title_of_metric, quiet=True
+    )
 
 
 def _show_model(
@@ -120,7 +122,7 @@ def _show_model(
 def _show_table(table: ResultTable, name: str, numbers: pl.DataFrame) -> None:
     """Show a table of the report; `numbers` are the content of the files."""
     metrics = {
-        column.key: f"{_title(column.key)} [95 %]"
+        column.key: f"{title_of_metric(column.key)} [95 %]"
         for column in table.columns
         if column.title.endswith("[95 %]")
     }
@@ -171,10 +173,6 @@ def _item_errors(study: Study, stamp: str, _result: Result) -> ItemErrors | None
 
 def _show_dots(frame: pl.DataFrame, column: str, metric: str, name: str) -> None:
     if frame["value"].is_not_nan().any():
-        labels = titles(column, "n", "low", "high") | {"value": _title(metric)}
+        labels = titles(column, "n", "low", "high") | {"value": title_of_metric(metric)}
         show_chart(views.dot_plot(frame, column, labels), name, frame)
     show_missing_values(frame, column, {})
-
-
-def _title(metric: str) -> str:
-    return text_or("metric", metric, TITLES.get(metric, metric))

@@ -33,6 +33,7 @@ from giccs_app.explorer.models.selection import (
     load_predictions,
     numbers,
     predictions_path,
+    title_of_metric,
     titles,
 )
 from giccs_app.explorer.study import Study
@@ -52,7 +53,7 @@ ROLES = {
 def show_accuracies(study: Study, results: list[Result]) -> None:
     """Show the accuracy of each model and the chance level."""
     measure = choose_measure()
-    accuracy = say("models.title_accuracy")
+    accuracy = title_of_metric("accuracy")
     metric_titles = {name: f"{accuracy}, {say(f'models.{name}')}" for name in MEASURES}
     further = choose_metrics("measures", list(MEASURES), metric_titles)
     by_measure = {

@@ -12,6 +12,7 @@ import streamlit as st
 from bws.base.problems import InputError
 from giccs.benchmark import Benchmark
 from giccs.measures.results import Result, data_of, model_of
+from giccs.report.metric_titles import metric_title
 from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
@@ -161,6 +162,11 @@ def choose_task(results: Sequence[Result]) -> str:
         available,
         format_option=lambda task: text_or("task", task, literal(task)),
     )
+
+
+def title_of_metric(metric: str) -> str:
+    """Return the title of a metric in the current language."""
+    return text_or("metric", metric, metric_title(metric))
 
 
 def text_or(prefix: str, name: str, default: str) -> str:

@@ -31,7 +31,7 @@ from giccs.models import ModelOptions, check_server_options
 from giccs.progress import Progress, progress_bar, silent
 from giccs.report import report
 from giccs.report.clustering import over_clusters
-from giccs.report.leaderboards import comparison_rows, comparison_tables
+from giccs.report.comparison_tables import comparison_rows, comparison_tables
 from giccs.report.model_comparison import TARGET_DIFFERENCE, ModelComparison
 from giccs.report.model_comparison import compare as compare_results
 from giccs.report.rows import HEADER, long_rows

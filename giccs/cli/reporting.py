@@ -518,8 +518,8 @@ def _compare_models(
     names: Mapping[str, str],
 ) -> None:
     from giccs.report.clustering import over_clusters
+    from giccs.report.comparison_tables import comparison_tables
     from giccs.report.equal_predictions import equal_predictions
-    from giccs.report.leaderboards import comparison_tables
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
 
     predicted = [store.with_predictions(result) for result in results]

@@ -137,7 +137,7 @@ def outcome_document(outcome: DemoResult) -> dict[str, object]:
 
 def summarize_leaderboard(leaderboard: Leaderboard) -> str:
     """Return a sentence that compares the best model with the character-overlap baseline."""
-    from giccs.report.leaderboards import p_value
+    from giccs.report.comparison_tables import p_value
     from giccs_app.demo.plan import OVERLAP
 
     models = [model.model for model in leaderboard.models]

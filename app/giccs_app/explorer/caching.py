@@ -32,12 +32,11 @@ def study_of(
     judgments: str | None,
     results: str | None,
     ledger: str | None,
-    notes: str | None = None,
     model_judgments: Sequence[str] = (),
 ) -> Study:
     """Return the study that `load` reads; it is read again if the benchmark or the judgments changed."""
     state = stamp(data, judgments, *model_judgments)
-    return _load(data, judgments, results, ledger, notes, tuple(model_judgments), state)
+    return _load(data, judgments, results, ledger, tuple(model_judgments), state)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -46,11 +45,10 @@ def _load(
     judgments: str | None,
     results: str | None,
     ledger: str | None,
-    notes: str | None,
     model_judgments: tuple[str, ...],
     state: str,
 ) -> Study:
-    return load(data, judgments, results, ledger, notes, model_judgments)
+    return load(data, judgments, results, ledger, model_judgments)
 
 
 def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:

@@ -17,7 +17,7 @@ import click
 
 from bws.base.commands import Console, command
 from bws.base.ids import normal_id
-from bws.base.options import INPUT, OUTPUT_FOLDER, UPDATED
+from bws.base.options import INPUT, OUTPUT_FOLDER
 from bws.base.problems import InputError, Problem
 from giccs.cli.options import DATA_HELP
 from giccs_app.explorer.theme import HOST, SETTINGS
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
     giccs-explore --data benchmark.jsonl --ledger ledger.db --port 8600 --no-browser
-    giccs-explore --data benchmark.jsonl --notes notes.csv
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
     """,
     interrupt_message="all files are unchanged",
@@ -68,12 +67,6 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--ledger", type=INPUT, metavar="FILE", help="Ledger of a running study, written by mturk-hits."
-)
-@click.option(
-    "--notes",
-    type=UPDATED,
-    metavar="FILE",
-    help="CSV file for your notes on dialogues; without it, notes are not offered.",
 )
 @click.option(
     "--port",
@@ -127,15 +120,13 @@ def explore(
 
 def _export(
     console: Console, folder: Path, data: str, model_judgments: tuple[str, ...],
-    judgments: str | None, results: str | None, ledger: str | None, notes: str | None,
+    judgments: str | None, results: str | None, ledger: str | None,
 ) -> None:  # fmt: skip
     """Write the folder of a Space, and print what it contains."""
     if ledger is not None:
         raise click.UsageError(
             "a ledger is not published; use --judgments FILE instead of --ledger with --export-space"
         )
-    if notes is not None:
-        raise click.UsageError("notes are not published; leave out --notes with --export-space")
     if model_judgments:
         raise click.UsageError(
             "judgments of models are not published; leave out --model-judgments with --export-space"
@@ -163,7 +154,7 @@ def warm_up() -> None:
 
 def check_sources(
     data: str, judgments: str | None, results: str | None, ledger: str | None,
-    notes: str | None, model_judgments: tuple[str, ...],
+    model_judgments: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Read all files, which the pages then find in the cache; raise InputError with all problems.
 
@@ -173,13 +164,12 @@ def check_sources(
     from giccs_app.explorer.caching import study_of
     from giccs_app.explorer.study import check_files
 
-    study = study_of(data, judgments, results, ledger, notes, model_judgments)
+    study = study_of(data, judgments, results, ledger, model_judgments)
     checks: list[Callable[[], object]] = [
         lambda: check_files(study, judgments, model_judgments),
         lambda: _check_results(study),
     ]
     checks += [partial(_check_ledger, study, ledger)] if ledger else []
-    checks += [partial(_check_notes, study, notes)] if notes else []
     problems: list[Problem] = []
     for check in checks:
         try:
@@ -228,29 +218,18 @@ def _check_ledger(study: Study, path: str) -> None:
         raise InputError(Problem(path, None, f"{message}, or other --data"))
 
 
-def _check_notes(study: Study, path: str) -> None:
-    """Raise InputError for unreadable notes, and for those on none of the dialogues."""
-    from giccs_app.explorer.dialogues.notes import read_notes
-
-    notes = {normal_id(dialogue_id) for dialogue_id in read_notes(path)}
-    if notes and notes.isdisjoint(normal_id(dialogue_id) for dialogue_id in study.turns):
-        message = f"notes on none of the dialogues of {study.benchmark.name}"
-        raise InputError(Problem(path, None, f"{message}; expected notes on them, or other --data"))
-
-
 def prepare_pages(
     data: str,
     judgments: str | None,
     results: str | None,
     ledger: str | None,
-    notes: str | None = None,
     model_judgments: tuple[str, ...] = (),
 ) -> None:
     """Import the other pages and compute what takes long on them, while the first page is shown."""
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        study = study_of(data, judgments, results, ledger, notes, model_judgments)
+        study = study_of(data, judgments, results, ledger, model_judgments)
         for name in ("dialogues", "annotation"):
             import_module(f"giccs_app.explorer.{name}.page").prepare(study)
     for name in ("models", "errors"):

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=SAMPLE)
-    for name in ("--judgments", "--results", "--ledger", "--notes"):
+    for name in ("--judgments", "--results", "--ledger"):
         parser.add_argument(name)
     parser.add_argument("--model-judgments", action="append", default=[])
     parser.add_argument("--without-uploads", action="store_true")
@@ -89,9 +89,8 @@ def _load_study(arguments: argparse.Namespace) -> Study:
     judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
     results = uploaded.get("results", arguments.results)
     with st.spinner(say("page.reading")):
-        notes = None if arguments.without_uploads else arguments.notes
         model_judgments = arguments.model_judgments if data == arguments.data else []
-        study = study_of(data, judgments, results, arguments.ledger, notes, model_judgments)
+        study = study_of(data, judgments, results, arguments.ledger, model_judgments)
     summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
     return replace(study, problems=(*problems, *study.problems)) if problems else study
 

@@ -64,8 +64,6 @@ class Study:
     """Judgments of language models, one element per file."""
     store: Store | None = None
     ledger: str | None = None
-    notes_file: str | None = None
-    """The reader's notes on dialogues, see `giccs_app.explorer.dialogues.notes`; the file may be missing."""
     problems: tuple[Problem, ...] = ()
     """Problems in the judgments or results, which are skipped."""
     unreadable: tuple[Problem, ...] = ()
@@ -119,10 +117,9 @@ def load(
     judgments: str | None = None,
     results: str | None = None,
     ledger: str | None = None,
-    notes: str | None = None,
     model_judgments: Sequence[str] = (),
 ) -> Study:
-    """Read a study; the packaged samples include judgments. The files ledger and notes are read by pages.
+    """Read a study; the packaged samples include judgments. The ledger is read by its page.
 
     model_judgments: files of judgments of language models, as from bws-judge.
 
@@ -156,7 +153,6 @@ def load(
         models,
         store,
         ledger,
-        notes,
         unreadable=unreadable,
         task_data=task_data,
     )

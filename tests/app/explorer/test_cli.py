@@ -44,7 +44,7 @@ def served(monkeypatch):
 
 @pytest.fixture(scope="module")
 def shared_files(tmp_path_factory):
-    """Return a folder with the sample, judgments of people and of models, ledgers, and notes."""
+    """Return a folder with the sample, judgments of people and of models, and ledgers."""
     folder = tmp_path_factory.mktemp("files")
     with chdir(folder):
         write_files()
@@ -80,8 +80,6 @@ def write_files():
         with Ledger.open(name, create=True) as ledger:
             plan = HitPlan(1, parts, "<HTMLQuestion/>", "annotation", "token")
             ledger.start_study(LOCAL, Settings(), [plan], 0.0)
-    Path("n.csv").write_text(f"dialogue_id,note,time\n{dialogue},a,2026-01-31T12:00:00+00:00\n")
-    Path("of-others.csv").write_text("dialogue_id,note,time\nx,a,2026-01-31T12:00:00+00:00\n")
     text = Path("other.csv").read_text()
     judgments_of_model = re.sub("simulated-[0-9]", "model:m", text).splitlines()
     rows = judgments_of_model[1::3]  # one of three judgments of each tuple
@@ -101,12 +99,12 @@ def files(shared_files, tmp_path, monkeypatch):
 def test_what_is_named_is_passed_on_and_nothing_else(served, files):
     port = str(free_port())
     named = ["--data", "b.jsonl", "--judgments", "j.csv", "--results", "r", "--ledger", "l.db"]
-    named += ["--notes", "n.csv", "--model-judgments", "m.csv", "--model-judgments", "o.csv"]
+    named += ["--model-judgments", "m.csv", "--model-judgments", "o.csv"]
     result = CliRunner().invoke(cli.explore, [*named, "--port", port, "--no-browser"])
     assert result.exit_code == 0, result.output
     settings, asked = served[0]
     assert asked[:4] == ["--data=b.jsonl", "--judgments=j.csv", "--results=r", "--ledger=l.db"]
-    assert asked[4:] == ["--notes=n.csv", "--model-judgments=m.csv", "--model-judgments=o.csv"]
+    assert asked[4:] == ["--model-judgments=m.csv", "--model-judgments=o.csv"]
     assert {"--server.headless=true", f"--server.port={port}"} <= set(settings)
     assert f"http://127.0.0.1:{port}" in result.output
 
@@ -134,9 +132,6 @@ def test_what_is_named_is_passed_on_and_nothing_else(served, files):
         ("--ledger", "j.csv", "j.csv: cannot read the ledger"),
         ("--ledger", "other.db", "other.db: not a ledger"),
         ("--ledger", "of-others.db", "of-others.db: a study of none of the items of giccs-sample"),
-        ("--notes", "of-others.csv", "of-others.csv: notes on none of the dialogues of giccs-"),
-        ("--notes", "j.csv", "j.csv:1: unknown column tuple_id"),
-        ("--notes", "r", "r: is a directory"),
     ],
 )
 def test_a_wrong_file_ends_the_command_before_the_server_starts(
@@ -158,13 +153,11 @@ def test_all_wrong_files_are_named_at_once(served, files):
         ".",
         "--ledger",
         "j.csv",
-        "--notes",
-        "m.csv",
     ]
     result = CliRunner().invoke(cli.explore, [*arguments, "--port", str(free_port())])
     assert (result.exit_code, served) == (2, [])
     names = [line.partition(":")[0] for line in result.stderr.splitlines()]
-    assert names == ["other.csv", ".", "j.csv", "m.csv"]
+    assert names == ["other.csv", ".", "j.csv"]
 
 
 def test_results_on_other_data_only_end_the_command(served, files):
@@ -237,14 +230,11 @@ def test_a_port_that_is_taken_is_one_line(served):
     )
 
 
-@pytest.mark.parametrize(
-    ("option", "name"), [("--notes", "notes"), ("--model-judgments", "judgments of models")]
-)
-def test_notes_and_judgments_of_models_are_not_published(served, tmp_path, option, name):
-    arguments = [option, "n.csv", "--export-space", str(tmp_path / "space")]
+def test_judgments_of_models_are_not_published(served, tmp_path):
+    arguments = ["--model-judgments", "m.csv", "--export-space", str(tmp_path / "space")]
     result = CliRunner().invoke(cli.explore, arguments)
     assert result.exit_code == 2
-    assert f"{name} are not published" in result.output
+    assert "judgments of models are not published" in result.output
     assert not (tmp_path / "space").exists()
 
 

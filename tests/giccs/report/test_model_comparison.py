@@ -24,7 +24,7 @@ from giccs.measures.comparison import mcnemar
 from giccs.measures.detectable import mcnemar_detectable, t_detectable
 from giccs.measures.metrics import correlations
 from giccs.measures.results import Group, Result, Store
-from giccs.report.leaderboards import comparison_tables
+from giccs.report.comparison_tables import comparison_tables
 from giccs.report.model_comparison import Leaderboard, compare
 
 

@@ -16,7 +16,6 @@ from giccs_app.explorer.caching import cached
 from giccs_app.explorer.dialogues import data as frames
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
-from giccs_app.explorer.dialogues.note_field import show_note
 from giccs_app.explorer.display import (
     DIALOGUE_FILTERS,
     offer_view,
@@ -67,7 +66,6 @@ def show(study: Study) -> None:
             _show_candidates(candidates, dialogue)
         else:
             _show_candidate_table(candidates, dialogue, criteria.words, READING_COLUMNS)
-        show_note(study, dialogue)
     if not is_reading:
         _show_candidate_table(candidates, dialogue, criteria.words)
         for note in study.interval_notes:

@@ -38,9 +38,11 @@ def leaderboard(
     (true: hollow mark). Rows with a NaN value and NaN intervals are not drawn. ceiling: value, low and high;
     not drawn if NaN. titles: of value, model, history, with, without and ceiling, by default in English.
     """
-    labels = {"value": metric_title("spearman"), "model": "model", "ceiling": "noise ceiling"} | dict(
-        titles or {}
-    )
+    labels = {
+        "value": metric_title("spearman"),
+        "model": "model",
+        "ceiling": "noise ceiling",
+    } | dict(titles or {})
     best_first = frame.fill_nan(None).sort("value", descending=True, nulls_last=True)
     ceiling_layers = (
         [] if ceiling is None or math.isnan(ceiling[0]) else _ceiling_layers(ceiling, labels)

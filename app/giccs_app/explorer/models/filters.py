@@ -9,7 +9,7 @@ import polars as pl
 import streamlit as st
 
 from giccs.measures.results import Result
-from giccs.report.leaderboards import TIE_MARK
+from giccs.report.comparison_tables import TIE_MARK
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.display import number_column, show_table

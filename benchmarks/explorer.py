@@ -191,7 +191,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.argv = [script, *prepared]
         start = time.perf_counter()
         warm_up()
-        check_sources(prepared[1], prepared[3], prepared[5], None, None, ())
+        check_sources(prepared[1], prepared[3], prepared[5], None, ())
         print(f"before the server is up    {time.perf_counter() - start:7.3f} s", flush=True)
         start = time.perf_counter()
         prepare_pages(prepared[1], prepared[3], prepared[5], None)

@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tabulate import tabulate
@@ -70,8 +70,24 @@ def page(folder: Path) -> str:
         for name, table in tables.items()
     }
     fields["reasons"] = reasons()
+    fields["result"] = _result(tables)
     fields["summary"] = str(tabulate(rows, headers, "github", disable_numparse=True))
     return TEMPLATE.read_text(encoding="utf-8").format_map(fields)
+
+
+def _result(tables: Mapping[str, Sequence[Row]]) -> str:
+    """Return the sentence on all verdicts."""
+    verdicts = Counter(row["verdict"] for table in tables.values() for row in table)
+    failed = Counter(
+        name for name, table in tables.items() for row in table if row["verdict"] in FAILURES
+    )
+    places = "".join(f", {count} of them in *{name}*" for name, count in failed.items())
+    noted = sum(count for verdict, count in verdicts.items() if verdict.endswith(", noted"))
+    return (
+        f"Of {verdicts.total()} cells, {verdicts['holds'] + verdicts['as required']} hold or are as required "
+        f"without a note, {verdicts['undecided']} are undecided without one, {noted} have a note, "
+        f"{verdicts['refused']} are refused, and {failed.total()} fail without a note{places}."
+    )
 
 
 def _summary(name: str, rows: list[Row]) -> tuple[str, int, str, str, str]:

@@ -81,12 +81,12 @@ def _result(tables: Mapping[str, Sequence[Row]]) -> str:
     failed = Counter(
         name for name, table in tables.items() for row in table if row["verdict"] in FAILURES
     )
-    places = "".join(f", {count} of them in *{name}*" for name, count in failed.items())
+    places = "; ".join(f"{count} in *{name}*" for name, count in failed.items()) or "0"
     noted = sum(count for verdict, count in verdicts.items() if verdict.endswith(", noted"))
     return (
         f"Of {verdicts.total()} cells, {verdicts['holds'] + verdicts['as required']} hold or are as required "
-        f"without a note, {verdicts['undecided']} are undecided without one, {noted} have a note, "
-        f"{verdicts['refused']} are refused, and {failed.total()} fail without a note{places}."
+        f"without a note, {verdicts['undecided']} are undecided without one, {noted} have a note, and "
+        f"{verdicts['refused']} are refused. Cells that fail without a note: {places}."
     )
 
 

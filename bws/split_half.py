@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -32,6 +32,7 @@ from bws.stats.constancy import centred, is_constant
 
 log = logging.getLogger(__name__)
 
+ALL = slice(None)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Halves = tuple[NDArray[np.bool_], NDArray[np.bool_]]
@@ -701,20 +702,37 @@ class JudgmentRounds:
             judgments.annotator_of[rows],
         )
 
-    def scores(self, half: NDArray[np.bool_]) -> Floats:
-        """Return (N,) counting scores from the judgments of a half; NaN for items without judgments.
-
-        score = (best - worst) / appearances; equal fractions are equal floats.
-        """
-        rows = np.flatnonzero(half)
+    def counts(self, half: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+        """Return (N,) best - worst and (N,) appearances of each item in the judgments of a half."""
+        rows, n = np.flatnonzero(half), self.n_items
         judgments_per_tuple = np.bincount(self.tuple_of[rows], minlength=len(self.sizes))
-        weights = np.repeat(judgments_per_tuple, self.members.shape[1])
+        best = np.bincount(self.best[rows], minlength=n + 1)
+        worst = np.bincount(self.worst[rows], minlength=n + 1)
+        return (best - worst)[:n], self.sums(judgments_per_tuple)
+
+    def sums(self, values: Ints, tuples: Ints | slice = ALL) -> Ints:
+        """Return (N,) the sum over tuples of (T,) values, for each item of a tuple."""
         n = self.n_items
-        appearances = np.bincount(self.members.ravel(), weights, n + 1)[:n]
-        best = np.bincount(self.best[rows], minlength=n + 1)[:n]
-        worst = np.bincount(self.worst[rows], minlength=n + 1)[:n]
-        with np.errstate(invalid="ignore"):
-            return (best - worst) / appearances
+        total = np.zeros(n + 1)
+        for column in self.columns:
+            total += np.bincount(column[tuples], values, n + 1)
+        return total[:n].astype(np.int64)
+
+    @cached_property
+    def columns(self) -> tuple[Ints, ...]:
+        """K arrays (T,): the columns of `members`."""
+        return tuple(np.ascontiguousarray(column) for column in self.members.T)
+
+    @cached_property
+    def annotators(self) -> tuple[Ints, Ints]:
+        """The (A,) annotator indices in the judgments, and (J,) the position of each judgment's annotator."""
+        annotators, position = np.unique(self.annotator_of, return_inverse=True)
+        return annotators, position
+
+    @cached_property
+    def all_counts(self) -> tuple[Ints, Ints]:
+        """`counts` of all judgments."""
+        return self.counts(np.ones(len(self.tuple_of), dtype=np.bool_))
 
 
 def split_by_annotation(
@@ -760,7 +778,7 @@ def _sample_halves(
 
 def split_by_annotator(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRule) -> Halves:
     """Split the annotators into two halves at random; judgments without annotator are in no half."""
-    annotators, annotator_of = np.unique(rounds.annotator_of, return_inverse=True)
+    annotators, annotator_of = rounds.annotators
     draw = np.where(annotators < 0, np.inf, rng.random(len(annotators)))
     n = np.count_nonzero(annotators >= 0)
     more = n % 2 and odd == "coin" and rng.random() < 0.5
@@ -770,6 +788,8 @@ def split_by_annotator(rounds: JudgmentRounds, rng: np.random.Generator, odd: Od
     return first, ~first & (rounds.annotator_of >= 0)
 
 
+MAX_PAIRS_PER_ITEM = 4
+"""Number of possible fractions per item up to which ranks are computed by counting."""
 BALANCING_ROUNDS = 20
 """Passes over the tuples that balance the halves of `split_by_tuple`; few tuples change after ten."""
 
@@ -781,19 +801,19 @@ def split_by_tuple(rounds: JudgmentRounds, rng: np.random.Generator, odd: OddRul
     share of tuples is moved to the other half at a time, among those whose move reduces the sum over items of
     the squared difference of judgments between the halves. Control items are not balanced.
     """
-    k, n = rounds.members.shape[1], rounds.n_items
+    n = rounds.n_items
     n_scored = np.count_nonzero(rounds.members < n, axis=1)
     side = np.where(rng.random(len(rounds.sizes)) < 0.5, rounds.sizes, -rounds.sizes)
-    share = 1 / (
-        1 + math.sqrt(rounds.members.size / rounds.n_items)
-    )  # moving all at once would overshoot
+    share = 1 / (1 + math.sqrt(rounds.members.size / n))  # moving all at once would overshoot
+    surplus = np.append(rounds.sums(side), 0)
     for _ in range(BALANCING_ROUNDS):
-        surplus = np.bincount(rounds.members.ravel(), side.repeat(k), n + 1)
-        surplus[n] = 0
-        gain = np.sign(side) * surplus[rounds.members].sum(axis=1) - n_scored * rounds.sizes
-        if not (gain > 0).any():
+        difference = np.sign(side) * sum(surplus[column] for column in rounds.columns)
+        can_move = difference > n_scored * rounds.sizes
+        if not can_move.any():
             break
-        side[(gain > 0) & (rng.random(len(side)) < share)] *= -1
+        moved = np.flatnonzero(can_move & (rng.random(len(side)) < share))
+        side[moved] *= -1
+        surplus[:n] += 2 * rounds.sums(side[moved], moved)
     if odd == "second" and side.sum() > 0:
         side = -side
     first = (side > 0)[rounds.tuple_of]
@@ -836,19 +856,32 @@ def run_trials(
     correlations, is_missing = np.empty((n, 2)), np.zeros(rounds.n_items, dtype=np.bool_)
     n_scored = 0
     for trial in range(n):
-        scores = np.array([rounds.scores(half) for half in split(rounds, rng)])
-        unscored = np.isnan(scores)
-        is_missing |= unscored.any(axis=0)
-        n_scored += int(np.count_nonzero(~unscored.any(axis=0)))
-        is_dropped = unscored.any(axis=0) if missing == "drop" else unscored.all(axis=0)
-        first, second = np.nan_to_num(scores, nan=0.0)[:, ~is_dropped]
+        halves = _counts_of_halves(rounds, *split(rounds, rng))
+        unscored = np.array([appearances == 0 for _, appearances in halves])
+        lacks_one = unscored.any(axis=0)
+        is_missing |= lacks_one
+        n_scored += int(np.count_nonzero(~lacks_one))
+        is_kept = ~(lacks_one if missing == "drop" else unscored.all(axis=0))
+        # without appearances, the score is 0
+        counts = [(net[is_kept], appearances[is_kept].clip(min=1)) for net, appearances in halves]
         correlations[trial] = (
-            correlate(first, second),
-            correlate(average_ranks(first), average_ranks(second)),
+            correlate(*(net / appearances for net, appearances in counts)),
+            correlate(*(_ranks_of_fractions(*each) for each in counts)),
         )
     return Trials(
         correlations[:, 0], correlations[:, 1], int(np.count_nonzero(is_missing)), n_scored / n
     )
+
+
+def _counts_of_halves(
+    rounds: JudgmentRounds, first: NDArray[np.bool_], second: NDArray[np.bool_]
+) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+    """Return `JudgmentRounds.counts` of both halves."""
+    counts = rounds.counts(first)
+    if not (first ^ second).all():
+        return counts, rounds.counts(second)
+    net, appearances = rounds.all_counts  # of which the second half has the rest
+    return counts, (net - counts[0], appearances - counts[1])
 
 
 def correlate(x: Floats, y: Floats) -> float:
@@ -865,6 +898,22 @@ def average_ranks(values: Floats) -> Floats:
     _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[index]
     return ranks
+
+
+def _ranks_of_fractions(numerator: Ints, denominator: Ints) -> Floats:
+    """Return `average_ranks` of (N,) fractions from -1 to 1, by counting equal pairs of numbers."""
+    most = int(denominator.max(initial=1))
+    width = 2 * most + 1
+    if most * width > MAX_PAIRS_PER_ITEM * len(numerator):
+        return average_ranks(numerator / denominator)
+    pair = denominator * width + numerator + most
+    counts = np.bincount(pair)
+    pairs = np.flatnonzero(counts)
+    _, index = np.unique((pairs % width - most) / (pairs // width), return_inverse=True)
+    equal = np.bincount(index, counts[pairs])
+    ranks = np.zeros(len(counts))
+    ranks[pairs] = (np.cumsum(equal) - (equal - 1) / 2)[index]
+    return np.asarray(ranks[pair])
 
 
 def check_options(trials: int, **choices: tuple[str, Any]) -> None:

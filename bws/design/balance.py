@@ -511,42 +511,71 @@ def level_positions(members: Members, n: int) -> Members:
 def _level_uneven_positions(
     members: Members, table: NDArray[np.int64], uneven: NDArray[np.intp]
 ) -> None:
-    order = np.argsort(members, axis=None, kind="stable")
-    starts = np.searchsorted(members.reshape(-1)[order], np.arange(len(table) + 1))
-    rows = order // members.shape[1]
+    exchange = _PositionExchange(members, table)
     for item in uneven.tolist():
-        while int(np.ptp(table[item])) > 1:
-            over, under = int(table[item].argmax()), int(table[item].argmin())
-            _flip_path(members, table, item, over, under, rows, starts)
+        exchange.level(item)
+    members[:] = exchange.members
 
 
-def _flip_path(
-    members: Members,
-    table: NDArray[np.int64],
-    item: int,
-    over: int,
-    under: int,
-    rows: NDArray[np.intp],
-    starts: NDArray[np.intp],
-) -> None:
-    """Exchange the positions `over` and `under` along a path of tuples that begins at `item`.
+class _PositionExchange:
+    """Exchanges of two items within tuples.
 
-    Each exchange moves one unit of the item's surplus to the other item of the tuple. The path ends at an
-    item without surplus; it is finite, as no tuple is used twice.
+    Sets of tuples are integers with a bit for each tuple of an item, in the order of the tuples.
     """
-    used: set[int] = set()
-    while table[item, over] - table[item, under] > 1:
-        for row in rows[starts[item] : starts[item + 1]].tolist():
-            if row not in used and members[row, over] == item:
-                break
-        partner = int(members[row, under])
-        members[row, over], members[row, under] = partner, item
-        used.add(row)
-        table[item, over] -= 1
-        table[item, under] += 1
-        table[partner, under] -= 1
-        table[partner, over] += 1
-        item = partner
+
+    def __init__(self, members: Members, table: NDArray[np.int64]) -> None:
+        self.members: list[list[int]] = members.tolist()
+        self._counts: list[list[int]] = table.tolist()
+        order = np.argsort(members, axis=None, kind="stable")
+        self._starts = np.searchsorted(members.reshape(-1)[order], np.arange(len(table) + 1))
+        self._tuples = order // members.shape[1]
+        self._tuples_of: dict[int, list[int]] = {}
+        self._bit_of: dict[int, dict[int, int]] = {}
+        """Item -> tuple -> number of its bit."""
+        self._at: dict[int, list[int]] = {}
+        """Item -> for each position, the set of its tuples that have it there."""
+
+    def level(self, item: int) -> None:
+        """Exchange positions until the counts of the item differ by at most one."""
+        counts = self._counts[item]
+        while max(counts) - min(counts) > 1:
+            self._flip_path(item, counts.index(max(counts)), counts.index(min(counts)))
+
+    def _flip_path(self, item: int, over: int, under: int) -> None:
+        """Exchange the positions `over` and `under` along a path of tuples that begins at `item`.
+
+        Each exchange moves one unit of the item's surplus to the other item of the tuple. The path ends at an
+        item without surplus; it is finite, as no tuple is used twice.
+        """
+        used: dict[int, int] = {}
+        while self._counts[item][over] - self._counts[item][under] > 1:
+            self._read(item)
+            free = self._at[item][over] & ~used.get(item, 0)
+            bit = free & -free  # the first tuple
+            row = self._tuples_of[item][bit.bit_length() - 1]
+            partner = self.members[row][under]
+            self._read(partner)
+            self.members[row][over], self.members[row][under] = partner, item
+            for moved, source, target in ((item, over, under), (partner, under, over)):
+                bit = 1 << self._bit_of[moved][row]
+                used[moved] = used.get(moved, 0) | bit
+                self._at[moved][source] ^= bit
+                self._at[moved][target] ^= bit
+                self._counts[moved][source] -= 1
+                self._counts[moved][target] += 1
+            item = partner
+
+    def _read(self, item: int) -> None:
+        """Arrange the tuples of an item, when it is first met."""
+        if item in self._at:
+            return
+        rows = self._tuples[self._starts[item] : self._starts[item + 1]].tolist()
+        self._tuples_of[item] = rows
+        self._bit_of[item] = {row: number for number, row in enumerate(rows)}
+        digits = [bytearray(b"0" * len(rows)) for _ in self._counts[item]]
+        for number, row in enumerate(rows):
+            digits[self.members[row].index(item)][-1 - number] = ord("1")
+        self._at[item] = [int(binary, 2) for binary in digits]
 
 
 @cache

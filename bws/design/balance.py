@@ -547,23 +547,30 @@ class _PositionExchange:
         Each exchange moves one unit of the item's surplus to the other item of the tuple. The path ends at an
         item without surplus; it is finite, as no tuple is used twice.
         """
-        used: dict[int, int] = {}
-        while self._counts[item][over] - self._counts[item][under] > 1:
-            self._read(item)
-            free = self._at[item][over] & ~used.get(item, 0)
+        self._read(item)
+        used = {item: 0}
+        counts, at = self._counts[item], self._at[item]
+        while counts[over] - counts[under] > 1:
+            free = at[over] & ~used[item]
             bit = free & -free  # the first tuple
             row = self._tuples_of[item][bit.bit_length() - 1]
-            partner = self.members[row][under]
+            members = self.members[row]
+            partner = members[under]
             self._read(partner)
-            self.members[row][over], self.members[row][under] = partner, item
-            for moved, source, target in ((item, over, under), (partner, under, over)):
-                bit = 1 << self._bit_of[moved][row]
-                used[moved] = used.get(moved, 0) | bit
-                self._at[moved][source] ^= bit
-                self._at[moved][target] ^= bit
-                self._counts[moved][source] -= 1
-                self._counts[moved][target] += 1
+            members[over], members[under] = partner, item
+            used[item] |= bit
+            at[over] ^= bit
+            at[under] ^= bit
+            counts[over] -= 1
+            counts[under] += 1
             item = partner
+            counts, at = self._counts[item], self._at[item]
+            bit = 1 << self._bit_of[item][row]
+            used[item] = used.get(item, 0) | bit
+            at[under] ^= bit
+            at[over] ^= bit
+            counts[under] -= 1
+            counts[over] += 1
 
     def _read(self, item: int) -> None:
         """Arrange the tuples of an item, when it is first met."""

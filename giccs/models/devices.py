@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.base.problems import InputError, Problem
 from giccs.models.checkpoint import read_json
-from giccs.models.model_errors import UnsupportedOptionError
+from giccs.models.model_errors import UnsupportedOptionError, out_of_memory
 
 if TYPE_CHECKING:
     from torch import device
@@ -151,3 +151,22 @@ def devices(model: Any) -> str:
         f"cuda:{device}" if isinstance(device, int) else str(device) for device in parts.values()
     )
     return ", ".join(dict.fromkeys(device_names))
+
+
+def with_free_memory(compute: Callable[[], Any]) -> Any:
+    """Return the result of a function, which is called again with free memory if it runs out of memory."""
+    try:
+        return compute()
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+    free_memory()
+    return compute()
+
+
+def free_memory() -> None:
+    """Free the memory of GPUs that torch keeps for later."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from giccs.models.abilities import LimitedModel, SidedModel, VectorModel
 from giccs.models.encoder_prompts import EncoderPrompt, Side
+from giccs.models.model_errors import out_of_memory
 from giccs.progress import Progress
 
 FIRST = 16
@@ -84,12 +85,6 @@ def encode_in_batches(
 def input_length(text: EncoderInput) -> int:
     """Return the number of characters of a text, or of a pair of texts."""
     return len(text) if isinstance(text, str) else sum(map(len, text))
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Return whether an error is an out-of-memory error; torch raises a plain RuntimeError on the CPU."""
-    words = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
 
 
 def cosines(

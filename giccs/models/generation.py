@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from bws.base.problems import InputError, Problem
 from giccs.models.abilities import Response
-from giccs.models.devices import input_device
-from giccs.models.encoding import out_of_memory
-from giccs.models.model_errors import ModelFaultError
+from giccs.models.checkpoint import first_line
+from giccs.models.devices import free_memory, input_device, with_free_memory
+from giccs.models.model_errors import ModelFaultError, out_of_memory
 from giccs.progress import Progress
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Greedy:
         """Maximum number of prompts in a batch so far."""
         self.padding: bool | None = None
         """Whether padding leaves the answers unchanged; None if all prompts had the same length."""
+        self.padding_refused = ""
+        """The error of a padded prompt, if there was one."""
 
     def run(self, prompts: Sequence[Ids], max_tokens: int) -> Iterator[tuple[int, Ids]]:
         """Yield (index of a prompt, at most `max_tokens` generated tokens), the longest prompts first.
@@ -87,6 +89,7 @@ class Greedy:
         if prompts == 1:
             raise MemoryError("a single prompt does not fit into memory") from error
         self._prompts = prompts // 2
+        free_memory()
 
     def _write(self, prompts: Sequence[Ids], max_tokens: int) -> list[Ids]:
         rows = self._generate(prompts, len(prompts[0]), max_new_tokens=max_tokens).tolist()
@@ -105,9 +108,11 @@ class Greedy:
     def _agree(self, prompt: Ids, width: int) -> bool:
         single_likelihoods = self._likelihoods(prompt, len(prompt))
         try:
-            padded = self._likelihoods(prompt, width)
-        except Exception:
-            return False  # Architectures without support for padding raise various exceptions.
+            padded = with_free_memory(lambda: self._likelihoods(prompt, width))
+        except Exception as error:
+            # Architectures without support for padding raise various exceptions.
+            self.padding_refused = first_line(error)
+            return False
         return bool(
             ((single_likelihoods - padded).abs().mean(dim=-1) <= TOLERANCE[self._dtype]).all()
         )

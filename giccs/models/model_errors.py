@@ -89,6 +89,15 @@ def is_memory_error(error: BaseException) -> bool:
     )
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Return whether a computation ran out of memory, so that a smaller one may fit.
+
+    torch raises a plain RuntimeError on the CPU.
+    """
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
+
+
 @contextmanager
 def reported_errors(name: str) -> Iterator[None]:
     """Within the block, raise InputError for exceptions of frameworks, and ModelMemoryError without memory.

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CausalModel", "open_causal"]
 
+READ_AHEAD = 64
+"""Number of prompts that are tokenised in one call."""
+
 
 def open_causal(name: str, location: str = "", options: ModelOptions | None = None) -> CausalModel:
     """Return the model at `location` (or `name`): a folder, a GGUF file or a hub id, without loading weights.
@@ -171,12 +174,23 @@ class CausalModel(
     def _settings_used(self) -> Mapping[str, Any]:
         """Return the settings of option scoring, or else of text generation."""
         if "_greedy" in vars(self) and "_scorer" not in vars(self):
-            return {"batch_size": self._greedy.largest, "forward": "written, greedy"}
+            refused = self._greedy.padding_refused
+            return {
+                "batch_size": self._greedy.largest,
+                "forward": "written, greedy",
+                **({"not_used": {"padding": refused}} if refused else {}),
+            }
         trial = self._scorer.trial
         return {
             "batch_size": self._scorer.largest,
             "forward": trial.forward_pass.name,
             "self_check_deviation": trial.deviation,
+            **({"not_used": dict(trial.refused)} if trial.refused else {}),
+            **(
+                {"batch_deviation": deviation}
+                if (deviation := self._scorer.batch_deviation)
+                else {}
+            ),
         }
 
     def _encoded(
@@ -186,6 +200,8 @@ class CausalModel(
         if prompts:
             _ = self._loaded  # A model that cannot be loaded is a single error, not one per prompt.
         for n, prompt in enumerate(prompts, start=1):
+            if (n - 1) % READ_AHEAD == 0:
+                self._boundary.read_ahead(prompts[n - 1 : n - 1 + READ_AHEAD])
             try:
                 encoded_questions.append(self._fitting(prompt))
             except ValueError as error:

@@ -26,10 +26,29 @@ CELLS = {"cpu": 2**19, "cuda": 2**27}
 WHOLE_ROWS = 2**24
 """The same for models with whole rows only."""
 
+MIN_STEP = 64
+"""Smallest distance of the widths of passes on a GPU."""
+
 Blocks = Iterator[tuple[int, "Tensor"]]
 Floats = NDArray[np.float64]
 Answer = list[Floats]
 """For each option of a question, ln p of its tokens."""
+
+
+def few_widths(size: int) -> int:
+    """Return the next of few widths, at most a quarter larger from 256 tokens on.
+
+    A GPU plans the computation of each new shape, which takes longer than the computation itself.
+
+    >>> [few_widths(size) for size in (1, 64, 65, 321, 700, 1088)]
+    [64, 64, 128, 384, 768, 1280]
+    """
+    step = max(MIN_STEP, (1 << size.bit_length()) // 8)
+    return -(-size // step) * step
+
+
+WIDTHS: dict[str, Callable[[int], int]] = {"cpu": lambda size: size, "cuda": few_widths}
+"""Type of device -> width of a pass for a number of tokens."""
 
 
 def full_mask(model: Any, visible: Tensor, depths: Tensor) -> Tensor:
@@ -148,8 +167,9 @@ def _logprobs(blocks: Blocks, count: int, rows: Tensor, tokens: Tensor) -> NDArr
     total = torch.zeros((count, 1), device=rows.device)
     target_logits = torch.zeros(len(rows), device=rows.device)
     for low, logits in blocks:
-        in_block = ((tokens >= low) & (tokens < low + logits.shape[1])).nonzero()[:, 0]
-        target_logits[in_block] = logits[rows[in_block], tokens[in_block] - low]
+        column, last = tokens - low, logits.shape[1] - 1
+        picked = logits[rows, column.clamp(0, last)]
+        target_logits = torch.where((column >= 0) & (column <= last), picked, target_logits)
         larger = torch.maximum(largest, logits.amax(dim=1, keepdim=True))
         total.mul_((largest - larger).exp_())
         total.add_(logits.sub_(larger).exp_().sum(dim=1, keepdim=True))
@@ -196,7 +216,8 @@ class TreePass:
         """Return ln p of the options' tokens."""
         import torch
 
-        tokens, depths, visible = (self._on_device(array) for array in _padded(trees))
+        arrays = _padded(trees, self.width(max(map(len, trees))))
+        tokens, depths, visible = map(self._on_device, arrays)
         states = self._halves.read(
             input_ids=tokens,
             position_ids=depths,
@@ -214,15 +235,22 @@ class TreePass:
         logprobs = self._halves.logprobs(states[at[:, 0], at[:, 1]], positions)
         return _divided(logprobs, trees)
 
+    def width(self, size: int) -> int:
+        """Return the width of a pass with trees of at most `size` tokens."""
+        kind = input_device(self._model).type
+        return WIDTHS.get(kind, WIDTHS["cpu"])(size)
+
     def _on_device(self, array: NDArray[Any]) -> Tensor:
         import torch
 
         return torch.from_numpy(array).to(input_device(self._model))
 
 
-def _padded(trees: Sequence[TokenTree]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return tokens (B, N), depths (B, N) and visibility (B, N, N); padding attends to itself."""
-    size = len(trees), max(map(len, trees))
+def _padded(
+    trees: Sequence[TokenTree], width: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return tokens (B, N), depths (B, N), visibility (B, N, N) for N = width; padding attends to itself."""
+    size = len(trees), width
     tokens, depths = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     visible = np.broadcast_to(np.eye(size[1], dtype=np.bool_), (*size, size[1])).copy()
     for row, tree in enumerate(trees):

@@ -13,14 +13,16 @@ import numpy as np
 
 from giccs.models.causal.forward import Answer, Floats, ForwardPass, OneByOne, TreePass, ways
 from giccs.models.causal.tokens import TokenTree
-from giccs.models.devices import input_device
-from giccs.models.encoding import out_of_memory
+from giccs.models.checkpoint import first_line
+from giccs.models.devices import free_memory, input_device, with_free_memory
 from giccs.models.generation import TOLERANCE
-from giccs.models.model_errors import ModelFaultError
+from giccs.models.model_errors import ModelFaultError, out_of_memory
 
 TOKENS = {"cpu": 1024, "cuda": 16384}
 """Number of tokens per pass above which the time is dominated by arithmetic instead of reading the
 weights."""
+HALF_PRECISION_TOKENS = 4096
+"""The same in half precision, in which large batches change more digits."""
 
 
 def _last(tree: TokenTree) -> tuple[int, int]:
@@ -59,6 +61,8 @@ class Trial:
         self._tried = [-1] * len(MEASURES)
         self.deviation = 0.0
         """Largest difference of a token's ln p for the selected pass, in nats."""
+        self.refused: dict[str, str] = {}
+        """Name of a faster pass that is not used -> why."""
 
     @property
     def forward_pass(self) -> ForwardPass:
@@ -77,7 +81,8 @@ class Trial:
             pairs = zip(checks, expected_logprobs, strict=True)
             if all(self._agree(answers[checks], option, ln) for (checks, option), ln in pairs):
                 break
-            self._ways.pop(0)
+            difference = f"differs from single options by {self.deviation:.2g} nats"
+            self.refused.setdefault(self._ways.pop(0).name, difference)
             answers = {}
             self.deviation = 0.0
         if checks and isinstance(self.forward_pass, OneByOne):
@@ -100,8 +105,11 @@ class Trial:
     def _answer(self, tree: TokenTree) -> Answer:
         """Return the result of the forward pass; NaN if it raises an exception."""
         try:
-            (answer,) = self.forward_pass([tree])
-        except Exception:  # Architectures without support for this pass raise various exceptions.
+            answer: Answer = with_free_memory(lambda: self.forward_pass([tree])[0])
+        except (
+            Exception
+        ) as error:  # Architectures without support for this pass raise various exceptions.
+            self.refused[self.forward_pass.name] = first_line(error)
             return [np.full(len(option), np.nan) for option in tree.predictions]
         return answer
 
@@ -131,14 +139,23 @@ def _option(tree: TokenTree, option: int) -> tuple[tuple[int, ...], int]:
 class Scorer:
     """Runs questions through a model.
 
-    In half precision, batch composition changes the third digit. Questions are therefore processed one at a
-    time, unless the user specifies a batch size; in float32 there is no such effect.
+    In half precision, batch composition can change the third digit; in float32 there is no such effect. On a
+    CPU, questions in half precision are therefore processed one at a time, unless the user specifies a batch
+    size. On a GPU, which is then several times faster, the first and the last question of each larger batch
+    are compared with the same questions alone, and the batch is halved where they differ by more than
+    `TOLERANCE`.
     """
 
     def __init__(self, model: Any, dtype: str, batch_size: int | None) -> None:
         self.trial = Trial(model, dtype)
-        self._tokens = TOKENS.get(input_device(model).type, TOKENS["cpu"])
-        self._questions = batch_size or (None if dtype == "float32" else 1)
+        device = input_device(model).type
+        is_exact = dtype == "float32"
+        self._tokens = TOKENS.get(device, TOKENS["cpu"]) if is_exact else HALF_PRECISION_TOKENS
+        self._is_checked = not (is_exact or batch_size)
+        self._questions = batch_size or (1 if self._is_checked and device == "cpu" else None)
+        self._tolerance = TOLERANCE[dtype]
+        self.batch_deviation = 0.0
+        """Largest difference of a token's ln p between a batch and a single question, in nats."""
         self.largest = 1
         """Maximum number of questions in a forward pass so far."""
 
@@ -159,6 +176,9 @@ class Scorer:
                 except (MemoryError, RuntimeError) as error:
                     self._less(error, len(batch_indices))
                     continue
+                if not self._is_as_alone([trees[index] for index in batch_indices], answers):
+                    self._questions = len(batch_indices) // 2
+                    continue
                 self.largest = max(self.largest, len(batch_indices))
                 order = order[len(batch_indices) :]
                 yield from zip(batch_indices, answers, strict=True)
@@ -169,8 +189,21 @@ class Scorer:
         """Return the questions of the next pass; the first is the largest and determines the width."""
         if not isinstance(forward_pass, TreePass):
             return [order[0]]
-        most = self._questions or max(1, self._tokens // len(trees[order[0]]))
-        return list(order[:most])
+        width = forward_pass.width(len(trees[order[0]]))
+        return list(order[: self._questions or max(1, self._tokens // width)])
+
+    def _is_as_alone(self, trees: Sequence[TokenTree], answers: Sequence[Answer]) -> bool:
+        """Return whether the first and the last question of a larger batch have their numbers alone."""
+        if not self._is_checked or len(trees) <= self.largest:
+            return True
+        for place in (0, -1):
+            (alone,) = self.trial.forward_pass([trees[place]])
+            pairs = zip(alone, answers[place], strict=True)
+            difference = np.concatenate([np.abs(one - other) for one, other in pairs])
+            if not np.mean(difference) <= self._tolerance:
+                return False
+            self.batch_deviation = max(self.batch_deviation, float(np.max(difference)))
+        return True
 
     def _less(self, error: BaseException, questions: int) -> None:
         """Halve the batch size after a pass ran out of memory; raise an error for a single question."""
@@ -179,3 +212,4 @@ class Scorer:
         if questions == 1:
             raise MemoryError("a single question does not fit into memory") from error
         self._questions = questions // 2
+        free_memory()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ class Boundary:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._chats: set[str] = set()
+        self._ahead: dict[str, list[int]] = {}
 
     def chat(self, text: str) -> str:
         """Return `text` as a user message followed by the generation prompt.
@@ -60,6 +62,13 @@ class Boundary:
         self._chats.add(rendered.rstrip())
         return rendered
 
+    def read_ahead(self, prompts: Sequence[Prompt]) -> None:
+        """Tokenise prompts with their options in one call, which uses all CPUs, for `readings`."""
+        texts = [text for prompt in prompts for text in _texts(prompt.text, prompt.options)]
+        texts = list(dict.fromkeys(texts))
+        self._ahead = {}
+        self._ahead = dict(zip(texts, self._ids(texts), strict=True))
+
     def readings(self, prompt: Prompt) -> Iterator[tuple[str, TokenQuestion]]:
         """Yield the encoded prompt, then its encoded shorter forms; encoding is lazy."""
         for text in (prompt.text, *prompt.shorter):
@@ -70,10 +79,9 @@ class Boundary:
 
         Raises ValueError if nothing precedes the option and the tokenizer has no beginning-of-sequence token.
         """
-        stripped = text.rstrip()
-        prompt_ids, *wholes = self._ids([stripped, *(text + option for option in options)])
+        prompt_ids, *wholes = self._ids(_texts(text, options))
         start = min(shared(prompt_ids, full_ids) for full_ids in wholes)
-        first = self._first_ids(stripped, prompt_ids, needed=start == 0)
+        first = self._first_ids(text.rstrip(), prompt_ids, needed=start == 0)
         ids = tuple((*first, *full_ids) for full_ids in wholes)
         if any(len(option_ids) <= len(first) + start for option_ids in ids):
             raise ValueError("an option has no tokens of its own")
@@ -89,6 +97,8 @@ class Boundary:
             return ()
 
     def _ids(self, texts: list[str]) -> list[list[int]]:
+        if all(text in self._ahead for text in texts):
+            return [self._ahead[text] for text in texts]
         token_ids: list[list[int]] = self._tokenizer(texts, add_special_tokens=False)["input_ids"]
         return token_ids
 
@@ -115,14 +125,25 @@ class Boundary:
         return list(with_special[: next(before, 0)])
 
 
+def _texts(text: str, options: Sequence[str]) -> list[str]:
+    """Return a prompt without white space at its end, and the prompt with each option."""
+    return [text.rstrip(), *(text + option for option in options)]
+
+
 def shared(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """Return the length of the common prefix of two sequences.
+    """Return the length of the common prefix of two lists, or of two tuples.
 
     >>> shared([1, 2, 3], [1, 2, 4, 5])
     2
     """
-    pairs = zip(first, second, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 @dataclass(frozen=True)
@@ -149,15 +170,17 @@ class TokenTree:
         """(N,) distances from the root."""
         node_depths = np.zeros(len(self), dtype=np.int64)
         for path in self.paths:
-            node_depths[list(path)] = np.arange(len(path))
+            node_depths[[*path]] = np.arange(len(path))
         return node_depths
 
     def visible(self) -> NDArray[np.bool_]:
         """Return (N, N) whether token i attends to token j."""
-        mask = np.eye(len(self), dtype=np.bool_)
-        for index, parent in enumerate(self.parents):
-            if parent >= 0:
-                mask[index, : parent + 1] |= mask[parent, : parent + 1]
+        mask = np.zeros((len(self), len(self)), dtype=np.bool_)
+        branches = np.flatnonzero(self.parents != np.arange(-1, len(self) - 1)).tolist()
+        for start, end in pairwise([0, *branches, len(self)]):  # each token after the previous one
+            if start in branches and self.parents[start] >= 0:
+                mask[start:end] = mask[self.parents[start]]
+            mask[start:end, start:end] = np.tri(end - start, dtype=np.bool_)
         return mask
 
     @cached_property
@@ -179,17 +202,21 @@ def grow(question: TokenQuestion) -> TokenTree:
     >>> tree.predictions
     (((1, 7), (2, 1)), ((1, 8), (3, 9), (4, 1)))
     """
+    read = [ids[:-1] for ids in question.ids]
+    stem = shared(min(read), max(read))
+    tokens, parents = list(read[0][:stem]), list(range(-1, stem - 1))
     node_of: dict[tuple[int, int], int] = {}
     paths = []
-    for ids in question.ids:
-        path = []
-        at = -1
-        for token in ids[:-1]:
-            at = node_of.setdefault((at, token), len(node_of))
+    for ids in read:
+        path, at = list(range(stem)), stem - 1
+        for token in ids[stem:]:
+            parent, at = at, node_of.setdefault((at, token), len(tokens))
+            if at == len(tokens):
+                tokens.append(token)
+                parents.append(parent)
             path.append(at)
         paths.append(tuple(path))
-    nodes = np.array(list(node_of), dtype=np.int64).reshape(-1, 2)
-    return TokenTree(question, nodes[:, 1], nodes[:, 0], tuple(paths))
+    return TokenTree(question, np.array(tokens), np.array(parents), tuple(paths))
 
 
 def groups_with_prefix(questions: Sequence[TokenQuestion]) -> Iterator[list[TokenQuestion]]:

@@ -8,6 +8,7 @@ from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import OptionScore, Prompt
 from giccs.models.causal import open_causal
+from giccs.models.causal.forward import WIDTHS, TreePass, few_widths
 from giccs.models.causal.tokens import grow, shared
 from tests.nightly import others_nightly
 
@@ -218,6 +219,97 @@ def test_a_pass_that_does_not_fit_is_halved(gpt2, monkeypatch):
     assert flat(score(gpt2, many(7))) == pytest.approx(expected, abs=1e-4)
     assert max(sizes) > 2
     assert sizes[-1] <= 2
+
+
+def passes(model):
+    """Return the (rows, tokens) of each pass through the decoder of a model, as they are made."""
+    shapes = []
+    decoder = model._loaded.model.get_decoder()
+    forward = decoder.forward
+
+    def recorded(*values, **inputs):
+        shapes.append(tuple((values[0] if values else inputs["input_ids"]).shape))
+        return forward(*values, **inputs)
+
+    decoder.forward = recorded
+    return shapes
+
+
+def test_few_widths_change_no_number(gpt2, monkeypatch):
+    prompts = many(60)
+    exact = flat(score(gpt2, prompts))
+    monkeypatch.setitem(WIDTHS, "cpu", few_widths)
+    model = open_causal(str(gpt2))
+    shapes = passes(model)
+    assert flat(model.score(prompts)) == pytest.approx(exact, abs=1e-4)
+    widths = {width for _, width in shapes if width > 1}
+    assert {width for rows, width in shapes if rows > 1} <= {64, 128, 192, 256}
+    assert len(widths) < 12
+
+
+def test_batches_in_half_precision_are_compared_with_questions_alone(gpt2, monkeypatch):
+    prompts = many(40)
+    alone = flat(score(gpt2, prompts, dtype="bfloat16"))
+    model = open_causal(str(gpt2), options=ModelOptions(dtype="bfloat16"))
+    model._scorer._questions = None  # as on a GPU
+    together = model.score(prompts)
+    assert flat(together) == pytest.approx(alone, abs=0.25)
+    assert model.environment()["batch_size"] > 1
+    assert 0 <= model.environment().get("batch_deviation", 0) < 0.25
+
+    changed = open_causal(str(gpt2), options=ModelOptions(dtype="bfloat16"))
+    changed._scorer._questions = None
+    of_one = TreePass.__call__
+    shift = lambda trees: 0.0 if len(trees) == 1 else 1.0  # noqa: E731
+    monkeypatch.setattr(
+        TreePass, "__call__",
+        lambda self, trees: [[ln + shift(trees) for ln in answer] for answer in of_one(self, trees)],
+    )  # fmt: skip
+    assert flat(changed.score(prompts)) == alone
+    assert changed.environment()["batch_size"] == 1
+
+
+def test_a_pass_that_runs_out_of_memory_once_is_tried_again_and_then_reported(gpt2, monkeypatch):
+    of_one, failures = TreePass.__call__, [2]
+
+    def full(self, trees):
+        if failures[0]:
+            failures[0] -= 1
+            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return of_one(self, trees)
+
+    monkeypatch.setattr(TreePass, "__call__", full)
+    exact = expected(gpt2, PROMPTS)
+    failures[0] = 1
+    model = open_causal(str(gpt2))
+    assert flat(model.score(PROMPTS)) == pytest.approx(exact, abs=1e-4)
+    assert (model.environment()["forward"], "not_used" in model.environment()) == (
+        "token tree",
+        False,
+    )
+    failures[0] = 2
+    model = open_causal(str(gpt2))
+    assert flat(model.score(PROMPTS)) == pytest.approx(exact, abs=1e-4)
+    assert model.environment()["forward"] == "shared cache"
+    assert "CUDA out of memory" in model.environment()["not_used"]["token tree"]
+
+
+def test_prompts_are_tokenised_in_one_call(gpt2):
+    model = open_causal(str(gpt2))
+    tokenizer, calls = model._boundary._tokenizer, []
+    call = type(tokenizer).__call__
+
+    class Counted:
+        def __getattr__(self, name):
+            return getattr(tokenizer, name)
+
+        def __call__(self, texts, **settings):
+            calls.append(len(texts))
+            return call(tokenizer, texts, **settings)
+
+    model._boundary._tokenizer = Counted()
+    model.score(many(50))
+    assert len([n for n in calls if n > 1]) == 1
 
 
 def test_a_way_that_ends_in_an_error_or_in_other_numbers_is_not_taken(gpt2, monkeypatch):

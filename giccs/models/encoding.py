@@ -33,13 +33,18 @@ class BatchSize:
         self.size = fixed or FIRST
         self.growing = fixed is None
         self._speed = 0.0
+        self._is_first = True
+        """Whether the next batch is the first one of its size, which a GPU plans and runs slowly."""
 
     def took(self, texts: int, characters: int, seconds: float) -> None:
         """Update the size after a successful batch; incomplete batches are ignored."""
         if not self.growing or texts < self.size:
             return
         speed = characters / max(seconds, 1e-9)
-        if speed < GAIN * self._speed:
+        was_first, self._is_first = self._is_first, True
+        if speed < GAIN * self._speed and was_first:
+            self._is_first = False
+        elif speed < GAIN * self._speed:
             self.size //= 2
             self.growing = False
         elif self.size >= LARGEST:

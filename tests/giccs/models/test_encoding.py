@@ -71,7 +71,18 @@ def test_it_steps_back_when_a_larger_batch_gains_nothing():
     first = size.size
     size.took(first, 100, 1.0)
     size.took(2 * first, 200, 2.0)  # the same speed
+    assert (size.size, size.growing) == (2 * first, True)
+    size.took(2 * first, 200, 2.0)
     assert (size.size, size.growing) == (first, False)
+
+
+def test_a_slow_first_batch_of_a_size_does_not_stop_the_growth():
+    size, sizes = BatchSize(), set()
+    while size.growing:
+        seconds = 1.0 if size.size in sizes else 10.0
+        sizes.add(size.size)
+        size.took(size.size, size.size, seconds)
+    assert size.size == LARGEST
 
 
 def test_a_batch_that_was_not_full_teaches_nothing():

@@ -20,7 +20,7 @@ from giccs_app.explorer.cli import explore
 from giccs_app.explorer.study import load
 from giccs_app.report.reading import MAX_DIALOGUES, reading_section
 
-from .test_browser import opening, wait_for
+from .test_browser import one_window, opening, wait_for
 
 
 def export(*arguments):
@@ -134,7 +134,7 @@ def test_the_leaderboard_is_shown_by_the_program_of_the_space(space, chromium, t
     try:
         address = f"http://127.0.0.1:{port}/"
         wait_for(f"{address}_stcore/health", server, log)
-        with opening(chromium, address) as open_page:
+        with one_window(chromium) as window, opening(window, address) as open_page:
             page = open_page("?page=models")
             page.get_by_role("radio", name="Leaderboard", checked=True).wait_for()
             for row in ("baseline:chance", "noise ceiling"):  # of the chart

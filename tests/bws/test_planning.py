@@ -118,14 +118,14 @@ def own_rounds(seed, rounds, annotators):
 
 def test_planned_reliability_of_more_fresh_tuples_comes_true():
     planned = []
-    for seed in range(8):
+    for seed in range(6):
         planner = planner_of(own_rounds(seed, 3, 12))
         planned.append(planner.reliability(36, 1, planner.judgments_per_annotator_at(36)))
     scores = []
-    for seed in range(100, 110):
+    for seed in range(100, 106):
         scored = score(own_rounds(seed, 6, 12))
         scores.append(scored.score[np.argsort(scored.items)])
-    actual = np.corrcoef(scores)[np.triu_indices(10, 1)].mean()
+    actual = np.corrcoef(scores)[np.triu_indices(len(scores), 1)].mean()
     assert np.mean(planned) == pytest.approx(actual, abs=0.02)
 
 

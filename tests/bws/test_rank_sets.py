@@ -57,15 +57,18 @@ def as_pairs(rank_low, rank_high):
 
 
 def best_worst_log_likelihood(utility, records):
-    total = 0.0
-    for record in records:
-        u = dict(
-            zip(record.items, utility[[ITEMS.index(item) for item in record.items]], strict=True)
+    """Return the log of the chance of the best items, and of the worst ones among the others."""
+    items, best, worst = (
+        np.array([[ITEMS.index(item) for item in row] for row in rows])
+        for rows in (
+            [record.items for record in records],
+            [[record.best] for record in records],
+            [[record.worst] for record in records],
         )
-        others = [item for item in u if item != record.best]
-        total += u[record.best] - logsumexp(list(u.values()))
-        total += -u[record.worst] - logsumexp([-u[item] for item in others])
-    return total
+    )
+    others = items[items != best].reshape(len(items), -1)
+    chosen = utility[best].sum() - logsumexp(utility[items], axis=1).sum()
+    return chosen - utility[worst].sum() - logsumexp(-utility[others], axis=1).sum()
 
 
 def test_ranks_of_a_choice_model_against_a_numerical_sandwich_and_statsmodels():

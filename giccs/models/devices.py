@@ -153,8 +153,8 @@ def devices(model: Any) -> str:
     return ", ".join(dict.fromkeys(device_names))
 
 
-def with_free_memory(compute: Callable[[], Any]) -> Any:
-    """Return the result of a function, which is called again with free memory if it runs out of memory."""
+def retry_out_of_memory(compute: Callable[[], Any]) -> Any:
+    """Return the result of a function; if it runs out of memory, free the memory and call it once more."""
     try:
         return compute()
     except (MemoryError, RuntimeError) as error:

@@ -41,10 +41,11 @@ class BatchSize:
         if not self.growing or texts < self.size:
             return
         speed = characters / max(seconds, 1e-9)
-        was_first, self._is_first = self._is_first, True
-        if speed < GAIN * self._speed and was_first:
+        if speed < GAIN * self._speed and self._is_first:
             self._is_first = False
-        elif speed < GAIN * self._speed:
+            return
+        self._is_first = True
+        if speed < GAIN * self._speed:
             self.size //= 2
             self.growing = False
         elif self.size >= LARGEST:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bws.base.problems import InputError, Problem
 from giccs.models.abilities import Response
 from giccs.models.checkpoint import first_line
-from giccs.models.devices import free_memory, input_device, with_free_memory
+from giccs.models.devices import free_memory, input_device, retry_out_of_memory
 from giccs.models.model_errors import ModelFaultError, out_of_memory
 from giccs.progress import Progress
 
@@ -108,7 +108,7 @@ class Greedy:
     def _agree(self, prompt: Ids, width: int) -> bool:
         single_likelihoods = self._likelihoods(prompt, len(prompt))
         try:
-            padded = with_free_memory(lambda: self._likelihoods(prompt, width))
+            padded = retry_out_of_memory(lambda: self._likelihoods(prompt, width))
         except Exception as error:
             # Architectures without support for padding raise various exceptions.
             self.padding_refused = first_line(error)

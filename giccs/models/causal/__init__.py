@@ -174,23 +174,16 @@ class CausalModel(
     def _settings_used(self) -> Mapping[str, Any]:
         """Return the settings of option scoring, or else of text generation."""
         if "_greedy" in vars(self) and "_scorer" not in vars(self):
+            settings = {"batch_size": self._greedy.largest, "forward": "written, greedy"}
             refused = self._greedy.padding_refused
-            return {
-                "batch_size": self._greedy.largest,
-                "forward": "written, greedy",
-                **({"not_used": {"padding": refused}} if refused else {}),
-            }
+            return settings | ({"not_used": {"padding": refused}} if refused else {})
         trial = self._scorer.trial
+        optional = {"not_used": trial.refused, "batch_deviation": self._scorer.batch_deviation}
         return {
             "batch_size": self._scorer.largest,
             "forward": trial.forward_pass.name,
             "self_check_deviation": trial.deviation,
-            **({"not_used": dict(trial.refused)} if trial.refused else {}),
-            **(
-                {"batch_deviation": deviation}
-                if (deviation := self._scorer.batch_deviation)
-                else {}
-            ),
+            **{name: value for name, value in optional.items() if value},
         }
 
     def _encoded(

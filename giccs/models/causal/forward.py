@@ -27,7 +27,7 @@ WHOLE_ROWS = 2**24
 """The same for models with whole rows only."""
 
 MIN_STEP = 64
-"""Smallest distance of the widths of passes on a GPU."""
+"""Smallest distance of the widths of buckets."""
 
 Blocks = Iterator[tuple[int, "Tensor"]]
 Floats = NDArray[np.float64]
@@ -35,19 +35,19 @@ Answer = list[Floats]
 """For each option of a question, ln p of its tokens."""
 
 
-def few_widths(size: int) -> int:
-    """Return the next of few widths, at most a quarter larger from 256 tokens on.
+def bucket_width(size: int) -> int:
+    """Return the width of the bucket of a size, at most a quarter larger from 256 tokens on.
 
     A GPU plans the computation of each new shape, which takes longer than the computation itself.
 
-    >>> [few_widths(size) for size in (1, 64, 65, 321, 700, 1088)]
+    >>> [bucket_width(size) for size in (1, 64, 65, 321, 700, 1088)]
     [64, 64, 128, 384, 768, 1280]
     """
     step = max(MIN_STEP, (1 << size.bit_length()) // 8)
     return -(-size // step) * step
 
 
-WIDTHS: dict[str, Callable[[int], int]] = {"cpu": lambda size: size, "cuda": few_widths}
+WIDTHS: dict[str, Callable[[int], int]] = {"cpu": lambda size: size, "cuda": bucket_width}
 """Type of device -> width of a pass for a number of tokens."""
 
 

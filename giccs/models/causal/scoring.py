@@ -14,7 +14,7 @@ import numpy as np
 from giccs.models.causal.forward import Answer, Floats, ForwardPass, OneByOne, TreePass, ways
 from giccs.models.causal.tokens import TokenTree
 from giccs.models.checkpoint import first_line
-from giccs.models.devices import free_memory, input_device, with_free_memory
+from giccs.models.devices import free_memory, input_device, retry_out_of_memory
 from giccs.models.generation import TOLERANCE
 from giccs.models.model_errors import ModelFaultError, out_of_memory
 
@@ -105,10 +105,9 @@ class Trial:
     def _answer(self, tree: TokenTree) -> Answer:
         """Return the result of the forward pass; NaN if it raises an exception."""
         try:
-            answer: Answer = with_free_memory(lambda: self.forward_pass([tree])[0])
-        except (
-            Exception
-        ) as error:  # Architectures without support for this pass raise various exceptions.
+            answer: Answer = retry_out_of_memory(lambda: self.forward_pass([tree])[0])
+        except Exception as error:
+            # Architectures without support for this pass raise various exceptions.
             self.refused[self.forward_pass.name] = first_line(error)
             return [np.full(len(option), np.nan) for option in tree.predictions]
         return answer
@@ -176,7 +175,9 @@ class Scorer:
                 except (MemoryError, RuntimeError) as error:
                     self._less(error, len(batch_indices))
                     continue
-                if not self._is_as_alone([trees[index] for index in batch_indices], answers):
+                if not self._matches_single_questions(
+                    [trees[index] for index in batch_indices], answers
+                ):
                     self._questions = len(batch_indices) // 2
                     continue
                 self.largest = max(self.largest, len(batch_indices))
@@ -192,7 +193,9 @@ class Scorer:
         width = forward_pass.width(len(trees[order[0]]))
         return list(order[: self._questions or max(1, self._tokens // width)])
 
-    def _is_as_alone(self, trees: Sequence[TokenTree], answers: Sequence[Answer]) -> bool:
+    def _matches_single_questions(
+        self, trees: Sequence[TokenTree], answers: Sequence[Answer]
+    ) -> bool:
         """Return whether the first and the last question of a larger batch have their numbers alone."""
         if not self._is_checked or len(trees) <= self.largest:
             return True

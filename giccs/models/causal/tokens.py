@@ -170,7 +170,7 @@ class TokenTree:
         """(N,) distances from the root."""
         node_depths = np.zeros(len(self), dtype=np.int64)
         for path in self.paths:
-            node_depths[[*path]] = np.arange(len(path))
+            node_depths[list(path)] = np.arange(len(path))
         return node_depths
 
     def visible(self) -> NDArray[np.bool_]:
@@ -178,7 +178,7 @@ class TokenTree:
         mask = np.zeros((len(self), len(self)), dtype=np.bool_)
         branches = np.flatnonzero(self.parents != np.arange(-1, len(self) - 1)).tolist()
         for start, end in pairwise([0, *branches, len(self)]):  # each token after the previous one
-            if start in branches and self.parents[start] >= 0:
+            if start and self.parents[start] >= 0:
                 mask[start:end] = mask[self.parents[start]]
             mask[start:end, start:end] = np.tri(end - start, dtype=np.bool_)
         return mask

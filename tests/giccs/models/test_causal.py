@@ -8,7 +8,7 @@ from bws.base.problems import InputError
 from giccs.models import ModelOptions, open_model
 from giccs.models.abilities import OptionScore, Prompt
 from giccs.models.causal import open_causal
-from giccs.models.causal.forward import WIDTHS, TreePass, few_widths
+from giccs.models.causal.forward import WIDTHS, TreePass, bucket_width
 from giccs.models.causal.tokens import grow, shared
 from tests.nightly import others_nightly
 
@@ -235,10 +235,10 @@ def passes(model):
     return shapes
 
 
-def test_few_widths_change_no_number(gpt2, monkeypatch):
+def test_bucket_widths_change_no_number(gpt2, monkeypatch):
     prompts = many(60)
     exact = flat(score(gpt2, prompts))
-    monkeypatch.setitem(WIDTHS, "cpu", few_widths)
+    monkeypatch.setitem(WIDTHS, "cpu", bucket_width)
     model = open_causal(str(gpt2))
     shapes = passes(model)
     assert flat(model.score(prompts)) == pytest.approx(exact, abs=1e-4)

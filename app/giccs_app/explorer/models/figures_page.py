@@ -40,7 +40,12 @@ from giccs_app.explorer.labels import format_number, literal, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.comparisons import compare_results, stamp_of, with_predictions
 from giccs_app.explorer.models.data import METRICS, best_first
-from giccs_app.explorer.models.selection import choose, history_name, history_names, title_of_metric
+from giccs_app.explorer.models.selection import (
+    choose,
+    history_name,
+    history_names,
+    local_metric_title,
+)
 from giccs_app.explorer.study import Study
 
 MAX_VALUES_AT_ONCE = 100_000
@@ -82,7 +87,7 @@ def _show_differences(study: Study, results: list[Result]) -> None:
     draw = difference_chart if len(visible) <= MAX_LISTED_PAIRS else difference_matrix
     if len(visible) < len(frame):
         draw = difference_chart
-    titles = _titles(DIFFERENCE_TITLES) | {"value": title_of_metric(metric)}
+    titles = _titles(DIFFERENCE_TITLES) | {"value": local_metric_title(metric)}
     show_chart(draw(visible, titles, is_stretched=True), f"differences {metric}", visible)
     st.caption(say("figures.differences_said", n=len(frame)))
     verdicts = {name: titles[name] for name in ("significant", "not_significant", "untested")}
@@ -133,7 +138,7 @@ def _show_subsets(study: Study, results: list[Result]) -> None:
     cells = frame.filter(pl.col("division") == by).with_columns(
         pl.col("subset").str.strip_prefix(f"{by}=")
     )
-    titles = _titles(SUBSET_TITLES) | {"value": title_of_metric(metric)}
+    titles = _titles(SUBSET_TITLES) | {"value": local_metric_title(metric)}
     titles["subset"] = _division_name(by)
     show_chart(subset_chart(cells, titles, is_stretched=True), f"subsets {metric} {by}", cells)
     st.caption(say("figures.subsets_said"))
@@ -185,7 +190,7 @@ def _show_prompts(study: Study, results: list[Result]) -> None:
         st.info(say("figures.no_prompts"))
         return
     frame = prompt_frame(table, history_names())
-    titles = _titles(PROMPT_TITLES) | {"value": title_of_metric("spearman")}
+    titles = _titles(PROMPT_TITLES) | {"value": local_metric_title("spearman")}
     show_chart(prompt_chart(frame, titles), "prompts", frame)
     st.caption(say("figures.prompts_said"))
     ordered = frame.select("label", "prompts", "minimum", "median", "maximum", "ranks")
@@ -194,7 +199,9 @@ def _show_prompts(study: Study, results: list[Result]) -> None:
 
 
 def _choose_metric(metrics: Sequence[str]) -> str:
-    return links.segmented("metric", say("models.metric"), metrics, format_option=title_of_metric)
+    return links.segmented(
+        "metric", say("models.metric"), metrics, format_option=local_metric_title
+    )
 
 
 def _choose_history(histories: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ from giccs_app.explorer.models.data import (
     names,
     numbers_of,
 )
-from giccs_app.explorer.models.selection import choose, predictions_path, title_of_metric, titles
+from giccs_app.explorer.models.selection import choose, local_metric_title, predictions_path, titles
 from giccs_app.explorer.study import Study
 
 MAX_TEXT_LENGTH, MAX_TEXT_WIDTH = 30, 260
@@ -90,7 +90,7 @@ def _choose_metric(results: Sequence[Result]) -> str:
     all_metrics.sort(key=lambda metric: metric != main_metric)
     label = say("models.any_metric")
     return links.selectbox(
-        "any_metric", label, all_metrics, format_option=title_of_metric, quiet=True
+        "any_metric", label, all_metrics, format_option=local_metric_title, quiet=True
     )
 
 
@@ -122,7 +122,7 @@ def _show_model(
 def _show_table(table: ResultTable, name: str, numbers: pl.DataFrame) -> None:
     """Show a table of the report; `numbers` are the content of the files."""
     metrics = {
-        column.key: f"{title_of_metric(column.key)} [95 %]"
+        column.key: f"{local_metric_title(column.key)} [95 %]"
         for column in table.columns
         if column.title.endswith("[95 %]")
     }
@@ -173,6 +173,6 @@ def _item_errors(study: Study, stamp: str, _result: Result) -> ItemErrors | None
 
 def _show_dots(frame: pl.DataFrame, column: str, metric: str, name: str) -> None:
     if frame["value"].is_not_nan().any():
-        labels = titles(column, "n", "low", "high") | {"value": title_of_metric(metric)}
+        labels = titles(column, "n", "low", "high") | {"value": local_metric_title(metric)}
         show_chart(views.dot_plot(frame, column, labels), name, frame)
     show_missing_values(frame, column, {})

@@ -31,9 +31,9 @@ from giccs_app.explorer.models.selection import (
     history_name,
     history_names,
     load_predictions,
+    local_metric_title,
     numbers,
     predictions_path,
-    title_of_metric,
     titles,
 )
 from giccs_app.explorer.study import Study
@@ -53,7 +53,7 @@ ROLES = {
 def show_accuracies(study: Study, results: list[Result]) -> None:
     """Show the accuracy of each model and the chance level."""
     measure = choose_measure()
-    accuracy = title_of_metric("accuracy")
+    accuracy = local_metric_title("accuracy")
     metric_titles = {name: f"{accuracy}, {say(f'models.{name}')}" for name in MEASURES}
     further = choose_metrics("measures", list(MEASURES), metric_titles)
     by_measure = {

@@ -37,9 +37,9 @@ from giccs_app.explorer.models.selection import (
     choose_two,
     history_names,
     load_predictions,
+    local_metric_title,
     numbers,
     texts,
-    title_of_metric,
     titles,
 )
 from giccs_app.explorer.study import Study
@@ -62,7 +62,7 @@ BY_ITEM, BY_MODEL = {"item": "item_id"}, {"model": "key"}
 def show_leaderboard(study: Study, results: list[Result]) -> None:
     """Show all models, best first, and the noise ceiling."""
     metric = _choose_metric()
-    metric_titles = {name: title_of_metric(name) for name in METRICS}
+    metric_titles = {name: local_metric_title(name) for name in METRICS}
     further = choose_metrics("metrics", METRICS, metric_titles)
     by_metric = {
         name: frames.leaderboard(results, name) for name in dict.fromkeys([metric, *further])
@@ -206,7 +206,7 @@ def _show_difference(study: Study, first: PredictionTable, second: PredictionTab
     resamples = _resamples(len(study.items))
     with st.spinner(say("models.working")):
         differences = _paired(study, first.stamp, second.stamp, resamples, first, second)
-    for metric in filter(differences.__contains__, METRICS):
+    for metric in (name for name in METRICS if name in differences):
         estimate = differences[metric]
         verdict = say(f"models.{_verdict(estimate)}")
         st.markdown(f"{_format_estimate(metric, estimate, signed=True)}: {verdict}")
@@ -309,7 +309,7 @@ def _show_estimates(
     if "history" in frame.columns:
         table = frame.with_columns(pl.col("history").replace(history_names()))
     _show_reasons(frame)
-    value = {"value": number_column(title_of_metric(metric), format="%.3f")}
+    value = {"value": number_column(local_metric_title(metric), format="%.3f")}
     config = {
         **titles("history", "reason"),
         **numbers("low", "high"),
@@ -333,7 +333,9 @@ def _size(metric: str) -> str:
 
 
 def _choose_metric() -> str:
-    return links.segmented("metric", say("models.metric"), METRICS, format_option=title_of_metric)
+    return links.segmented(
+        "metric", say("models.metric"), METRICS, format_option=local_metric_title
+    )
 
 
 def _titles(metric: str, *columns: str) -> dict[str, str]:
@@ -341,14 +343,14 @@ def _titles(metric: str, *columns: str) -> dict[str, str]:
     return (
         titles("history", "n", "low", "high", *columns)
         | history_names()
-        | {"value": title_of_metric(metric)}
+        | {"value": local_metric_title(metric)}
     )
 
 
 def _format_estimate(metric: str, estimate: Estimate, signed: bool = False) -> str:
     """Return an estimate with its interval as Markdown."""
     if math.isnan(estimate.value):
-        return f"{title_of_metric(metric)}: {literal(local_remark(estimate.reason))}"
+        return f"{local_metric_title(metric)}: {literal(local_remark(estimate.reason))}"
     spec = "+.3f" if signed else ".3f"
     value, low, high = (
         format_number(number, spec) for number in (estimate.value, estimate.low, estimate.high)
@@ -356,7 +358,7 @@ def _format_estimate(metric: str, estimate: Estimate, signed: bool = False) -> s
     interval = f" [{low}{'; ' if current_language() == 'de' else ', '}{high}]"
     if math.isnan(estimate.low):
         interval = f" [–] ({literal(local_remark(estimate.reason))})" if estimate.reason else " [–]"
-    return f"{title_of_metric(metric)} **{value}**{interval}"
+    return f"{local_metric_title(metric)} **{value}**{interval}"
 
 
 def _show_missing(study: Study, items: pl.DataFrame) -> None:

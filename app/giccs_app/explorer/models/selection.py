@@ -164,7 +164,7 @@ def choose_task(results: Sequence[Result]) -> str:
     )
 
 
-def title_of_metric(metric: str) -> str:
+def local_metric_title(metric: str) -> str:
     """Return the title of a metric in the current language."""
     return text_or("metric", metric, metric_title(metric))
 

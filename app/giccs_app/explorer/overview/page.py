@@ -17,7 +17,7 @@ from giccs_app.explorer.display import show_chart, show_missing_package, show_pr
 from giccs_app.explorer.labels import format_number, literal, local_numbers, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.data import DIVISIONS
-from giccs_app.explorer.models.selection import title_of_metric
+from giccs_app.explorer.models.selection import local_metric_title
 from giccs_app.explorer.overview import data as frames
 from giccs_app.explorer.overview.charts import sizes_chart
 from giccs_app.explorer.study import Study
@@ -193,7 +193,7 @@ def _show_ceiling(study: Study) -> None:
     with st.container(horizontal=True, gap="large"):
         for name, estimate in ceiling.items():
             st.metric(
-                title_of_metric(name),
+                local_metric_title(name),
                 _number(estimate.value),
                 _interval(estimate),
                 delta_color="off",

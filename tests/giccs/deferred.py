@@ -13,7 +13,7 @@ class Deferred:
         self._name = name
 
     def __getattr__(self, attribute):
-        if attribute.startswith(("__", "pytest_")) and attribute != "__version__":
+        if attribute.startswith(("__", "_mock", "pytest_")) and attribute != "__version__":
             raise AttributeError(attribute)  # pytest asks every global variable for some
         is_own = self._name.startswith("giccs")
         return getattr((import_module if is_own else pytest.importorskip)(self._name), attribute)

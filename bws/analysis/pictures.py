@@ -180,11 +180,11 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
     import altair as alt
 
     from bws.base.charts import FONT, specification
-    from bws.model_annotators import is_simulated
+    from bws.model_annotators import are_simulated
 
-    names = [str(name) for name in judgments.annotators]
-    source = "Simulated judgments" if names and all(map(is_simulated, names)) else "Judgments"
-    source += f": {len(judgments)} of {len(judgments.tuples)} tuples by {len(names)} annotators"
+    source = "Simulated judgments" if are_simulated(judgments.annotators) else "Judgments"
+    n_annotators = len(judgments.annotators)
+    source += f": {len(judgments)} of {len(judgments.tuples)} tuples by {n_annotators} annotators"
     lines = [line for text in drawing.sentences for line in textwrap.wrap(text, REMARK_WIDTH)]
     titles = alt.TitleParams(
         drawing.title, subtitle=[source, *lines], anchor="start", fontSize=15, subtitleFontSize=12

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from giccs.benchmark import Benchmark
     from giccs.measures.results import Result, Store
 
+LINE_LENGTH = 100
+"""Characters per line of the sentences of --verdict."""
 Selection = Mapping[str, Sequence[str]]
 """Field of results -> selected values; empty for all. The arguments of `select_results`."""
 
@@ -99,6 +102,7 @@ EXCLUDED_OPTIONS = {
     "--against": ("--judgments",),
     "--compare": ("--against", "--judgments"),
     "--people": ("--against", "--judgments", "--compare"),
+    "--verdict": ("--against", "--compare", "--people"),
 }
 SELECTION_OPTIONS = (
     option(
@@ -149,6 +153,7 @@ def selection_options(function: Any) -> Any:
     giccs-report results
     giccs-report results --format latex --columns model,spearman --bold-best --caption "Results" > table.tex
     giccs-report results --data benchmark.jsonl --judgments judgments.csv
+    giccs-report results --verdict --judgments judgments.csv
     giccs-report results --against giccs-paper
     giccs-report results --compare --history with --task pairwise-sts
     giccs-report results --every-eval-ever records --organization "University of X"
@@ -186,6 +191,12 @@ def selection_options(function: Any) -> Any:
     help="Print a comparison of all pairs of models: difference, interval, p, ranks, power.",
 )
 @detect_option("With --compare: difference to detect")
+@click.option(
+    "--verdict",
+    is_flag=True,
+    help="Print in sentences whether the scores are reliable, which items differ, which annotators need "
+    "review, and which model is best. The first three need --judgments or results on a sample.",
+)
 @click.option(
     "--people",
     type=INPUT,
@@ -248,6 +259,7 @@ def report(
     recipe: str | None,
     compare: bool,
     target: float | None,
+    verdict: bool,
     people: str | None,
     lm_eval: str | None,
     mteb: str | None,
@@ -274,6 +286,7 @@ def report(
         "--data OWNER/NAME": data, "--detect": target, "--dialogue": dialogue,
         "--eval-results": eval_results, "--figure ranks=FILE": "ranks" in dict(figures),
         "--judgments": judgments, "--language": language, "--mteb": mteb, "--people": people,
+        "--verdict": verdict,
     }  # fmt: skip
     check_combinations(given, requires=REQUIRED_OPTIONS, excludes=EXCLUDED_OPTIONS)
     _check_style(style, model_names)
@@ -283,6 +296,14 @@ def report(
     for _, path in figures:
         check_figure(path)
     store = Store(folder)
+    if verdict:
+        options = {
+            "merge_variants": merge_variants,
+            "control": control,
+            "allow_copies": allow_copies,
+        }
+        _print_verdict(console, store, selection, judgments, **options)
+        return
     results = _results(store, folder, selection)
     if bool(every_eval_ever) != bool(organization):
         raise click.UsageError("--every-eval-ever and --organization require each other")
@@ -530,6 +551,41 @@ def _compare_models(
     with arguments():
         text = comparison_tables(comparison, style).rstrip("\n")
     console.answer(text + _key(names, style), comparison.document())
+
+
+def _print_verdict(
+    console: Console, store: Store, selection: Selection, path: str | None, **options: Any
+) -> None:
+    """Print the answers to four questions from the judgments, or those of a sample, and the results."""
+    from giccs.report.selection import select_results
+    from giccs.report.verdict import QUESTIONS, findings
+
+    results = list(store.results())
+    with arguments():
+        selected = select_results(results, store.with_predictions, **selection) if results else []
+    judgments = _judgments_of_study(selected, path, **options)
+    if judgments and path:
+        report_judgments(console, judgments, path)
+    answers = findings(judgments, [store.with_predictions(result) for result in selected])
+    texts = [f"{QUESTIONS[finding.name]}\n{fill(finding.text, LINE_LENGTH)}" for finding in answers]
+    document = {finding.name: finding.document() for finding in answers}
+    console.answer("\n\n".join(texts), {"verdict": document})
+
+
+def _judgments_of_study(
+    results: Sequence[Result], path: str | None, **options: Any
+) -> Judgments | None:
+    """Return the judgments in a file, or those of the only sample among the data of the results."""
+    from giccs.benchmark import SAMPLES, read_benchmark
+    from giccs.measures.ceiling import load_judgments
+    from giccs.measures.results import data_of
+
+    if path:
+        from bws.files import read_judgments
+
+        return read_judgments(path, **options)
+    samples = [name for name in dict.fromkeys(map(data_of, results)) if name in SAMPLES]
+    return load_judgments(read_benchmark(samples[0])) if len(samples) == 1 else None
 
 
 def _compare_with_people(

@@ -14,7 +14,7 @@ from giccs_app.explorer.labels import literal
 from giccs_app.explorer.labels.remarks import local_remark, local_title
 
 if TYPE_CHECKING:
-    from bws.analysis.analysis import Analysis, Answers, Picture
+    from bws.analysis.analysis import Analysis, Answers, Drawing, Picture
 
 
 def show_tables(answers: Answers, analysis: Analysis) -> None:
@@ -31,9 +31,14 @@ def show_picture(answers: Answers, analysis: Analysis, picture: Picture, **setti
         st.info(literal(local_remark(str(error))))
         return
     st.markdown(f"**{local_title(drawing.title)}**")
+    show_drawing(drawing, f"{picture.name}-figure", **settings)
+    remarks = (local_remark(remark) for remark in drawing.remarks if remark)
+    st.caption("  \n".join(map(literal, remarks)))
+
+
+def show_drawing(drawing: Drawing, name: str, *, files: bool = True, **settings: Any) -> None:
+    """Show the chart of a drawing; files: whether to offer it; settings: of the chart."""
     frame = pl.DataFrame(drawing.rows, infer_schema_length=None)
     chart = drawing.chart.properties(**settings)
     width = "stretch" if chart.width is alt.Undefined else "content"
-    show_chart(chart, f"{picture.name}-figure", frame, select=drawing.opens, width=width)
-    remarks = (local_remark(remark) for remark in drawing.remarks if remark)
-    st.caption("  \n".join(map(literal, remarks)))
+    show_chart(chart, name, frame, select=drawing.opens, files=files, width=width)

@@ -336,9 +336,10 @@ def show_chart(
     frame: pl.DataFrame,
     *,
     select: Mapping[str, str] | None = None,
+    files: bool = True,
     **settings: Any,
 ) -> None:
-    """Show a chart, and offer it as PNG and SVG and its data as CSV.
+    """Show a chart, and offer it as PNG and SVG and its data as CSV, unless `files` is False.
 
     name: name of the files; unique on the page. select: parameter of the link -> field of the chart; points
     can be selected, see above. settings: passed to ``st.altair_chart``.
@@ -351,6 +352,8 @@ def show_chart(
     localized = chart.configure(**LOCALES[current_language()])
     coloured = selectable.configure(**LOCALES[current_language()], **TEXT_COLOURS)
     st.altair_chart(coloured.properties(usermeta=SVG), **{"width": "stretch", **settings})
+    if not files:
+        return
     forms = {
         "png": lambda: as_drawing(localized, "png"),
         "svg": lambda: as_drawing(localized, "svg"),

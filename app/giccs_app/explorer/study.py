@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.files import read_judgments
-from bws.model_annotators import is_model, is_simulated
+from bws.model_annotators import are_simulated, is_model, is_simulated
 from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
@@ -88,9 +88,8 @@ class Study:
     @property
     def is_simulated(self) -> bool:
         """Whether the scores are known to come from simulated annotators."""
-        annotators = () if self.judgments is None else self.judgments.annotators
-        simulated = len(annotators) > 0 and all(map(is_simulated, annotators))
-        return simulated or self.benchmark.name in SAMPLES
+        by_name = self.judgments is not None and are_simulated(self.judgments.annotators)
+        return by_name or self.benchmark.name in SAMPLES
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:

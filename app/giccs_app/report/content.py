@@ -19,6 +19,8 @@ from bws.base.tables import Column, Interval, NumberText, ResultTable
 MISSING = "–"
 WIDTH = 220
 """Width of the plot area in pixels, small enough for phones."""
+SCALE = 1.2 / 16
+"""Width of a pixel of a chart in rem."""
 TAG = re.compile(r"<[^>]*>")
 ARIA = re.compile(r'\s(?:role|aria-\w+)="[^"]*"')
 
@@ -141,6 +143,9 @@ class Figure:
     caption: str
     alternative: str
     """Alternative text for screen readers."""
+    title: str = ""
+    """Heading above `text` and the chart; empty for a chart without text."""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +215,10 @@ def chart_svg_for_page(chart: Any, *, width: int = WIDTH, height: int | None = N
     prefix = f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-"
     svg = TAG.sub(lambda tag: ARIA.sub("", tag[0]), svg)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}\1"', svg)
-    return re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}", svg)
+    svg = re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}", svg)
+    return re.sub(r'\bwidth="([\d.]+)"', _relative_width, svg, count=1)
+
+
+def _relative_width(width: re.Match[str]) -> str:
+    """Return the width of a chart in units of the font, so that all charts have letters of one size."""
+    return f'{width[0]} style="width: {float(width[1]) * SCALE:.2f}rem"'

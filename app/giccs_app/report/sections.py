@@ -33,6 +33,7 @@ from giccs_app.report.inputs import Inputs
 from giccs_app.report.reading import reading_section
 from giccs_app.report.study_figures import (
     analysis_figures,
+    drawing_figure,
     effect_figures,
     failure_figures,
     score_figures,
@@ -71,6 +72,8 @@ CITE = (
 def sections(inputs: Inputs) -> Iterator[Section]:
     """Yield the sections of a page in order; sections with missing files are omitted."""
     results, reliability_source = _source_of_results(inputs), None
+    if inputs.judgments is not None or inputs.results:
+        yield _verdict_section(inputs)
     if inputs.has(*inputs.study):
         yield _study_section(inputs)
     has_statistics = not statistics_problem(inputs)
@@ -91,6 +94,31 @@ def sections(inputs: Inputs) -> Iterator[Section]:
     yield reading_section(inputs.benchmark.items, inputs.benchmark_file)
     cite = [line.format(version=version("giccs")) for line in CITE]
     yield Section("cite", "How to cite", cite, about_scores=False)
+
+
+def _verdict_section(inputs: Inputs) -> Section:
+    """Return the answers to the questions of a study, as printed by giccs-report --verdict."""
+    from giccs.report.verdict import QUESTIONS, findings
+    from giccs_app.explorer.study import under_pseudonyms
+
+    judgments = inputs.judgments
+    answers = findings(
+        under_pseudonyms(judgments)[0] if judgments else None,
+        _with_predictions(inputs, inputs.results),
+    )
+    file = f" --judgments {inputs.judgments_file}" if judgments else ""
+    allowed = " --allow-copies" if judgments and judgments.copies else ""
+    text, figures = [], []
+    for finding in answers:
+        question = QUESTIONS[finding.name]
+        if finding.draw is None:
+            text.append(f"{question} {finding.text}")
+            continue
+        drawing = finding.draw(str)
+        figure = drawing_figure(drawing, drawing.title)
+        figures.append(replace(figure, title=question, text=finding.text))
+    command = f"giccs-report {inputs.results_folder} --verdict{file}{allowed} --json"
+    return Section("verdict", "Verdict", text, [command], figures)
 
 
 def _study_section(inputs: Inputs) -> Section:

@@ -14,7 +14,7 @@ from giccs_app.report.content import Figure, chart_svg_for_page
 if TYPE_CHECKING:
     import polars as pl
 
-    from bws.analysis.analysis import Analysis, Answers
+    from bws.analysis.analysis import Analysis, Answers, Drawing
     from giccs.measures.results import Result
     from giccs_app.report.inputs import Inputs
 
@@ -29,12 +29,13 @@ def analysis_figures(analysis: Analysis, answers: Answers) -> Iterator[Figure]:
     for picture in analysis.pictures:
         with suppress(MissingPictureError):
             drawing = answers.drawing(analysis, picture)
-            caption = ". ".join([drawing.title, *drawing.sentences])
-            yield Figure(
-                chart_svg_for_page(drawing.chart, **drawing.size),
-                f"{caption}.",
-                drawing.alternative,
-            )
+            yield drawing_figure(drawing, ". ".join([drawing.title, *drawing.sentences]))
+
+
+def drawing_figure(drawing: Drawing, caption: str) -> Figure:
+    """Return a drawing as a figure with a caption, without its full stop."""
+    svg = chart_svg_for_page(drawing.chart, **drawing.size)
+    return Figure(svg, f"{caption}.", drawing.alternative)
 
 
 def score_figures(inputs: Inputs) -> Iterator[Figure]:

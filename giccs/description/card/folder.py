@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bws.base.file_uses import check_not_read
 from bws.base.problems import InputError, Problem
 from bws.base.text import write_atomic
-from bws.model_annotators import is_simulated
+from bws.model_annotators import are_simulated
 from giccs.benchmark import SAMPLES, Benchmark, known_terms, read_benchmark
 from giccs.benchmark.hub import push_folder
 from giccs.benchmark.languages import base_language, required_language
@@ -108,8 +108,7 @@ def _language(benchmark: Benchmark, stated: Stated, option: str | None) -> str:
 
 
 def _simulated(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> bool | None:
-    names = [] if judgments is None else judgments.annotators.tolist()
-    by_name = bool(names) and all(map(is_simulated, names))
+    by_name = judgments is not None and are_simulated(judgments.annotators)
     is_simulated_study = by_name or known_terms(benchmark).annotators == "simulated"
     if is_simulated_study and stated.simulated is False:
         message = "the judgments are simulated, but card.toml states simulated = false"

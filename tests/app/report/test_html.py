@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from functools import cache
+from html import unescape
 from html.parser import HTMLParser
 from importlib.resources import files
 from importlib.util import find_spec
@@ -47,6 +48,7 @@ pytestmark = pytest.mark.skipif(  # found, not imported, which would take second
 )
 AXE = Path(os.environ.get("GICCS_AXE", Path(__file__).parents[3] / ".cache/axe/axe.min.js"))
 TITLES = {
+    "verdict": "Verdict",
     "study": "The study",
     "statistics": "The dialogues",
     "agreement": "Agreement",
@@ -169,6 +171,18 @@ def test_the_study_has_its_figures(folder):
     ):
         assert sum(each.startswith(label) for each in labels) == 1, label
     assert "All items, the highest score first" in text
+
+
+def test_it_begins_with_the_sentences_of_the_command(folder):
+    text = (folder / "report.html").read_text("utf-8")
+    section = text.partition('<section id="verdict"')[2].partition("</section>")[0]
+    (command,) = re.findall(r"<code>(.*?)</code>", section)
+    printed = printed_by(unescape(re.sub("<[^>]*>", "", command)).strip(), folder)["verdict"]
+    assert [*printed] == ["scores", "items", "annotators", "models"]
+    for finding in printed.values():
+        assert finding["question"] in section
+        for sentence in finding["sentences"]:
+            assert sentence[1:] in unescape(section)
 
 
 def test_figures_without_their_data_are_left_out(folder, tmp_path):

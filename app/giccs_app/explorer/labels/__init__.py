@@ -20,6 +20,7 @@ __all__ = [
     "keys",
     "literal",
     "local_numbers",
+    "plain",
     "say",
     "text_of",
 ]
@@ -103,6 +104,19 @@ def literal(text: object) -> str:
         ticks += 1
     fence, pad = "`" * ticks, " " if "`" in line else ""
     return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def plain(text: object) -> str:
+    """Return a text as Markdown in which nothing is rendered, in the font of the page.
+
+    >>> print(plain("**b** $x$"))
+    \\*\\*b\\*\\* \\$x\\$
+    """
+    line = " ".join(str(text).split())
+    without_icons = re.sub(
+        r":(?=[\w/+-]+:)", ":\u2060", line
+    )  # Streamlit searches them after Markdown
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", without_icons)
 
 
 @cache

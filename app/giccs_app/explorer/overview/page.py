@@ -20,6 +20,7 @@ from giccs_app.explorer.models.data import DIVISIONS
 from giccs_app.explorer.models.selection import local_metric_title
 from giccs_app.explorer.overview import data as frames
 from giccs_app.explorer.overview.charts import sizes_chart
+from giccs_app.explorer.overview.verdict import show_verdict
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
@@ -35,6 +36,8 @@ MAX_DOMAINS_SHOWN = 30
 
 def show(study: Study) -> None:
     """Show the page."""
+    if study.judgments is not None or study.store is not None:
+        _show_verdict(study)
     _show_counts(study)
     left, right = st.columns(2, gap="large")
     with left:
@@ -46,6 +49,13 @@ def show(study: Study) -> None:
     _show_subsets(study)
     _show_ranked(study)
     _show_description(study)
+
+
+def _show_verdict(study: Study) -> None:
+    st.subheader(say("overview.verdict"), anchor=False)
+    n_judgments = 0 if study.judgments is None else len(study.judgments)
+    if _is_requested("verdict", n_judgments > MAX_JUDGMENTS_AT_ONCE):
+        show_verdict(study)
 
 
 def _show_counts(study: Study) -> None:

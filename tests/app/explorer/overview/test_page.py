@@ -12,6 +12,9 @@ from giccs.benchmark import read_benchmark, write_benchmark
 from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.study import load
 
+N_STRIPS = 3
+"""Number of charts of the verdict, which come first."""
+
 
 def captions(app):
     return [caption.value for caption in app.caption]
@@ -20,11 +23,12 @@ def captions(app):
 def test_the_overview_has_its_charts_and_tables(seen):
     app = seen()
     headings = [heading.value for heading in app.subheader]
-    assert headings[:4] == [
+    assert headings[:5] == [
         text_of(f"overview.{key}", "en")
-        for key in ("distribution", "sizes", "ceiling", "consistency")
+        for key in ("verdict", "distribution", "sizes", "ceiling", "consistency")
     ]
-    bins, sizes, *_ = (json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart"))
+    specs = (json.loads(chart.proto.spec) for chart in app.get("vega_lite_chart"))
+    bins, sizes, *_ = list(specs)[N_STRIPS:]
     assert bins["encoding"]["y"]["title"] == "Items"
     assert sizes["encoding"]["color"]["scale"]["domain"] == [3, 5]
     reliability, agreement = (table.value for table in app.dataframe)
@@ -35,7 +39,7 @@ def test_the_overview_has_its_charts_and_tables(seen):
 
 
 def test_charts_are_titled_in_german(opened):
-    bins, *_ = opened(lang="de").get("vega_lite_chart")
+    bins = opened(lang="de").get("vega_lite_chart")[N_STRIPS]
     assert json.loads(bins.proto.spec)["encoding"]["x"]["title"] == "Ähnlichkeitswert"
 
 
@@ -46,7 +50,7 @@ def test_scores_are_shown_by_subset_and_ranked_with_intervals(opened, chart_rows
     assert [row["score"] for row in rows] == items["score"].sort(descending=True).to_list()
     limits = dict(zip(items["item_id"], items.select("low", "high").iter_rows(), strict=True))
     assert all((row["low"], row["high"]) == limits[row["item"]] for row in rows)
-    spec = json.dumps(json.loads(app.get("vega_lite_chart")[2].proto.spec))
+    spec = json.dumps(json.loads(app.get("vega_lite_chart")[N_STRIPS + 2].proto.spec))
     assert "share of the items" in spec
     assert text_of("overview.ranked_intervals", "en") in captions(app)
 

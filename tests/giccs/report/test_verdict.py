@@ -1,0 +1,162 @@
+"""The verdict finds what was planted: annotators of several kinds, equal items, equal models."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import giccs
+from bws.files import judgments_from_records
+from bws.records import Judgment
+from giccs.benchmark import read_benchmark
+from giccs.report.verdict import QUESTIONS, findings
+from tests import in_process
+
+TUPLE_SIZE = 4
+SPACING = 1.5
+"""Difference of the utilities of neighbouring items, in logits."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A study with known annotators and items."""
+
+    judgments: object
+    guessing: frozenset
+    reversed: frozenset
+    one_position: frozenset
+    twins: frozenset
+    """Triples of dialogue, first and second item with equal utilities."""
+
+
+def planted_study(
+    n_dialogues, n_items, n_careful, n_guessing, n_reversed, n_one_position, n_twins, per_annotator, seed=0
+):  # fmt: skip
+    rng = np.random.default_rng(seed)
+    dialogues = [f"d{d:02}" for d in range(n_dialogues)]
+    utilities, twins = {}, set()
+    for d, dialogue in enumerate(dialogues):
+        levels = np.arange(n_items, dtype=float)
+        if d < n_twins:  # the items in the middle are equal
+            levels[n_items // 2] = levels[n_items // 2 - 1]
+        names = [f"{dialogue}-{letter}" for letter in "abcdefghijklmnop"[:n_items]]
+        values = SPACING * rng.permutation(levels)
+        utilities[dialogue] = dict(zip(names, values, strict=True))
+        twins |= {
+            (dialogue, *pair)
+            for pair in combinations(names, 2)
+            if utilities[dialogue][pair[0]] == utilities[dialogue][pair[1]]
+        }
+    drawn = {
+        (dialogue, tuple(sorted(rng.permutation(list(items))[:TUPLE_SIZE].tolist())))
+        for dialogue, items in utilities.items()
+        for _ in range(6 * n_items)
+    }
+    tuples = sorted(drawn)
+    kinds = (
+        ["careful"] * n_careful + ["guessing"] * n_guessing + ["reversed"] * n_reversed
+        + ["one position"] * n_one_position
+    )  # fmt: skip
+    names = {f"w{n:03}": kind for n, kind in enumerate(rng.permutation(kinds))}
+    rows = []
+    for name, kind in names.items():
+        for t in rng.choice(len(tuples), per_annotator, replace=False):
+            dialogue, members = tuples[t]
+            shown = rng.permutation(members)
+            noise = rng.gumbel(size=(2, TUPLE_SIZE))
+            truth = np.array([utilities[dialogue][item] for item in shown])
+            factor = {"careful": 1, "guessing": 0, "reversed": -1, "one position": 0}[kind]
+            best = 0 if kind == "one position" else int((factor * truth + noise[0]).argmax())
+            against = -factor * truth + noise[1]
+            against[best] = -np.inf
+            worst = 1 if kind == "one position" else int(against.argmax())
+            rows.append(Judgment(tuple(shown), shown[best], shown[worst], name, group=dialogue))
+    found = {kind: frozenset(n for n in names if names[n] == kind) for kind in kinds}
+    return Planted(
+        judgments_from_records(rows),
+        found["guessing"], found["reversed"], found["one position"], frozenset(twins),
+    )  # fmt: skip
+
+
+SMALL = {
+    "n_dialogues": 8, "n_items": 6, "n_careful": 40, "n_guessing": 3, "n_reversed": 2, "n_one_position": 2,
+    "n_twins": 3, "per_annotator": 60,
+}  # fmt: skip
+LARGE = {
+    "n_dialogues": 40, "n_items": 12, "n_careful": 276, "n_guessing": 9, "n_reversed": 8,
+    "n_one_position": 7, "n_twins": 20, "per_annotator": 100,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sizes", [SMALL, pytest.param(LARGE, marks=pytest.mark.nightly)], ids=["small", "large"]
+)
+def test_planted_annotators_and_equal_items_are_found(sizes):
+    study = planted_study(**sizes)
+    scores, items, annotators, _ = findings(study.judgments, [])
+    flags = annotators.numbers["flags"]
+    assert set(flags["reversed"]) == study.reversed
+    assert set(flags["random"]) >= study.guessing
+    assert set(flags["positions"]) | set(flags["same_answer"]) == study.one_position
+    careful = set(study.judgments.annotators) - study.guessing - study.reversed - study.one_position
+    assert len(careful & {name for names in flags.values() for name in names}) <= 0.02 * len(
+        careful
+    )
+    for name in study.reversed:
+        assert name in annotators.text
+    sets = {(found["group"], frozenset(found["items"])) for found in items.numbers["sets"]}
+    for dialogue, first, second in study.twins:
+        assert any(group == dialogue and {first, second} <= names for group, names in sets)
+    equal = items.numbers["pairs"] - items.numbers["different_pairs"]
+    assert len(study.twins) <= equal < items.numbers["pairs"] / 2
+    assert 0.9 < scores.numbers["reliability"]["value"] < 1
+    for finding in (scores, items, annotators):
+        assert finding.draw(str).rows
+
+
+def test_models_that_tie_with_the_best_are_named():
+    benchmark = read_benchmark("giccs-sample")
+    truth = {item.utterance: item.score for item in benchmark.items}
+    rng = np.random.default_rng(3)
+
+    def model(noise):
+        values = {text: score + rng.normal(0, noise) for text, score in truth.items()}
+        return lambda left, right: [values[text] for text in right]
+
+    noises = {"good": 0.2, "equal": 0.2, "bad": 0.8, "chance": 50}
+    results = [
+        result
+        for name, noise in noises.items()
+        for result in giccs.evaluate(model(noise), benchmark, name=name)
+    ]
+    *_, models = findings(None, results)
+    (board,) = models.numbers["leaderboards"]
+    named = {board["leader"]["model"], *(each["model"] for each in board["tied"])}
+    assert named == {"good", "equal"}
+    assert "not significantly worse: " in "; ".join(models.sentences)
+    rows = models.draw(str).rows
+    assert [row["ties"] for row in rows] == [True, True, False, False]
+    alone = findings(None, [result for result in results if result.model != "equal"])[-1]
+    assert alone.sentences[-1] == "all others are significantly worse (Holm, 5 %)"
+
+
+def test_the_command_prints_the_answers_and_what_is_missing(tmp_path):
+    (tmp_path / "results").mkdir()
+    done = in_process.run("giccs-report", "results", "--verdict", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [done.stdout.count(question) for question in QUESTIONS.values()] == [1, 1, 1, 1]
+    assert "--judgments FILE" in done.stdout
+    evaluate = [
+        "giccs-eval",
+        "baseline:char-ngram",
+        "--data",
+        "giccs-sample",
+        "-o",
+        "results",
+        "--quiet",
+    ]
+    assert in_process.run(*evaluate, cwd=tmp_path).returncode == 0
+    done = in_process.run("giccs-report", "results", "--verdict", cwd=tmp_path)
+    assert "simulated" in done.stdout
+    assert "0 of 5 annotators need review" in done.stdout

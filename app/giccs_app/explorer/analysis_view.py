@@ -10,7 +10,7 @@ import streamlit as st
 
 from bws.analysis.analysis import MissingPictureError
 from giccs_app.explorer.display import show_chart, show_result
-from giccs_app.explorer.labels import literal
+from giccs_app.explorer.labels import plain
 from giccs_app.explorer.labels.remarks import local_remark, local_title
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ def show_picture(answers: Answers, analysis: Analysis, picture: Picture, **setti
     try:
         drawing = answers.drawing(analysis, picture, local_title)
     except MissingPictureError as error:
-        st.info(literal(local_remark(str(error))))
+        st.info(plain(local_remark(str(error))))
         return
     st.markdown(f"**{local_title(drawing.title)}**")
     show_drawing(drawing, f"{picture.name}-figure", **settings)
     remarks = (local_remark(remark) for remark in drawing.remarks if remark)
-    st.caption("  \n".join(map(literal, remarks)))
+    st.caption("  \n".join(map(plain, remarks)))
 
 
 def show_drawing(drawing: Drawing, name: str, *, files: bool = True, **settings: Any) -> None:

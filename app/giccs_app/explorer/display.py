@@ -34,6 +34,7 @@ from giccs_app.explorer.labels import (
     keys,
     literal,
     local_numbers,
+    plain,
     say,
 )
 from giccs_app.explorer.labels.remarks import local_remark
@@ -138,7 +139,7 @@ def show_result(
     )
     long_texts = [text for text in texts_of_rows if len(text) > MAX_TEXT_LENGTH]
     for text in (*long_texts, *table.notes):
-        st.caption(literal(local_remark(text)))
+        st.caption(plain(local_remark(text)))
 
 
 def number_column(title: str, format: str | None = None, **settings: Any) -> object:  # noqa: A002
@@ -573,7 +574,7 @@ def show_missing_values(frame: pl.DataFrame, name: str, histories: Mapping[str, 
     for row in missing.iter_rows(named=True):
         history = histories.get(row.get("history") or "", row.get("history"))
         names = ", ".join(literal(part) for part in (row[name], history) if part)
-        lines.append(f"{names}: {literal(local_remark(row['reason']))}" if row["reason"] else names)
+        lines.append(f"{names}: {plain(local_remark(row['reason']))}" if row["reason"] else names)
     st.caption("  \n".join(lines))
 
 

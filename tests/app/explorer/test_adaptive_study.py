@@ -15,7 +15,7 @@ from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.benchmark.items import Item, Turn
 from giccs.cli.card import card
 from giccs.measures.ceiling import noise_ceiling
-from giccs_app.explorer.labels import literal, text_of
+from giccs_app.explorer.labels import plain, text_of
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
@@ -89,8 +89,8 @@ def test_explorer_shows_the_evidence_instead_of_reliability(opened, folder, page
     assert not any("Krippendorff" in text for text in texts)
     evidence = stopping(read_judgments(folder / "judgments.csv"))
     captions = [caption.value for caption in app.caption]
-    assert literal(local_remark(evidence.summary, language)) in captions
-    assert literal(local_remark(evidence.verdict, language)) in captions
+    assert plain(local_remark(evidence.summary, language)) in captions
+    assert plain(local_remark(evidence.verdict, language)) in captions
 
 
 def test_report_has_the_evidence_and_its_command(folder):

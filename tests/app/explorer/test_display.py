@@ -92,7 +92,7 @@ def test_a_table_of_results_has_titles_texts_of_intervals_and_notes(app_tester):
     config = json.loads(app.dataframe[0].proto.columns)
     assert config["pearson"]["label"] == "Pearson"
     assert shown["pearson"].to_list() == ["0.50", "–"]
-    assert app.caption[0].value == "`all: **a note**`"
+    assert app.caption[0].value == r"all: \*\*a note\*\*"
 
 
 def german_script():

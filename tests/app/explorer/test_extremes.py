@@ -33,5 +33,5 @@ def test_models_without_a_value_are_named_with_the_reason(opened, extremes):
     (text,) = (each.value for each in app.caption if "not in the chart" in each.value)
     undefined = extremes.model_names()[-extremes.N_UNDEFINED :]
     for name in undefined:
-        assert f"`{name}`, `without history`: `all predictions are equal`" in text
+        assert f"`{name}`, `without history`: all predictions are equal" in text
     assert text.count("\n") == 2 * extremes.N_UNDEFINED

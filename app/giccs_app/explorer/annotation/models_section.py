@@ -33,7 +33,7 @@ from giccs_app.explorer.display import (
     show_table,
     show_text_table,
 )
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.study import Study, index_in_judgments
 
@@ -67,7 +67,7 @@ def show_people_and_models(study: Study, people: Judgments, key: str) -> None:
         show_problems(say("models_section.not_comparable"), error.problems)
         return
     except ValueError as error:  # all tuples are adaptive
-        st.info(literal(local_remark(str(error))))
+        st.info(plain(local_remark(str(error))))
         return
     _show_verdicts(compared)
     _show_annotators(compared, people.tuples.k)
@@ -94,7 +94,7 @@ def _show_verdicts(compared: PeopleAndModels) -> None:
     for each in compared.verdicts.models:
         test, name = each.test, literal(each.name)
         if test.may_replace is None:
-            reason = literal(local_remark(test.no_verdict))
+            reason = plain(local_remark(test.no_verdict))
             lines.append(say("models_section.no_verdict", model=name, reason=reason))
             continue
         lines.append(

@@ -51,7 +51,7 @@ from giccs_app.explorer.display import (
     show_result,
     show_table,
 )
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark, local_title
 from giccs_app.explorer.study import Study, index_in_judgments
 from giccs_app.stages import load_further_analysis
@@ -442,7 +442,7 @@ def _show_further_analyses(progress: AnnotationProgress) -> None:
             for picture in found.pictures:
                 show_picture(answers, found, picture)
         except ValueError as error:
-            st.info(literal(f"{name}: {local_remark(str(error))}"))
+            st.info(plain(f"{name}: {local_remark(str(error))}"))
 
 
 def _show_comments(figures: AnnotationFigures, titles: Mapping[str, str]) -> None:

@@ -24,7 +24,7 @@ from giccs_app.explorer.display import (
     show_table,
     show_text_table,
 )
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.data import best_first, join_predictions, key
 from giccs_app.explorer.models.selection import choose, choose_data, load_predictions
@@ -69,7 +69,7 @@ def show(study: Study) -> None:
     if not is_reading:
         _show_candidate_table(candidates, dialogue, criteria.words)
         for note in study.interval_notes:
-            st.caption(literal(local_remark(note)))
+            st.caption(plain(local_remark(note)))
         _show_ranks(study, dialogue, candidates, result)
         _show_judgments(study, dialogue)
 

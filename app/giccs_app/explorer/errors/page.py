@@ -18,7 +18,7 @@ from giccs_app.explorer.display import (
     show_table,
 )
 from giccs_app.explorer.errors import data as frames
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models.data import (
@@ -145,7 +145,7 @@ def _show_subsets(study: Study, predictions: PredictionTable, name: str) -> None
     )
     show_missing_values(frame, "part", {})
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
-        st.caption(literal(local_remark(reason)))
+        st.caption(plain(local_remark(reason)))
     decimals = {
         "value": number_column(labels["value"], format="%.3f"),
         "bias": number_column(say("errors.bias"), format="%+.3f", help=say("errors.bias_help")),

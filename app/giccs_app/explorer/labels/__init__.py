@@ -107,16 +107,17 @@ def literal(text: object) -> str:
 
 
 def plain(text: object) -> str:
-    """Return a text as Markdown in which nothing is rendered, in the font of the page.
+    """Return a text as Markdown in which only web addresses and arrows are rendered, in the font of the page.
 
-    >>> print(plain("**b** $x$"))
-    \\*\\*b\\*\\* \\$x\\$
+    >>> print(plain("**b** $x$, 3:w [0.1, 0.2]"))
+    \\*\\*b\\*\\* \\$x\\$, 3\\:w \\[0.1, 0.2\\]
+    >>> print(plain("- 1 item"), plain("1. item"))
+    \\- 1 item 1\\. item
     """
     line = " ".join(str(text).split())
-    without_icons = re.sub(
-        r":(?=[\w/+-]+:)", ":\u2060", line
-    )  # Streamlit searches them after Markdown
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", without_icons)
+    line = re.sub(r":(?=[\w/+-]+:)", ":\u2060", line)  # Streamlit searches icons after Markdown
+    line = re.sub(r"([\\`*_\[\]<>$#~|&]|:(?=\w))", r"\\\1", line)
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", line)
 
 
 @cache

@@ -36,7 +36,7 @@ from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import number_column, show_chart, show_problems, show_table
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.comparisons import compare_results, stamp_of, with_predictions
 from giccs_app.explorer.models.data import METRICS, best_first
@@ -75,7 +75,7 @@ def _show_differences(study: Study, results: list[Result]) -> None:
         return
     boards = {(board.metric, board.history): board for board in comparison.leaderboards}
     for reason in dict.fromkeys(map(str, comparison.skipped)):
-        st.caption(literal(local_remark(reason)))
+        st.caption(plain(local_remark(reason)))
     if not boards:
         st.info(say("figures.no_differences"))
         return
@@ -161,7 +161,7 @@ def _show_calibration(study: Study, results: list[Result]) -> None:
         show_problems(say("models.no_predictions"), error.problems)
         return
     if not measured:
-        st.info(say("figures.no_calibration", reason=literal(local_remark(reason))))
+        st.info(say("figures.no_calibration", reason=plain(local_remark(reason))))
         return
     history = _choose_history(list(measured))
     chosen, titles = measured[history], _titles(CALIBRATION_TITLES)

@@ -13,7 +13,7 @@ from giccs.report.comparison_tables import TIE_MARK
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.display import number_column, show_table
-from giccs_app.explorer.labels import literal, local_numbers, say
+from giccs_app.explorer.labels import local_numbers, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.comparisons import compare_results
 from giccs_app.explorer.models.data import key, kind_of, names
@@ -157,7 +157,7 @@ def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame 
         result.reason for result in comparison.skipped if result.metric in ("", metric)
     )
     for reason, n in reasons.items():
-        st.caption(say("filters.not_compared", n=n, reason=literal(local_remark(reason))))
+        st.caption(say("filters.not_compared", n=n, reason=plain(local_remark(reason))))
     boards = [board for board in comparison.leaderboards if board.metric == metric]
     if not boards:
         return None

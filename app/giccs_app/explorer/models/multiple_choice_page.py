@@ -18,7 +18,7 @@ from giccs_app.explorer.display import (
     show_table,
     show_text_table,
 )
-from giccs_app.explorer.labels import format_number, literal, say
+from giccs_app.explorer.labels import format_number, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
@@ -66,7 +66,7 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.accuracies_said"))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
-        st.caption(literal(local_remark(reason)))
+        st.caption(plain(local_remark(reason)))
     config = titles("model", "history", "reason") | {"n": say("models.title_questions")}
     columns = {**config, **numbers("low", "high", "chance")}
     show_leaderboard_table(

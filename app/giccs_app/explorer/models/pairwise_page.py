@@ -25,7 +25,7 @@ from giccs_app.explorer.display import (
     show_selected_item,
     show_table,
 )
-from giccs_app.explorer.labels import current_language, format_number, literal, say
+from giccs_app.explorer.labels import current_language, format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
@@ -324,7 +324,7 @@ def _show_estimates(
 
 def _show_reasons(frame: pl.DataFrame) -> None:
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
-        st.caption(literal(local_remark(reason)))
+        st.caption(plain(local_remark(reason)))
 
 
 def _size(metric: str) -> str:
@@ -350,14 +350,14 @@ def _titles(metric: str, *columns: str) -> dict[str, str]:
 def _format_estimate(metric: str, estimate: Estimate, signed: bool = False) -> str:
     """Return an estimate with its interval as Markdown."""
     if math.isnan(estimate.value):
-        return f"{local_metric_title(metric)}: {literal(local_remark(estimate.reason))}"
+        return f"{local_metric_title(metric)}: {plain(local_remark(estimate.reason))}"
     spec = "+.3f" if signed else ".3f"
     value, low, high = (
         format_number(number, spec) for number in (estimate.value, estimate.low, estimate.high)
     )
     interval = f" [{low}{'; ' if current_language() == 'de' else ', '}{high}]"
     if math.isnan(estimate.low):
-        interval = f" [–] ({literal(local_remark(estimate.reason))})" if estimate.reason else " [–]"
+        interval = f" [–] ({plain(local_remark(estimate.reason))})" if estimate.reason else " [–]"
     return f"{local_metric_title(metric)} **{value}**{interval}"
 
 
@@ -410,7 +410,7 @@ def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
     if estimate.extra.get("equal_dialogue_means"):
         st.caption(say("models.equal_dialogue_means"))
     if estimate.reason:
-        st.caption(literal(local_remark(estimate.reason)))
+        st.caption(plain(local_remark(estimate.reason)))
     return estimate.value, estimate.low, estimate.high
 
 

@@ -14,7 +14,7 @@ from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
-from giccs_app.explorer.labels import format_number, literal, local_numbers, say
+from giccs_app.explorer.labels import format_number, literal, local_numbers, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.data import DIVISIONS
 from giccs_app.explorer.models.selection import local_metric_title
@@ -213,7 +213,7 @@ def _show_ceiling(study: Study) -> None:
     for reason in dict.fromkeys(
         estimate.reason for estimate in ceiling.values() if estimate.reason
     ):
-        st.caption(literal(local_remark(reason)))
+        st.caption(plain(local_remark(reason)))
 
 
 def _number(value: float) -> str:

@@ -190,7 +190,7 @@ def test_results_without_predictions_are_listed_without_a_rank(opened, results, 
         (tmp_path / path.name).write_bytes(path.read_bytes())
     app = opened(tmp_path)
     assert table(app)["ranks"].null_count() == 1
-    assert "Without a rank: 1 (`its predictions are missing`)." in said(app)
+    assert "Without a rank: 1 (its predictions are missing)." in said(app)
 
 
 def test_the_kind_is_that_of_the_signature_or_of_the_name():

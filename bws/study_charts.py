@@ -19,6 +19,7 @@ from bws.base.tables import part_name
 if TYPE_CHECKING:
     import altair as alt
 
+    from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
     from bws.planning import Planner
@@ -76,6 +77,18 @@ PAIRS_TITLES = {
     "second": "other annotator",
     "tuples": "tuples of both",
 }
+SCALES_TITLES = {
+    "annotator": "annotator",
+    "scale": "Scale",
+    "low": "2.5 %",
+    "high": "97.5 %",
+    "judgments": "judgments",
+    "reasons": "reasons for review",
+}
+MAX_NAMED_SCALES = 60
+"""Largest number of annotators of whom also those without a flag have a name beside the scales."""
+SCALE_ROWS = ((MAX_NAMED_SCALES, 16), (150, 6), (math.inf, 2))
+"""Up to so many annotators, the height of a row of the scales in pixels."""
 AGREEMENT_TITLES = {
     "part": "part of the tuples",
     "answer": "answer",
@@ -347,6 +360,66 @@ def agreement_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.La
         layers.insert(0, base.mark_rule().encode(x=alt.X("low:Q"), x2="high:Q"))
     height = 64 * len({row["part"] for row in rows})
     return alt.LayerChart(layer=layers).properties(height=max(height, 120))
+
+
+def scales_rows(report: AnnotatorReport) -> list[dict[str, Any]]:
+    """Return a row per annotator with a scale, the lowest first: annotator, scale, low, high, flags."""
+    rows = [
+        {
+            "annotator": each.annotator,
+            "scale": each.scale,
+            "judgments": each.judgments,
+            "is_flagged": bool(each.flags),
+            "reasons": "; ".join(each.reasons),
+        }
+        | limits(each.scale_low, each.scale_high)
+        for each in report.annotators
+        if not math.isnan(each.scale)
+    ]
+    return sorted(rows, key=lambda row: (row["scale"], row["annotator"]))
+
+
+def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.LayerChart:
+    """Return a row per annotator: scale and interval, and lines at 0 and 1.
+
+    Only flagged annotators have a colour, and of many only they have a name.
+    """
+    import altair as alt
+
+    order = [str(row["annotator"]) for row in rows]
+    named = order if len(rows) <= MAX_NAMED_SCALES else [
+        str(row["annotator"]) for row in rows if row["is_flagged"]
+    ]  # fmt: skip
+    height = next(pixels for most, pixels in SCALE_ROWS if len(rows) <= most)
+    axis = alt.Axis(
+        values=named,
+        labelOverlap=len(rows) > MAX_NAMED_SCALES,
+        labelLimit=160,
+        ticks=False,
+        grid=False,
+    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("annotator:N", sort=order, title=None, axis=axis),
+        color=alt.condition("datum.is_flagged", alt.value(VERMILION), alt.value(GREY)),
+        tooltip=[
+            *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in ("annotator", "reasons")),
+            *(
+                alt.Tooltip(f"{name}:Q", title=labels[name], format=".2f")
+                for name in ("scale", "low", "high")
+            ),
+            alt.Tooltip("judgments:Q", title=labels["judgments"]),
+        ],
+    )
+    lines = alt.Chart(alt.InlineData(values=[{"scale": 0}, {"scale": 1}]))
+    x = alt.X("scale:Q", title=labels["scale"])
+    layers = [lines.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)]
+    if any("low" in row for row in rows):
+        with_interval = base.transform_filter("isValid(datum.low)")
+        layers.append(with_interval.mark_rule(opacity=0.6).encode(x=alt.X("low:Q"), x2="high:Q"))
+    layers.append(
+        base.mark_point(filled=True, opacity=1, size=30 if height > 6 else 12).encode(x=x)
+    )
+    return alt.LayerChart(layer=layers).properties(height=alt.Step(height))
 
 
 def pairs_rows(pairs: AnnotatorPairs) -> list[dict[str, Any]]:

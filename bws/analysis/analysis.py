@@ -64,6 +64,8 @@ class Picture:
     """Function of the results and `Translate`; it raises MissingPictureError."""
     of: Sequence[Analysis] = ()
     """Analyses whose results are drawn; by default the one of the picture."""
+    max_annotators: int | None = None
+    """Maximum number of annotators of whom it is drawn without a request."""
 
 
 @dataclass(frozen=True)

@@ -130,8 +130,13 @@ def _plan(answers: Answers) -> Plan | None:
 
 
 PAIRS = Analysis("pairs", _pairs)
-PAIRS_PICTURE = Picture("annotators", "matrix of all pairs of annotators", pictures.pairs, [PAIRS])
+PAIRS_PICTURE = Picture(
+    "annotators", "matrix of all pairs of annotators", pictures.pairs, [PAIRS], max_annotators=40
+)
 ANNOTATORS = Analysis("annotators", _annotators)
+SCALES_PICTURE = Picture(
+    "scales", "scale of each annotator, from reversed to exact", pictures.scales, [ANNOTATORS]
+)
 SPLIT_ITEMS = Analysis("items", _split_items, max_rows=MAX_ROWS_SHOWN)
 AGREEMENT = Analysis(
     "agreement", _agreement, AgreementSettings,
@@ -145,7 +150,11 @@ AGREEMENT = Analysis(
     """,
     text="Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
     "Strong agreement: at least 80 % of the annotators gave the same answer.",
-    pictures=[Picture("agreement", "the agreement of each group", pictures.agreement), PAIRS_PICTURE],
+    pictures=[
+        Picture("agreement", "the agreement of each group", pictures.agreement),
+        SCALES_PICTURE,
+        PAIRS_PICTURE,
+    ],
     also={
         "annotators": Also("Add a report on each annotator, with flagged annotators.", [ANNOTATORS]),
         "items": Also(

@@ -13,6 +13,7 @@ from bws.base.notes import note
 if TYPE_CHECKING:
     import altair as alt
 
+    from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
     from bws.planning import Plan
@@ -77,6 +78,31 @@ def agreement(agreement: Agreement, t: Translate) -> Drawing:
     chart = agreement_chart(rows, _titles(AGREEMENT_TITLES, t))
     alternative = f"Chart of Krippendorff’s alpha: {values}."
     return Drawing(chart, title, rows, alternative=alternative, size={"width": WIDE})
+
+
+def scales(report: AnnotatorReport, t: Translate) -> Drawing:
+    """Return the scale of each annotator with its interval, the lowest first; flags have a colour."""
+    from bws.study_charts import SCALES_TITLES, scales_chart, scales_rows
+
+    rows = scales_rows(report)
+    if not rows:
+        raise MissingPictureError(note("no annotator has a scale"))
+    n_flagged = sum(row["is_flagged"] for row in rows)
+    remarks = [
+        note("Scale: 1 is the average of all annotators, 0 is random, -1 exchanges best and worst")
+    ]
+    if missing := len(report.annotators) - len(rows):
+        remarks.append(note("{n:d} annotators have no scale", n=missing))
+    return Drawing(
+        scales_chart(rows, _titles(SCALES_TITLES, t)),
+        "Annotators by scale",
+        rows,
+        remarks,
+        f"Chart of the scales of {len(rows)} annotators, from {rows[0]['scale']:.2f} to "
+        f"{rows[-1]['scale']:.2f}; {n_flagged} flagged.",
+        {"width": WIDE},
+        {"annotator": "annotator"},
+    )
 
 
 def pairs(pairs: AnnotatorPairs, t: Translate) -> Drawing:

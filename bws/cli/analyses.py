@@ -17,6 +17,7 @@ from bws.cli.options import (
     by_options,
     check_figure,
     drawn_figure,
+    exclude_option,
     figures_option,
     judgments_from,
     judgments_options,
@@ -76,6 +77,7 @@ def _options(analysis: Analysis, pictures: Mapping[str, Picture]) -> list[Decora
     return [
         judgments_options,
         allow_copies_option,
+        exclude_option,
         click_options(analysis.settings),
         *([by_options] if analysis.has_parts else []),
         *(option(f"--{flag}", also.text, is_flag=True) for flag, also in analysis.also.items()),

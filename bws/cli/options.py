@@ -80,6 +80,11 @@ allow_copies_option = option(
     "more consistent.",
     is_flag=True,
 )
+exclude_option = option(
+    "--exclude",
+    "File with the annotators whose judgments are left out, one per line, such as the explorer writes.",
+    type=INPUT, metavar="FILE",
+)  # fmt: skip
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 target_option = option(
     "--target", "Required correlation of the scores with the true scores.",
@@ -316,8 +321,11 @@ def judgments_from(
     allow_copies: bool = True,
     *,
     control_optional: bool = False,
+    exclude: str | None = None,
 ) -> Judgments:
     """Read judgments of one or more files and report their size, skipped rows, variants of items, and copies.
+
+    exclude: file with annotators whose judgments are left out.
 
     Raises InputError for copies that are not allowed.
     """
@@ -334,6 +342,8 @@ def judgments_from(
             control_optional=control_optional,
             allow_copies=allow_copies,
         )
+    if exclude:
+        judgments = _without_excluded(console, judgments, exclude)
     annotators = "annotators"
     if len(judgments) and judgments.by_model.all():
         annotators = "language models"
@@ -344,6 +354,20 @@ def judgments_from(
     names = [paths] if isinstance(paths, str) else paths
     report_judgments(console, judgments, names[0] if len(names) == 1 else judgments.file)
     return judgments
+
+
+def _without_excluded(console: Console, judgments: Judgments, path: str) -> Judgments:
+    """Return the judgments without those of the annotators in a file."""
+    from bws.base.text import read_text
+    from bws.files import without_annotators
+
+    names = [line.strip() for line in read_text(path).splitlines() if line.strip()]
+    if not names:
+        raise InputError(Problem(path, None, "no annotators; expected one per line"))
+    remaining = without_annotators(judgments, names)
+    n_left_out = len(judgments) - len(remaining)
+    console.note(f"{path}: {n_left_out} judgments of {len({*names})} annotators are left out")
+    return remaining
 
 
 def report_judgments(console: Console, judgments: Judgments, path: str) -> None:

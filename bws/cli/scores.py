@@ -17,6 +17,7 @@ from bws.cli.options import (
     arguments,
     check_figure,
     drawn_figure,
+    exclude_option,
     figure_option,
     judgments_from,
     judgments_options,
@@ -64,6 +65,7 @@ def _methods() -> Sequence[str]:
     """,
 )
 @judgments_options
+@exclude_option
 @option("--method", "Scoring method.", choices=_methods, default="counting")
 @option(
     "--scale",
@@ -155,6 +157,7 @@ def score(
     parts: Mapping[str, str],
     merge_variants: bool,
     control: Sequence[str],
+    exclude: str | None,
     method: str,
     intervals: bool,
     anchors: Sequence[str],
@@ -191,7 +194,7 @@ def score(
     options["interval"] = "model" if intervals else "bootstrap"
     reading = form, on_invalid, parts, merge_variants, control
     batches = [judgments_from(console, path, *reading, control_optional=True) for path in anchors]
-    batches.append(judgments_from(console, judgments, *reading))
+    batches.append(judgments_from(console, judgments, *reading, exclude=exclude))
     if anchors:
         _check_distinct(batches, (*anchors, batches[-1].file))
         _warn_of_unlinked_items(console, batches, batches[-1].file)

@@ -2,7 +2,7 @@
 
 from bws.files.formats import as_judgments, format_names, formats, read_judgments
 from bws.files.items import Items, read_item_sets, read_items
-from bws.files.judgments import OnInvalid, judgments_from_records
+from bws.files.judgments import OnInvalid, judgments_from_records, without_annotators
 from bws.files.scores import ScoreForm, read_scores, write_scores
 from bws.files.soft_targets import read_soft_targets, write_soft_targets
 from bws.files.tuples import TupleForm, as_tuples, read_tuples, write_tuples
@@ -25,6 +25,7 @@ __all__ = [
     "read_scores",
     "read_soft_targets",
     "read_tuples",
+    "without_annotators",
     "write_judgments",
     "write_scores",
     "write_soft_targets",

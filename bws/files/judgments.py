@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 OnInvalid = Literal["error", "skip"]
 ROOM = 1 << 26
+MAX_LISTED = 5
+"""Maximum number of names in a message."""
 MAX_LOST_SHARE = 0.05
 """Share of an item's judgments above which its loss by skipped rows is reported."""
 
@@ -169,6 +171,30 @@ def _without_unused(judgments: Judgments) -> Judgments:
         annotator_of=(annotator_of - unnamed).astype(np.int32),
         annotators=judgments.annotators[people[unnamed:]],
     )
+
+
+def without_annotators(judgments: Judgments, annotators: Iterable[str]) -> Judgments:
+    """Return the judgments of all other annotators, and the tuples and items that they judged.
+
+    Equal to reading a file without the rows of these annotators. Raises InputError for annotators without
+    judgments, and if no judgment remains.
+
+    >>> rows = [Judgment(("a", "b", "c"), "a", "c", name) for name in ("w1", "w2", "w3")]
+    >>> without_annotators(judgments_from_records(rows), ["w2"]).annotators.tolist()
+    ['w1', 'w3']
+    """
+    names = dict.fromkeys(annotators)
+    known = judgments.annotators.tolist()
+    if unknown := [name for name in names if name not in {*known}]:
+        listed = ", ".join(map(quoted, unknown[:MAX_LISTED]))
+        more = f" and {len(unknown) - MAX_LISTED} more" if len(unknown) > MAX_LISTED else ""
+        message = f"no judgments of {listed}{more}, to be excluded; expected annotators of the file"
+        raise InputError(Problem(judgments.file, None, message))
+    is_excluded = np.array([*(name in names for name in known), False])  # -1 is unknown
+    remains = ~is_excluded[judgments.annotator_of]
+    if not remains.any():
+        raise InputError(Problem(judgments.file, None, "all annotators are excluded"))
+    return judgments if remains.all() else _without_unused(judgments.select(remains))
 
 
 def _has_ids(column: pl.Series | None) -> bool:

@@ -77,6 +77,11 @@ def go(**parameters: str | None) -> None:
     _set({key: None if new is None else (str(new),) for key, new in parameters.items()})
 
 
+def select(key: str, values: Sequence[str]) -> None:
+    """Set the values of a multi-select box; a callback for buttons."""
+    _set({key: tuple(values) or None})
+
+
 def link(**parameters: str | None) -> str:
     """Return the query string of this view with changed parameters, including the question mark."""
     parameters_now = _parameters() | {

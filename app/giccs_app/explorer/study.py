@@ -72,6 +72,8 @@ class Study:
     """Keys of the labels of notes on the scores."""
     interval_notes: tuple[str, ...] = ()
     """Reasons why intervals are approximate or missing."""
+    annotator_names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Displayed name -> name in the file of judgments, of annotators whose names differ; not displayed."""
     key: str = ""
     """Cache key; changes if the benchmark or the judgments change."""
     task_data: TaskData | None = None
@@ -132,9 +134,9 @@ def load(
     benchmark, task_data = _read_data(data)
     problems: list[Problem] = []
     try:
-        source_judgments = _judgments(data, judgments)
+        source_judgments, annotator_names = _judgments(data, judgments)
     except InputError as error:
-        source_judgments = None
+        source_judgments, annotator_names = None, {}
         problems += error.problems
     try:
         store = Store(results) if results else None
@@ -153,6 +155,7 @@ def load(
         store,
         ledger,
         unreadable=unreadable,
+        annotator_names=annotator_names,
         task_data=task_data,
     )
     key = stamp(data, judgments, *model_judgments)
@@ -242,15 +245,18 @@ def _state(path: str) -> str:
     return json.dumps(states)
 
 
-def _judgments(data: str, path: str | None) -> Judgments | None:
+def _judgments(data: str, path: str | None) -> tuple[Judgments | None, dict[str, str]]:
+    """Return the judgments under pseudonyms, and the names in the file of those that were replaced."""
     if path is not None:
         judgments = read_judgments(path, on_invalid="skip", allow_copies=True)
         judgments.check_kind("people")
-        return under_pseudonyms(judgments)[0]
+        displayed = under_pseudonyms(judgments)[0]
+        names = zip(displayed.annotators.tolist(), judgments.annotators.tolist(), strict=True)
+        return displayed, {name: in_file for name, in_file in names if name != in_file}
     if data not in SAMPLES:
-        return None
+        return None, {}
     with sample_file(data, "judgments.csv") as file:
-        return read_judgments(file)
+        return read_judgments(file), {}
 
 
 def _model_judgments(

@@ -25,8 +25,11 @@ DIVISIONS = {"domain": "domain", "n_turns": "number of turns", "source": "source
 
 
 def analysis_figures(analysis: Analysis, answers: Answers) -> Iterator[Figure]:
-    """Yield the pictures of an analysis that the data permit."""
+    """Yield the pictures of an analysis that the data permit and that fit on a page."""
+    n_annotators = len(answers.judgments.annotators)
     for picture in analysis.pictures:
+        if picture.max_annotators and n_annotators > picture.max_annotators:
+            continue
         with suppress(MissingPictureError):
             drawing = answers.drawing(analysis, picture)
             yield drawing_figure(drawing, ". ".join([drawing.title, *drawing.sentences]))

@@ -338,6 +338,8 @@ class AnnotationProgress:
     """Tuples of all rounds of a study in rounds, also those without judgments; None if unknown."""
     items: frozenset[tuple[str, str]] = frozenset()
     """Group and item of all tuples of a ledger, control items included; empty without a ledger."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Displayed name -> name in the file of judgments, of annotators whose names differ."""
     key: str = ""
     """Cache key; changes with the annotation."""
 

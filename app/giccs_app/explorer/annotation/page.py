@@ -15,6 +15,7 @@ from bws.analysis.judgments import (
     PAIRS,
     PAIRS_PICTURE,
     RELIABILITY,
+    SCALES_PICTURE,
     AgreementSettings,
     ReliabilitySettings,
 )
@@ -41,6 +42,7 @@ from giccs_app.explorer.annotation.data import (
     ledger_version,
     tuple_counts,
 )
+from giccs_app.explorer.annotation.exclusion import show_exclusion
 from giccs_app.explorer.annotation.models_section import show_people_and_models
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
@@ -141,7 +143,7 @@ def _show_file(study: Study) -> None:
 @cached
 def _file_progress(study: Study) -> AnnotationProgress:
     assert study.judgments is not None
-    return replace(from_judgments(study.judgments), key=study.key)
+    return replace(from_judgments(study.judgments), key=study.key, names=study.annotator_names)
 
 
 def _show_ledger(study: Study, path: str) -> None:
@@ -225,7 +227,10 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     if judgments is None or figures is None:
         st.info(say("annotation.no_judgments"))
         return
-    _show_annotators(figures, titles, is_adaptive=judgments.is_adaptive)
+    _show_annotators(figures, titles, progress)
+    if figures.annotators is not None:
+        flagged = figures.annotators.filter(pl.col("flags").list.len() > 0)["annotator"].to_list()
+        show_exclusion(judgments, progress.key, flagged, progress.names)
     all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
     _show_annotator(all_judgments, titles)
     show_people_and_models(study, judgments, progress.key)
@@ -315,7 +320,7 @@ def _show_progress(progress: AnnotationProgress, requested: int, titles: Mapping
 
 
 def _show_annotators(
-    figures: AnnotationFigures, titles: Mapping[str, str], *, is_adaptive: bool
+    figures: AnnotationFigures, titles: Mapping[str, str], progress: AnnotationProgress
 ) -> None:
     from bws.annotators import FALSE_ALARM_RATE, MAX_RANDOM_SCALE, MIN_JUDGMENTS, Flag
 
@@ -331,8 +336,10 @@ def _show_annotators(
         st.caption(say("annotation.too_few", n=figures.too_few, total=len(frame)))
     if figures.unnamed:
         st.caption(say("annotation.unnamed", n=figures.unnamed))
-    if is_adaptive:
+    assert progress.judgments is not None
+    if progress.judgments.is_adaptive:
         st.caption(say("annotation.adaptive_annotators"))
+    show_picture(_agreement(progress.key, progress.judgments), AGREEMENT, SCALES_PICTURE)
     chart = annotators_chart(frame, titles)
     show_chart(chart, "annotators-chart", frame, select=BY_ANNOTATOR)
     flag_names = {flag: say(f"annotation.flag_{flag}") for flag in get_args(Flag)}
@@ -355,6 +362,11 @@ def _show_pairs(progress: AnnotationProgress) -> None:
     """Show the matrix of the agreement of all pairs of annotators."""
     assert progress.judgments is not None
     st.subheader(say("annotation.pairs"), anchor=False)
+    n_annotators = len(progress.judgments.annotators)
+    if n_annotators > (PAIRS_PICTURE.max_annotators or n_annotators) and not links.toggle(
+        "pairs", say("annotation.many_pairs", n=n_annotators)
+    ):
+        return
     show_picture(_agreement(progress.key, progress.judgments), PAIRS, PAIRS_PICTURE)
 
 

@@ -84,6 +84,12 @@ def _figure_paths(
     return paths
 
 
+all_pairs_option = option(
+    "--all-pairs",
+    "List all pairs also of more than eight models.  [default: neighbours in rank, and the best model with "
+    "those that do not differ from it]",
+    is_flag=True,
+)
 model_name_option = option(
     "--model-name model_names",
     "Name of a model in the tables. Can be repeated.  [default: the model; in LaTeX, the last part of a hub "
@@ -95,6 +101,7 @@ model_name_option = option(
 REQUIRED_OPTIONS = {
     "--dialogue": "--figure ranks=FILE",
     "--eval-results": "--data OWNER/NAME",
+    "--all-pairs": "--compare",
     "--detect": "--compare",
     "--language": "--mteb",
 }
@@ -190,6 +197,7 @@ def selection_options(function: Any) -> Any:
     is_flag=True,
     help="Print a comparison of all pairs of models: difference, interval, p, ranks, power.",
 )
+@all_pairs_option
 @detect_option("With --compare: difference to detect")
 @click.option(
     "--verdict",
@@ -235,7 +243,8 @@ def selection_options(function: Any) -> Any:
 )
 @option(
     "--figure figures",
-    "Also draw a figure: .svg, .png, .json. NAME: differences (of all pairs of models), subsets (heat map), "
+    "Also draw a figure: .svg, .png, .json. NAME: leaderboard (ranks that tests "
+    "permit), differences (of all pairs of models), subsets (heat map), "
     "calibration (of multiple choice), histories (with and without), prompts (range per model), ranks (in "
     "one dialogue, by people and models), failures (items on which people agree and a model fails; with "
     "--judgments). Can be repeated.",
@@ -258,6 +267,7 @@ def report(
     allow_copies: bool,
     recipe: str | None,
     compare: bool,
+    all_pairs: bool,
     target: float | None,
     verdict: bool,
     people: str | None,
@@ -282,7 +292,7 @@ def report(
     if judgments or recipe or dialogue or eval_results:
         data, selection = _single_data(selection)
     given = {
-        "--against": recipe, "--compare": compare,
+        "--against": recipe, "--all-pairs": all_pairs, "--compare": compare,
         "--data OWNER/NAME": data, "--detect": target, "--dialogue": dialogue,
         "--eval-results": eval_results, "--figure ranks=FILE": "ranks" in dict(figures),
         "--judgments": judgments, "--language": language, "--mteb": mteb, "--people": people,
@@ -331,7 +341,7 @@ def report(
         _compare_published(console, results, recipe, data, cluster, style, names)
         return
     if compare:
-        _compare_models(console, store, results, cluster, target, style, names)
+        _compare_models(console, store, results, cluster, target, style, names, all_pairs=all_pairs)
         return
     if people:
         _compare_with_people(console, store, results, people, cluster, style, names)
@@ -372,6 +382,7 @@ def report(
 @model_name_option
 @selection_options
 @cluster_option
+@all_pairs_option
 @detect_option("Difference to detect")
 def compare_models(
     console: Console,
@@ -380,6 +391,7 @@ def compare_models(
     model_names: Mapping[str, str],
     selection: Selection,
     cluster: str,
+    all_pairs: bool,
     target: float | None,
 ) -> None:
     """Compare all pairs of models with results in a folder, like giccs-report --compare.
@@ -392,7 +404,7 @@ def compare_models(
     store = Store(folder)
     results = _results(store, folder, selection)
     names = _all_names(results, model_names, style)
-    _compare_models(console, store, results, cluster, target, style, names)
+    _compare_models(console, store, results, cluster, target, style, names, all_pairs=all_pairs)
 
 
 def _single_data(selection: Selection) -> tuple[str | None, Selection]:
@@ -537,6 +549,8 @@ def _compare_models(
     target: float | None,
     style: TableStyle,
     names: Mapping[str, str],
+    *,
+    all_pairs: bool,
 ) -> None:
     from giccs.report.clustering import over_clusters
     from giccs.report.comparison_tables import comparison_tables
@@ -549,7 +563,7 @@ def _compare_models(
     named = predicted if console.as_json else _renamed(predicted, names)
     comparison = compare(over_clusters(named, cluster), target=target or TARGET_DIFFERENCE)
     with arguments():
-        text = comparison_tables(comparison, style).rstrip("\n")
+        text = comparison_tables(comparison, style, all_pairs=all_pairs).rstrip("\n")
     console.answer(text + _key(names, style), comparison.document())
 
 

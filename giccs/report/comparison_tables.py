@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from bws.base.notes import note
 from bws.base.rows import csv_text
 from bws.base.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
 from giccs.measures.all_pairs import PairDifference
@@ -19,6 +20,8 @@ from giccs.report.model_comparison import (
     history_titles,
 )
 
+MAX_PAIRS = 28
+"""Largest number of pairs, those of eight models, that are all listed without a request."""
 TIE_MARK = "†"
 """Mark of models that do not differ significantly from the first, the best one, which has no mark."""
 COLUMNS = [
@@ -28,11 +31,14 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "table") -> str:
+def comparison_tables(
+    comparison: ModelComparison, style: TableStyle | str = "table", *, all_pairs: bool = False
+) -> str:
     """Return two tables per leaderboard, its models and its pairs, one per family of history effects, and
     notes; ``csv`` is one long table.
 
-    style: a `TableStyle`, or a format of `bws.base.tables.FORMATS`.
+    style: a `TableStyle`, or a format of `bws.base.tables.FORMATS`. all_pairs: list all pairs also of more
+    than `MAX_PAIRS`, otherwise neighbours, and the best model with those that it does not differ from.
     """
     style = TableStyle(style) if isinstance(style, str) else style
     if style.form == "csv":
@@ -42,7 +48,7 @@ def comparison_tables(comparison: ModelComparison, style: TableStyle | str = "ta
         table
         for board, history in zip(boards, history_titles(boards), strict=True)
         for notes in (board.notes(),)
-        for table in (_model_table(board, notes, history), _pair_table(board, notes))
+        for table in (_model_table(board, notes, history), _pair_table(board, notes, all_pairs))
     ]
     tables += [_history_table(family) for family in comparison.history_effects]
     skipped = remarks([str(result) for result in comparison.skipped], style.form)
@@ -83,8 +89,24 @@ def _ranks(model: RankedModel) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _pair_table(board: Leaderboard, notes: Sequence[str]) -> ResultTable:
-    rows = [[label, *_test_cells(pair)] for label, pair in board.tests.items()]
+def _pair_table(board: Leaderboard, notes: Sequence[str], all_pairs: bool) -> ResultTable:
+    listed = {
+        label: pair
+        for label, pair in board.tests.items()
+        if all_pairs
+        or len(board.pairs) <= MAX_PAIRS
+        or pair.second == pair.first + 1
+        or (pair.first == 0 and pair.second in board.tied)
+    }
+    if len(listed) < len(board.pairs):
+        remark = note(
+            "pairs: {n:d} of {total:d}, neighbours and the best model with those that do not differ from it; "
+            "--all-pairs, JSON and CSV have all",
+            n=len(listed),
+            total=len(board.pairs),
+        )
+        notes = [remark, *notes]
+    rows = [[label, *_test_cells(pair)] for label, pair in listed.items()]
     return ResultTable([Column("pair", "pair"), *_test_columns()], rows, notes)
 
 

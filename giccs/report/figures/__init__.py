@@ -10,6 +10,7 @@ from giccs.report.figures.calibration import calibration_panels
 from giccs.report.figures.differences import difference_panels
 from giccs.report.figures.effects import history_panels, prompt_panels
 from giccs.report.figures.failures import failure_panels
+from giccs.report.figures.leaderboard import leaderboard_panels
 from giccs.report.figures.panels import MissingFigureError, Panel, layout
 from giccs.report.figures.ranks import rank_panels
 from giccs.report.figures.subsets import subset_panels
@@ -37,6 +38,9 @@ class FigureKind:
 
 
 FIGURES: Mapping[str, FigureKind] = {
+    "leaderboard": FigureKind(
+        "ranks of all models that tests of all pairs permit", leaderboard_panels
+    ),
     "differences": FigureKind(
         "pairwise differences of models with intervals and adjusted marks", difference_panels
     ),

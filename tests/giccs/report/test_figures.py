@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import altair as alt
 import numpy as np
@@ -15,6 +16,7 @@ from giccs.cli.reporting import report
 from giccs.measures.comparison import paired_correlations, wilson
 from giccs.measures.metrics import correlations
 from giccs.measures.results import Group, Result, Store
+from giccs.report.comparison_tables import comparison_tables
 from giccs.report.figures import FIGURES, MissingFigureError, draw
 from giccs.report.figures.calibration import (
     N_BINS,
@@ -30,9 +32,10 @@ from giccs.report.figures.differences import (
     difference_matrix,
     difference_panels,
 )
+from giccs.report.figures.leaderboard import leaderboard_panels
 from giccs.report.figures.panels import model_labels
 from giccs.report.figures.subsets import RAMP, TEXT_SWITCH, subset_frame, subset_panels
-from giccs.report.model_comparison import compare
+from giccs.report.model_comparison import ModelComparison, compare
 from giccs.report.model_names import MAX_LINE_CHARACTERS
 
 DIALOGUE = np.repeat(np.arange(20), 5)
@@ -129,6 +132,39 @@ def test_marks_are_those_after_the_adjustment():
     assert frame.sort("p")["p_holm"].to_list() == pytest.approx(expected)
     marked = frame.filter(pl.col("verdict") == "significant")
     assert len(marked) == sum(value < 0.05 for value in expected)
+
+
+def test_bars_of_ranks_are_those_of_the_leaderboard():
+    results = [pairwise(f"m{n:02}", 0.5 + n / 6) for n in range(23)]
+    board = compare(results).leaderboards[0]
+    panel = leaderboard_panels(results)[0]
+    numbers = [
+        (each.model, each.estimate.value, each.rank_low, each.rank_high, each.ties_first)
+        for each in board.models
+    ]
+    columns = ("label", "value", "rank_low", "rank_high", "ties")
+    assert panel.frame.select(columns).rows() == numbers
+    assert panel.frame["ties"][1]
+    assert not panel.frame["ties"][-1]
+    assert "Drawn: the best 20 of 23 models." in panel.notes
+    chart = json.loads(chart_bytes(panel.chart, ".json"))
+    (drawn, *_) = chart["datasets"].values()
+    assert [(row["start"], row["end"]) for row in drawn] == [
+        (each.rank_low - 0.5, each.rank_high + 0.5) for each in board.models[:20]
+    ]
+
+
+def test_the_table_of_many_pairs_has_neighbours_and_ties_of_the_best():
+    board, *_ = compare([pairwise(f"m{n:02}", 0.5 + n / 6) for n in range(23)]).leaderboards
+    comparison = ModelComparison((board,), ())
+    listed = re.findall(r"^(\d+)–(\d+) ", comparison_tables(comparison), re.M)
+    expected = {(n, n + 1) for n in range(1, 23)} | {(1, tied + 1) for tied in board.tied}
+    assert {(int(a), int(b)) for a, b in listed} == expected
+    assert f"pairs: {len(expected)} of 253" in comparison_tables(comparison)
+    every = re.findall(r"^\d+–\d+ ", comparison_tables(comparison, all_pairs=True), re.M)
+    assert len(every) == 253
+    few, *_ = compare([pairwise(f"m{n}", 1.0 + n) for n in range(8)]).leaderboards
+    assert len(re.findall(r"^\d+–\d+ ", comparison_tables(ModelComparison((few,), ())), re.M)) == 28
 
 
 def test_many_models_are_a_matrix_in_which_undefined_pairs_are_visible():

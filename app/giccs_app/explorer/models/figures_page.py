@@ -28,6 +28,14 @@ from giccs.report.figures.differences import (
     TITLES as DIFFERENCE_TITLES,
 )
 from giccs.report.figures.effects import PROMPT_TITLES, prompt_chart, prompt_frame
+from giccs.report.figures.leaderboard import (
+    MAX_MODELS,
+    leaderboard_chart,
+    leaderboard_frame,
+)
+from giccs.report.figures.leaderboard import (
+    TITLES as LEADERBOARD_TITLES,
+)
 from giccs.report.figures.subsets import TITLES as SUBSET_TITLES
 from giccs.report.figures.subsets import main_metric_of, subset_chart, subset_frame
 from giccs.report.model_comparison import Leaderboard, ModelComparison
@@ -55,7 +63,11 @@ MAX_VALUES_AT_ONCE = 100_000
 def show_figures(study: Study, results: list[Result]) -> None:
     """Show the figure given by the link."""
     is_choice = result_kind(results[0].task).tables == "choices"
-    figures = {"differences": _show_differences, "subsets": _show_subsets}
+    figures = {
+        "leaderboard": _show_leaderboard,
+        "differences": _show_differences,
+        "subsets": _show_subsets,
+    }
     if is_choice:
         figures["calibration"] = _show_calibration
     elif result_kind(results[0].task).tables == "pairs":
@@ -69,19 +81,47 @@ def show_figures(study: Study, results: list[Result]) -> None:
     figures[name](study, results)
 
 
-def _show_differences(study: Study, results: list[Result]) -> None:
+def _choose_board(study: Study, results: list[Result]) -> Leaderboard | None:
+    """Return the leaderboard of the selected metric and history, or show why there is none."""
     comparison = _comparison(study, results)
     if comparison is None:
-        return
+        return None
     boards = {(board.metric, board.history): board for board in comparison.leaderboards}
     for reason in dict.fromkeys(map(str, comparison.skipped)):
         st.caption(plain(local_remark(reason)))
     if not boards:
         st.info(say("figures.no_differences"))
-        return
+        return None
     metric = _choose_metric(list(dict.fromkeys(metric for metric, _ in boards)))
     history = _choose_history([history for name, history in boards if name == metric])
-    board = boards[metric, history]
+    return boards[metric, history]
+
+
+def _show_leaderboard(study: Study, results: list[Result]) -> None:
+    board = _choose_board(study, results)
+    if board is None:
+        return
+    frame, metric = leaderboard_frame(board, history_names()), board.metric
+    drawn = frame.head(MAX_MODELS)
+    if len(frame) > MAX_MODELS:
+        further = links.multiselect(
+            "further", say("figures.further_models"), frame["model"][MAX_MODELS:].to_list()
+        )
+        drawn = frame.filter((pl.col("row") <= MAX_MODELS) | pl.col("model").is_in(further))
+        st.caption(say("figures.best_models", n=MAX_MODELS, total=len(frame)))
+    titles = _titles(LEADERBOARD_TITLES) | {"value": local_metric_title(metric)}
+    table = frame.select("row", "model", "value", "low", "high", "rank_low", "rank_high")
+    config = _columns(table, titles | {"row": titles["rank"]})
+    show_table(table, f"leaderboard {metric} table", column_config=config)
+    show_chart(leaderboard_chart(drawn, titles, is_stretched=True), f"leaderboard {metric}", frame)
+    st.caption(say("figures.leaderboard_said"))
+
+
+def _show_differences(study: Study, results: list[Result]) -> None:
+    board = _choose_board(study, results)
+    if board is None:
+        return
+    metric = board.metric
     frame = difference_frame(board, history_names())
     visible = _pairs_of_model(board, frame)
     draw = difference_chart if len(visible) <= MAX_LISTED_PAIRS else difference_matrix

@@ -66,7 +66,9 @@ def test_differences_are_those_of_the_command(opened, results, metric, history):
         for each in compare(pairs).leaderboards
         if (each.metric, each.history) == (metric, history)
     ]
-    rows = table(opened(results, metric=metric, history=history)).rows(named=True)
+    rows = table(opened(results, figure="differences", metric=metric, history=history)).rows(
+        named=True
+    )
     assert len(rows) == len(board.pairs) == 1
     for row, pair in zip(rows, board.pairs, strict=True):
         first = board.models[pair.first]
@@ -76,8 +78,21 @@ def test_differences_are_those_of_the_command(opened, results, metric, history):
             assert row[name] == getattr(pair, name)
 
 
+def test_the_first_figure_has_the_ranks_of_all_models(opened, results, monkeypatch):
+    app = opened(results, lang="de")
+    rows = table(app)
+    assert rows["rank_low"].to_list() == [1, 2]
+    assert rows["model"].str.ends_with("(ohne Verlauf)").all()
+    (chart,) = app.get("vega_lite_chart")
+    assert "nicht signifikant schlechter als das beste" in chart.proto.spec
+    monkeypatch.setattr("giccs_app.explorer.models.figures_page.MAX_MODELS", 1)
+    app = opened(results)
+    assert "the best 1 of 2 models" in texts(app)
+    assert app.multiselect("further").options == [table(app)["model"][1]]
+
+
 def test_the_pairs_of_one_model_are_in_the_link(opened, results):
-    app = opened(results, pairs_of="1", lang="de")
+    app = opened(results, figure="differences", pairs_of="1", lang="de")
     rows = table(app)
     assert len(rows) == 1
     assert all(name.endswith("(ohne Verlauf)") for name in rows.row(0)[:2])

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bws.components import components
+from bws.components import _component_sums, _estimates_from_sums, components
 from bws.design import make_tuples
 from bws.files import judgments_from_records
 from bws.records import Judgment
@@ -76,6 +76,13 @@ def test_errors_are_those_of_all_pairs(groups):
     )
     variance = np.var(score(judgments).score, ddof=1)
     assert result.item == pytest.approx(variance - expected[:, 3].mean())
+
+
+def test_items_with_a_mean_score_other_than_0_vary_around_it():
+    sums = _component_sums(judged(5).canonical)
+    high = sums[sums[:, 1] > 0]
+    item, *_, error, _ = _estimates_from_sums(high.sum(axis=0))
+    assert item + error == pytest.approx(np.var(high[:, 1], ddof=1))
 
 
 def test_unbiased_errors_of_complete_groups():

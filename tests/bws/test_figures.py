@@ -126,6 +126,16 @@ def test_of_thousands_of_items_some_are_drawn_and_the_band_contains_the_interval
     assert covered == set(range(len(score))) - {5}
 
 
+def test_only_a_picture_of_some_items_says_how_many_are_drawn():
+    scores = bws.score(simulated())
+    assert not any(pictures.scores(scores).remarks)
+    n = 2 * MAX_DRAWN_ITEMS
+    judged = bws.simulate(
+        bws.make_tuples([f"i{i}" for i in range(n)], 4, factor=2), np.arange(n), 1
+    )
+    assert "Drawn: 400 items" in pictures.scores(bws.score(judged)).remarks[0]
+
+
 def test_scores_without_any_judged_item_are_refused():
     judgments = simulated()
     scores = bws.score(judgments)

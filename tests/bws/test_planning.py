@@ -129,6 +129,18 @@ def test_planned_reliability_of_more_fresh_tuples_comes_true():
     assert np.mean(planned) == pytest.approx(actual, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("tuples", "met", "variance"), [(5, 10 / 59, 10 / 59 * 49 / 59), (25, 50 / 59, 0.25)]
+)
+def test_the_error_of_a_design_depends_on_how_often_opponents_meet(tuples, met, variance):
+    """Counts of balanced opponents differ by 1 at most: a share `met`, or half of them, is one higher."""
+    planner = planner_of(judged(1))
+    opponents = 59
+    assert met == pytest.approx(tuples * 2 / opponents)
+    expected = opponents * variance / (tuples**2 * 2 * (1 - 2 / opponents))
+    assert planner._design_share(tuples) == pytest.approx(expected)
+
+
 def test_a_plan_of_single_annotations_has_no_repeated_tuples():
     """The effect of a tuple is part of the residual, which more annotations of the tuple do not reduce."""
     planner = planner_of(own_rounds(0, 4, 8))

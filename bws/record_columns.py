@@ -88,6 +88,7 @@ def score_columns(scores: Scores) -> dict[str, pl.Series]:
 
     columns = {
         "item": series(scores.items),
+        **({} if scores.texts is None else {"text": series(scores.texts)}),
         "group": series(scores.groups),
         "score": pl.Series(scores.score),
         "appearances": pl.Series(scores.appearances),

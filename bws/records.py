@@ -729,13 +729,36 @@ class Scores(Tabular):
     """
     rank_high: Floats | None = None
     """(N,) last rank that the intervals permit."""
+    texts: NDArray[np.object_] | None = None
+    """(N,) text of each item; None if unknown, empty where one is."""
 
     def __len__(self) -> int:
         return int(self.score.shape[0])
 
+    def with_texts(self, texts: Mapping[tuple[str, str], str]) -> Scores:
+        """Return the scores with the texts of the items.
+
+        texts: by (group, item); by ("", item) for items of any group.
+        """
+        keys = zip(self.groups.tolist(), self.items.tolist(), strict=True)
+        values = [texts.get((group, item), texts.get(("", item), "")) for group, item in keys]
+        return replace(self, texts=np.array(values, dtype=object))
+
+    def highest_first(self, n: int | None = None) -> Scores:
+        """Return the scores in descending order, those without a score last; n: only so many."""
+        order = np.argsort(-self.score, kind="stable")[:n]  # NaN is last
+        columns: dict[str, Any] = {
+            name: column[order]
+            for name, column in vars(self).items()
+            if isinstance(column, np.ndarray)
+        }
+        return replace(self, **columns)
+
     def result_table(self) -> ResultTable:
-        """Return a row per item, with the columns of `write_scores`."""
+        """Return a row per item, with the columns of `write_scores`, the group only if there are groups."""
         columns = {name: column.to_list() for name, column in score_columns(self).items()}
+        if not any(self.groups):
+            del columns["group"]
         rows = list(zip(*columns.values(), strict=True))
         with_decimals = ("score", "low", "high")
         table_columns = [

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 NO_PLAN = note("no plan: reliability cannot be estimated from variance components")
 REMARK_WIDTH = 90
 """Number of characters of a line below the title of a file."""
+LABEL_CHARACTERS = 50
+"""Largest number of characters of the text of an item beside its score."""
 CELL_WIDTH, CELL_HEIGHT = 36, 24
 MIN_MATRIX_WIDTH, MAX_MATRIX_WIDTH = 180, 380
 """Widths in pixels on a page; the title of the legend needs the smaller one."""
@@ -46,6 +48,13 @@ def scores(scores: Scores) -> Drawing:
         f"{group}: {item}" if any(scores.groups) else item
         for group, item in zip(scores.groups, scores.items, strict=True)
     ]
+    if scores.texts is not None:
+        names = [
+            f"{textwrap.shorten(text, LABEL_CHARACTERS, placeholder=' …')} ({name})"
+            if text
+            else name
+            for name, text in zip(names, scores.texts, strict=True)
+        ]
     ranks = rank_texts(scores)
     if ranks:
         names = [f"{name} ({text})" for name, text in zip(names, ranks, strict=True)]

@@ -141,6 +141,20 @@ def _methods() -> Sequence[str]:
     type=OUTPUT,
     metavar="FILE",
 )
+@option(
+    "--items item_texts",
+    "Texts of the items (item, text, perhaps group: CSV, TSV, JSON Lines; dialogues; a benchmark): a column "
+    "of the scores, and labels of the figure.",
+    type=INPUT,
+    metavar="FILE",
+)
+@option("--sort is_sorted", "Write the highest score first.", is_flag=True)
+@option(
+    "--top",
+    "Write only so many of the highest scores.",
+    type=click.IntRange(min=1),
+    metavar="N",
+)
 @seed_option
 @figure_option("the scores, with their intervals")
 @plain_table_options(
@@ -166,6 +180,9 @@ def score(
     figure: str | None,
     style: TableStyle,
     soft_targets: str | None,
+    item_texts: str | None,
+    is_sorted: bool,
+    top: int | None,
     output: str,
     **options: Any,
 ) -> None:
@@ -174,6 +191,7 @@ def score(
     from bws.analysis.pictures import scores as score_picture
     from bws.base.charts import write_chart
     from bws.files import write_soft_targets
+    from bws.files.item_texts import read_item_texts
     from bws.files.soft_targets import soft_targets as targets_of
     from bws.scoring import anchor
     from bws.scoring import score as scored
@@ -206,20 +224,35 @@ def score(
         else:
             scores = [scored(batch, method, **options) for batch in batches]
             last = anchor(scores)[-1] if anchors else scores[-1]
+    if item_texts:
+        last = last.with_texts(read_item_texts(item_texts))
+        _warn_of_missing_texts(console, last, item_texts)
     for note in last.notes:
         if note not in batches[-1].notes:  # These are printed already.
             console.note(note)
+    written = last.highest_first(top) if top or is_sorted else last
     if output != "-" or not console.as_json:
-        _write(last, output, style)
+        _write(written, output, style)
     if figure:
         with drawn_figure(console, "of scores", batches[-1].file):
-            write_chart(finished(score_picture(last), batches[-1]), figure)
+            write_chart(finished(score_picture(written), batches[-1]), figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
     if console.as_json:
-        console.answer("", _document(last, batches[-1]))
+        console.answer("", _document(written, batches[-1]))
     elif output != "-":
         echo(_ends(last))
+
+
+def _warn_of_missing_texts(console: Console, scores: Scores, path: str) -> None:
+    """Warn of items without a text; raise InputError if none has one."""
+    assert scores.texts is not None
+    missing = scores.items[scores.texts == ""].tolist()
+    if len(missing) == len(scores):
+        raise InputError(Problem(path, None, "texts of none of the items; expected their ids"))
+    if missing:
+        message = f"no text of {len(missing)} items, the first is {missing[0]!r}"
+        console.warn([Problem(path, None, message)])
 
 
 def _check_ranks(*, has_intervals: bool, pool: bool) -> None:
@@ -290,6 +323,7 @@ def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
 
     columns = {
         "item": scores.items,
+        "text": scores.texts,
         "group": scores.groups,
         "score": scores.score,
         "low": scores.low,
@@ -314,7 +348,8 @@ def _ends(scores: Scores) -> str:
     columns = {name: column[order].tolist() for name, column in _columns(scores).items()}
     if not any(scores.groups):
         del columns["group"]
-    columns["item"] = [name[:WIDTH] for name in columns["item"]]
+    for name in columns.keys() & {"item", "text"}:
+        columns[name] = [text[:WIDTH] for text in columns[name]]
     for name in columns.keys() & {"score", "low", "high"}:
         columns[name] = ["–" if math.isnan(value) else f"{value:.3f}" for value in columns[name]]
     for name in columns.keys() & {"rank_low", "rank_high"}:

@@ -755,13 +755,13 @@ class Scores(Tabular):
         return replace(self, **columns)
 
     def result_table(self) -> ResultTable:
-        """Return a row per item, with the columns of `write_scores`, the group only if there are groups."""
+        """Return a row per item, with the columns of `write_scores`; a group is shown if there are any."""
         columns = {name: column.to_list() for name, column in score_columns(self).items()}
-        if not any(self.groups):
-            del columns["group"]
+        hidden = () if any(self.groups) else ("group",)
         rows = list(zip(*columns.values(), strict=True))
         with_decimals = ("score", "low", "high")
         table_columns = [
-            Column(name, name, ".3f" if name in with_decimals else "") for name in columns
+            Column(name, name, ".3f" if name in with_decimals else "", is_detail=name in hidden)
+            for name in columns
         ]
         return ResultTable(table_columns, rows, self.notes, "Scores", "nan")

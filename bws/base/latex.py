@@ -29,6 +29,22 @@ TEXT_LETTERS = frozenset("ßæÆøØœŒłŁı¡¿")
 ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
 """Combining characters of the accents that pdflatex composes in its default encoding."""
 MINUS = re.compile(r"(?<![^\s\[(,])-(?=\.?\d)")
+TEXT_POINTS = 483.0 - 10
+"""Width of a text of 17 cm in points, less what widths of letters are uncertain."""
+COLUMN_POINTS = 12.0
+"""Space between two columns in points."""
+SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.79}
+"""Command -> width of its letters relative to 10 pt."""
+NARROW = frozenset("iljtfrI.,:;|!'[]() -/")
+"""Characters of about 2.8 points."""
+WIDE = frozenset("mw%+=")
+"""Characters of about 7.6 points, as capitals and symbols in math mode."""
+SYMBOL = re.compile(r"\$[^$]+\$")
+LINE_STARTS = (re.compile(r" (?=\[[^\]]*\]$)"), re.compile(r" (?=\[[^\]]*\]$|\$\\pm\$ \d)"))
+"""Where a cell has a second line: before an interval, then also before an error."""
+TITLE_BREAK = re.compile(r"(?= )|(?<=\w[-/:])(?=\w)")
+"""Before spaces, and after punctuation in names."""
+COMMAND = re.compile(r"\\[a-z]+\b|[${}\\^]")
 MARKUP = re.compile(r"[${}]|\\(textbf|underline)\b")
 CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 LIGATURE = re.compile(r"-(?=-)")
@@ -80,10 +96,7 @@ def tabular(
     \bottomrule
     \end{tabular}
     """
-    alignment = "".join(
-        "r" if align and align[n] in ("right", "decimal") else _alignment([row[n] for row in rows])
-        for n in range(len(headers))
-    )
+    alignment = "".join(_alignments(rows, headers, align))
     body = [_row(row) for row in rows]
     head = [*_group_lines(groups, headers), *([_row(headers)] if headers else [])]
     lines = [
@@ -95,6 +108,86 @@ def tabular(
         "\\end{tabular}",
     ]
     return "\n".join([*_unsupported("".join(lines)), *lines])
+
+
+def fitted_tabular(
+    rows: Sequence[Sequence[str]],
+    headers: Sequence[str],
+    groups: Sequence[str] = (),
+    align: Sequence[str] | None = None,
+) -> str:
+    r"""Return `tabular` for a text of `TEXT_POINTS` in 10 pt.
+
+    If it is wider, intervals are below their values and headers have several lines; if that is not enough,
+    the font is smaller, down to ``\scriptsize``, and then a comment says so.
+    """
+    sides = _alignments(rows, headers, align)
+    if _points_of_table(rows, headers) <= TEXT_POINTS:
+        return tabular(rows, headers, groups, align)
+    for line_start in LINE_STARTS:
+        cells = [[line_start.sub("\n", cell) for cell in row] for row in rows]
+        titles = [
+            _broken(title, max((_lines_width(row[n]) for row in cells), default=0.0))
+            for n, title in enumerate(headers)
+        ]
+        if _points_of_table(cells, titles) <= TEXT_POINTS:
+            break
+    widths = {size: _points_of_table(cells, titles, factor) for size, factor in SIZES.items()}
+    size = next((each for each, width in widths.items() if width <= TEXT_POINTS), [*SIZES][-1])
+    stacked = [
+        [_stacked(cell, side) for cell, side in zip(row, sides, strict=True)] for row in cells
+    ]
+    stacked_titles = [_stacked(title, side) for title, side in zip(titles, sides, strict=True)]
+    known = ["right" if side == "r" else "left" for side in sides]
+    text = tabular(stacked, stacked_titles, groups, known)
+    if size:
+        text = f"{{{size}\n{text}}}"
+    if widths[size] > TEXT_POINTS:
+        text = "\n".join(
+            [*comment(["wider than 17 cm: select columns, or rotate the table"]), text]
+        )
+    return text
+
+
+def _points_of_table(
+    rows: Sequence[Sequence[str]], headers: Sequence[str], factor: float = 1.0
+) -> float:
+    """Return the approximate width of a table in points; factor: as in `SIZES`."""
+    columns = zip(headers, *rows, strict=True)
+    return sum(factor * max(map(_lines_width, column)) + COLUMN_POINTS for column in columns)
+
+
+def _lines_width(cell: str) -> float:
+    return max(map(_points, cell.split("\n")))
+
+
+def _points(text: str) -> float:
+    """Return the approximate width of a text in LaTeX in points, for 10 pt Computer Modern."""
+    with_symbols = SYMBOL.sub("M", text.replace("\\_", "_").replace("\\%", "%"))
+    plain = COMMAND.sub("", with_symbols)
+    bold = 1.15 if "textbf" in text else 1.0
+    return bold * sum(
+        2.8 if c in NARROW else 7.6 if c.isupper() or c in WIDE else 5.2 for c in plain
+    )
+
+
+def _broken(title: str, width: float) -> str:
+    """Return a header with line breaks at spaces and in names, so that no line is wider if possible."""
+    lines: list[str] = []
+    for piece in TITLE_BREAK.split(title):
+        if lines and _points(f"{lines[-1]}{piece}") <= width:
+            lines[-1] += piece
+        else:
+            lines.append(piece.lstrip(" "))
+    return "\n".join(lines)
+
+
+def _stacked(cell: str, side: str) -> str:
+    lines = cell.split("\n")
+    if len(lines) == 1:
+        return cell
+    content = r" \\ ".join("{}" + line if line.startswith("[") else line for line in lines)
+    return f"\\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{content}\\end{{tabular}}"
 
 
 def table_environment(tabular_text: str, caption: str = "", label: str = "") -> str:
@@ -114,6 +207,15 @@ def table_environment(tabular_text: str, caption: str = "", label: str = "") -> 
     lines += [f"\\caption{{{latex_text(caption)}}}"] if caption else []
     lines += [f"\\label{{{label}}}"] if label else []
     return "\n".join([*_unsupported(caption), *lines, tabular_text, "\\end{table}"])
+
+
+def _alignments(
+    rows: Sequence[Sequence[str]], headers: Sequence[str], align: Sequence[str] | None
+) -> list[str]:
+    return [
+        "r" if align and align[n] in ("right", "decimal") else _alignment([row[n] for row in rows])
+        for n in range(len(headers))
+    ]
 
 
 def _alignment(cells: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from bws.base.frames import FrameLibrary, data_frame
-from bws.base.latex import comment, latex_text, table_environment, tabular
+from bws.base.latex import comment, fitted_tabular, latex_text, table_environment, tabular
 from bws.base.problems import suggestion
 from bws.base.rows import csv_text
 
@@ -133,9 +133,9 @@ class Column:
             if math.isnan(cell.value):
                 return value
             error = getattr(cell, "extra", {}).get(self.error, math.nan)
-            value += "" if math.isnan(error) else f" ± {error:{self.spec}}"
+            value += "" if math.isnan(error) else f" ± {number_text(error, self.spec)}"
             return f"{value} {limits_text(cell, self.spec)}" if self.has_limits else value
-        return missing if math.isnan(cell) else f"{cell:{self.spec}}{self.unit}"
+        return missing if math.isnan(cell) else f"{number_text(cell, self.spec)}{self.unit}"
 
 
 def keyed_columns(
@@ -158,7 +158,19 @@ def limits_text(interval: Interval, spec: str) -> str:
     """Return ``[low, high]``, or a dash in brackets without an interval."""
     if math.isnan(interval.low):
         return "[–]"
-    return f"[{interval.low:{spec}}, {interval.high:{spec}}]"
+    return f"[{number_text(interval.low, spec)}, {number_text(interval.high, spec)}]"
+
+
+def number_text(value: float, spec: str) -> str:
+    """Return a formatted number, as `format`; a number that is rounded to 0 has no minus sign.
+
+    >>> number_text(-0.0001, ".3f"), number_text(-0.0001, "+.3f"), number_text(-0.2, ".1f")
+    ('0.000', '+0.000', '-0.2')
+    """
+    if not spec.endswith(("f", "%")):
+        return format(value, spec)
+    sign = spec[:1] if spec[:1] in "+- " else ""
+    return format(value, f"{sign}z{spec.removeprefix(sign)}")
 
 
 def part_name(values: Mapping[str, Any]) -> str:
@@ -238,7 +250,7 @@ class ResultTable:
         ]
         table = self.with_best() if bold_best else self
         rows = table.text_rows(form="latex")
-        text = tabular(rows, headers, groups, [column.align for column in columns])
+        text = fitted_tabular(rows, headers, groups, [column.align for column in columns])
         return table_environment(text, caption, label)
 
     def with_best(self) -> ResultTable:

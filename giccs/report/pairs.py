@@ -32,6 +32,8 @@ ORDER_NOTE = note(
     "divided by the number of items: 0 if the order does not matter, about 0.33 if they are independent."
 )
 BREAKDOWN_METRIC = "spearman"
+MAX_BREAKDOWN_MODELS = 5
+"""Largest number of results with a column in a table by group; JSON and CSV have all."""
 CEILING_LABEL = "noise ceiling"
 """Label of the ceiling in the column of models."""
 OVER_ANNOTATORS_TITLE = "Intervals over {unit} and annotators"
@@ -59,6 +61,8 @@ def pairwise_tables(
         *(estimate for result in all_results for estimate in _estimates(result)),
     ]
     reasons = dict.fromkeys(_reasons(all_results))
+    if subsets and len(results) > MAX_BREAKDOWN_MODELS:
+        tables[-1] = replace(subsets, introduction=[best_models_note(len(results))])
     order_notes = [ORDER_NOTE] if order_table(results) else []
     effect_notes = [remark for table in effects if table for remark in table.notes]
     further = []
@@ -71,6 +75,15 @@ def pairwise_tables(
         population_note(results, further), *domain_notes(results),
     ]  # fmt: skip
     return [replace(table, notes=notes) for table in tables]
+
+
+def best_models_note(total: int) -> str:
+    """Return that a table by group has columns of the best results only."""
+    return note(
+        "by group: the best {n:d} of {total:d} results; JSON and CSV have all",
+        n=MAX_BREAKDOWN_MODELS,
+        total=total,
+    )
 
 
 def main_table(
@@ -151,9 +164,11 @@ def breakdown_table(
 ) -> ResultTable | None:
     """Return Spearman's rho by group (rows) and model (columns); None without groups.
 
-    models: as in `main_table`. sources: JSON Pointer of each result.
+    models: as in `main_table`. sources: JSON Pointer of each result. Of many results, the best
+    `MAX_BREAKDOWN_MODELS` have a column.
     """
     order = sorted(range(len(results)), key=lambda index: _sort_key(results[index]))
+    order = order[:MAX_BREAKDOWN_MODELS]
     groups = {
         (index, tuple(group.by.items())): (n, group.metrics[BREAKDOWN_METRIC])
         for index in order

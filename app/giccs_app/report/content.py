@@ -14,7 +14,7 @@ from typing import Any
 
 from bws.base.commands import json_ready
 from bws.base.tables import Cell as TableCell
-from bws.base.tables import Column, Interval, NumberText, ResultTable
+from bws.base.tables import Column, Interval, NumberText, ResultTable, number_text
 
 MISSING = "–"
 WIDTH = 220
@@ -54,7 +54,7 @@ class Source:
         '0.61'
         """
         value = resolve_pointer(self.document, path)
-        text = MISSING if value is None else format(value, spec)
+        text = MISSING if value is None else number_text(value, spec)
         return Number(text, self.command, path)
 
     def interval(self, path: str, spec: str = ".3f") -> Sequence[str | Number]:

@@ -196,7 +196,8 @@ def test_figures_without_their_data_are_left_out(folder, tmp_path):
         for analysis, settings in STUDY_ANALYSES
         for figure in analysis_figures(analysis, Answers(single, settings))
     ]
-    (components,) = figures
+    scales, components = figures
+    assert scales.startswith("Chart of the scales of 3 annotators")
     assert components.startswith("Bar chart of the variance components")
 
 

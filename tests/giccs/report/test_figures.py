@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import shutil
+import subprocess
 
 import altair as alt
 import numpy as np
@@ -12,10 +14,11 @@ from click.testing import CliRunner
 
 from bws.base.charts import chart_bytes
 from bws.stats.estimates import Estimate
-from giccs.cli.reporting import report
+from giccs.cli.reporting import report as report_command
 from giccs.measures.comparison import paired_correlations, wilson
 from giccs.measures.metrics import correlations
 from giccs.measures.results import Group, Result, Store
+from giccs.report import report
 from giccs.report.comparison_tables import comparison_tables
 from giccs.report.figures import FIGURES, MissingFigureError, draw
 from giccs.report.figures.calibration import (
@@ -165,6 +168,34 @@ def test_the_table_of_many_pairs_has_neighbours_and_ties_of_the_best():
     assert len(every) == 253
     few, *_ = compare([pairwise(f"m{n}", 1.0 + n) for n in range(8)]).leaderboards
     assert len(re.findall(r"^\d+–\d+ ", comparison_tables(ModelComparison((few,), ())), re.M)) == 28
+
+
+@pytest.mark.parametrize("n_models", [4, 115])
+def test_tables_of_few_and_many_models_fit_a_page_and_the_terminal(n_models, tmp_path, monkeypatch):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed (Debian package texlive-latex-recommended)")
+    names = [f"an-organisation/multilingual-encoder-{n:03}" for n in range(n_models)]
+    subsets = {f"find_touristAttraction_{n}": Estimate(0.31, -0.17, 0.68, 40) for n in range(6)}
+    results = [pairwise(name, 0.5 + n / 9, subsets) for n, name in enumerate(names)]
+    comparison = compare(results[:30])
+    tables = [report(results, "latex"), comparison_tables(comparison, "latex")]
+    page = r"\usepackage{booktabs}\usepackage[a4paper,textwidth=17cm]{geometry}\begin{document}"
+    source = f"\\documentclass{{article}}{page}\\parindent0pt\n" + "\n\n".join(tables)
+    source += "\n\\end{document}\n"
+    (tmp_path / "paper.tex").write_text(source, "utf-8")
+    command = [
+        "pdflatex",
+        "-no-shell-escape",
+        "-halt-on-error",
+        "-interaction=nonstopmode",
+        "paper.tex",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    log = done.stdout.decode(errors="replace")
+    assert done.returncode == 0, log[-2000:]
+    assert "Overfull \\hbox" not in log, [line for line in log.splitlines() if "Overfull" in line]
+    monkeypatch.setenv("COLUMNS", "100")
+    assert max(map(len, report(results).splitlines())) <= 100
 
 
 def test_many_models_are_a_matrix_in_which_undefined_pairs_are_visible():
@@ -339,7 +370,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    return CliRunner().invoke(report, [str(argument) for argument in arguments])
+    return CliRunner().invoke(report_command, [str(argument) for argument in arguments])
 
 
 def test_the_command_writes_figures(folder, tmp_path):

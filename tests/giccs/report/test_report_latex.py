@@ -21,6 +21,7 @@ from giccs.models.objects import model_of_object
 from giccs.report import report
 from giccs.report.published import compare_with_published, published_table
 from giccs.tasks.pairwise import PairwiseSTS
+from tests.stacked_cells import on_one_line
 
 NASTY = r"org/a_b&c%d#e{f}~g^h\i$j--k"
 UMLAUTS = "Ähnlichkeit–größer ρ"
@@ -156,4 +157,4 @@ def test_published_numbers_are_typeset(folder, typeset):
     run_of_model = Run(CHANCE, None, "pairwise-sts", {}, (replace(number, by={}), number))
     recipe = Recipe("a_b.toml", "50 % & more", "A paper", "giccs-sample", (run_of_model,))
     latex = published_table(compare_with_published(results, recipe), "latex")
-    assert "0.500±0.010" in typeset(latex)
+    assert "0.500±0.010" in typeset(on_one_line(latex))

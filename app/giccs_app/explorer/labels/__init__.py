@@ -10,6 +10,7 @@ import re
 from functools import cache
 from importlib import resources
 
+from bws.base.tables import number_text
 from bws.base.text import parse_toml
 
 __all__ = [
@@ -60,7 +61,7 @@ def format_number(value: float, spec: str, language: str = "") -> str:
     >>> format_number(3000, ",", "de"), format_number(0.38, ".0%", "de"), format_number(0.384, ".2f", "en")
     ('3.000', '38\xa0%', '0.38')
     """
-    text = format(value, spec)
+    text = number_text(value, spec)
     return text.translate(GERMAN_SEPARATORS) if (language or current_language()) == "de" else text
 
 

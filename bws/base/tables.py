@@ -493,7 +493,7 @@ def tabulated(
     style = TABULATE_FORMATS.get(form, form)
     if form == "table" and (widths := _wrapped_widths(texts, headers)):
         texts = [[_folded(text, widths[n]) for n, text in enumerate(row)] for row in texts]
-        headers = [_folded(title, widths[n], hyphens=True) for n, title in enumerate(headers)]
+        headers = [_folded_title(title, widths[n]) for n, title in enumerate(headers)]
         with _narrow_headers():
             return str(
                 tabulate(texts, headers, tablefmt=style, disable_numparse=True, colalign=align)
@@ -553,19 +553,32 @@ def _split(pattern: re.Pattern[str], texts: Iterable[str]) -> Iterator[str]:
 CELL_BREAK = re.compile(r" (?![^\[]*\])")
 """Spaces outside brackets."""
 SPACE = re.compile(" ")
-HEADER_BREAK = re.compile(r" (?![^\[]*\])|(?<=-)")
-"""Spaces outside brackets, and places after hyphens."""
+HEADER_BREAK = re.compile(r" (?![^\[]*\])|(?<=[-/])")
+"""Spaces outside brackets, and places after hyphens and slashes."""
 
 
-def _folded(text: str, width: int, *, hyphens: bool = False) -> str:
-    """Return a text with line breaks at spaces, outside brackets if possible, so that no line is wider.
+def _folded_title(title: str, width: int) -> str:
+    """Return a header with line breaks as `_folded`, or also after hyphens and slashes if a line is wider."""
+    folded = _folded(title, width)
+    if max(map(len, folded.split("\n"))) <= width:
+        return folded
+    lines = [""]
+    for word in folded.replace("\n", " ").split(" "):
+        for n, piece in enumerate(re.split(r"(?<=[-/])", word)):
+            gap = " " if n == 0 and lines[-1] else ""
+            if len(lines[-1]) + len(gap) + len(piece) > width:
+                lines.append("")
+                gap = ""
+            lines[-1] += gap + piece
+    return "\n".join(filter(None, lines))
 
-    hyphens: also break after hyphens.
-    """
+
+def _folded(text: str, width: int) -> str:
+    """Return a text with line breaks at spaces, outside brackets if possible, so that no line is wider."""
     if len(text) <= width:
         return text
     pieces = CELL_BREAK.split(text)
     if max(map(len, pieces)) <= width:
         text = " ".join(piece.replace(" ", "\N{NO-BREAK SPACE}") for piece in pieces)
-    folded = textwrap.fill(text, width, break_on_hyphens=hyphens, break_long_words=False)
+    folded = textwrap.fill(text, width, break_on_hyphens=False, break_long_words=False)
     return folded.replace("\N{NO-BREAK SPACE}", " ")

@@ -82,7 +82,8 @@ allow_copies_option = option(
 )
 exclude_option = option(
     "--exclude",
-    "File with the annotators whose judgments are left out, one per line, such as the explorer writes.",
+    "File with the annotators whose judgments in JUDGMENTS are left out, one per line, such as the explorer "
+    "writes.",
     type=INPUT, metavar="FILE",
 )  # fmt: skip
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
@@ -361,7 +362,10 @@ def _without_excluded(console: Console, judgments: Judgments, path: str) -> Judg
     from bws.base.text import read_text
     from bws.files import without_annotators
 
-    names = [line.strip() for line in read_text(path).splitlines() if line.strip()]
+    lines = (
+        read_text(path).replace("\r", "\n").split("\n")
+    )  # ids may contain further line breaks of Unicode
+    names = [line.strip() for line in lines if line.strip()]
     if not names:
         raise InputError(Problem(path, None, "no annotators; expected one per line"))
     remaining = without_annotators(judgments, names)

@@ -176,14 +176,15 @@ def _without_unused(judgments: Judgments) -> Judgments:
 def without_annotators(judgments: Judgments, annotators: Iterable[str]) -> Judgments:
     """Return the judgments of all other annotators, and the tuples and items that they judged.
 
-    Equal to reading a file without the rows of these annotators. Raises InputError for annotators without
-    judgments, and if no judgment remains.
+    Results are those of a file without the rows of these annotators; notes on reading remain those of the
+    whole file. annotators: names, or one name. Raises InputError for annotators without judgments, and if no
+    judgment remains.
 
     >>> rows = [Judgment(("a", "b", "c"), "a", "c", name) for name in ("w1", "w2", "w3")]
     >>> without_annotators(judgments_from_records(rows), ["w2"]).annotators.tolist()
     ['w1', 'w3']
     """
-    names = dict.fromkeys(annotators)
+    names = dict.fromkeys([annotators] if isinstance(annotators, str) else annotators)
     known = judgments.annotators.tolist()
     if unknown := [name for name in names if name not in {*known}]:
         listed = ", ".join(map(quoted, unknown[:MAX_LISTED]))

@@ -109,7 +109,18 @@ EXCLUDED_OPTIONS = {
     "--against": ("--judgments",),
     "--compare": ("--against", "--judgments"),
     "--people": ("--against", "--judgments", "--compare"),
-    "--verdict": ("--against", "--compare", "--people"),
+    "--verdict": (
+        "--against",
+        "--compare",
+        "--people",
+        "--figure",
+        "--format",
+        "--model-name",
+        "--lm-eval",
+        "--mteb",
+        "--every-eval-ever",
+        "--eval-results",
+    ),
 }
 SELECTION_OPTIONS = (
     option(
@@ -289,14 +300,15 @@ def report(
     from giccs.tasks import result_kind
 
     data = None
-    if judgments or recipe or dialogue or eval_results:
+    if (judgments and not verdict) or recipe or dialogue or eval_results:
         data, selection = _single_data(selection)
     given = {
         "--against": recipe, "--all-pairs": all_pairs, "--compare": compare,
         "--data OWNER/NAME": data, "--detect": target, "--dialogue": dialogue,
         "--eval-results": eval_results, "--figure ranks=FILE": "ranks" in dict(figures),
         "--judgments": judgments, "--language": language, "--mteb": mteb, "--people": people,
-        "--verdict": verdict,
+        "--verdict": verdict, "--figure": figures, "--format": style.form != "table",
+        "--model-name": model_names, "--lm-eval": lm_eval, "--every-eval-ever": every_eval_ever,
     }  # fmt: skip
     check_combinations(given, requires=REQUIRED_OPTIONS, excludes=EXCLUDED_OPTIONS)
     _check_style(style, model_names)
@@ -312,7 +324,7 @@ def report(
             "control": control,
             "allow_copies": allow_copies,
         }
-        _print_verdict(console, store, selection, judgments, **options)
+        _print_verdict(console, store, selection, cluster, judgments, **options)
         return
     results = _results(store, folder, selection)
     if bool(every_eval_ever) != bool(organization):
@@ -568,22 +580,47 @@ def _compare_models(
 
 
 def _print_verdict(
-    console: Console, store: Store, selection: Selection, path: str | None, **options: Any
+    console: Console,
+    store: Store,
+    selection: Selection,
+    cluster: str,
+    path: str | None,
+    **options: Any,
 ) -> None:
     """Print the answers to four questions from the judgments, or those of a sample, and the results."""
+    from giccs.report.clustering import over_clusters
     from giccs.report.selection import select_results
     from giccs.report.verdict import QUESTIONS, findings
 
     results = list(store.results())
-    with arguments():
-        selected = select_results(results, store.with_predictions, **selection) if results else []
-    judgments = _judgments_of_study(selected, path, **options)
+    if results or any(selection.values()):
+        with arguments():
+            results = select_results(results, store.with_predictions, **selection)
+    predicted = over_clusters([store.with_predictions(result) for result in results], cluster)
+    judgments = _judgments_of_study(results, path, **options)
     if judgments and path:
+        _check_same_study(judgments, predicted, path)
         report_judgments(console, judgments, path)
-    answers = findings(judgments, [store.with_predictions(result) for result in selected])
+    answers = findings(judgments, predicted)
     texts = [f"{QUESTIONS[finding.name]}\n{fill(finding.text, LINE_LENGTH)}" for finding in answers]
     document = {finding.name: finding.document() for finding in answers}
     console.answer("\n\n".join(texts), {"verdict": document})
+
+
+def _check_same_study(judgments: Judgments, results: Sequence[Result], path: str) -> None:
+    """Raise InputError for judgments of none of the dialogues of the results with predictions."""
+    columns = [
+        result.predictions["dialogue_id"].cast(str)
+        for result in results
+        if result.predictions is not None and "dialogue_id" in result.predictions.columns
+    ]
+    dialogues = {dialogue for column in columns for dialogue in column.unique()}
+    groups = {str(group) for group in judgments.tuples.groups}
+    if dialogues and any(groups) and dialogues.isdisjoint(groups):
+        message = (
+            "judgments of none of the dialogues of the results; expected those behind their scores"
+        )
+        raise InputError(Problem(path, None, message))
 
 
 def _judgments_of_study(

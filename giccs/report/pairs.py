@@ -32,7 +32,7 @@ ORDER_NOTE = note(
     "divided by the number of items: 0 if the order does not matter, about 0.33 if they are independent."
 )
 BREAKDOWN_METRIC = "spearman"
-MAX_BREAKDOWN_MODELS = 5
+MAX_BREAKDOWN_MODELS = 4
 """Largest number of results with a column in a table by group; JSON and CSV have all."""
 CEILING_LABEL = "noise ceiling"
 """Label of the ceiling in the column of models."""

@@ -12,17 +12,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bws.analysis.analysis import Answers, Drawing, Translate
 from bws.analysis.judgments import COMPONENTS, PLAN, RELIABILITY, ReliabilitySettings
 from bws.base.notes import note
-from bws.model_annotators import are_simulated
+from bws.base.tables import limits_text
+from bws.model_annotators import are_simulated, is_model
 from giccs.report import verdict_charts as charts
 from giccs.report.metric_titles import metric_title
 
 if TYPE_CHECKING:
-    from bws.annotators import AnnotatorReport, Flag
+    from bws.annotators import Annotator, Flag
     from bws.records import Judgments, Scores
+    from bws.stats.estimates import Estimate
     from giccs.measures.results import Result
     from giccs.report.model_comparison import Leaderboard, RankedModel
 
@@ -30,6 +33,9 @@ METRICS = ("spearman", "accuracy")
 """Metrics by which models are ranked."""
 MAX_NAMES = 10
 """Maximum number of names in a sentence; the document has all."""
+MAX_SKIPPED = 3
+"""Maximum number of results that are not compared of which a sentence says why; the document has all."""
+NO_INTERVAL = "[–]"
 MAX_MODELS = 10
 """Maximum number of models in a chart."""
 NO_JUDGMENTS = note("unknown without the judgments behind the scores: --judgments FILE")
@@ -107,8 +113,9 @@ def score_finding(judgments: Judgments) -> Finding:
     groups = {halves.signature["split"]: halves.groups[0]}
     groups |= {split: parts[0] for split, parts in halves.splits.items()}
     splits = {split: group.pearson.spearman_brown for split, group in groups.items()}
+    correlations = {split: group.pearson.mean for split, group in groups.items()}
     reliability, plan = study.reliability, answers.result(PLAN)
-    sentences = list(_split_sentences(splits))
+    sentences = list(_split_sentences(correlations))
     if not math.isnan(reliability.value):
         limits = {"r": reliability.value, "low": reliability.low, "high": reliability.high}
         sentences.append(
@@ -124,26 +131,49 @@ def score_finding(judgments: Judgments) -> Finding:
     return Finding(
         "scores",
         sentences,
-        {"splits": splits, "reliability": reliability.document()},
-        lambda t: charts.reliability_strip(splits, reliability, ReliabilitySettings().target, t),
+        {"splits": splits, "correlations": correlations, "reliability": reliability.document()},
+        _reliability_strip(splits, reliability),
         opens,
     )
 
 
-def _split_sentences(splits: Mapping[str, float]) -> Iterator[str]:
-    """Yield the reliability by each split that is defined."""
-    r = {split: splits.get(split, math.nan) for split in ("annotation", "tuple", "annotator")}
-    texts = {
-        "annotation": note("halves of each tuple's judgments: {r:.2f}", r=r["annotation"]),
-        "tuple": note("halves of the tuples: {r:.2f}", r=r["tuple"]),
-        "annotator": note("halves of the annotators: {r:.2f}", r=r["annotator"]),
-    }
-    defined = [text for split, text in texts.items() if not math.isnan(r[split])]
+def _reliability_strip(
+    splits: Mapping[str, float], reliability: Estimate
+) -> Callable[[Translate], Drawing] | None:
+    if all(map(math.isnan, (*splits.values(), reliability.value))):
+        return None
+    target = ReliabilitySettings().target
+    return lambda t: charts.reliability_strip(splits, reliability, target, t)
+
+
+def _split_sentences(correlations: Mapping[str, float]) -> Iterator[str]:
+    """Yield the reliability by each split; correlations: of the halves."""
+    defined = [_split_text(split, r) for split, r in correlations.items() if not math.isnan(r)]
     if not defined:
         yield note("no split of the judgments gives a reliability")
         return
     values = "; ".join(defined)
     yield note("reliability by split halves (Spearman–Brown): {reason}", reason=values)
+
+
+def _split_text(split: str, r: float) -> str:
+    """Return the reliability by a split whose halves have the correlation r; it is undefined if negative."""
+    from bws.split_half import spearman_brown
+
+    if r < 0:
+        return {
+            "annotation": note(
+                "halves of each tuple's judgments: a negative correlation, {r:.2f}", r=r
+            ),
+            "tuple": note("halves of the tuples: a negative correlation, {r:.2f}", r=r),
+            "annotator": note("halves of the annotators: a negative correlation, {r:.2f}", r=r),
+        }[split]
+    reliability = spearman_brown(r)
+    return {
+        "annotation": note("halves of each tuple's judgments: {r:.2f}", r=reliability),
+        "tuple": note("halves of the tuples: {r:.2f}", r=reliability),
+        "annotator": note("halves of the annotators: {r:.2f}", r=reliability),
+    }[split]
 
 
 def _plan_sentences(planner: Any, target: float) -> Iterator[str]:
@@ -181,35 +211,46 @@ def item_finding(judgments: Judgments) -> Finding:
         scores = score(judgments, method, scale="unit", interval="model", ranks=True)
     except ValueError as error:
         return Finding("items", [note("items are not compared: {reason}", reason=str(error))])
-    assert scores.rank_low is not None
     assert scores.rank_high is not None
+    is_tested, n_pairs = _tested_items(judgments, scores)
+    n_untested = int(np.count_nonzero(~is_tested))
+    reasons = [each for each in scores.notes if not each.startswith("ranks within")]
+    if not n_pairs:
+        return Finding("items", [note("no differences of items could be tested"), *reasons])
+    sets = overlapping_sets(scores, is_tested)
     _, group_of, sizes = np.unique(scores.groups, return_inverse=True, return_counts=True)
-    n_pairs = int((sizes * (sizes - 1) // 2).sum())
-    if np.isnan(scores.rank_low).all():
-        return Finding("items", [note("no differences of items could be tested")])
-    sets = sets_of_equals(scores)
     # the items that are surely below an item are those of the ranks after its last one
-    n_below = np.nansum(sizes[group_of] - scores.rank_high)
+    n_below = (sizes[group_of] - scores.rank_high)[is_tested].sum()
     counts = {
         "different_pairs": int(n_below),
         "pairs": n_pairs,
         "overlapping_items": sum(len(items) for _, items in sets),
         "items": len(scores),
+        "untested_items": n_untested,
     }
+    values = {"n": counts["different_pairs"], "total": n_pairs}
+    overlapping = {"n": counts["overlapping_items"], "total": len(scores) - n_untested}
     sentences = [
         note(
             "{n:d} of {total:d} pairs of items of a group differ significantly (Holm, 5 %)",
-            n=counts["different_pairs"], total=n_pairs,
-        ),
+            **values,
+        )
+        if any(scores.groups)
+        else note("{n:d} of {total:d} pairs of items differ significantly (Holm, 5 %)", **values),
         note(
-            "{n:d} of {total:d} items have a rank that overlaps with another one",
-            n=counts["overlapping_items"], total=len(scores),
+            "the ranks of {n:d} of {total:d} items overlap with those of another one", **overlapping
         ),
-    ]  # fmt: skip
+    ]
     if sets:
         group, items = sets[0]
         named = f"{group}: {_listed(items)}" if group else _listed(items)
-        sentences.append(note("largest set of items with overlapping ranks: {names}", names=named))
+        sentences.append(
+            note(
+                "largest set of items whose ranks overlap, each with the next: {names}", names=named
+            )
+        )
+    if n_untested:
+        sentences += [note("{n:d} items were not tested", n=n_untested), *reasons]
     return Finding(
         "items",
         sentences,
@@ -221,10 +262,29 @@ def item_finding(judgments: Judgments) -> Finding:
     )
 
 
-def sets_of_equals(scores: Scores) -> list[tuple[str, list[str]]]:
-    """Return the sets of items of a group whose ranks overlap, in the order of scores, largest first.
+def _tested_items(judgments: Judgments, scores: Scores) -> tuple[NDArray[np.bool_], int]:
+    """Return (N,) which items were compared with another one, and the number of compared pairs.
 
-    Items with a rank of their own are in no set; those without ranks are in none either.
+    Those are the items with ranks of each connected set that is not too large (`bws.scoring.pair_tests`).
+    """
+    from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels
+
+    assert scores.rank_low is not None
+    canonical = judgments.canonical
+    origin = canonical.origin[: canonical.n_scored]
+    label = np.full(len(scores), -1)
+    label[origin] = connected_labels(canonical)[: len(origin)]
+    is_known = (label >= 0) & ~np.isnan(scores.rank_low)
+    sizes = np.bincount(label[is_known], minlength=label.max(initial=0) + 1)
+    is_compared = (sizes > 1) & (sizes <= MAX_STDERR_ITEMS)
+    n_pairs = int((sizes * (sizes - 1) // 2)[is_compared].sum())
+    return is_known & is_compared[label], n_pairs
+
+
+def overlapping_sets(scores: Scores, is_tested: NDArray[np.bool_]) -> list[tuple[str, list[str]]]:
+    """Return the sets of tested items of a group in which the ranks of each overlap with those of the next.
+
+    In the order of ranks, the largest set first; items that overlap with no other one are in no set.
     """
     assert scores.rank_low is not None
     assert scores.rank_high is not None
@@ -234,7 +294,7 @@ def sets_of_equals(scores: Scores) -> list[tuple[str, list[str]]]:
     for index in order.tolist():
         low, high = scores.rank_low[index], scores.rank_high[index]
         group, item = str(scores.groups[index]), str(scores.items[index])
-        if math.isnan(low):
+        if not is_tested[index]:
             continue
         if sets and sets[-1][0] == group and low <= end:
             sets[-1][1].append(item)
@@ -253,14 +313,28 @@ def annotator_finding(judgments: Judgments) -> Finding:
     opens = {"page": "annotation"}
     if not len(judgments.annotators):
         return Finding("annotators", [note("the judgments do not name annotators")], opens=opens)
-    report = annotator_report(judgments)
+    try:
+        report = annotator_report(judgments)
+    except ValueError as error:
+        reason = note("annotators cannot be assessed: {reason}", reason=str(error))
+        return Finding("annotators", [reason], opens=opens)
+    people = [each for each in report.annotators if not is_model(each.annotator)]
+    flagged = [each for each in people if each.flags]
     by_flag = {
-        flag: [each.annotator for each in report.flagged if flag in each.flags]
-        for flag in get_args(Flag)
+        flag: [each.annotator for each in flagged if flag in each.flags] for flag in get_args(Flag)
     }
-    total, n_flagged = len(report.annotators), len(report.flagged)
-    sentences = [note("{n:d} of {total:d} annotators need review", n=n_flagged, total=total)]
+    total, n_unknown = len(people), sum(math.isnan(each.scale) for each in people)
+    sentences = [note("{n:d} of {total:d} annotators need review", n=len(flagged), total=total)]
     sentences += [_flag_note(flag, names) for flag, names in by_flag.items() if names]
+    if n_unknown:
+        sentences.append(
+            note(
+                "{n:d} of {total:d} annotators cannot be assessed: too few judgments, or answers that are "
+                "unrelated to those of the others or contradict them",
+                n=n_unknown,
+                total=total,
+            )
+        )
     if report.too_few:
         sentences.append(
             note(
@@ -271,7 +345,8 @@ def annotator_finding(judgments: Judgments) -> Finding:
         )
     numbers = {
         "annotators": total,
-        "flagged": n_flagged,
+        "flagged": len(flagged),
+        "without_scale": n_unknown,
         "too_few": report.too_few,
         "flags": by_flag,
     }
@@ -279,8 +354,8 @@ def annotator_finding(judgments: Judgments) -> Finding:
         "annotators",
         sentences,
         numbers,
-        _scale_strip(report),
-        opens | ({"annotator": report.flagged[0].annotator} if n_flagged == 1 else {}),
+        _scale_strip(people),
+        opens | ({"annotator": flagged[0].annotator} if len(flagged) == 1 else {}),
     )
 
 
@@ -296,10 +371,10 @@ def _flag_note(flag: Flag, annotators: Sequence[str]) -> str:
     }[flag]
 
 
-def _scale_strip(report: AnnotatorReport) -> Callable[[Translate], Drawing] | None:
-    if all(math.isnan(each.scale) for each in report.annotators):
+def _scale_strip(annotators: Sequence[Annotator]) -> Callable[[Translate], Drawing] | None:
+    if all(math.isnan(each.scale) for each in annotators):
         return None
-    return lambda t: charts.scale_strip(report.annotators, t)
+    return lambda t: charts.scale_strip(annotators, t)
 
 
 def model_finding(results: Sequence[Result]) -> Finding:
@@ -309,59 +384,82 @@ def model_finding(results: Sequence[Result]) -> Finding:
     opens = {"page": "models"}
     if not results:
         return Finding("models", [NO_RESULTS], opens=opens)
-    boards = [board for board in compare(results).leaderboards if board.metric in METRICS]
+    comparison = compare(results)
+    skipped = [str(each).removesuffix(".") for each in comparison.skipped]
+    boards = [board for board in comparison.leaderboards if board.metric in METRICS]
     if not boards:
-        return Finding("models", [note("no two results can be compared")], opens=opens)
+        reasons = skipped[:MAX_SKIPPED]
+        return Finding("models", [note("no two results can be compared"), *reasons], opens=opens)
     sentences = [sentence for board in boards for sentence in _leader_sentences(board)]
-    best = [board.models[0] for board in boards]
+    sentences += skipped[:MAX_SKIPPED]
+    if len(skipped) > MAX_SKIPPED:
+        sentences.append(
+            note("{n:d} further results are not compared", n=len(skipped) - MAX_SKIPPED)
+        )
     numbers = [
         {
             "task": board.task,
             "data": board.data,
             "history": board.history,
             "metric": board.metric,
-            "leader": _document(leader),
+            "leader": _document(board.models[0]),
             "tied": [_document(board.models[index]) for index in sorted(board.tied)],
+            "untested": [_document(board.models[index]) for index in _untested(board)],
             "models": len(board.models),
         }
-        for board, leader in zip(boards, best, strict=True)
+        for board in boards
     ]
     return Finding(
         "models",
         sentences,
-        {"leaderboards": numbers},
+        {"leaderboards": numbers, "skipped": skipped},
         lambda t: charts.model_strip(boards[0], MAX_MODELS, t),
         opens | {"task": boards[0].task},
     )
 
 
+def _untested(board: Leaderboard) -> list[int]:
+    """Return the indices of the models whose difference from the best one cannot be tested."""
+    return [
+        pair.second
+        for pair in board.pairs
+        if pair.first == 0 and math.isnan(pair.p) and pair.second not in board.tied
+    ]
+
+
 def _leader_sentences(board: Leaderboard) -> Iterator[str]:
-    """Yield the best model with its interval, and how many are not significantly worse."""
-    leader, n_models = board.models[0], len(board.models)
+    """Yield the best model with its interval, and which are not significantly worse or not tested."""
+    leader, n_models, estimate = board.models[0], len(board.models), board.models[0].estimate
+    interval = NO_INTERVAL if math.isnan(estimate.low) else limits_text(estimate, ".3f")
     values: dict[str, object] = {
+        "task": board.task,
+        "data": board.data,
         "model": leader.model,
         "metric": metric_title(board.metric),
-        "value": leader.estimate.value,
-        "low": leader.estimate.low,
-        "high": leader.estimate.high,
+        "value": estimate.value,
+        "values": interval,
         "n": n_models,
         "history": board.history,
     }
-    if board.history:
-        yield note(
-            "best of {n:d} models {history} history by {metric}: {model}, {value:.3f} "
-            "[{low:.3f}, {high:.3f}]",
+    yield (
+        note(
+            "best of {n:d} results of {task} on {data}, {history} history, by {metric}: {model} with "
+            "{value:.3f} {values}",
             **values,
         )
-    else:
-        yield note(
-            "best of {n:d} models by {metric}: {model}, {value:.3f} [{low:.3f}, {high:.3f}]",
+        if board.history
+        else note(
+            "best of {n:d} results of {task} on {data}, by {metric}: {model} with {value:.3f} {values}",
             **values,
         )
+    )
     tied = [board.models[index].model for index in sorted(board.tied)]
+    untested = [board.models[index].model for index in _untested(board)]
     if tied:
         yield note("not significantly worse: {names}", names=_listed(tied))
-    elif n_models > 1:
+    if untested:
+        yield note("not tested: {names}", names=_listed(untested))
+    if n_models > 1 and not tied and not untested:
         yield note("all others are significantly worse (Holm, 5 %)")
 
 
@@ -370,11 +468,11 @@ def _document(model: RankedModel) -> dict[str, Any]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the names, of many the first ones and how many more there are.
+    """Return the names, those with commas in quotes; of many the first ones and how many more there are.
 
     >>> _listed(["a", "b"])
     'a, b'
     """
-    listed = ", ".join(names[:MAX_NAMES])
+    listed = ", ".join(f'"{name}"' if "," in name else name for name in names[:MAX_NAMES])
     more = len(names) - MAX_NAMES
     return f"{listed} (+{more})" if more > 0 else listed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bws.analysis.analysis import Drawing, Translate
 from bws.base.charts import BLUE, ORANGE, VERMILION, limits
+from bws.base.notes import note
 
 if TYPE_CHECKING:
     import altair as alt
@@ -93,7 +94,7 @@ def scale_strip(annotators: Iterable[Annotator], t: Translate) -> Drawing:
         for each in annotators
         if not math.isnan(each.scale)
     ]
-    title = t("Scale (−1 reversed, 0 random, 1 typical)")
+    title = t("Scale (below 0: reversed, 0: random)")
     chart = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_tick(thickness=2)
@@ -134,10 +135,18 @@ def model_strip(board: Leaderboard, most: int, t: Translate) -> Drawing:
         if not math.isnan(ranked.estimate.value)
     ]
     title = t(metric_title(board.metric))
+    n_models = len(board.models)
+    remarks = [
+        f"{board.task}, {board.data}" + (f", {board.history} history" if board.history else "")
+    ]
+    if n_models > most:
+        remarks.append(note("Drawn: the best {n:d} of {total:d} models", n=most, total=n_models))
     colour = alt.condition("datum.ties", alt.value(BLUE), alt.value("gray"))
     chart = _intervals(rows, title, alt.Scale(zero=False), colour)
     text = "; ".join(f"{row['label']} {row['value']:.3f}" for row in rows)
-    return Drawing(chart, title, rows, alternative=f"{title}: {text}.", size=_size(len(rows)))
+    return Drawing(
+        chart, title, rows, remarks, alternative=f"{title}: {text}.", size=_size(len(rows))
+    )
 
 
 def _intervals(

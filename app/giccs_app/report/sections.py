@@ -115,7 +115,7 @@ def _verdict_section(inputs: Inputs) -> Section:
             text.append(f"{question} {finding.text}")
             continue
         drawing = finding.draw(str)
-        figure = drawing_figure(drawing, drawing.title)
+        figure = drawing_figure(drawing, ". ".join([drawing.title, *drawing.sentences]))
         figures.append(replace(figure, title=question, text=finding.text))
     command = f"giccs-report {inputs.results_folder} --verdict{file}{allowed} --json"
     return Section("verdict", "Verdict", text, [command], figures)

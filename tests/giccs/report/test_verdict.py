@@ -160,3 +160,93 @@ def test_the_command_prints_the_answers_and_what_is_missing(tmp_path):
     done = in_process.run("giccs-report", "results", "--verdict", cwd=tmp_path)
     assert "simulated" in done.stdout
     assert "0 of 5 annotators need review" in done.stdout
+
+
+def judged(rows):
+    """Judgments of one group from rows of items, best, worst and annotator."""
+    return judgments_from_records(Judgment(tuple(items), *answer) for items, *answer in rows)
+
+
+def test_reversed_annotators_are_a_negative_correlation_and_not_left_out():
+    rng = np.random.default_rng(1)
+    rows = []
+    for _ in range(60):
+        items = sorted(rng.permutation(list("abcdefgh"))[:4].tolist())
+        rows += [(items, items[0], items[-1], "up"), (items, items[-1], items[0], "down")]
+    study = judged(dict.fromkeys((tuple(row[0]), *row[1:]) for row in rows))
+    scores, items, annotators, _ = findings(study, [])
+    assert scores.numbers["correlations"]["annotator"] < -0.9
+    assert "halves of the annotators: a negative correlation, -" in scores.text
+    assert "2 of 2 annotators cannot be assessed" in annotators.text
+    assert items.sentences
+
+
+def test_a_single_judgment_and_adaptive_tuples_have_four_answers():
+    rows = [(list("abc"), "a", "c", "w1")]
+    answers = findings(judged(rows), [])
+    assert [finding.name for finding in answers] == [*QUESTIONS]
+    assert "1 of 1 annotators cannot be assessed" in answers[2].text
+
+
+def test_items_that_no_judgment_connects_are_not_counted_as_pairs():
+    rows = []
+    for names in ("abcd", "wxyz"):
+        for annotator in range(8):
+            rows += [(list(names), names[0], names[3], f"w{annotator}")]
+    _, items, *_ = findings(judged(rows), [])
+    assert items.numbers.get("pairs", 0) in (0, 12)  # not the 28 pairs of all items
+
+
+def test_models_without_a_test_are_not_called_worse():
+    benchmark = read_benchmark("giccs-sample")
+    truth = {item.utterance: item.score for item in benchmark.items}
+    first = benchmark.items[0].dialogue_id
+    of_first = {item.utterance for item in benchmark.items if item.dialogue_id == first}
+    models = {
+        "good": lambda left, right: [truth[text] for text in right],
+        "constant": lambda left, right: [1.0 for _ in right],
+        "nearly": lambda left, right: [truth[text] * (text in of_first) for text in right],
+    }
+    results = [
+        result
+        for name, model in models.items()
+        for result in giccs.evaluate(model, benchmark, name=name)
+    ]
+    text = findings(None, results)[-1].text
+    assert "constant" in text
+    assert "significantly worse" not in text or "Not tested" not in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--figure", "leaderboard=x.svg"),
+        ("--format", "latex"),
+        ("--model-name", "baseline:chance=x"),
+    ],
+)
+def test_options_without_effect_are_refused(tmp_path, options):
+    (tmp_path / "results").mkdir()
+    done = in_process.run("giccs-report", "results", "--verdict", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--verdict cannot be combined with" in done.stderr
+
+
+def test_judgments_of_another_study_are_refused(tmp_path):
+    evaluate = [
+        "giccs-eval",
+        "baseline:char-ngram",
+        "--data",
+        "giccs-sample",
+        "-o",
+        "results",
+        "--quiet",
+    ]
+    assert in_process.run(*evaluate, cwd=tmp_path).returncode == 0
+    (tmp_path / "other.csv").write_text(
+        "group,item1,item2,item3,best,worst,annotator\nother,a,b,c,a,c,w1\n", "utf-8"
+    )
+    run = ("giccs-report", "results", "--verdict", "--judgments", "other.csv")
+    done = in_process.run(*run, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "judgments of none of the dialogues of the results" in done.stderr

@@ -55,7 +55,9 @@ def compute_figures(judgments: Judgments) -> AnnotationFigures:
     from bws.annotators import annotator_report
 
     is_named, seconds = judgments.annotator_of >= 0, seconds_of(judgments)
-    report = annotator_report(judgments) if is_named.any() else None
+    report = None
+    with suppress(ValueError):  # all tuples were chosen to be hard
+        report = annotator_report(judgments) if is_named.any() else None
     return AnnotationFigures(
         annotator_frame(judgments, report) if report else None,
         report.too_few if report else 0,

@@ -14,6 +14,7 @@ import streamlit as st
 from bws.base.charts import BLUE
 from bws.base.problems import InputError
 from bws.records import Judgments
+from bws.split_half import Split
 from giccs_app.explorer import links
 from giccs_app.explorer.display import show_chart, show_problems
 from giccs_app.explorer.labels import format_number, say
@@ -29,6 +30,8 @@ FILE = "excluded-annotators.txt"
 class Comparison:
     """Reliability and scores with and without some annotators."""
 
+    split: Split
+    """The split of the remaining judgments that is usual for them, and is used for both numbers."""
     reliability: tuple[float, float]
     """Split-half reliability, Spearman–Brown corrected, of all judgments and of the remaining ones; NaN if
     undefined."""
@@ -60,6 +63,7 @@ def show_exclusion(
         show_problems(say("annotation.no_exclusion"), error.problems)
         return
     _show_numbers(comparison)
+    st.caption(say(f"annotation.split_{comparison.split}"))
     titles = {
         name: say(f"annotation.exclusion_{name}") for name in ("rank", "score", "all", "without")
     }
@@ -93,12 +97,15 @@ def compare_without(judgments: Judgments, excluded: Sequence[str]) -> Comparison
     Raises InputError if no judgment remains.
     """
     from bws.files import without_annotators
+    from bws.split_half import usual_split
 
     remaining = without_annotators(judgments, excluded)
     without = _scores(remaining).rename({"score": "without"})
     scores = _scores(judgments).join(without, on=["group", "item"], how="left")
     scores = scores.sort("score", descending=True, nulls_last=True, maintain_order=True)
-    return Comparison((_reliability(judgments), _reliability(remaining)), scores)
+    split = usual_split(remaining)
+    values = _reliability(judgments, split), _reliability(remaining, split)
+    return Comparison(split, values, scores)
 
 
 def _scores(judgments: Judgments) -> pl.DataFrame:
@@ -111,13 +118,13 @@ def _scores(judgments: Judgments) -> pl.DataFrame:
     )
 
 
-def _reliability(judgments: Judgments) -> float:
-    from bws.split_half import reliability, usual_split
+def _reliability(judgments: Judgments, split: Split) -> float:
+    from bws.split_half import reliability
 
     if judgments.is_adaptive:
         return math.nan
     try:
-        result = reliability(judgments, split=usual_split(judgments))
+        result = reliability(judgments, split=split)
     except ValueError:
         return math.nan
     return result.groups[0].pearson.spearman_brown

@@ -33,10 +33,14 @@ def study_of(
     results: str | None,
     ledger: str | None,
     model_judgments: Sequence[str] = (),
+    item_texts: str | None = None,
+    scores: str | None = None,
 ) -> Study:
     """Return the study that `load` reads; it is read again if the benchmark or the judgments changed."""
-    state = stamp(data, judgments, *model_judgments)
-    return _load(data, judgments, results, ledger, tuple(model_judgments), state)
+    state = stamp(data, judgments, item_texts, scores, *model_judgments)
+    return _load(
+        data, judgments, results, ledger, tuple(model_judgments), item_texts, scores, state
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -46,9 +50,11 @@ def _load(
     results: str | None,
     ledger: str | None,
     model_judgments: tuple[str, ...],
+    item_texts: str | None,
+    scores: str | None,
     state: str,
 ) -> Study:
-    return load(data, judgments, results, ledger, model_judgments)
+    return load(data, judgments, results, ledger, model_judgments, item_texts, scores)
 
 
 def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bws.base.commands import Console, command
+from bws.base.commands import Console, check_combinations, command
 from bws.base.ids import normal_id
 from bws.base.options import INPUT, OUTPUT_FOLDER
 from bws.base.problems import InputError, Problem
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     giccs-explore
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
+    giccs-explore --judgments judgments.csv --items items.csv
     giccs-explore --data benchmark.jsonl --ledger ledger.db --port 8600 --no-browser
     giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
     """,
@@ -66,6 +67,18 @@ if TYPE_CHECKING:
     help="Results directory of giccs-eval; new results appear automatically.",
 )
 @click.option(
+    "--items",
+    type=INPUT,
+    metavar="FILE",
+    help="Texts of items without dialogues (item, text), whose --judgments are shown instead of --data.",
+)
+@click.option(
+    "--scores",
+    type=INPUT,
+    metavar="FILE",
+    help="Scores of items without dialogues, as from bws-score.  [default: computed from --judgments]",
+)
+@click.option(
     "--ledger", type=INPUT, metavar="FILE", help="Ledger of a running study, written by mturk-hits."
 )
 @click.option(
@@ -88,8 +101,17 @@ def explore(
     model_judgments: tuple[str, ...], **files: str | None,
 ) -> None:  # fmt: skip
     """Open the score explorer: scores, dialogues, annotation, models and errors."""
+    given: dict[str, object] = {f"--{name}": value for name, value in files.items()}
+    given |= {"--export-space": export_space, "--model-judgments": model_judgments}
+    excluded = ("--results", "--ledger", "--export-space", "--model-judgments")
+    check_combinations(
+        given,
+        requires={"--items": "--judgments", "--scores": "--judgments"},
+        excludes={"--items": excluded, "--scores": excluded},
+    )
     if export_space is not None:
-        _export(console, Path(export_space), data, model_judgments, **files)
+        sources = {name: files[name] for name in ("judgments", "results", "ledger")}
+        _export(console, Path(export_space), data, model_judgments, **sources)
         return
     if find_spec("streamlit") is None:
         raise click.ClickException(
@@ -110,8 +132,8 @@ def explore(
     warm_up()
     check_sources(data, model_judgments=model_judgments, **files)
     console.note(f"http://{HOST}:{port}  (stop with Ctrl-C)")
-    sources = {"data": data, **files, "model_judgments": model_judgments}
-    Thread(target=prepare_pages, kwargs=sources, daemon=True).start()
+    all_sources = {"data": data, **files, "model_judgments": model_judgments}
+    Thread(target=prepare_pages, kwargs=all_sources, daemon=True).start()
     _serve(
         [f"--{name}={value}" for name, value in settings.items()],
         [f"--{name}={path}" for name, path in arguments],
@@ -154,7 +176,7 @@ def warm_up() -> None:
 
 def check_sources(
     data: str, judgments: str | None, results: str | None, ledger: str | None,
-    model_judgments: tuple[str, ...],
+    model_judgments: tuple[str, ...], items: str | None = None, scores: str | None = None,
 ) -> None:  # fmt: skip
     """Read all files, which the pages then find in the cache; raise InputError with all problems.
 
@@ -164,7 +186,7 @@ def check_sources(
     from giccs_app.explorer.caching import study_of
     from giccs_app.explorer.study import check_files
 
-    study = study_of(data, judgments, results, ledger, model_judgments)
+    study = study_of(data, judgments, results, ledger, model_judgments, items, scores)
     checks: list[Callable[[], object]] = [
         lambda: check_files(study, judgments, model_judgments),
         lambda: _check_results(study),
@@ -224,13 +246,15 @@ def prepare_pages(
     results: str | None,
     ledger: str | None,
     model_judgments: tuple[str, ...] = (),
+    items: str | None = None,
+    scores: str | None = None,
 ) -> None:
     """Import the other pages and compute what takes long on them, while the first page is shown."""
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        study = study_of(data, judgments, results, ledger, model_judgments)
-        for name in ("dialogues", "annotation"):
+        study = study_of(data, judgments, results, ledger, model_judgments, items, scores)
+        for name in ("annotation",) if study.is_plain else ("dialogues", "annotation"):
             import_module(f"giccs_app.explorer.{name}.page").prepare(study)
     for name in ("models", "errors"):
         import_module(f"giccs_app.explorer.{name}.page")

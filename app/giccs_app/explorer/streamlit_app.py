@@ -20,6 +20,8 @@ from giccs_app.explorer.study import Study, TaskData
 from giccs_app.explorer.uploads import upload_files
 
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
+PLAIN_PAGES = ("overview", "annotation")
+"""Pages about items without dialogues."""
 STYLES = Path(__file__).with_name("styles.css")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 
@@ -38,9 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         unsafe_allow_javascript=True,
     )
     warnings = st.container()
-    name = _choose_page()
+    parsed = _parsed(arguments)
+    is_plain = bool(parsed.items or parsed.scores)
+    name = _choose_page(PLAIN_PAGES if is_plain else PAGES)
     try:
-        study = _load_study(_parsed(arguments))
+        study = _load_study(parsed)
         _show_notes(study)
         if study.task_data is not None:
             _show_task_data(study.benchmark.name, study.task_data)
@@ -58,18 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=SAMPLE)
-    for name in ("--judgments", "--results", "--ledger"):
+    for name in ("--judgments", "--results", "--ledger", "--items", "--scores"):
         parser.add_argument(name)
     parser.add_argument("--model-judgments", action="append", default=[])
     parser.add_argument("--without-uploads", action="store_true")
     return parser.parse_args(arguments)
 
 
-def _choose_page() -> str:
+def _choose_page(pages: Sequence[str]) -> str:
     return links.segmented(
         "page",
         say("page.pages"),
-        PAGES,
+        pages,
         format_option=lambda name: say(f"page.{name}"),
         label_visibility="collapsed",
     )
@@ -84,13 +88,22 @@ def _load_study(arguments: argparse.Namespace) -> Study:
         )
         summary = st.container()
         st.button(say("page.reload"), icon=":material/refresh:", help=say("page.reload_help"))
-        uploaded, problems = ({}, []) if arguments.without_uploads else upload_files()
+        takes_files = not (arguments.without_uploads or arguments.items or arguments.scores)
+        uploaded, problems = upload_files() if takes_files else ({}, [])
     data = uploaded.get("benchmark", arguments.data)
     judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
     results = uploaded.get("results", arguments.results)
     with st.spinner(say("page.reading")):
         model_judgments = arguments.model_judgments if data == arguments.data else []
-        study = study_of(data, judgments, results, arguments.ledger, model_judgments)
+        study = study_of(
+            data,
+            judgments,
+            results,
+            arguments.ledger,
+            model_judgments,
+            arguments.items,
+            arguments.scores,
+        )
     summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
     return replace(study, problems=(*problems, *study.problems)) if problems else study
 

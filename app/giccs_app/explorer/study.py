@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
-from bws.files import read_judgments
+from bws.files import read_judgments, read_scores
+from bws.files.item_texts import read_item_texts
 from bws.model_annotators import are_simulated, is_model, is_simulated
 from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples
@@ -27,6 +28,7 @@ from giccs.benchmark import SAMPLE, SAMPLES, Benchmark, read_benchmark, sample_f
 from giccs.benchmark.items import Turn
 from giccs.measures.results import Store
 from giccs.tasks import open_tasks, result_kind, task_names
+from giccs_app.explorer.plain_items import plain_benchmark
 
 COLUMNS = (
     "item_id", "dialogue_id", "source", "domain", "n_turns", "last_turn",
@@ -74,6 +76,8 @@ class Study:
     """Reasons why intervals are approximate or missing."""
     annotator_names: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Displayed name -> name in the file of judgments, of annotators whose names differ; not displayed."""
+    is_plain: bool = False
+    """Whether the items have no dialogues."""
     key: str = ""
     """Cache key; changes if the benchmark or the judgments change."""
     task_data: TaskData | None = None
@@ -119,10 +123,13 @@ def load(
     results: str | None = None,
     ledger: str | None = None,
     model_judgments: Sequence[str] = (),
+    item_texts: str | None = None,
+    scores: str | None = None,
 ) -> Study:
     """Read a study; the packaged samples include judgments. The ledger is read by its page.
 
-    model_judgments: files of judgments of language models, as from bws-judge.
+    model_judgments: files of judgments of language models, as from bws-judge. item_texts, scores: texts and
+    scores of items without dialogues, whose judgments replace the data.
 
     Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are
     skipped and reported in `Study.problems`.
@@ -131,13 +138,23 @@ def load(
     >>> study.items.columns[-7:], study.is_simulated
     (['low', 'high', 'rank_set', 'appearances', 'best', 'worst', 'disagreement'], True)
     """
-    benchmark, task_data = _read_data(data)
+    is_plain = bool(judgments and (item_texts or scores))
+    benchmark, task_data = (Benchmark(data, ()), None) if is_plain else _read_data(data)
     problems: list[Problem] = []
     try:
         source_judgments, annotator_names = _judgments(data, judgments)
     except InputError as error:
+        if is_plain:
+            raise
         source_judgments, annotator_names = None, {}
         problems += error.problems
+    if is_plain and source_judgments is not None:
+        benchmark = plain_benchmark(
+            str(judgments),
+            source_judgments,
+            read_item_texts(item_texts) if item_texts else {},
+            read_scores(scores) if scores else None,
+        )
     try:
         store = Store(results) if results else None
     except InputError as error:
@@ -156,23 +173,24 @@ def load(
         ledger,
         unreadable=unreadable,
         annotator_names=annotator_names,
+        is_plain=is_plain,
         task_data=task_data,
     )
-    key = stamp(data, judgments, *model_judgments)
+    key = stamp(None if is_plain else data, judgments, item_texts, scores, *model_judgments)
     if source_judgments is None:
         return replace(study, problems=tuple(problems), key=key)
     problems += source_judgments.left_out
     problems += source_judgments.copies
     if source_judgments.variants:
         problems.append(Problem(source_judgments.source, None, source_judgments.variants.message()))
-    scores = _scores(source_judgments)
-    items = _with_scores(study, scores, item_disagreement(source_judgments))
+    computed = _scores(source_judgments)
+    items = _with_scores(study, computed, item_disagreement(source_judgments))
     return replace(
         study,
         items=items.drop("counted"),
         problems=tuple(problems),
         notes=tuple(_notes(items)),
-        interval_notes=tuple(scores.notes),
+        interval_notes=tuple(computed.notes),
         key=key,
     )
 
@@ -187,7 +205,8 @@ def check_files(study: Study, judgments: str | None, model_judgments: Sequence[s
     indices = [*([(judgments, study.index_in_judgments)] if judgments else [])]
     indices += zip(model_judgments, study.index_in_model_judgments, strict=True)
     message = (
-        f"judgments of none of the items of {study.benchmark.name}; expected judgments of its items"
+        f"judgments of none of the items of {study.benchmark.name}; expected judgments of its items, or "
+        "--items FILE for items without dialogues"
     )
     if problems := [Problem(file, None, message) for file, index in indices if (index < 0).all()]:
         raise InputError(problems)

@@ -232,6 +232,8 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
         flagged = figures.annotators.filter(pl.col("flags").list.len() > 0)["annotator"].to_list()
         show_exclusion(judgments, progress.key, flagged, progress.names)
     all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
+    if study.is_plain:
+        all_judgments = all_judgments.with_columns(dialogue=pl.lit(None, pl.String))
     _show_annotator(all_judgments, titles)
     show_people_and_models(study, judgments, progress.key)
     _show_pairs(progress)

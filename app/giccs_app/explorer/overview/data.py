@@ -27,11 +27,10 @@ def counts(study: Study) -> dict[str, int]:
     """Return the numbers of items, dialogues and domains and, if there are any, of judgments and
     annotators."""
     items, judgments = study.items, study.judgments
-    n_by_name = {
-        "items": len(items),
-        "dialogues": items["dialogue_id"].n_unique(),
-        "domains": items["domain"].n_unique(),
-    }
+    n_by_name = {"items": len(items)}
+    if not study.is_plain:
+        n_by_name["dialogues"] = items["dialogue_id"].n_unique()
+        n_by_name["domains"] = items["domain"].n_unique()
     if judgments is not None:
         n_by_name |= {"judgments": len(judgments), "annotators": len(judgments.annotators)}
     return n_by_name
@@ -65,6 +64,8 @@ def judged_tuples(study: Study) -> tuple[Judgments | None, By]:
         axis=1
     )  # -1: an item is not in the benchmark
     selected = judgments.select((first_item >= 0)[judgments.tuple_of])
+    if study.is_plain:
+        return (selected if len(selected) else None), {}
     by = {name: study.items[name].to_numpy()[first_item].astype(object) for name in BY}
     return (selected if len(selected) else None), by
 

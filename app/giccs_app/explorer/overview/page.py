@@ -13,7 +13,14 @@ import streamlit as st
 from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
-from giccs_app.explorer.display import show_chart, show_missing_package, show_problems, show_result
+from giccs_app.explorer.display import (
+    number_column,
+    show_chart,
+    show_missing_package,
+    show_problems,
+    show_result,
+    show_table,
+)
 from giccs_app.explorer.labels import format_number, literal, local_numbers, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.data import DIVISIONS
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 MAX_DOMAINS_SHOWN = 30
+AXIS_HEIGHT = 60
+"""Height of the axis of a chart with a row per item in pixels, which is part of its height on a page."""
 
 
 def show(study: Study) -> None:
@@ -39,6 +48,9 @@ def show(study: Study) -> None:
     if study.judgments is not None or study.store is not None:
         _show_verdict(study)
     _show_counts(study)
+    if study.is_plain:
+        _show_plain_items(study)
+        return
     left, right = st.columns(2, gap="large")
     with left:
         _show_distribution(study)
@@ -49,6 +61,21 @@ def show(study: Study) -> None:
     _show_subsets(study)
     _show_ranked(study)
     _show_description(study)
+
+
+def _show_plain_items(study: Study) -> None:
+    """Show items without dialogues: their scores, and those on which annotators disagree most."""
+    _show_distribution(study)
+    _show_ranked(study)
+    st.subheader(say("overview.doubtful"), anchor=False, help=say("overview.doubtful_help"))
+    names = ("item_id", "utterance", "score", "low", "high", "rank_set", "disagreement")
+    columns = [name for name in names if name in study.items.columns]
+    frame = study.items.select(columns).sort("disagreement", descending=True, nulls_last=True)
+    config = {name: number_column(say(f"overview.plain_{name}"), format="%.3f")
+              if name in ("score", "low", "high", "disagreement")
+              else st.column_config.Column(say(f"overview.plain_{name}")) for name in columns}  # fmt: skip
+    show_table(frame, "items", column_config=config)
+    _show_consistency(study)
 
 
 def _show_verdict(study: Study) -> None:
@@ -75,7 +102,8 @@ def _show_distribution(study: Study) -> None:
     st.subheader(say("overview.distribution"), anchor=False)
     bins = _bins(study)
     chart = score_distribution(bins)
-    x, y = say("overview.score"), say("overview.items")
+    x = say("overview.ranked_score" if study.is_plain else "overview.score")
+    y = say("overview.items")
     chart.encoding.x.title, chart.encoding.y.title = x, y
     chart.encoding.tooltip = [alt.Tooltip("score:O", title=x), alt.Tooltip("items:Q", title=y)]
     for row in chart.data.values:
@@ -159,7 +187,8 @@ def _show_ranked(study: Study) -> None:
     columns = ["item_id", "utterance", "score", "low", "high"]
     frame = study.items.select(name for name in columns if name in study.items.columns)
     frame = frame.sort("score", descending=True, maintain_order=True)
-    show_chart(ranked_chart(rows, bands, titles), "items by score", frame)
+    chart = ranked_chart(rows, bands, titles)
+    show_chart(chart.properties(height=chart.height + AXIS_HEIGHT), "items by score", frame)
     is_judged = any("low" in row for row in rows)
     st.caption(say("overview.ranked_intervals" if is_judged else "overview.ranked_plain"))
     if len(rows) < len(study.items):
@@ -176,8 +205,10 @@ def _ranked(study: Study) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         items[name].fill_null(math.nan).to_numpy() if name in items.columns else None
         for name in ("low", "high")
     ]
-    rows, bands = ranked_rows(items["item_id"].to_list(), items["score"].to_numpy(), *limits)
-    utterances = dict(items.select("item_id", "utterance").iter_rows())
+    is_named_by_text = study.is_plain and items["utterance"].n_unique() == len(items)
+    names = items["utterance" if is_named_by_text else "item_id"]
+    rows, bands = ranked_rows(names.to_list(), items["score"].to_numpy(), *limits)
+    utterances = dict(zip(names, items["utterance"], strict=True))
     return [{**row, "utterance": utterances[row["item"]]} for row in rows], bands
 
 

@@ -29,11 +29,13 @@ def show_verdict(study: Study) -> None:
         folder = None if study.store is None else str(study.store.folder)
         answers = _findings(study, stamp(folder))
     for finding in answers:
+        if study.is_plain and finding.name == "models":
+            continue
         text, strip = st.columns([3, 2], gap="large", vertical_alignment="center")
         with text:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{local_title(QUESTIONS[finding.name])}**", width="content")
-                if finding.opens:
+                if finding.opens and not (study.is_plain and finding.opens["page"] == "dialogues"):
                     offer_view("overview.evidence", finding.name, **finding.opens)
             sentences = (local_remark(sentence) for sentence in finding.sentences)
             st.markdown(" ".join(plain(f"{text[:1].upper()}{text[1:]}.") for text in sentences))

@@ -152,7 +152,7 @@ def _methods() -> Sequence[str]:
 @option(
     "--top",
     "Write only so many of the highest scores.",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 1_000_000_000),
     metavar="N",
 )
 @seed_option

@@ -125,7 +125,7 @@ def test_options_that_make_no_sense_are_refused(folder, options, message):
 
 
 def test_the_best_value_is_that_of_the_row_where_models_are_columns(folder):
-    latex = run(report_command, folder, "--format", "latex", "--bold-best")
+    latex = on_one_line(run(report_command, folder, "--format", "latex", "--bold-best"))
     subsets = latex.partition("subset & items")[2].partition("\\bottomrule")[0]
     rows = [line for line in subsets.splitlines() if "=" in line]
     assert len(rows) == 10

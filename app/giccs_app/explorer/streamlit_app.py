@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -90,22 +90,31 @@ def _load_study(arguments: argparse.Namespace) -> Study:
         st.button(say("page.reload"), icon=":material/refresh:", help=say("page.reload_help"))
         takes_files = not (arguments.without_uploads or arguments.items or arguments.scores)
         uploaded, problems = upload_files() if takes_files else ({}, [])
-    data = uploaded.get("benchmark", arguments.data)
-    judgments = uploaded.get("judgments", arguments.judgments if data == arguments.data else None)
-    results = uploaded.get("results", arguments.results)
     with st.spinner(say("page.reading")):
-        model_judgments = arguments.model_judgments if data == arguments.data else []
-        study = study_of(
-            data,
-            judgments,
-            results,
-            arguments.ledger,
-            model_judgments,
-            arguments.items,
-            arguments.scores,
-        )
+        try:
+            study = _study(arguments, uploaded)
+        except InputError as error:
+            if not uploaded:
+                raise
+            problems = [*problems, *error.problems]
+            study = _study(arguments, {})
     summary.caption(say("page.data_is", data=literal(_short_name(study.benchmark.name))))
     return replace(study, problems=(*problems, *study.problems)) if problems else study
+
+
+def _study(arguments: argparse.Namespace, uploaded: Mapping[str, str]) -> Study:
+    """Return the study of the uploaded files, and of those of the command line in place of missing ones."""
+    data = uploaded.get("benchmark", arguments.data)
+    is_same = data == arguments.data
+    return study_of(
+        data,
+        uploaded.get("judgments", arguments.judgments if is_same else None),
+        uploaded.get("results", arguments.results),
+        arguments.ledger,
+        arguments.model_judgments if is_same else [],
+        arguments.items,
+        arguments.scores,
+    )
 
 
 def _short_name(path: str) -> str:

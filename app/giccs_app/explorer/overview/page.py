@@ -19,6 +19,7 @@ from giccs_app.explorer.display import (
     show_missing_package,
     show_problems,
     show_result,
+    show_selected_item,
     show_table,
 )
 from giccs_app.explorer.labels import format_number, literal, local_numbers, plain, say
@@ -188,7 +189,11 @@ def _show_ranked(study: Study) -> None:
     frame = study.items.select(name for name in columns if name in study.items.columns)
     frame = frame.sort("score", descending=True, maintain_order=True)
     chart = ranked_chart(rows, bands, titles)
-    show_chart(chart.properties(height=chart.height + AXIS_HEIGHT), "items by score", frame)
+    select = None if study.is_plain else {"item": "item"}
+    taller = chart.properties(height=chart.height + AXIS_HEIGHT)
+    show_chart(taller, "items by score", frame, select=select)
+    if select:
+        show_selected_item(study, links.value("item"))
     is_judged = any("low" in row for row in rows)
     st.caption(say("overview.ranked_intervals" if is_judged else "overview.ranked_plain"))
     if len(rows) < len(study.items):

@@ -116,3 +116,31 @@ def test_without_judgments_the_overview_says_how_to_name_them(seen, hostile):
     app = seen("--data", hostile / "benchmark.jsonl")
     assert any("--judgments" in caption for caption in captions(app))
     assert not app.dataframe
+
+
+def test_an_item_by_score_opens_its_dialogue(opened):
+    item = load().items.row(7, named=True)
+    app = opened(item=item["item_id"])
+    assert any(item["utterance"] in text.value for text in app.text)
+    spec = next(
+        json.loads(chart.proto.spec)
+        for chart in app.get("vega_lite_chart")
+        if "rank of the item" in chart.proto.spec
+    )
+    (selection,) = [each for each in spec["params"] if each["name"] == "selected"]
+    assert selection["value"] == [{"item": item["item_id"]}]
+    (button,) = [each for each in app.button if each.label == text_of("page.open_dialogue", "en")]
+    button.click().run()
+    assert app.query_params["dialogue"] in (item["dialogue_id"], [item["dialogue_id"]])
+
+
+def test_a_broken_upload_leaves_the_other_data(opened, monkeypatch, tmp_path):
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("{", "utf-8")
+    uploads = "giccs_app.explorer.uploads.upload_files"
+    monkeypatch.setattr(uploads, lambda: ({"benchmark": str(broken)}, []))
+    app = opened()
+    (error,) = app.error
+    assert text_of("page.left_out", "en") in error.value
+    assert "broken.jsonl" in error.value
+    assert [metric.value for metric in app.metric][:2] == ["300", "60"]

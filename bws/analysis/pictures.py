@@ -216,7 +216,7 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
     """Return the chart of a file: its title, and below it the judgments, and whether they are simulated."""
     import altair as alt
 
-    from bws.base.charts import FONT, specification
+    from bws.base.charts import AXIS, FONT, specification
     from bws.model_annotators import are_simulated
 
     source = "Simulated judgments" if are_simulated(judgments.annotators) else "Judgments"
@@ -233,7 +233,7 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
     }
     configured: alt.TopLevelMixin = (
         drawing.chart.properties(title=titles, **size)
-        .configure_axis(**FONT)
+        .configure_axis(**AXIS)
         .configure_legend(**FONT)
     )
     return configured

@@ -26,6 +26,8 @@ FONT: dict[str, Any] = {
     "labelLimit": 320,
     "titleLimit": 500,
 }
+AXIS: dict[str, Any] = {**FONT, "maxExtent": 400}
+"""`FONT` for axes, whose titles are beside their labels also if these are long."""
 
 
 def limits(low: float, high: float) -> dict[str, float]:

@@ -84,6 +84,8 @@ def test_scores_are_in_descending_order_with_their_intervals():
     assert len(expected) > 30
     assert {row["item"]: (row["low"], row["high"]) for row in rows if "low" in row} == expected
     assert specification["title"]["text"] == "Scores of 40 items with 95 % intervals"
+    axis = specification["config"]["axis"]  # a title is beside the longest labels
+    assert axis["maxExtent"] > axis["labelLimit"]
     assert specification["title"]["subtitle"][0].startswith("Simulated judgments: 400 of 80 tuples")
 
 

@@ -135,7 +135,7 @@ def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
     """Return the panels as one chart with titles and notes, for a file."""
     import altair as alt
 
-    from bws.base.charts import FONT
+    from bws.base.charts import AXIS, FONT
 
     width = WIDTH if columns == 1 else WIDTH // 2
     charts = [_titled(panel, width) for panel in panels]
@@ -144,7 +144,7 @@ def layout(panels: Sequence[Panel], columns: int = 1) -> alt.TopLevelMixin:
         combined = combined.resolve_scale(
             color="independent", shape="independent", strokeDash="independent"
         )
-    configured: alt.TopLevelMixin = combined.configure_axis(**FONT).configure_legend(**FONT)
+    configured: alt.TopLevelMixin = combined.configure_axis(**AXIS).configure_legend(**FONT)
     return configured
 
 

@@ -283,7 +283,7 @@ def ranked_chart(
     labels = {**RANKED_TITLES, **(titles or {})}
     are_named = len(rows) <= MAX_NAMED_ITEMS
     y = (
-        alt.Y("item:N", sort=None, title=labels["item"])
+        alt.Y("item:N", sort=None, title=labels["item"]).axis(labelOverlap=False)
         if are_named
         else alt.Y("rank:Q", title=labels["rank"]).scale(reverse=True, zero=False, nice=False)
     )
@@ -380,7 +380,7 @@ def scales_rows(report: AnnotatorReport) -> list[dict[str, Any]]:
 
 
 def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.LayerChart:
-    """Return a row per annotator: scale and interval, and lines at 0 and 1.
+    """Return a row per annotator: scale and interval, and a line at 0.
 
     Only flagged annotators have a colour, and of many only they have a name.
     """
@@ -410,7 +410,7 @@ def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.Layer
             alt.Tooltip("judgments:Q", title=labels["judgments"]),
         ],
     )
-    lines = alt.Chart(alt.InlineData(values=[{"scale": 0}, {"scale": 1}]))
+    lines = alt.Chart(alt.InlineData(values=[{"scale": 0}]))
     x = alt.X("scale:Q", title=labels["scale"])
     layers = [lines.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)]
     if any("low" in row for row in rows):

@@ -98,9 +98,7 @@ def scales(report: AnnotatorReport, t: Translate) -> Drawing:
         raise MissingPictureError(note("no annotator has a scale"))
     n_flagged = sum(row["is_flagged"] for row in rows)
     remarks = [
-        note(
-            "Scale: 0 is random, below 0 reversed, 1 the average of annotators who do not oppose the others"
-        )
+        note("Scale: 0 is random, below 0 best and worst are exchanged; the higher, the more exact")
     ]
     if missing := len(report.annotators) - len(rows):
         remarks.append(note("{n:d} annotators have no scale", n=missing))

@@ -241,7 +241,7 @@ def score(
     if console.as_json:
         console.answer("", _document(written, batches[-1]))
     elif output != "-":
-        echo(_ends(last))
+        echo(_ends(written))
 
 
 def _warn_of_missing_texts(console: Console, scores: Scores, path: str) -> None:

@@ -608,17 +608,23 @@ def _print_verdict(
 
 
 def _check_same_study(judgments: Judgments, results: Sequence[Result], path: str) -> None:
-    """Raise InputError for judgments of none of the dialogues of the results with predictions."""
-    columns = [
-        result.predictions["dialogue_id"].cast(str)
+    """Raise InputError for judgments of none of the dialogues, or without groups items, of the results."""
+    tuples = judgments.tuples
+    has_groups = any(tuples.groups)
+    known = {str(name) for name in (tuples.groups if has_groups else tuples.items)}
+    names = ("dialogue_id",) if has_groups else ("item_id", "utterance_id")
+    predicted = {
+        value
         for result in results
-        if result.predictions is not None and "dialogue_id" in result.predictions.columns
-    ]
-    dialogues = {dialogue for column in columns for dialogue in column.unique()}
-    groups = {str(group) for group in judgments.tuples.groups}
-    if dialogues and any(groups) and dialogues.isdisjoint(groups):
+        if result.predictions is not None
+        for name in names
+        if name in result.predictions.columns
+        for value in result.predictions[name].cast(str).unique()
+    }
+    if predicted and predicted.isdisjoint(known):
+        of = "dialogues" if has_groups else "items"
         message = (
-            "judgments of none of the dialogues of the results; expected those behind their scores"
+            f"judgments of none of the {of} of the results; expected those behind their scores"
         )
         raise InputError(Problem(path, None, message))
 

@@ -40,7 +40,7 @@ MAX_MODELS = 10
 """Maximum number of models in a chart."""
 NO_JUDGMENTS = note("unknown without the judgments behind the scores: --judgments FILE")
 NO_RESULTS = note("unknown without results of models: giccs-eval MODEL -o FOLDER")
-SIMULATED = note("the annotators are simulated: not results to report")
+SIMULATED = note("the annotators are simulated: the numbers are no results")
 QUESTIONS = {
     "scores": "Are the scores reliable?",
     "items": "Which items differ?",
@@ -115,14 +115,31 @@ def score_finding(judgments: Judgments) -> Finding:
     splits = {split: group.pearson.spearman_brown for split, group in groups.items()}
     correlations = {split: group.pearson.mean for split, group in groups.items()}
     reliability, plan = study.reliability, answers.result(PLAN)
-    sentences = list(_split_sentences(correlations))
+    target = ReliabilitySettings().target
+    defined = [r for r in splits.values() if not math.isnan(r)]
+    has_negative = any(r < 0 for r in correlations.values())
+    worst = min(defined, default=math.nan) if math.isnan(reliability.value) else reliability.value
+    sentences = []
+    if not math.isnan(worst):
+        sentences.append(
+            note("the scores reach a reliability of {target:g}", target=target)
+            if worst >= target and not has_negative
+            else note("the scores do not reach a reliability of {target:g}", target=target)
+        )
+    sentences += _split_sentences(correlations)
+    if math.isnan(reliability.value):
+        sentences += study.notes[:1]
     if not math.isnan(reliability.value):
         limits = {"r": reliability.value, "low": reliability.low, "high": reliability.high}
         sentences.append(
-            note("with all errors, from variance components: {r:.2f}", **limits)
+            note(
+                "reliability that includes all sources of error (variance components): {r:.2f}",
+                **limits,
+            )
             if math.isnan(reliability.low)
             else note(
-                "with all errors, from variance components: {r:.2f} [{low:.2f}, {high:.2f}]",
+                "reliability that includes all sources of error (variance components): {r:.2f} "
+                "[{low:.2f}, {high:.2f}]",
                 **limits,
             )
         )
@@ -153,7 +170,7 @@ def _split_sentences(correlations: Mapping[str, float]) -> Iterator[str]:
         yield note("no split of the judgments gives a reliability")
         return
     values = "; ".join(defined)
-    yield note("reliability by split halves (Spearman–Brown): {reason}", reason=values)
+    yield note("split-half reliability (Spearman–Brown): {reason}", reason=values)
 
 
 def _split_text(split: str, r: float) -> str:

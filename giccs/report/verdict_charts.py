@@ -21,7 +21,7 @@ SPLITS = {
     "annotation": "halves of each tuple's judgments",
     "tuple": "halves of the tuples",
     "annotator": "halves of the annotators",
-    "all": "all errors",
+    "all": "all sources of error",
 }
 ROW_HEIGHT = 18
 """Pixels of a row."""
@@ -136,9 +136,9 @@ def model_strip(board: Leaderboard, most: int, t: Translate) -> Drawing:
     ]
     title = t(metric_title(board.metric))
     n_models = len(board.models)
-    remarks = [
-        f"{board.task}, {board.data}" + (f", {board.history} history" if board.history else "")
-    ]
+    remarks = [f"{board.task}, {board.data}"]
+    if board.history:
+        remarks.append(note("history: {history}", history=board.history))
     if n_models > most:
         remarks.append(note("Drawn: the best {n:d} of {total:d} models", n=most, total=n_models))
     colour = alt.condition("datum.ties", alt.value(BLUE), alt.value("gray"))

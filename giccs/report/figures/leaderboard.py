@@ -91,8 +91,9 @@ def leaderboard_chart(
         start=pl.col("rank_low") - 0.5,
         end=pl.col("rank_high") + 0.5,
     )
-    scale = alt.Scale(domain=[0.5, max(*frame["rank_high"], *frame["row"]) + 0.5], nice=False)
-    axis = alt.Axis(tickMinStep=1, format="d")
+    last = int(max(*frame["rank_high"], *frame["row"]))
+    scale = alt.Scale(domain=[0.5, last + 0.5], nice=False)
+    axis = alt.Axis(values=list(range(1, last + 1)), format="d", labelOverlap=True)
     tooltip = [
         alt.Tooltip("model:N", title=texts["model"]),
         *(

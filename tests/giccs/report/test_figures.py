@@ -151,6 +151,8 @@ def test_bars_of_ranks_are_those_of_the_leaderboard():
     assert not panel.frame["ties"][-1]
     assert "Drawn: the best 20 of 23 models." in panel.notes
     chart = json.loads(chart_bytes(panel.chart, ".json"))
+    ticks = chart["layer"][0]["encoding"]["x"]["axis"]["values"]
+    assert ticks == list(range(1, max(board.models[19].rank_high, 20) + 1))
     (drawn, *_) = chart["datasets"].values()
     assert [(row["start"], row["end"]) for row in drawn] == [
         (each.rank_low - 0.5, each.rank_high + 0.5) for each in board.models[:20]

@@ -111,6 +111,7 @@ def test_planted_annotators_and_equal_items_are_found(sizes):
     equal = items.numbers["pairs"] - items.numbers["different_pairs"]
     assert len(study.twins) <= equal < items.numbers["pairs"] / 2
     assert 0.9 < scores.numbers["reliability"]["value"] < 1
+    assert "The scores reach a reliability of 0.9." in scores.text
     for finding in (scores, items, annotators):
         assert finding.draw(str).rows
 
@@ -176,6 +177,7 @@ def test_reversed_annotators_are_a_negative_correlation_and_not_left_out():
     study = judged(dict.fromkeys((tuple(row[0]), *row[1:]) for row in rows))
     scores, items, annotators, _ = findings(study, [])
     assert scores.numbers["correlations"]["annotator"] < -0.9
+    assert "reach a reliability" not in scores.text.replace("do not reach a reliability", "")
     assert "halves of the annotators: a negative correlation, -" in scores.text
     assert "2 of 2 annotators cannot be assessed" in annotators.text
     assert items.sentences
@@ -232,7 +234,14 @@ def test_options_without_effect_are_refused(tmp_path, options):
     assert "--verdict cannot be combined with" in done.stderr
 
 
-def test_judgments_of_another_study_are_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("header", "row", "unit"),
+    [
+        ("group,item1,item2,item3,best,worst,annotator", "other,a,b,c,a,c,w1", "dialogues"),
+        ("item1,item2,item3,best,worst,annotator", "a,b,c,a,c,w1", "items"),
+    ],
+)
+def test_judgments_of_another_study_are_refused(tmp_path, header, row, unit):
     evaluate = [
         "giccs-eval",
         "baseline:char-ngram",
@@ -243,10 +252,8 @@ def test_judgments_of_another_study_are_refused(tmp_path):
         "--quiet",
     ]
     assert in_process.run(*evaluate, cwd=tmp_path).returncode == 0
-    (tmp_path / "other.csv").write_text(
-        "group,item1,item2,item3,best,worst,annotator\nother,a,b,c,a,c,w1\n", "utf-8"
-    )
+    (tmp_path / "other.csv").write_text(f"{header}\n{row}\n", "utf-8")
     run = ("giccs-report", "results", "--verdict", "--judgments", "other.csv")
     done = in_process.run(*run, cwd=tmp_path)
     assert done.returncode == 2
-    assert "judgments of none of the dialogues of the results" in done.stderr
+    assert f"judgments of none of the {unit} of the results" in done.stderr

@@ -66,6 +66,7 @@ def show(study: Study) -> None:
 
 def _show_plain_items(study: Study) -> None:
     """Show items without dialogues: their scores, and those on which annotators disagree most."""
+    st.caption(say("overview.unit"))
     _show_distribution(study)
     _show_ranked(study)
     st.subheader(say("overview.doubtful"), anchor=False, help=say("overview.doubtful_help"))
@@ -103,7 +104,7 @@ def _show_distribution(study: Study) -> None:
     st.subheader(say("overview.distribution"), anchor=False)
     bins = _bins(study)
     chart = score_distribution(bins)
-    x = say("overview.ranked_score" if study.is_plain else "overview.score")
+    x = say("overview.plain_score" if study.is_plain else "overview.score")
     y = say("overview.items")
     chart.encoding.x.title, chart.encoding.y.title = x, y
     chart.encoding.tooltip = [alt.Tooltip("score:O", title=x), alt.Tooltip("items:Q", title=y)]

@@ -35,7 +35,7 @@ def show_verdict(study: Study) -> None:
         with text:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{local_title(QUESTIONS[finding.name])}**", width="content")
-                if finding.opens and not (study.is_plain and finding.opens["page"] == "dialogues"):
+                if finding.opens and not (study.is_plain and finding.name == "items"):
                     offer_view("overview.evidence", finding.name, **finding.opens)
             sentences = (local_remark(sentence) for sentence in finding.sentences)
             st.markdown(" ".join(plain(f"{text[:1].upper()}{text[1:]}.") for text in sentences))

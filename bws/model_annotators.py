@@ -9,10 +9,11 @@ unasked: `bws.records.Judgments.canonical`, from which all results are computed,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 MODEL_PREFIX = "model:"
 SIMULATED = re.compile(r"simulated-\d+|ASIMULATED\d+")
+SIMULATED_COMMENT = "simulated"
+"""Comment of every answer of mturk-hits simulate."""
 RUN_COLUMNS = ("prompt", "run")
 """Columns that distinguish the judgments of one tuple by one model."""
 DEFAULT_EPSILON = 0.1
@@ -54,13 +55,3 @@ def is_simulated(annotator: str) -> bool:
     (True, True, False)
     """
     return SIMULATED.fullmatch(annotator) is not None
-
-
-def are_simulated(annotators: Iterable[object]) -> bool:
-    """Return whether there are annotators and all are simulated.
-
-    >>> are_simulated(["simulated-1", "simulated-2"]), are_simulated(["simulated-1", "w"]), are_simulated([])
-    (True, False, False)
-    """
-    names = [str(name) for name in annotators]
-    return bool(names) and all(map(is_simulated, names))

@@ -26,7 +26,7 @@ from bws.base.frames import FrameLibrary, HasFrame, Tabular, data_frame
 from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Column, ResultTable
-from bws.model_annotators import is_model
+from bws.model_annotators import SIMULATED_COMMENT, is_model, is_simulated
 from bws.record_columns import judgment_columns, score_columns, tuple_columns
 
 if TYPE_CHECKING:
@@ -251,6 +251,15 @@ class Judgments(HasFrame):
                     unit=what,
                 )
             )
+
+    @cached_property
+    def is_simulated(self) -> bool:
+        """Whether all judgments are simulated, by the names of their annotators or by their comments."""
+        by_name = np.array([*map(is_simulated, map(str, self.annotators)), False])[
+            self.annotator_of
+        ]
+        comments = self.columns.get("comment", np.full(len(self), ""))
+        return len(self) > 0 and bool((by_name | (comments == SIMULATED_COMMENT)).all())
 
     @cached_property
     def copies(self) -> tuple[Problem, ...]:

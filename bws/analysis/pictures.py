@@ -215,9 +215,8 @@ def finished(drawing: Drawing, judgments: Judgments) -> alt.TopLevelMixin:
     import altair as alt
 
     from bws.base.charts import AXIS, FONT, specification
-    from bws.model_annotators import are_simulated
 
-    source = "Simulated judgments" if are_simulated(judgments.annotators) else "Judgments"
+    source = "Simulated judgments" if judgments.is_simulated else "Judgments"
     n_annotators = len(judgments.annotators)
     source += f": {len(judgments)} of {len(judgments.tuples)} tuples by {n_annotators} annotators"
     lines = [line for text in drawing.sentences for line in textwrap.wrap(text, REMARK_WIDTH)]

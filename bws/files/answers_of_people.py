@@ -14,10 +14,9 @@ from bws.base.file_uses import unprotected
 from bws.base.problems import InputError, Problem
 from bws.files.formats import read_judgments
 from bws.files.table import read_table
-from bws.model_annotators import is_model
+from bws.model_annotators import SIMULATED_COMMENT, is_model
 from bws.records import Judgments
 
-SIMULATED_COMMENT = "simulated"
 SOURCE_COLUMNS = (("annotator", "comment"), ("WorkerId", "Answer.comment"))
 """Annotator and comment in tables of answers, and in batch results of Mechanical Turk."""
 Sources = Iterable[tuple[str, str]]

@@ -18,7 +18,7 @@ from bws.analysis.analysis import Answers, Drawing, Translate
 from bws.analysis.judgments import COMPONENTS, PLAN, RELIABILITY, ReliabilitySettings
 from bws.base.notes import note
 from bws.base.tables import limits_text
-from bws.model_annotators import are_simulated, is_model
+from bws.model_annotators import is_model
 from giccs.report import verdict_charts as charts
 from giccs.report.metric_titles import metric_title
 
@@ -90,7 +90,7 @@ def findings(judgments: Judgments | None, results: Sequence[Result]) -> list[Fin
         unknown = ("scores", "items", "annotators")
         return [*(Finding(name, [NO_JUDGMENTS]) for name in unknown), model_finding(results)]
     scores = score_finding(judgments)
-    if are_simulated(judgments.annotators):
+    if judgments.is_simulated:
         scores = replace(scores, sentences=[SIMULATED, *scores.sentences])
     return [
         scores,

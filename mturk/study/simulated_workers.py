@@ -19,7 +19,7 @@ from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.base.text import display_name, read_text
 from bws.files import read_scores
-from bws.files.answers_of_people import SIMULATED_COMMENT
+from bws.model_annotators import SIMULATED_COMMENT
 from mturk import answers
 from mturk.kinds import Behaviour, ExpectedTuple, Truth, get_kind
 from mturk.kinds.registry import kind_names

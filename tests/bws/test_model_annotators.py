@@ -42,3 +42,23 @@ def test_people_and_models_are_not_pooled(tmp_path):
 def test_judgments_without_annotator_are_not_by_models(tmp_path):
     judgments = read(tmp_path, "t1,a,b,c,a,c,,,\n" + MODEL)
     assert judgments.by_model.tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            ["w-1,simulated", "w-2,simulated"],
+            True,
+        ),  # collected from simulated workers, with pseudonyms
+        (["simulated-1,", "w-2,simulated"], True),
+        (["w-1,simulated", "w-2,too simulated for me"], False),
+        (["simulated-1,", ",easy"], False),
+    ],
+)
+def test_a_study_is_simulated_if_all_its_judgments_are(tmp_path, rows, expected):
+    path = tmp_path / "judgments.csv"
+    lines = [f"t{n},a,b,c,a,c,{row}\n" for n, row in enumerate(rows)]
+    header = "tuple_id,item1,item2,item3,best,worst,annotator,comment\n"
+    path.write_text(header + "".join(lines), "utf-8")
+    assert read_judgments(path).is_simulated == expected

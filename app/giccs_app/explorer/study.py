@@ -19,7 +19,7 @@ from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
 from bws.files import read_judgments, read_scores
 from bws.files.item_texts import read_item_texts
-from bws.model_annotators import are_simulated, is_model, is_simulated
+from bws.model_annotators import is_model, is_simulated
 from bws.raw_agreement import item_disagreement
 from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
@@ -94,7 +94,7 @@ class Study:
     @property
     def is_simulated(self) -> bool:
         """Whether the scores are known to come from simulated annotators."""
-        by_name = self.judgments is not None and are_simulated(self.judgments.annotators)
+        by_name = self.judgments is not None and self.judgments.is_simulated
         return by_name or self.benchmark.name in SAMPLES
 
     @cached_property

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from bws.base.file_uses import check_not_read
 from bws.base.problems import InputError, Problem
 from bws.base.text import write_atomic
-from bws.model_annotators import are_simulated
 from giccs.benchmark import SAMPLES, Benchmark, known_terms, read_benchmark
 from giccs.benchmark.hub import push_folder
 from giccs.benchmark.languages import base_language, required_language
@@ -108,7 +107,7 @@ def _language(benchmark: Benchmark, stated: Stated, option: str | None) -> str:
 
 
 def _simulated(benchmark: Benchmark, judgments: Judgments | None, stated: Stated) -> bool | None:
-    by_name = judgments is not None and are_simulated(judgments.annotators)
+    by_name = judgments is not None and judgments.is_simulated
     is_simulated_study = by_name or known_terms(benchmark).annotators == "simulated"
     if is_simulated_study and stated.simulated is False:
         message = "the judgments are simulated, but card.toml states simulated = false"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 SPECIAL = {
@@ -173,13 +173,26 @@ def _points(text: str) -> float:
 
 def _broken(title: str, width: float) -> str:
     """Return a header with line breaks at spaces and in names, so that no line is wider if possible."""
+    return "\n".join(filled_lines(TITLE_BREAK.split(title), width, _points))
+
+
+def filled_lines(
+    pieces: Iterable[str], width: float, width_of: Callable[[str], float] = len
+) -> list[str]:
+    """Return the pieces in lines that are no wider than `width`, unless a piece is.
+
+    pieces: with the spaces before them, which are removed at the start of a line.
+
+    >>> filled_lines(["a", " bc", " d-", "e"], 4)
+    ['a bc', 'd-e']
+    """
     lines: list[str] = []
-    for piece in TITLE_BREAK.split(title):
-        if lines and _points(f"{lines[-1]}{piece}") <= width:
+    for piece in pieces:
+        if lines and width_of(f"{lines[-1]}{piece}") <= width:
             lines[-1] += piece
         else:
             lines.append(piece.lstrip(" "))
-    return "\n".join(lines)
+    return lines
 
 
 def _stacked(cell: str, side: str) -> str:

@@ -31,6 +31,15 @@ def note(template: str, /, **values: object) -> str:
     return template.format(**values)
 
 
+def sentence(text: str) -> str:
+    """Return a note with a capital and a full stop.
+
+    >>> sentence("all items are judged")
+    'All items are judged.'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 @cache
 def pattern(template: str) -> re.Pattern[str]:
     """Return the pattern of the notes of a template, with a group for each value.

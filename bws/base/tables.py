@@ -14,7 +14,14 @@ from itertools import pairwise, zip_longest
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from bws.base.frames import FrameLibrary, data_frame
-from bws.base.latex import comment, fitted_tabular, latex_text, table_environment, tabular
+from bws.base.latex import (
+    comment,
+    filled_lines,
+    fitted_tabular,
+    latex_text,
+    table_environment,
+    tabular,
+)
 from bws.base.problems import suggestion
 from bws.base.rows import csv_text
 
@@ -562,15 +569,7 @@ def _folded_title(title: str, width: int) -> str:
     folded = _folded(title, width)
     if max(map(len, folded.split("\n"))) <= width:
         return folded
-    lines = [""]
-    for word in folded.replace("\n", " ").split(" "):
-        for n, piece in enumerate(re.split(r"(?<=[-/])", word)):
-            gap = " " if n == 0 and lines[-1] else ""
-            if len(lines[-1]) + len(gap) + len(piece) > width:
-                lines.append("")
-                gap = ""
-            lines[-1] += gap + piece
-    return "\n".join(filter(None, lines))
+    return "\n".join(filter(None, filled_lines(re.split(r"(?= )|(?<=[-/])", title), width)))
 
 
 def _folded(text: str, width: int) -> str:

@@ -362,9 +362,8 @@ def _without_excluded(console: Console, judgments: Judgments, path: str) -> Judg
     from bws.base.text import read_text
     from bws.files import without_annotators
 
-    lines = (
-        read_text(path).replace("\r", "\n").split("\n")
-    )  # ids may contain further line breaks of Unicode
+    # not splitlines: ids may contain further line breaks of Unicode
+    lines = read_text(path).replace("\r", "\n").split("\n")
     names = [line.strip() for line in lines if line.strip()]
     if not names:
         raise InputError(Problem(path, None, "no annotators; expected one per line"))

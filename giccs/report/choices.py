@@ -11,7 +11,7 @@ from bws.stats.estimates import Estimate
 from giccs.measures.formatting import few_clusters_note, limits, other_reasons
 from giccs.measures.results import Group, Result, history_of, model_of, prompt_of
 from giccs.report.clustering import domain_notes, population_note
-from giccs.report.pairs import MAX_BREAKDOWN_MODELS, best_models_note
+from giccs.report.pairs import MAX_BREAKDOWN_MODELS, best_models_notes
 
 SIGNIFICANCE_LEVEL = 0.05
 TITLES = {
@@ -36,8 +36,8 @@ def choice_tables(results: Sequence[Result]) -> list[ResultTable]:
     """Return the tables of one data set, most accurate first, with sentences on each result."""
     ordered = sorted(results, key=_sort_key)
     by_group = choice_breakdown(ordered[:MAX_BREAKDOWN_MODELS])
-    if by_group and len(ordered) > MAX_BREAKDOWN_MODELS:
-        by_group = replace(by_group, introduction=[best_models_note(len(ordered))])
+    if by_group:
+        by_group = replace(by_group, introduction=best_models_notes(len(ordered)))
     tables = [choice_table(ordered), turns_table(ordered), by_group]
     notes = [
         line

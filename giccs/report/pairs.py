@@ -61,8 +61,6 @@ def pairwise_tables(
         *(estimate for result in all_results for estimate in _estimates(result)),
     ]
     reasons = dict.fromkeys(_reasons(all_results))
-    if subsets and len(results) > MAX_BREAKDOWN_MODELS:
-        tables[-1] = replace(subsets, introduction=[best_models_note(len(results))])
     order_notes = [ORDER_NOTE] if order_table(results) else []
     effect_notes = [remark for table in effects if table for remark in table.notes]
     further = []
@@ -77,13 +75,16 @@ def pairwise_tables(
     return [replace(table, notes=notes) for table in tables]
 
 
-def best_models_note(total: int) -> str:
-    """Return that a table by group has columns of the best results only."""
-    return note(
+def best_models_notes(total: int) -> list[str]:
+    """Return that a table by group has columns of the best results only, if there are more."""
+    if total <= MAX_BREAKDOWN_MODELS:
+        return []
+    remark = note(
         "by group: the best {n:d} of {total:d} results; JSON and CSV have all",
         n=MAX_BREAKDOWN_MODELS,
         total=total,
     )
+    return [remark]
 
 
 def main_table(
@@ -201,7 +202,10 @@ def breakdown_table(
         for line in cells if sources
     ]  # fmt: skip
     title = f"{metric_title(BREAKDOWN_METRIC)} by group"
-    return ResultTable(columns, rows, title=title, compares_rows=True, sources=cell_sources)
+    return ResultTable(
+        columns, rows, title=title, compares_rows=True, sources=cell_sources,
+        introduction=best_models_notes(len(results)),
+    )  # fmt: skip
 
 
 def _estimates(result: Result) -> list[Estimate]:

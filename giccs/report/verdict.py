@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bws.analysis.analysis import Answers, Drawing, Translate
 from bws.analysis.judgments import COMPONENTS, PLAN, RELIABILITY, ReliabilitySettings
-from bws.base.notes import note
+from bws.base.notes import note, sentence
 from bws.base.tables import limits_text
 from bws.model_annotators import is_model
 from giccs.report import verdict_charts as charts
@@ -35,7 +35,6 @@ MAX_NAMES = 10
 """Maximum number of names in a sentence; the document has all."""
 MAX_SKIPPED = 3
 """Maximum number of results that are not compared of which a sentence says why; the document has all."""
-NO_INTERVAL = "[–]"
 MAX_MODELS = 10
 """Maximum number of models in a chart."""
 NO_JUDGMENTS = note("unknown without the judgments behind the scores: --judgments FILE")
@@ -67,7 +66,7 @@ class Finding:
     @property
     def text(self) -> str:
         """The sentences as a paragraph."""
-        return " ".join(f"{text[:1].upper()}{text[1:]}." for text in self.sentences)
+        return " ".join(map(sentence, self.sentences))
 
     def document(self) -> dict[str, Any]:
         """Return the finding as a JSON-serialisable dict."""
@@ -129,7 +128,7 @@ def score_finding(judgments: Judgments) -> Finding:
     sentences += _split_sentences(correlations)
     if math.isnan(reliability.value):
         sentences += study.notes[:1]
-    if not math.isnan(reliability.value):
+    else:
         limits = {"r": reliability.value, "low": reliability.low, "high": reliability.high}
         sentences.append(
             note(
@@ -447,14 +446,13 @@ def _untested(board: Leaderboard) -> list[int]:
 def _leader_sentences(board: Leaderboard) -> Iterator[str]:
     """Yield the best model with its interval, and which are not significantly worse or not tested."""
     leader, n_models, estimate = board.models[0], len(board.models), board.models[0].estimate
-    interval = NO_INTERVAL if math.isnan(estimate.low) else limits_text(estimate, ".3f")
     values: dict[str, object] = {
         "task": board.task,
         "data": board.data,
         "model": leader.model,
         "metric": metric_title(board.metric),
         "value": estimate.value,
-        "values": interval,
+        "values": limits_text(estimate, ".3f"),
         "n": n_models,
         "history": board.history,
     }

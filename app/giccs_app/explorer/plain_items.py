@@ -25,7 +25,8 @@ def plain_benchmark(
     texts: (group, item) or ("", item) -> text; an item without text has its id. scores: by default those of
     counting; signed scores in [-1, 1] are rescaled. Items without score are left out.
     """
-    scored = score(judgments, scale="unit") if scores is None else scores
+    scored = (score(judgments, scale="unit") if scores is None else scores).with_texts(texts)
+    assert scored.texts is not None
     values = scored.score
     if (values < 0).any():
         values = (values + 1) / 2
@@ -38,10 +39,12 @@ def plain_benchmark(
             domain="",
             turns=NO_TURNS,
             utterance_id=str(item),
-            utterance=texts.get((group, item), texts.get(("", item), "")) or str(item),
+            utterance=str(text or item),
             score=float(value),
         )
-        for group, item, value in zip(scored.groups, scored.items, values, strict=True)
+        for group, item, text, value in zip(
+            scored.groups, scored.items, scored.texts, values, strict=True
+        )
         if not np.isnan(value)
     ]
     return Benchmark(name, tuple(items))

@@ -114,8 +114,7 @@ def _verdict_section(inputs: Inputs) -> Section:
         if finding.draw is None:
             text.append(f"{question} {finding.text}")
             continue
-        drawing = finding.draw(str)
-        figure = drawing_figure(drawing, ". ".join([drawing.title, *drawing.sentences]))
+        figure = drawing_figure(finding.draw(str))
         figures.append(replace(figure, title=question, text=finding.text))
     command = f"giccs-report {inputs.results_folder} --verdict{file}{allowed} --json"
     return Section("verdict", "Verdict", text, [command], figures)
@@ -456,21 +455,14 @@ def _with_predictions(inputs: Inputs, results: Sequence[Result]) -> list[Result]
 
 def _by_part(pairs: Sequence[IndexedResult], source: Source) -> list[Table]:
     """Return the table of Spearman's ρ by subset, if there are any."""
-    from giccs.report.pairs import (
-        BREAKDOWN_METRIC,
-        MAX_BREAKDOWN_MODELS,
-        best_models_note,
-        breakdown_table,
-    )
+    from giccs.report.pairs import BREAKDOWN_METRIC, breakdown_table
 
     results = [result for _, result in pairs]
     sources = [f"/results/{index}" for index, _ in pairs]
     table = breakdown_table(results, _display_names(pairs), sources)
     groups = [group for result in results for group in result.groups]
     notes = few_clusters_note(group.metrics.get(BREAKDOWN_METRIC) for group in groups)
-    if len(results) > MAX_BREAKDOWN_MODELS:
-        notes = [best_models_note(len(results)), *notes]
-    return [source.table(replace(table, notes=notes))] if table else []
+    return [source.table(replace(table, notes=[*table.introduction, *notes]))] if table else []
 
 
 def _display_names(indexed: Sequence[IndexedResult]) -> list[str]:

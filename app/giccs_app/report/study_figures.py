@@ -31,13 +31,13 @@ def analysis_figures(analysis: Analysis, answers: Answers) -> Iterator[Figure]:
         if picture.max_annotators and n_annotators > picture.max_annotators:
             continue
         with suppress(MissingPictureError):
-            drawing = answers.drawing(analysis, picture)
-            yield drawing_figure(drawing, ". ".join([drawing.title, *drawing.sentences]))
+            yield drawing_figure(answers.drawing(analysis, picture))
 
 
-def drawing_figure(drawing: Drawing, caption: str) -> Figure:
-    """Return a drawing as a figure with a caption, without its full stop."""
+def drawing_figure(drawing: Drawing) -> Figure:
+    """Return a drawing as a figure; its title and remarks are the caption."""
     svg = chart_svg_for_page(drawing.chart, **drawing.size)
+    caption = ". ".join([drawing.title, *drawing.sentences])
     return Figure(svg, f"{caption}.", drawing.alternative)
 
 

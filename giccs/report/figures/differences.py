@@ -12,16 +12,15 @@ from giccs.measures.detectable import ALPHA
 from giccs.measures.results import Result
 from giccs.report.figures.panels import (
     PAGE_LABEL_CHARACTERS,
-    MissingFigureError,
     Panel,
     Titles,
-    data_titles,
     full_name,
     model_labels,
+    titled_leaderboards,
     with_titles,
 )
 from giccs.report.metric_titles import metric_title
-from giccs.report.model_comparison import Leaderboard, compare, history_titles
+from giccs.report.model_comparison import Leaderboard
 from giccs.report.model_names import WRAPPED_LABELS, fit_names, wrap_name, wrap_names
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ MAX_MODELS_WITH_TEXT = 12
 """Largest number of models with numbers in the cells of the matrix."""
 MAX_MATRIX_MODELS = 120
 """Largest number of models of the matrix in a file, the best ones: 1,200 pixels."""
-MAX_NAMED_REASONS = 4
 DARK = "#1A1A1A"
 """Colour of texts and marks in cells."""
 MAX_LABEL_WIDTH = 400
@@ -272,17 +270,7 @@ def _tooltip(labels: Titles) -> list[alt.Tooltip]:
 
 def difference_panels(results: Sequence[Result]) -> list[Panel]:
     """Return a panel per leaderboard of `giccs.report.model_comparison.compare`."""
-    comparison = compare(results)
-    if not comparison.leaderboards:
-        reasons = list(dict.fromkeys(map(str, comparison.skipped)))
-        raise MissingFigureError(" ".join(reasons[:MAX_NAMED_REASONS]) or "no results to compare")
-    boards = comparison.leaderboards
-    titles = data_titles([(board.task, board.content, board.data) for board in boards])
-    histories = history_titles(boards)
-    return [
-        _panel(board, f"{title}{history}")
-        for board, title, history in zip(boards, titles, histories, strict=True)
-    ]
+    return [_panel(board, title) for board, title in titled_leaderboards(results)]
 
 
 def _panel(board: Leaderboard, title: str) -> Panel:

@@ -10,16 +10,15 @@ import polars as pl
 from giccs.measures.results import Result
 from giccs.report.figures.panels import (
     PAGE_LABEL_CHARACTERS,
-    MissingFigureError,
     Panel,
     Titles,
-    data_titles,
     full_name,
     model_labels,
+    titled_leaderboards,
     with_titles,
 )
 from giccs.report.metric_titles import metric_title
-from giccs.report.model_comparison import Leaderboard, compare, history_titles
+from giccs.report.model_comparison import Leaderboard
 from giccs.report.model_names import fit_names
 
 if TYPE_CHECKING:
@@ -123,14 +122,7 @@ def leaderboard_chart(
 
 def leaderboard_panels(results: Sequence[Result]) -> list[Panel]:
     """Return a panel per leaderboard of `giccs.report.model_comparison.compare`."""
-    boards = compare(results).leaderboards
-    if not boards:
-        raise MissingFigureError("no two results can be compared")
-    titles = data_titles([(board.task, board.content, board.data) for board in boards])
-    return [
-        _panel(board, f"{title}{history}")
-        for board, title, history in zip(boards, titles, history_titles(boards), strict=True)
-    ]
+    return [_panel(board, title) for board, title in titled_leaderboards(results)]
 
 
 def _panel(board: Leaderboard, title: str) -> Panel:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from giccs.measures.results import Result, comparison_key, data_of, model_of, prompt_of
+from giccs.report.model_comparison import Leaderboard, compare, history_titles
 from giccs.report.model_names import chart_names
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ WIDTH = 440
 """Width of the plot area of a single panel in pixels."""
 PAGE_LABEL_CHARACTERS = 28
 """Longest line of a label in a stretched chart, for small screens."""
+MAX_NAMED_REASONS = 4
 MAX_PANELS = 12
 """Largest number of panels of one figure; those of the best models."""
 
@@ -68,6 +70,24 @@ def results_by_data(results: Sequence[Result]) -> list[tuple[str, list[Result]]]
         groups.setdefault(comparison_key(result), []).append(result)
     titles = data_titles([(*key, data_of(group[0])) for key, group in groups.items()])
     return list(zip(titles, groups.values(), strict=True))
+
+
+def titled_leaderboards(results: Sequence[Result]) -> list[tuple[Leaderboard, str]]:
+    """Return each leaderboard of `compare` with its task, data and history as a title.
+
+    Raises MissingFigureError, with the reasons, if there is none.
+    """
+    comparison = compare(results)
+    boards = comparison.leaderboards
+    if not boards:
+        reasons = list(dict.fromkeys(map(str, comparison.skipped)))
+        raise MissingFigureError(" ".join(reasons[:MAX_NAMED_REASONS]) or "no results to compare")
+    titles = data_titles([(board.task, board.content, board.data) for board in boards])
+    histories = history_titles(boards)
+    return [
+        (board, f"{title}{history}")
+        for board, title, history in zip(boards, titles, histories, strict=True)
+    ]
 
 
 def data_titles(keys: Sequence[tuple[str, str, str]]) -> list[str]:

@@ -15,6 +15,7 @@ from bws.base.charts import BLUE
 from bws.base.problems import InputError
 from bws.records import Judgments
 from bws.split_half import Split
+from bws.study_charts import MAX_DRAWN_ITEMS
 from giccs_app.explorer import links
 from giccs_app.explorer.display import show_chart, show_problems
 from giccs_app.explorer.labels import format_number, say
@@ -22,7 +23,6 @@ from giccs_app.explorer.theme import GREY
 
 EXCLUDED = "excluded"
 """Parameter of the link."""
-MAX_DRAWN_ITEMS = 400
 FILE = "excluded-annotators.txt"
 
 

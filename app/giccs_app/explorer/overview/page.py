@@ -73,9 +73,12 @@ def _show_plain_items(study: Study) -> None:
     names = ("item_id", "utterance", "score", "low", "high", "rank_set", "disagreement")
     columns = [name for name in names if name in study.items.columns]
     frame = study.items.select(columns).sort("disagreement", descending=True, nulls_last=True)
-    config = {name: number_column(say(f"overview.plain_{name}"), format="%.3f")
-              if name in ("score", "low", "high", "disagreement")
-              else st.column_config.Column(say(f"overview.plain_{name}")) for name in columns}  # fmt: skip
+    config: dict[str, object] = {}
+    for name in columns:
+        title, is_number = say(f"overview.plain_{name}"), frame.schema[name].is_float()
+        config[name] = (
+            number_column(title, format="%.3f") if is_number else st.column_config.Column(title)
+        )
     show_table(frame, "items", column_config=config)
     _show_consistency(study)
 

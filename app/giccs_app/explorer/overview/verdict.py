@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from bws.base.notes import sentence
 from giccs_app.explorer.analysis_view import show_drawing
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import offer_view
@@ -31,16 +32,16 @@ def show_verdict(study: Study) -> None:
     for finding in answers:
         if study.is_plain and finding.name == "models":
             continue
-        text, strip = st.columns([3, 2], gap="large", vertical_alignment="center")
-        with text:
+        left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+        with left:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{local_title(QUESTIONS[finding.name])}**", width="content")
                 if finding.opens and not (study.is_plain and finding.name == "items"):
                     offer_view("overview.evidence", finding.name, **finding.opens)
-            sentences = (local_remark(sentence) for sentence in finding.sentences)
-            st.markdown(" ".join(plain(f"{text[:1].upper()}{text[1:]}.") for text in sentences))
+            remarks = map(local_remark, finding.sentences)
+            st.markdown(" ".join(plain(sentence(remark)) for remark in remarks))
         if finding.draw is not None:
-            with strip:
+            with right:
                 drawing = finding.draw(local_title)
                 height = drawing.size["height"] + AXES_HEIGHT
                 show_drawing(drawing, f"verdict {finding.name}", files=False, height=height)

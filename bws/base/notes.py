@@ -32,12 +32,12 @@ def note(template: str, /, **values: object) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a note with a capital and a full stop.
+    """Return a note with a capital and one full stop.
 
     >>> sentence("all items are judged")
     'All items are judged.'
     """
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
 
 
 @cache

@@ -401,7 +401,7 @@ def model_finding(results: Sequence[Result]) -> Finding:
     if not results:
         return Finding("models", [NO_RESULTS], opens=opens)
     comparison = compare(results)
-    skipped = [str(each).removesuffix(".") for each in comparison.skipped]
+    skipped = [*map(str, comparison.skipped)]
     boards = [board for board in comparison.leaderboards if board.metric in METRICS]
     if not boards:
         reasons = skipped[:MAX_SKIPPED]

@@ -11,6 +11,7 @@ from bws.files import judgments_from_records
 from bws.records import Judgment
 from giccs.benchmark import read_benchmark
 from giccs.report.verdict import QUESTIONS, findings
+from giccs_app.explorer.labels.remarks import local_remark
 from tests import in_process
 
 TUPLE_SIZE = 4
@@ -257,3 +258,13 @@ def test_judgments_of_another_study_are_refused(tmp_path, header, row, unit):
     done = in_process.run(*run, cwd=tmp_path)
     assert done.returncode == 2
     assert f"judgments of none of the {unit} of the results" in done.stderr
+
+
+def test_results_that_are_not_compared_are_named_in_german_too():
+    benchmark = read_benchmark("giccs-sample").first(60)
+    results = giccs.evaluate("baseline:char-ngram", benchmark)
+    *_, models = findings(None, results)
+    german = [local_remark(text, "de") for text in models.sentences]
+    assert german[0] == "keine zwei Ergebnisse lassen sich vergleichen"
+    assert german[1].startswith("Nicht verglichen: baseline:char-ngram")
+    assert ".." not in models.text

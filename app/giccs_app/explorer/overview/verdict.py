@@ -45,8 +45,8 @@ def show_verdict(study: Study) -> None:
                 drawing = finding.draw(local_title)
                 height = drawing.size["height"] + AXES_HEIGHT
                 show_drawing(drawing, f"verdict {finding.name}", files=False, height=height)
-                for remark in drawing.sentences:
-                    st.caption(plain(local_remark(remark)))
+                for remark in drawing.remarks:
+                    st.caption(plain(sentence(local_remark(remark))))
 
 
 @cached

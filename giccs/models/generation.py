@@ -2,8 +2,10 @@
 
 The other prompts of a batch must not affect an answer. Prompts of similar length are batched together.
 Different lengths are padded, but only for a model that was verified to give equal results with padding. In
-half precision, batch composition changes the third digit, which can change an answer; prompts are therefore
-processed one at a time, unless the user specifies a batch size.
+half precision, batch composition changes the third digit, which can change an answer. On a CPU, prompts are
+therefore processed one at a time, unless the user specifies a batch size. On a GPU, which is then several
+times faster, the first and the last prompt of each larger batch are compared with the same prompts alone, and
+the batch is halved where they differ by more than `TOLERANCE`.
 """
 
 from __future__ import annotations
@@ -44,8 +46,12 @@ class Greedy:
         self._ends = _ends(model, tokenizer)
         self._pad = _first(tokenizer.pad_token_id, *self._ends, 0)
         self._settings = _settings(model, self._ends, self._pad)
-        self._prompts = batch_size or (None if dtype == "float32" else 1)
+        self._is_checked = not (dtype == "float32" or batch_size)
+        on_cpu = input_device(model).type == "cpu"
+        self._prompts = batch_size or (1 if self._is_checked and on_cpu else None)
         self._tried = 0
+        self.batch_deviation = 0.0
+        """Largest difference of a token's ln p between a batch and a single prompt, in nats."""
         self.largest = 1
         """Maximum number of prompts in a batch so far."""
         self.padding: bool | None = None
@@ -63,14 +69,29 @@ class Greedy:
         self._try_padding([prompts[index] for index in order])
         while order:
             batch_indices = self._next(order, prompts, max_tokens)
+            batch = [prompts[index] for index in batch_indices]
             try:
-                answers = self._write([prompts[index] for index in batch_indices], max_tokens)
+                if not self._matches_single_prompts(batch):
+                    self._prompts = len(batch) // 2
+                    continue
+                answers = self._write(batch, max_tokens)
             except (MemoryError, RuntimeError) as error:
-                self._less(error, len(batch_indices))
+                self._less(error, len(batch))
                 continue
             self.largest = max(self.largest, len(batch_indices))
             order = order[len(batch_indices) :]
             yield from zip(batch_indices, answers, strict=True)
+
+    def settings_used(self) -> dict[str, Any]:
+        """Return the largest batch, its deviation from single prompts, and why padding is not used."""
+        optional = {
+            "batch_deviation": self.batch_deviation,
+            "not_used": {"padding": self.padding_refused} if self.padding_refused else {},
+        }
+        return {
+            "batch_size": self.largest,
+            **{name: value for name, value in optional.items() if value},
+        }
 
     def _next(self, order: Sequence[int], prompts: Sequence[Ids], max_tokens: int) -> Sequence[int]:
         """Return the indices of the next batch; its first prompt is the longest."""
@@ -106,30 +127,46 @@ class Greedy:
             self._tried, self.padding = longest, self._agree(shortest, longest)
 
     def _agree(self, prompt: Ids, width: int) -> bool:
-        single_likelihoods = self._likelihoods(prompt, len(prompt))
+        (alone,) = self._likelihoods([prompt], len(prompt))
         try:
-            padded = retry_out_of_memory(lambda: self._likelihoods(prompt, width))
+            (padded,) = retry_out_of_memory(lambda: self._likelihoods([prompt], width))
         except Exception as error:
             # Architectures without support for padding raise various exceptions.
             self.padding_refused = first_line(error)
             return False
-        return bool(
-            ((single_likelihoods - padded).abs().mean(dim=-1) <= TOLERANCE[self._dtype]).all()
-        )
+        return self._are_equal(alone, padded)
 
-    def _likelihoods(self, prompt: Ids, width: int) -> Tensor:
-        """Return (TRIED, vocabulary) ln p of the tokens generated after a prompt padded to `width`."""
+    def _are_equal(self, alone: Tensor, together: Tensor) -> bool:
+        """Return whether the (TRIED, vocabulary) ln p differ by no more than rounding."""
+        return bool(((alone - together).abs().mean(dim=-1) <= TOLERANCE[self._dtype]).all())
+
+    def _matches_single_prompts(self, batch: Sequence[Ids]) -> bool:
+        """Return whether the first and the last prompt of a larger batch have their likelihoods alone."""
+        if not self._is_checked or len(batch) <= self.largest:
+            return True
+        together = self._likelihoods(batch, len(batch[0]))
+        for place in (0, -1):
+            (alone,) = self._likelihoods([batch[place]], len(batch[place]))
+            if not self._are_equal(alone, together[place]):
+                return False
+            best = alone.argmax(dim=-1, keepdim=True)
+            differences = (alone - together[place]).abs().gather(-1, best)
+            self.batch_deviation = max(self.batch_deviation, float(differences.max()))
+        return True
+
+    def _likelihoods(self, prompts: Sequence[Ids], width: int) -> Tensor:
+        """Return (prompts, TRIED, vocabulary) ln p of tokens generated after prompts padded to `width`."""
         import torch
 
         output = self._generate(
-            [prompt],
+            prompts,
             width,
             max_new_tokens=TRIED,
             min_new_tokens=TRIED,
             output_logits=True,
             return_dict_in_generate=True,
         )
-        return torch.log_softmax(torch.cat(output.logits).float(), dim=-1)
+        return torch.log_softmax(torch.stack(output.logits, dim=1).float(), dim=-1)
 
     def _generate(self, prompts: Sequence[Ids], width: int, **settings: Any) -> Any:
         """Call the model's generate method with explicit settings only."""

@@ -113,7 +113,7 @@ class Seq2SeqModel(GeneratingModel):
             **quantised_with(self._options),
             "device": devices(self._loaded.model),
             **unused_weights(self._loaded.unused),
-            "batch_size": self._greedy.largest,
+            **self._greedy.settings_used(),
         }
 
     @cached_property

@@ -95,8 +95,8 @@ class CausalModel(
 
         A prompt that is too long for the model is replaced by the first of its shorter prompts that fits with
         its longest option. Raises InputError with all prompts for which none fits, and all empty options.
-        Equal questions, equal options and equal prefixes are computed once; those of adjacent questions in
-        float32 only.
+        Equal questions, equal options and equal prefixes are computed once; those of adjacent questions
+        where questions share passes, which is not the case in half precision on a CPU.
         """
         check_prompts(self.name, prompts)
         texts, questions = self._encoded(prompts)
@@ -174,9 +174,7 @@ class CausalModel(
     def _settings_used(self) -> Mapping[str, Any]:
         """Return the settings of option scoring, or else of text generation."""
         if "_greedy" in vars(self) and "_scorer" not in vars(self):
-            settings = {"batch_size": self._greedy.largest, "forward": "written, greedy"}
-            refused = self._greedy.padding_refused
-            return settings | ({"not_used": {"padding": refused}} if refused else {})
+            return {"forward": "written, greedy", **self._greedy.settings_used()}
         trial = self._scorer.trial
         optional = {"not_used": trial.refused, "batch_deviation": self._scorer.batch_deviation}
         return {
@@ -234,9 +232,9 @@ class CausalModel(
     ) -> dict[TokenQuestion, list[NDArray[np.float64]]]:
         if not questions:
             return {}
-        # In half precision, the numbers of a question would depend on its neighbours.
-        is_exact = self._precision == "float32"
-        groups = list(groups_with_prefix(questions)) if is_exact else [[q] for q in questions]
+        # In half precision, the numbers of a question would depend on its neighbours, as in a batch.
+        shares = self._scorer.shares_prefixes
+        groups = list(groups_with_prefix(questions)) if shares else [[q] for q in questions]
         answers = self._scorer.run(list(map(grow_together, groups)))
         logprobs_by_question = {}
         for index, logprobs in progress(answers, "scoring", len(groups)):

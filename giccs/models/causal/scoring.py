@@ -148,15 +148,21 @@ class Scorer:
     def __init__(self, model: Any, dtype: str, batch_size: int | None) -> None:
         self.trial = Trial(model, dtype)
         device = input_device(model).type
-        is_exact = dtype == "float32"
-        self._tokens = TOKENS.get(device, TOKENS["cpu"]) if is_exact else HALF_PRECISION_TOKENS
-        self._is_checked = not (is_exact or batch_size)
+        self._is_exact = dtype == "float32"
+        on_device = TOKENS.get(device, TOKENS["cpu"])
+        self._tokens = on_device if self._is_exact else HALF_PRECISION_TOKENS
+        self._is_checked = not (self._is_exact or batch_size)
         self._questions = batch_size or (1 if self._is_checked and device == "cpu" else None)
         self._tolerance = TOLERANCE[dtype]
         self.batch_deviation = 0.0
         """Largest difference of a token's ln p between a batch and a single question, in nats."""
         self.largest = 1
         """Maximum number of questions in a forward pass so far."""
+
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether adjacent questions may share the computation of a common prefix."""
+        return self._is_exact or self._questions is None
 
     def run(self, trees: Sequence[TokenTree]) -> Iterator[tuple[int, Answer]]:
         """Yield (index of a question, ln p of each option's tokens), the largest questions first."""

@@ -171,6 +171,13 @@ def test_adjacent_prompts_with_a_long_common_beginning_share_it(gpt2):
     assert common > 10
     assert n_read["float32"] == n_read["bfloat16"] - common
 
+    model = open_causal(str(gpt2), options=ModelOptions(dtype="bfloat16"))
+    model._scorer._questions = None  # as on a GPU
+    totals = []
+    watched = lambda work, label, total: (totals.append(total), work)[1]  # noqa: E731
+    assert flat(model.score(prompts, watched)) == pytest.approx(alone, abs=0.25)
+    assert totals == [2]  # passes before batching: one for the two questions after the same text
+
 
 def test_tokens_and_bytes_of_an_option(gpt2):
     """Bytes are those of the text without the space before it: ä and ß have two, the smile has four."""

@@ -8,6 +8,7 @@ from bws.base.problems import InputError
 from giccs.models import ModelOptions, generation, open_model
 from giccs.models.causal import open_causal
 from giccs.models.checkpoint import stated_kind
+from giccs.models.generation import Greedy
 from giccs.models.seq2seq import open_seq2seq
 
 from ..causal_models import CONFIGS, GERMAN, TOKENIZERS, edit_json, make_model, torch, transformers
@@ -152,6 +153,27 @@ def test_half_precision_has_no_neighbours(llama):
     asked = open_causal(str(llama), options=ModelOptions(dtype="bfloat16", batch_size=4))
     asked.generate(PROMPTS, 4)
     assert asked.environment()["batch_size"] == 4
+
+
+def test_batches_in_half_precision_are_compared_with_prompts_alone(llama, monkeypatch):
+    options = ModelOptions(dtype="bfloat16")
+    alone = open_causal(str(llama), options=options).generate(PROMPTS, 4)
+    model = open_causal(str(llama), options=options)
+    model._greedy._prompts = None  # as on a GPU
+    model.generate(PROMPTS, 4)
+    assert model.environment()["batch_size"] > 1
+    assert 0 <= model.environment().get("batch_deviation", 0) < 0.25
+
+    changed = open_causal(str(llama), options=options)
+    changed._greedy._prompts = None
+    of_prompts = Greedy._likelihoods
+    monkeypatch.setattr(
+        Greedy, "_likelihoods",
+        lambda self, batch, width: of_prompts(self, batch, width) - 0.5 * (len(batch) > 1),
+    )  # fmt: skip
+    assert changed.generate(PROMPTS, 4) == alone
+    assert changed.environment()["batch_size"] == 1
+    assert "batch_deviation" not in changed.environment()
 
 
 def test_what_does_not_fit_into_memory_is_halved(llama, monkeypatch):

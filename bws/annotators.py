@@ -58,7 +58,7 @@ RANDOM = (
     "upper quartile)"
 )
 FAST = "{seconds:.3g} seconds per judgment (median {median:.3g})"
-UNEVEN_POSITIONS = "best answers per screen position: {shares} (p = {p:.1g})"
+UNEVEN_POSITIONS = "best answers per screen position: {shares} (p {p:p})"
 SAME_ANSWER = "same two screen positions in all {n:d} judgments"
 
 
@@ -178,7 +178,7 @@ def _position_lines(positions: PositionEffects) -> Iterator[str]:
         if not math.isnan(effect.log_odds):
             yield note(
                 "shown first rather than last: log odds of {answer} {effect:+.2f} [{low:+.2f}, {high:+.2f}], "
-                "p = {p:.2g}",
+                "p {p:p}",
                 answer=answer,
                 effect=effect.log_odds,
                 low=effect.low,
@@ -286,7 +286,7 @@ def annotator_report(
     if (taste_p := taste_test(judgments.canonical)) < MAX_TASTE_P:
         notes.append(
             note(
-                "annotators seem to have preferences of their own (p = {p:.2g}): intervals of scales then "
+                "annotators seem to have preferences of their own (p {p:p}): intervals of scales then "
                 "apply to the judged items, and effects of positions on an annotator with known preferences "
                 "are larger than shown",
                 p=taste_p,

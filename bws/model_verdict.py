@@ -18,7 +18,7 @@ from bws.alternative_annotator import (
 from bws.annotator_logit import PositionEffects
 from bws.annotators import AnnotatorReport, annotator_report
 from bws.base.frames import Source, Tabular, frames_like_source
-from bws.base.notes import note
+from bws.base.notes import note, p_text
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Cell, Column, ResultTable
 from bws.chance_agreement import agreement
@@ -164,11 +164,11 @@ def _position_table(each: ModelVerdict) -> ResultTable:
         return table
     row: list[Cell] = ["first rather than last, log odds", effects.best, effects.worst, 0.0]
     p = [
-        f"{effect.p:.2g} ({answer})"
+        f"{p_text(effect.p)} ({answer})"
         for answer, effect in (("best", effects.best), ("worst", effects.worst))
         if not np.isnan(effect.p)
     ]
-    remark = note("log odds given the items' utilities to people: p = {p}", p=", ".join(p))
+    remark = note("log odds given the items' utilities to people: p {p}", p=", ".join(p))
     return replace(table, rows=[*table.rows, row], notes=[*table.notes, remark])
 
 

@@ -59,7 +59,7 @@ def test_translations_use_the_values_of_the_notes():
         assert values[1] <= values[0], english
 
 
-EXAMPLES = {"": "a text", "d": 12, "f": 0.25, "g": 0.5, "%": 0.75}
+EXAMPLES = {"": "a text", "d": 12, "f": 0.25, "g": 0.5, "%": 0.75, "p": 0.012}
 
 
 def example(template):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from bws.base.notes import p_text
 from bws.base.tables import Cell, Column, ResultTable, keyed_columns, part_name
 from bws.stats.estimates import Estimate
 from giccs.measures.formatting import few_clusters_note, limits, other_reasons
@@ -243,7 +244,7 @@ def _accuracy_remarks(accuracy: Estimate) -> Iterator[str]:
     yield f"letters chosen: {letters}"
     if not math.isnan(bias := accuracy.extra.get("position_bias", math.nan)):
         p = accuracy.extra["position_p"]
-        test = "untested" if math.isnan(p) else f"p = {p:.3f}"
+        test = "untested" if math.isnan(p) else f"p {p_text(p)}"
         yield f"position bias: {bias:.3f} ({test})"
     if "same_choice" in accuracy.extra:
         yield f"same choice in all orders: {accuracy.extra['same_choice']} of {accuracy.n}"
@@ -264,7 +265,7 @@ def _difference_sentence(difference: Estimate) -> str:
     )
     return (
         f"correct {only} with history: {difference.extra['only_with']}, {only} without: "
-        f"{difference.extra['only_without']} ({test} p = {p:.3f}): {verdict}."
+        f"{difference.extra['only_without']} ({test} p {p_text(p)}): {verdict}."
     )
 
 

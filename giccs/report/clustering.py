@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.base.notes import note
+from bws.base.notes import note, p_text
 from bws.base.problems import InputError, Problem
 from bws.stats.estimates import Estimate
 from bws.stats.multiple_tests import holm
@@ -112,8 +112,8 @@ def domain_notes(results: Sequence[Result]) -> list[str]:
     ]
     adjusted = holm(np.array([p for _, _, p in tests]))
     return [
-        f"{label} differs between {CLUSTERS[column]} (permutation test, p = {p:.3f}): the intervals hold for "
-        f"these {CLUSTERS[column]} only; --cluster {column} gives those for others"
+        f"{label} differs between {CLUSTERS[column]} (permutation test, p {p_text(p)}): the intervals hold "
+        f"for these {CLUSTERS[column]} only; --cluster {column} gives those for others"
         for (label, column, _), p in zip(tests, adjusted, strict=True)
         if p < SIGNIFICANCE_LEVEL
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from bws.base.notes import note
+from bws.base.notes import note, p_text
 from bws.base.rows import csv_text
 from bws.base.tables import Cell, Column, ResultTable, TableStyle, limits_text, remarks, rendered
 from giccs.measures.all_pairs import PairDifference
@@ -163,9 +163,7 @@ def p_value(p: float) -> str:
     >>> p_value(0.0123), p_value(1e-9), p_value(math.nan)
     ('0.012', '<0.001', '–')
     """
-    if math.isnan(p):
-        return "–"
-    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+    return p_text(p).removeprefix("= ").replace(" ", "")
 
 
 def comparison_csv(comparison: ModelComparison) -> str:

@@ -137,7 +137,7 @@ def outcome_document(outcome: DemoResult) -> dict[str, object]:
 
 def summarize_leaderboard(leaderboard: Leaderboard) -> str:
     """Return a sentence that compares the best model with the character-overlap baseline."""
-    from giccs.report.comparison_tables import p_value
+    from bws.base.notes import p_text
     from giccs_app.demo.plan import OVERLAP
 
     models = [model.model for model in leaderboard.models]
@@ -149,6 +149,6 @@ def summarize_leaderboard(leaderboard: Leaderboard) -> str:
     verdict = "significant" if pair.is_significant else "not significant"
     return (
         f"{ranking}; character overlap has {baseline.estimate.value:.2f}. The difference is {verdict} ("
-        f"{pair.value:.2f} [{pair.low:.2f}, {pair.high:.2f}]; p {p_value(pair.p_holm)}, paired test over "
+        f"{pair.value:.2f} [{pair.low:.2f}, {pair.high:.2f}]; p {p_text(pair.p_holm)}, paired test over "
         f"{pair.n} dialogues, adjusted for {len(leaderboard.pairs)} pairs)."
     )

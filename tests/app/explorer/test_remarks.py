@@ -97,8 +97,8 @@ def test_an_id_with_a_character_for_private_use_remains():
 
 def test_numbers_are_german():
     assert local_remark("accepts 1%", "de") == "accepts 1%"
-    interval = "shown first rather than last: log odds of best -0.52 [-0.70, -0.34], p = 0.01"
-    assert "-0,52 [-0,70; -0,34], p = 0,01" in local_remark(interval, "de")
+    interval = "shown first rather than last: log odds of best -0.52 [-0.70, -0.34], p = 0.010"
+    assert "-0,52 [-0,70; -0,34], p = 0,010" in local_remark(interval, "de")
     remark = (
         "no signal: the quantiles of the correlation with the true scores are 0.1 (5 %), 0.4 (95 %)"
     )

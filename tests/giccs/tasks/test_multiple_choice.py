@@ -458,7 +458,7 @@ def test_the_report_says_what_cannot_be_told_apart():
         many, lambda text, option, place: -(option[-1] != ("z" if " turn 1" in text else "v"))
     )
     said = report([clear], "table")
-    assert "p = 0.000): the model answers more questions correctly with history." in said
+    assert "p < 0.001): the model answers more questions correctly with history." in said
     assert "from guessing" not in said.partition("- without history")[0]
 
 

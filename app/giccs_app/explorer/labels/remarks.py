@@ -36,7 +36,7 @@ WORDS = frozenset(
     | {"split", "unit", "values"}
 )
 """Values of notes that are words."""
-NUMBERS = frozenset({"estimate", "quantiles", "shares", "values"})
+NUMBERS = frozenset({"estimate", "p", "quantiles", "shares", "values"})
 """Values of notes that are texts with numbers."""
 
 

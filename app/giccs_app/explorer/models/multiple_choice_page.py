@@ -7,6 +7,7 @@ import math
 import polars as pl
 import streamlit as st
 
+from bws.base.notes import p_text
 from bws.base.problems import InputError
 from giccs.measures.results import Result
 from giccs_app.explorer import links
@@ -18,7 +19,7 @@ from giccs_app.explorer.display import (
     show_table,
     show_text_table,
 )
-from giccs_app.explorer.labels import format_number, plain, say
+from giccs_app.explorer.labels import format_number, local_numbers, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
@@ -130,7 +131,7 @@ def show_letters(study: Study, results: list[Result]) -> None:
         st.markdown(say(f"models.letters_{letter_counts.reason}", n=letter_counts.questions))
     else:
         label = "models.letters_uneven" if letter_counts.p < 0.05 else "models.letters_even"
-        st.markdown(say(label, n=letter_counts.questions, p=_format_p_value(letter_counts.p)))
+        st.markdown(say(label, n=letter_counts.questions, p=local_numbers(p_text(letter_counts.p))))
     if letter_counts.unanswered:
         n, total = letter_counts.unanswered, letter_counts.answers
         st.caption(say("models.letters_unanswered", n=n, total=total))
@@ -163,7 +164,7 @@ def show_duel(study: Study, results: list[Result]) -> None:
             n=difference.n,
             first=difference.extra["only_first"],
             second=difference.extra["only_second"],
-            p=_format_p_value(difference.extra["p"]),
+            p=local_numbers(p_text(difference.extra["p"])),
             test=say(f"models.test_{difference.extra['test']}"),
         )
         + " "
@@ -177,18 +178,6 @@ def show_duel(study: Study, results: list[Result]) -> None:
         f"duel {history}",
         column_config=titles("dialogue_id") | {"right": say("models.title_right_only")},
     )
-
-
-def _format_p_value(p: float) -> str:
-    """Return a p-value with its relation sign.
-
-    >>> _format_p_value(0.0312), _format_p_value(2e-9)
-    ('= 0.031', '< 0.001')
-    """
-    if p != p:
-        return "–"
-    relation, value = ("<", 0.001) if p < 0.001 else ("=", p)
-    return f"{relation} {format_number(value, '.3f')}"
 
 
 def likelihood_title(measure: str, predictions: PredictionTable) -> str:

@@ -136,6 +136,8 @@ def interactions() -> Iterator[Interaction]:
     yield "histories", switch("view", "histories")
     yield "two models compared", switch("view", "against")
     yield "another second model", choose("second", 2)
+    yield "figures of all models", switch("view", "figures")
+    yield "differences of all models", switch("figure", "differences")
     yield "open Errors", switch("page", "errors")
     yield "errors of another model", choose("model", 2)
     yield "errors by length", switch("by", "n_turns")

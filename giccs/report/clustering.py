@@ -40,6 +40,10 @@ Floats = NDArray[np.float64]
 SIGNIFICANCE_LEVEL = 0.05
 TESTED_COLUMNS = ("domain", "source")
 """Columns of predictions whose clusters are tested for different results."""
+DomainTest = tuple[str, str, float]
+"""Label of the tested values, column of the clusters, and p-value."""
+DomainTests = dict[int, list[DomainTest]]
+"""``id`` of a result -> its tests."""
 
 
 def unit_of(results: Sequence[Result]) -> str:
@@ -94,22 +98,18 @@ def with_predictions_of_dialogues(results: Sequence[Result], store: Store) -> li
     ]
 
 
-def domain_notes(results: Sequence[Result]) -> list[str]:
+def domain_notes(results: Sequence[Result], tested: DomainTests | None = None) -> list[str]:
     """Return a note per result whose values differ between domains or sources, in intervals over dialogues.
 
     Each result with predictions is tested (`heterogeneity_p`) by the terms of Spearman's rho over all items
-    or, for multiple choice, by the correct answers. The p-values are adjusted by Holm for all tests.
+    or, for multiple choice, by the correct answers. The p-values are adjusted by Holm for all tests. Tests
+    in `tested` are not computed again; new ones are added.
     """
-    tests = [
-        (label, column, heterogeneity_p(values, clusters))
-        for result in results
-        if _column(result) == DIALOGUES and result.predictions is not None
-        for columns in ([name for name in TESTED_COLUMNS if name in result.predictions.columns],)
-        if columns
-        for label, ids, values in _tested_values(result)
-        for column in columns
-        for clusters in (_clusters(result, ids, column),)
-    ]
+    tested = {} if tested is None else tested
+    for result in results:
+        if id(result) not in tested:
+            tested[id(result)] = list(_domain_tests(result))
+    tests = [test for result in results for test in tested[id(result)]]
     adjusted = holm(np.array([p for _, _, p in tests]))
     return [
         f"{label} differs between {CLUSTERS[column]} (permutation test, p {p_text(p)}): the intervals hold "
@@ -117,6 +117,17 @@ def domain_notes(results: Sequence[Result]) -> list[str]:
         for (label, column, _), p in zip(tests, adjusted, strict=True)
         if p < SIGNIFICANCE_LEVEL
     ]
+
+
+def _domain_tests(result: Result) -> Iterator[DomainTest]:
+    """Yield the tests of a result with predictions and intervals over dialogues."""
+    if _column(result) != DIALOGUES or result.predictions is None:
+        return
+    columns = [name for name in TESTED_COLUMNS if name in result.predictions.columns]
+    if columns:
+        for label, ids, values in _tested_values(result):
+            for column in columns:
+                yield label, column, heterogeneity_p(values, _clusters(result, ids, column))
 
 
 def _column(result: Result) -> str:

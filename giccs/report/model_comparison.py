@@ -37,7 +37,7 @@ from giccs.measures.results import (
     prompt_of,
 )
 from giccs.report.chosen_options import chosen_options, correct_answers
-from giccs.report.clustering import clusters_of, domain_notes, population_note, unit_of
+from giccs.report.clustering import DomainTests, clusters_of, domain_notes, population_note, unit_of
 from giccs.report.setting_effects import HISTORY_FIELDS, setting_key
 from giccs.tasks import TASKS, result_kind
 
@@ -334,6 +334,7 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
     effects: list[HistoryEffects] = []
     for (task, _), group in groups.items():
         rows, unusable = _usable_rows(group)
+        tested: DomainTests = {}
         skipped += unusable
         conditions = [
             [row for row in rows if row.condition == condition]
@@ -355,9 +356,9 @@ def compare(results: Sequence[Result], *, target: float = TARGET_DIFFERENCE) -> 
                         _skipped(row.result, reason, row.history, metric) for row in defined
                     ]
                 elif defined:
-                    leaderboards.append(_leaderboard(defined, metric, target))
+                    leaderboards.append(_leaderboard(defined, metric, target, tested))
             effects += _history_effects(
-                [row for row in rows if not row.undefined_reason(metric)], metric, target
+                [row for row in rows if not row.undefined_reason(metric)], metric, target, tested
             )
     return ModelComparison(tuple(leaderboards), tuple(skipped), tuple(effects))
 
@@ -518,7 +519,9 @@ def history_titles(boards: Sequence[Leaderboard]) -> list[str]:
     ]
 
 
-def _history_effects(rows: Sequence[_Row], metric: str, target: float) -> list[HistoryEffects]:
+def _history_effects(
+    rows: Sequence[_Row], metric: str, target: float, tested: DomainTests
+) -> list[HistoryEffects]:
     """Return the family of the effects of the history on a metric, if a result has both conditions."""
     without = {row.key: row for row in rows if row.condition == "without"}
     pairs = [
@@ -537,10 +540,12 @@ def _history_effects(rows: Sequence[_Row], metric: str, target: float) -> list[H
         HistoryEffect(*label, row.metrics[metric], other.metrics[metric], difference)
         for label, (row, other), difference in zip(labels, pairs, differences, strict=True)
     )
-    return [HistoryEffects(**_family(rows, metric, target), effects=effects)]
+    return [HistoryEffects(**_family(rows, metric, target, tested), effects=effects)]
 
 
-def _family(rows: Sequence[_Row], metric: str, target: float) -> dict[str, Any]:
+def _family(
+    rows: Sequence[_Row], metric: str, target: float, tested: DomainTests
+) -> dict[str, Any]:
     """Return the fields of a `Family` of rows on the same items."""
     row, results = rows[0], list({id(row.result): row.result for row in rows}.values())
     task, content = comparison_key(row.result)
@@ -554,11 +559,13 @@ def _family(rows: Sequence[_Row], metric: str, target: float) -> dict[str, Any]:
         "target": target,
         "clusters": unit_of(results),
         "population": population_note(results),
-        "domains": tuple(domain_notes(results)),
+        "domains": tuple(domain_notes(results, tested)),
     }
 
 
-def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboard:
+def _leaderboard(
+    rows: Sequence[_Row], metric: str, target: float, tested: DomainTests
+) -> Leaderboard:
     ordered = sorted(rows, key=lambda row: (-row.metrics[metric].value, *_label(row)))
     first = ordered[0]
     values = np.stack([row.values for row in ordered])
@@ -577,7 +584,7 @@ def _leaderboard(rows: Sequence[_Row], metric: str, target: float) -> Leaderboar
         for i, (label, row) in enumerate(zip(_unique_labels(ordered), ordered, strict=True))
     )
     return Leaderboard(
-        **_family(ordered, metric, target),
+        **_family(ordered, metric, target, tested),
         models=models,
         pairs=tuple(pairs),
         history=first.condition,

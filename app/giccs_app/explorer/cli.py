@@ -172,6 +172,8 @@ def warm_up() -> None:
         "giccs.measures.ceiling",
     ):
         import_module(module)
+    # Validation of each part of each chart takes a third of the time of a page; tests validate.
+    import_module("altair.utils.schemapi").disable_debug_mode()
 
 
 def check_sources(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
@@ -12,6 +13,7 @@ import streamlit as st
 from bws.analysis.analysis import Answers
 from bws.analysis.judgments import (
     AGREEMENT,
+    ANNOTATORS,
     PAIRS,
     PAIRS_PICTURE,
     RELIABILITY,
@@ -122,7 +124,8 @@ def prepare(study: Study) -> None:
         progress = _file_progress(study)
         assert progress.judgments is not None
         _figures(progress.key, progress.judgments)
-        _agreement(progress.key, progress.judgments)
+        with suppress(InputError, ValueError):  # told on the page
+            _agreement(progress.key, progress.judgments).result(ANNOTATORS)
         _judgment_frame(progress.key, study.key, study, progress.judgments)
 
 

@@ -126,7 +126,7 @@ def chromium(request):
 
 
 LATEX_PREAMBLE = r"""\documentclass{article}
-\usepackage{booktabs}
+\usepackage{booktabs,longtable}
 \usepackage[paperwidth=150cm,paperheight=100cm,margin=1cm]{geometry}
 \begin{document}
 """

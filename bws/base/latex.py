@@ -222,6 +222,48 @@ def table_environment(tabular_text: str, caption: str = "", label: str = "") -> 
     return "\n".join([*_unsupported(caption), *lines, tabular_text, "\\end{table}"])
 
 
+def long_table(tabular_text: str, caption: str = "", label: str = "") -> str:
+    r"""Return a tabular as a ``longtable``, which pages may break, with its header on each page.
+
+    >>> print(long_table(tabular([["a", "0.5"]], ["item", "score"]), "Scores", "tab:scores"))
+    % requires \usepackage{longtable}
+    \begin{longtable}{lr}
+    \caption{Scores}\label{tab:scores} \\
+    \toprule
+    item & score \\
+    \midrule
+    \endfirsthead
+    \toprule
+    item & score \\
+    \midrule
+    \endhead
+    \bottomrule
+    \endfoot
+    a & 0.5 \\
+    \end{longtable}
+    """
+    lines = tabular_text.split("\n")
+    start = next(n for n, line in enumerate(lines) if line.startswith("\\begin{tabular}{"))
+    body = lines.index("\\midrule", start) + 1
+    end = lines.index("\\bottomrule", body)
+    head = lines[start + 1 : body]
+    title = [f"\\caption{{{latex_text(caption)}}}"] if caption else []
+    title += [f"\\label{{{label}}}"] if label else []
+    return "\n".join(
+        [
+            *comment(["requires \\usepackage{longtable}"]),
+            *_unsupported(caption),
+            *lines[:start],
+            lines[start].replace("{tabular}", "{longtable}", 1),
+            *(["".join(title) + r" \\"] if title else []),
+            *(*head, "\\endfirsthead", *head, "\\endhead", "\\bottomrule", "\\endfoot"),
+            *lines[body:end],
+            "\\end{longtable}",
+            *lines[end + 2 :],
+        ]
+    )
+
+
 def _alignments(
     rows: Sequence[Sequence[str]], headers: Sequence[str], align: Sequence[str] | None
 ) -> list[str]:

@@ -19,6 +19,7 @@ from bws.base.latex import (
     filled_lines,
     fitted_tabular,
     latex_text,
+    long_table,
     table_environment,
     tabular,
 )
@@ -29,6 +30,8 @@ FORMATS = ("table", "markdown", "latex", "csv")
 """Formats of commands; in Python also ``html``."""
 TABULATE_FORMATS = {"table": "simple", "markdown": "github", "html": "html"}
 ALL_GROUPS = "all"
+MAX_PAGE_ROWS = 45
+"""Number of rows of a LaTeX table on one page."""
 MAX_ROWS_SHOWN = 20
 """Number of rows of a table on the terminal of which only the first ones are of interest."""
 WIDTH = 100
@@ -246,6 +249,8 @@ class ResultTable:
     def latex(self, caption: str = "", label: str = "", *, bold_best: bool = False) -> str:
         """Return the table as a ``tabular``, in a ``table`` with caption or label if they are given.
 
+        A table of more than `MAX_PAGE_ROWS` rows is a ``longtable``.
+
         bold_best: whether the best numbers of columns with an order are in bold, all of several equal ones.
         """
         columns = self.text_columns()
@@ -258,7 +263,8 @@ class ResultTable:
         table = self.with_best() if bold_best else self
         rows = table.text_rows(form="latex")
         text = fitted_tabular(rows, headers, groups, [column.align for column in columns])
-        return table_environment(text, caption, label)
+        enclose = long_table if len(rows) > MAX_PAGE_ROWS else table_environment
+        return enclose(text, caption, label)
 
     def with_best(self) -> ResultTable:
         """Return the table with the best numbers in bold, and those that look equal."""

@@ -39,6 +39,20 @@ def test_names_are_read_back_as_they_were(typeset):
     assert "±5%" in text
 
 
+def test_many_rows_are_broken_into_pages_with_the_header_on_each(typeset):
+    def table(rows):
+        columns = [Column("item", "head"), Column("x", "score", ".2f")]
+        return ResultTable(columns, [(f"n{i}n", i / 8) for i in range(rows)])
+
+    assert "\\begin{tabular}" in table(45).latex()
+    text = typeset(table(600).latex("All scores", "tab:all"))
+    assert text.count("AllScores".replace("S", "s")) == 1
+    pages = text.count("headscore")
+    assert pages > 1
+    assert all(f"n{i}n" in text for i in range(600))
+    assert typeset(table(46).latex()).count("headscore") == 1
+
+
 @pytest.mark.parametrize(
     ("command", "options", "names"),
     [

@@ -188,6 +188,12 @@ def part_name(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items()) or ALL_GROUPS
 
 
+class Explanation(str):
+    """A note that explains the numbers of several tables."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class ResultTable:
     """A table of results.
@@ -405,7 +411,8 @@ def _plain_values(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, 
 def rendered(tables: Sequence[ResultTable], style: TableStyle, *, titles: bool = True) -> str:
     """Return tables with their titles and notes in a format.
 
-    Notes that are the same list for adjacent tables are below the last of them. titles: whether tables for
+    Notes that are the same list for adjacent tables are below the last of them, and so are explanations that
+    both have. titles: whether tables for
     the terminal have titles. Raises ValueError for unknown columns, and for several tables as CSV.
     """
     tables = _with_columns(tables, style.columns) if style.columns else tables
@@ -417,13 +424,22 @@ def rendered(tables: Sequence[ResultTable], style: TableStyle, *, titles: bool =
         return tables[0].csv() if tables else ""
     return "\n\n".join(
         _rendered(
-            replace(table, notes=[]) if after and table.notes is after.notes else table,
+            replace(table, notes=_own_notes(table, after)) if after else table,
             style,
             number,
             titles=titles,
         )
         for number, (table, after) in enumerate(zip_longest(tables, tables[1:]), start=1)
     )
+
+
+def _own_notes(table: ResultTable, after: ResultTable) -> list[str]:
+    """Return the notes of a table that the next table does not repeat."""
+    if table.notes is after.notes:
+        return []
+    return [
+        line for line in table.notes if not (isinstance(line, Explanation) and line in after.notes)
+    ]
 
 
 def _with_columns(tables: Sequence[ResultTable], keys: Sequence[str]) -> list[ResultTable]:

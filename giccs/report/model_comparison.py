@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.notes import note
+from bws.base.tables import Explanation
 from bws.stats.clusters import MIN_CLUSTERS
 from bws.stats.estimates import Estimate
 from giccs.measures.all_pairs import (
@@ -115,7 +116,7 @@ class Family:
     def notes(self) -> list[str]:
         """Return notes on the tests, their power, and undefined values."""
         tests = [*self._test_notes(), *self._power_notes(), *self._reason_notes()]
-        return [*tests, self.population, *self.domains]
+        return [*tests, Explanation(self.population), *self.domains]
 
     def _test_notes(self) -> Iterator[str]:
         test = (
@@ -124,7 +125,9 @@ class Family:
             else f"paired t-test over {self.clusters} with the jackknife standard error"
         )
         n_tested = sum(not math.isnan(pair.p) for pair in self.tests.values())
-        yield f"Difference, p: {test}. Holm, BH: p adjusted for the {self.unit} of this table ({n_tested})."
+        yield Explanation(
+            f"Difference, p: {test}. Holm, BH: p adjusted for the {self.unit} of this table ({n_tested})."
+        )
 
     def _power_notes(self) -> Iterator[str]:
         pairs = self.tests.values()
@@ -194,7 +197,7 @@ class Leaderboard(Family):
 
     def _test_notes(self) -> Iterator[str]:
         yield from super()._test_notes()
-        yield (
+        yield Explanation(
             "†: not significantly different from the best model (Holm, 5 %). ranks: consistent with all "
             "pairwise decisions, with 95 % confidence for all models together."
         )

@@ -181,7 +181,7 @@ def test_tables_of_few_and_many_models_fit_a_page_and_the_terminal(n_models, tmp
     results = [pairwise(name, 0.5 + n / 9, subsets) for n, name in enumerate(names)]
     comparison = compare(results[:30])
     tables = [report(results, "latex"), comparison_tables(comparison, "latex")]
-    page = r"\usepackage{booktabs}\usepackage[a4paper,textwidth=17cm]{geometry}\begin{document}"
+    page = r"\usepackage{booktabs,longtable}\usepackage[a4paper,textwidth=17cm]{geometry}\begin{document}"
     source = f"\\documentclass{{article}}{page}\\parindent0pt\n" + "\n\n".join(tables)
     source += "\n\\end{document}\n"
     (tmp_path / "paper.tex").write_text(source, "utf-8")

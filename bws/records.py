@@ -217,6 +217,8 @@ class Judgments(HasFrame):
     """(J,) line of the source; None if unknown."""
     files: NDArray[np.object_] | None = None
     """(J,) file of each judgment, if they were read from several."""
+    n_excluded: int = 0
+    """Number of annotators whose judgments `bws.without_annotators` has left out."""
     allow_copies: bool = False
     """Whether `check_no_copies` permits copies: they are known to be judgments of their own."""
 

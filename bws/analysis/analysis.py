@@ -6,7 +6,7 @@ imports none of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from bws.base.tables import ResultTable
     from bws.metadata import By
+    from bws.paragraphs import Sentence
     from bws.records import Judgments
 
 PACKAGES = ("bws", "giccs", "mturk", "giccs_app")
@@ -108,6 +109,8 @@ class Analysis:
     """Whether `run` divides the judgments by `Answers.by`."""
     max_rows: int | None = None
     """Maximum number of rows on the terminal."""
+    sentences: Callable[[Answers], Iterable[Sentence]] | None = None
+    """The sentences of a paragraph for a paper, without those on the study and the version."""
 
 
 @contextmanager
@@ -141,6 +144,10 @@ class Answers:
             with errors_of(analysis):
                 self._results[analysis.name] = analysis.run(self)
         return self._results[analysis.name]
+
+    def computed(self, analysis: Analysis) -> Any:
+        """Return the result of an analysis if it is computed already, or None."""
+        return self._results.get(analysis.name)
 
     def tables(self, analysis: Analysis) -> Sequence[ResultTable]:
         """Return the tables of an analysis; none without a result."""

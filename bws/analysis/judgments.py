@@ -5,6 +5,7 @@ Modules with their computations are imported when they run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
+    from bws.paragraphs import Sentence
     from bws.planning import Plan
     from bws.raw_agreement import AnnotatorPairs
     from bws.split_half import Reliability, ReliabilityCurve
@@ -105,6 +107,18 @@ def _reliability(answers: Answers) -> Reliability:
     )  # fmt: skip
 
 
+def _agreement_sentences(answers: Answers) -> Iterator[Sentence]:
+    from bws.paragraphs.judgments import agreement_sentences
+
+    yield from agreement_sentences(answers.result(AGREEMENT))
+
+
+def _reliability_sentences(answers: Answers) -> Iterator[Sentence]:
+    from bws.paragraphs.judgments import reliability_sentences
+
+    yield from reliability_sentences(answers.result(RELIABILITY), answers.computed(COMPONENTS))
+
+
 def _curve(answers: Answers) -> ReliabilityCurve:
     from bws.split_half import reliability_curve
 
@@ -155,6 +169,7 @@ AGREEMENT = Analysis(
         SCALES_PICTURE,
         PAIRS_PICTURE,
     ],
+    sentences=_agreement_sentences,
     also={
         "annotators": Also("Add a report on each annotator, with flagged annotators.", [ANNOTATORS]),
         "items": Also(
@@ -191,6 +206,7 @@ RELIABILITY = Analysis(
         ),
         Picture("components", "variance components", pictures.components, [COMPONENTS]),
     ],
+    sentences=_reliability_sentences,
     also={
         "curve": Also(
             "Add reliability as a function of the number of annotations, and the number required for "

@@ -488,11 +488,11 @@ def remarks(lines: Sequence[str], form: str) -> list[str]:
     return [wrapped(line) for line in lines] if form == "table" else list(lines)
 
 
-def wrapped(line: str) -> str:
+def wrapped(line: str, indent: str = "  ") -> str:
     """Return a line wrapped to the width of the terminal; continuation lines are indented."""
     options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
     return (
-        textwrap.fill(line, _line_width(), subsequent_indent="  ", **options)
+        textwrap.fill(line, _line_width(), subsequent_indent=indent, **options)
         if line.strip()
         else line
     )

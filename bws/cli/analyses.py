@@ -12,6 +12,7 @@ from bws.base.options import click_options, declarations
 from bws.cli.options import (
     Decorator,
     allow_copies_option,
+    answer_paragraph,
     answer_tables,
     arguments,
     by_options,
@@ -22,6 +23,7 @@ from bws.cli.options import (
     judgments_from,
     judgments_options,
     option,
+    paragraph_option,
     plain_table_options,
     values_by,
     variants_document,
@@ -43,7 +45,7 @@ def judgments_command(name: str, analysis: Analysis) -> Command:
 
     def run(
         console: Console, style: TableStyle, metadata: str | None = None, by: str | None = None,
-        figures: Sequence[tuple[str, str]] = (), **values: Any,
+        figures: Sequence[tuple[str, str]] = (), paragraph: str | None = None, **values: Any,
     ) -> None:  # fmt: skip
         settings = analysis.settings(**_taken(values, declarations(analysis.settings)))
         flags = [flag for flag, is_given in _taken(values, analysis.also).items() if is_given]
@@ -64,7 +66,14 @@ def judgments_command(name: str, analysis: Analysis) -> Command:
         for picture, path in figures:
             with drawn_figure(console, picture, judgments.file):
                 _write(answers.drawing(analysis, pictures[picture]), judgments, path)
-        answer_tables(console, tables, style, document)
+        if paragraph and analysis.sentences:
+            from bws.paragraphs.judgments import study_sentences
+
+            sentences = [*study_sentences(judgments), *analysis.sentences(answers)]
+            notes = (text for table in tables for text in table.notes)
+            answer_paragraph(console, sentences, paragraph, style, document, notes)
+        else:
+            answer_tables(console, tables, style, document)
 
     run.__doc__ = analysis.summary or analysis.title
     for add in reversed(_options(analysis, pictures)):
@@ -82,6 +91,7 @@ def _options(analysis: Analysis, pictures: Mapping[str, Picture]) -> list[Decora
         *([by_options] if analysis.has_parts else []),
         *(option(f"--{flag}", also.text, is_flag=True) for flag, also in analysis.also.items()),
         *([figures_option(next(iter(kinds.values())), kinds)] if kinds else []),
+        *([paragraph_option] if analysis.sentences else []),
         plain_table_options(),
     ]
 

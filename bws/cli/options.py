@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bws.files import OnInvalid
+    from bws.paragraphs import Sentence
     from bws.records import Judgments
 
 MAX_LISTED_NAMES = 3
@@ -85,6 +86,12 @@ exclude_option = option(
     "File with the annotators whose judgments in JUDGMENTS are left out, one per line, such as the explorer "
     "writes.",
     type=INPUT, metavar="FILE",
+)  # fmt: skip
+paragraph_option = option(
+    "--paragraph",
+    "Print a paragraph for the methods section of a paper, in English (en) or German (de), and the BibTeX "
+    "entries of its references, instead of the tables.  [with --paragraph alone: en]",
+    choices="en de", is_flag=False, flag_value="en", show_default=False,
 )  # fmt: skip
 seed_option = option("--seed", "Random seed.", type=SEED, default=0, metavar="S")
 target_option = option(
@@ -228,6 +235,29 @@ def check_figure(path: str | None) -> None:
     check_chart_path(path)
     import_module("altair")
     import_module("vl_convert")
+
+
+def answer_paragraph(
+    console: Console,
+    sentences: Iterable[Sentence],
+    language: str,
+    style: TableStyle,
+    document: Mapping[str, Any],
+    notes: Iterable[str] = (),
+) -> None:
+    """Print a paragraph with its references, or with --json the document with it; notes are messages."""
+    from bws.paragraphs import paragraph
+    from bws.paragraphs.judgments import version_sentence
+
+    if style.form == "csv" or style.columns or style.caption or style.label:
+        raise click.UsageError(
+            "--paragraph requires --format table, markdown or latex, and no --columns, --caption or --label"
+        )
+    for text in dict.fromkeys(notes):
+        console.note(text)
+    form = "markdown" if console.as_json else style.form
+    text = paragraph([*sentences, version_sentence()], language, form)
+    console.answer(text, {**document, "paragraph": text})
 
 
 def answer_tables(

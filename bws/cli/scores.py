@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -14,6 +15,7 @@ from bws.base.problems import InputError, Problem
 from bws.base.tables import TableStyle, rendered, tabulated
 from bws.base.terminal import echo
 from bws.cli.options import (
+    answer_paragraph,
     arguments,
     check_figure,
     drawn_figure,
@@ -23,6 +25,7 @@ from bws.cli.options import (
     judgments_options,
     option,
     output_option,
+    paragraph_option,
     plain_table_options,
     seed_option,
     variants_document,
@@ -157,6 +160,7 @@ def _methods() -> Sequence[str]:
 )
 @seed_option
 @figure_option("the scores, with their intervals")
+@paragraph_option
 @plain_table_options(
     "CSV with header, K&M's or SemRel's format, or a table for reading and papers.",
     default="csv",
@@ -183,6 +187,7 @@ def score(
     item_texts: str | None,
     is_sorted: bool,
     top: int | None,
+    paragraph: str | None,
     output: str,
     **options: Any,
 ) -> None:
@@ -193,6 +198,7 @@ def score(
     from bws.files import write_soft_targets
     from bws.files.item_texts import read_item_texts
     from bws.files.soft_targets import soft_targets as targets_of
+    from bws.paragraphs.judgments import score_sentences, study_sentences
     from bws.scoring import anchor
     from bws.scoring import score as scored
     from bws.scoring.prediction_powered import prediction_powered_scores
@@ -231,14 +237,18 @@ def score(
         if note not in batches[-1].notes:  # These are printed already.
             console.note(note)
     written = last.highest_first(top) if top or is_sorted else last
-    if output != "-" or not console.as_json:
+    if output != "-" or not (console.as_json or paragraph):
         _write(written, output, style)
     if figure:
         with drawn_figure(console, "of scores", batches[-1].file):
             write_chart(finished(score_picture(written), batches[-1]), figure)
     if soft_targets is not None:
         write_soft_targets(targets_of(batches[-1]), soft_targets)
-    if console.as_json:
+    if paragraph:
+        sentences = [*study_sentences(batches[-1]), *score_sentences(last)]
+        in_text = replace(style, form="table") if style.form in ("csv", "km", "semrel") else style
+        answer_paragraph(console, sentences, paragraph, in_text, _document(written, batches[-1]))
+    elif console.as_json:
         console.answer("", _document(written, batches[-1]))
     elif output != "-":
         echo(_ends(written))

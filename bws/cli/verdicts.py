@@ -9,11 +9,13 @@ from bws.base.commands import Console, command
 from bws.base.options import INPUT, Number
 from bws.cli.options import (
     allow_copies_option,
+    answer_paragraph,
     answer_tables,
     arguments,
     judgments_from,
     judgments_options,
     option,
+    paragraph_option,
     plain_table_options,
 )
 from bws.model_annotators import DEFAULT_EPSILON
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     "experts.",
     type=Number(0, 1, max_open=True), default=DEFAULT_EPSILON, metavar="E",
 )  # fmt: skip
+@paragraph_option
 @plain_table_options(
     "Format of the tables; csv has the verdicts, with --columns those of another table."
 )
@@ -58,6 +61,7 @@ def verdict(
     allow_copies: bool,
     models: Sequence[str],
     epsilon: float,
+    paragraph: str | None,
     style: TableStyle,
 ) -> None:
     """Decide whether language models may replace annotators, from their judgments and those of people.
@@ -68,6 +72,7 @@ def verdict(
     on annotators.
     """
     from bws.model_verdict import verdict as decide
+    from bws.paragraphs.judgments import study_sentences, verdict_sentences
 
     people = judgments_from(
         console, judgments, form, on_invalid, parts, merge_variants, control, allow_copies
@@ -78,6 +83,10 @@ def verdict(
     ]
     with arguments():
         result = decide(people, judged, epsilon=epsilon)
+    if paragraph:
+        sentences = [*study_sentences(people), *verdict_sentences(result)]
+        answer_paragraph(console, sentences, paragraph, style, result.document(), result.notes)
+        return
     is_short = style.form == "csv" and not style.columns
     tables = [result.result_table()] if is_short else result.result_tables()
     answer_tables(console, tables, style, result.document())

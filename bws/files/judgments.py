@@ -195,7 +195,10 @@ def without_annotators(judgments: Judgments, annotators: Iterable[str]) -> Judgm
     remains = ~is_excluded[judgments.annotator_of]
     if not remains.any():
         raise InputError(Problem(judgments.file, None, "all annotators are excluded"))
-    return judgments if remains.all() else _without_unused(judgments.select(remains))
+    if remains.all():
+        return judgments
+    others = _without_unused(judgments.select(remains))
+    return replace(others, n_excluded=judgments.n_excluded + len(names))
 
 
 def _has_ids(column: pl.Series | None) -> bool:

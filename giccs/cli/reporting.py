@@ -16,6 +16,7 @@ from bws.base.problems import InputError, Problem, suggestion
 from bws.base.tables import remarks
 from bws.cli.options import (
     allow_copies_option,
+    answer_paragraph,
     answer_tables,
     arguments,
     check_figure,
@@ -24,6 +25,7 @@ from bws.cli.options import (
     drawn_figure,
     merge_variants_option,
     option,
+    paragraph_option,
     report_judgments,
     table_options,
 )
@@ -396,6 +398,7 @@ def report(
 @cluster_option
 @all_pairs_option
 @detect_option("Difference to detect")
+@paragraph_option
 def compare_models(
     console: Console,
     folder: str,
@@ -405,6 +408,7 @@ def compare_models(
     cluster: str,
     all_pairs: bool,
     target: float | None,
+    paragraph: str | None,
 ) -> None:
     """Compare all pairs of models with results in a folder, like giccs-report --compare.
 
@@ -416,7 +420,8 @@ def compare_models(
     store = Store(folder)
     results = _results(store, folder, selection)
     names = _all_names(results, model_names, style)
-    _compare_models(console, store, results, cluster, target, style, names, all_pairs=all_pairs)
+    options: dict[str, Any] = {"all_pairs": all_pairs, "paragraph": paragraph}
+    _compare_models(console, store, results, cluster, target, style, names, **options)
 
 
 def _single_data(selection: Selection) -> tuple[str | None, Selection]:
@@ -563,8 +568,10 @@ def _compare_models(
     names: Mapping[str, str],
     *,
     all_pairs: bool,
+    paragraph: str | None = None,
 ) -> None:
     from giccs.report.clustering import over_clusters
+    from giccs.report.comparison_paragraph import comparison_sentences
     from giccs.report.comparison_tables import comparison_tables
     from giccs.report.equal_predictions import equal_predictions
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
@@ -574,6 +581,12 @@ def _compare_models(
     # JSON has the full names.
     named = predicted if console.as_json else _renamed(predicted, names)
     comparison = compare(over_clusters(named, cluster), target=target or TARGET_DIFFERENCE)
+    if paragraph:
+        with arguments():
+            sentences = [*comparison_sentences(comparison)]
+        reasons = map(str, comparison.skipped)
+        answer_paragraph(console, sentences, paragraph, style, comparison.document(), reasons)
+        return
     with arguments():
         text = comparison_tables(comparison, style, all_pairs=all_pairs).rstrip("\n")
     console.answer(text + _key(names, style), comparison.document())

@@ -21,6 +21,10 @@ ROUNDING = (
     "the program scores a pair by one routine and the other texts by another; the last bit of a product "
     "decides whether the positive's own copy is ranked above it, and depends on the machine"
 )
+MEAN = (
+    "the program subtracts the mean of all 5,000 vectors; giccs, to which models do not show their "
+    "vocabulary, that of the known words of the background; and the reason for l2"
+)
 DEFINITION = (
     "`--reference-compat` ranks as the authors' program does. By the definition of the paper, the default of "
     "giccs, values differ: [EvalRank](../how-to/evalrank.md#7-use-the-published-data), section 7."
@@ -142,7 +146,7 @@ RANKED_WORDS = Recipe(
     ),
     _words,
     (TOY, *WORD_FILES),
-    {"": ROUNDING},
+    {"cos": MEAN, "": ROUNDING},
     remarks=(DEFINITION,),
     is_exact=False,
 )

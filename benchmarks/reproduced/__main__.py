@@ -64,8 +64,9 @@ def _check(page: Path, outcomes: Sequence[Outcome]) -> None:
     found = changes(parsed(page.read_text(encoding="utf-8")), outcomes)
     skipped = [outcome.recipe.data_set for outcome in outcomes if outcome.missing]
     if skipped:
-        print(f"not compared, data not here: {', '.join(dict.fromkeys(skipped))}")
-    print("\n".join(found) or f"{sum(len(o.rows) for o in outcomes)} values as on the page")
+        print(f"not compared, data not here: {'; '.join(dict.fromkeys(skipped))}")
+    n = sum(len(outcome.rows) for outcome in outcomes if not outcome.missing)
+    print("\n".join(found) or f"{n} values as on the page")
     if found:
         sys.exit(1)
 

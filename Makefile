@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive rescoring chaos soak test-cost first-hour audit explore docs pictures cli catalogues sample sample-files clean
+.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive reproduce rescoring chaos soak test-cost first-hour audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -112,6 +112,11 @@ adaptive: $(VENV)/dev  ## measure savings and honesty of adaptive studies: docs/
 rescoring: $(VENV)/dev  ## score public judgments in $GICCS_SHARED/data with every split: docs/background/rescoring.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.rescoring $(or $(GICCS_SHARED),../shared)/data \
 	    -o docs/background/rescoring.md
+
+# The files of the sets are not part of the project; GICCS_DATA is their folder.
+reproduce: $(VENV)/dev  ## compute published numbers from the files in $GICCS_DATA: docs/background/reproduced.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.reproduced \
+	    $(or $(GICCS_DATA),$(or $(GICCS_SHARED),../shared)/data) -o docs/background/reproduced.md
 
 test-cost: $(VENV)/dev $(AXE)  ## measure the CPU seconds of the tests by package and layer: docs/contributing/tests.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 -p tests.cost --cost-output docs/contributing/tests.md

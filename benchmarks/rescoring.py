@@ -34,7 +34,7 @@ class PublicSet:
 
     name: str
     file: str
-    """Path in the folder of the data."""
+    """Path in the folder of the data, or a pattern of the paths of several files."""
     source: str
     """Origin of the file, as Markdown."""
     terms: str
@@ -68,8 +68,14 @@ SETS = (
         "ruddit/Ruddit_individual_annotations.csv",
         f"[Dataset/Ruddit_individual_annotations.csv]({RUDDIT})",
         "MIT",
-        note="all control comments have the id gold_comment and count as one item; tuples with two of them "
-        "are skipped",
+        note="all control comments have the id gold_comment",
+    ),
+    PublicSet(
+        "Hollis, age of acquisition",
+        "hollis-age-of-acquisition/*.csv",
+        "[samples/aoa_raw_data](https://github.com/haratimo/best-worst-tools)",
+        "CC BY-NC-SA 4.0",
+        note="each of the 72 people judged all words once, in tuples of their own",
     ),
 )
 """Sets whose file and terms were seen."""
@@ -133,11 +139,12 @@ class Outcome:
 
 
 def _outcome(folder: Path, each: PublicSet) -> Outcome:
-    path = folder / each.file
-    if not path.exists():
+    paths = sorted(folder.glob(each.file))
+    if not paths:
         return Outcome(f"missing: expected as `{each.file}`")
     try:
-        judgments = read_judgments(path, on_invalid="skip", merge_variants=True)
+        source = paths[0] if len(paths) == 1 else paths
+        judgments = read_judgments(source, on_invalid="skip", merge_variants=True)
         return Outcome("scored", rescore(judgments), _located(judgments.left_out, each))
     except InputError as error:
         return Outcome("cannot be scored, see below", None, _located(error.problems, each))

@@ -55,6 +55,15 @@ def test_a_set_has_all_splits_and_the_correlation_with_the_choice_model(tmp_path
     assert totals[3] == "0.9 (a paper)"
 
 
+def test_a_set_of_several_files_is_one_set(tmp_path):
+    simulated(tmp_path, "all.txt")
+    header, *lines = (tmp_path / "all.txt").read_text().splitlines(keepends=True)
+    for name, part in (("one", lines[::2]), ("two", lines[1::2])):
+        (tmp_path / f"{name}.csv").write_text("".join([header, *part]))
+    sizes = rows_of(report(tmp_path, [listed("*.csv")]), "*")[1]
+    assert sizes[3:5] == ["240", "4"]
+
+
 def test_missing_sets_are_listed_with_their_source(tmp_path):
     text = report(tmp_path)
     for each in SETS:

@@ -3,18 +3,23 @@
     python -m benchmarks.rescoring FOLDER [-o docs/background/rescoring.md]
 
 FOLDER contains the files of `SETS`, which are not part of this project. With -o the tables replace the block
-`rescoring` of a document. Missing files and unreadable rows are listed.
+`rescoring` of a document, and the picture is written into the folder ``pictures`` beside its own. Missing
+files and unreadable rows are listed.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.machine import provenance, replace_block
+from bws.base.charts import BLUE, GREEN, VERMILION, write_chart
+from bws.base.commands import json_ready
 from bws.base.problems import InputError, Problem, summary
 from bws.base.tables import Cell, Column, ResultTable
 from bws.components import Generalisability, generalisability
@@ -23,8 +28,13 @@ from bws.records import Judgments
 from bws.scoring import score
 from bws.split_half import Reliability, ReliabilityGroup, average_ranks, correlate, reliability
 
+if TYPE_CHECKING:
+    import altair as alt
+
 CHOICE_MODEL = "best-worst-logit"
 SEMREL = "https://github.com/semantic-textual-relatedness/Semantic_Relatedness_SemEval2024"
+BWSTOOLS = "https://github.com/markhwhiteii/bwsTools"
+PICTURE = "rescoring.svg"
 RUDDIT = "https://github.com/hadarishav/Ruddit"
 
 
@@ -77,6 +87,10 @@ SETS = (
         "CC BY-NC-SA 4.0",
         note="each of the 72 people judged all words once, in tuples of their own",
     ),
+    *(
+        PublicSet(f"bwsTools {name}", f"bwstools/{name}.csv", f"[{name}]({BWSTOOLS})", "MIT")
+        for name in ("vdata", "indiv", "agg")
+    ),
 )
 """Sets whose file and terms were seen."""
 
@@ -112,14 +126,16 @@ def rescore(judgments: Judgments) -> Rescoring:
     )
 
 
-def report(folder: Path, sets: Sequence[PublicSet] = SETS) -> str:
-    """Return the tables of all sets and the lists of notes and unreadable rows, as Markdown."""
-    outcomes = {each: _outcome(folder, each) for each in sets}
+def report(outcomes: Mapping[PublicSet, Outcome]) -> str:
+    """Return the tables of all sets, and the lists of sentences, notes and unreadable rows, as Markdown."""
     rescored = {each: outcome.result for each, outcome in outcomes.items() if outcome.result}
     tables = [_set_table(outcomes)]
     if rescored:
         tables += [_size_table(rescored), _split_table(rescored), _summary_table(rescored)]
     parts = [table.text("markdown") for table in tables]
+    if rescored:
+        sentences = (f"- {_sentence(each, result)}" for each, result in rescored.items())
+        parts.append("A sentence for each set:\n\n" + "\n".join(sentences))
     if notes := [f"- {note}" for each, result in rescored.items() for note in _notes(each, result)]:
         parts.append("\n".join(notes))
     if problems := [problem for outcome in outcomes.values() for problem in outcome.problems]:
@@ -138,7 +154,7 @@ class Outcome:
     """Problems of skipped rows, or of a file that cannot be scored."""
 
 
-def _outcome(folder: Path, each: PublicSet) -> Outcome:
+def outcome_of(folder: Path, each: PublicSet) -> Outcome:
     paths = sorted(folder.glob(each.file))
     if not paths:
         return Outcome(f"missing: expected as `{each.file}`")
@@ -211,15 +227,97 @@ def _summary_table(rescored: Mapping[PublicSet, Rescoring]) -> ResultTable:
     columns = [
         Column("set", "set"),
         Column("components", "reliability from variance components, 95 % interval", ".3f"),
+        Column("ceiling", "noise ceiling, its root", ".3f"),
         Column("pearson", "counting and choice model: Pearson", ".3f", align="right"),
         Column("spearman", "Spearman", ".3f", align="right"),
         Column("published", "published"),
     ]
     rows = [
-        (each.name, result.components.reliability, result.pearson, result.spearman, each.published)
+        (
+            each.name,
+            result.components.reliability,
+            result.components.root,
+            result.pearson,
+            result.spearman,
+            each.published,
+        )
         for each, result in rescored.items()
     ]
     return ResultTable(columns, rows)
+
+
+SPLITS = {
+    "annotation": "the annotations of each tuple",
+    "tuple": "the tuples",
+    "annotator": "the annotators",
+}
+
+
+def _sentence(each: PublicSet, result: Rescoring) -> str:
+    """Return the reliability of a set as a sentence for its authors."""
+    splits = ", ".join(
+        f"{group.pearson.spearman_brown:.3f} if {SPLITS[split]} are split"
+        for split, group in _splits(result.reliability).items()
+        if not math.isnan(group.pearson.spearman_brown)
+    )
+    reliability, root = (
+        Column("", "", ".3f").text(estimate, "markdown").replace("[–]", "(no interval)")
+        for estimate in (result.components.reliability, result.components.root)
+    )
+    undefined = math.isnan(result.components.reliability.value)
+    total = (
+        "the reliability that includes all errors is undefined"
+        if undefined
+        else f"the reliability that includes all errors is {reliability}, so that a model that predicts the "
+        f"true scores correlates with these scores by {root}"
+    )
+    return f"**{each.name}**: reliability (Spearman–Brown, Pearson) is {splits}; {total}."
+
+
+def picture(rescored: Mapping[PublicSet, Rescoring]) -> alt.TopLevelMixin:
+    """Return a chart of the reliability of each set by what is split, and with all errors."""
+    import altair as alt
+
+    rows = [
+        {"set": each.name, "reliability": group.pearson.spearman_brown, "split": SPLITS[split]}
+        for each, result in rescored.items()
+        for split, group in _splits(result.reliability).items()
+    ]
+    components = [
+        {"set": each.name, "reliability": value.value, "low": value.low, "high": value.high}
+        for each, result in rescored.items()
+        for value in (result.components.reliability,)
+    ]
+    axis = alt.Axis(labelLimit=300)
+    base = alt.Chart(alt.Data(values=json_ready(components))).encode(
+        y=alt.Y("set:N", sort=[each.name for each in rescored], title=None, axis=axis)
+    )
+    interval = base.mark_rule(strokeWidth=8, opacity=0.25).encode(
+        x=alt.X("low:Q", scale=alt.Scale(zero=False), title="reliability"), x2="high:Q"
+    )
+    all_errors = base.mark_tick(thickness=3, color="black").encode(x="reliability:Q")
+    colours = alt.Scale(domain=list(SPLITS.values()), range=[BLUE, VERMILION, GREEN])
+    splits = (
+        alt.Chart(alt.Data(values=json_ready(rows)))
+        .mark_point(filled=True, size=70)
+        .encode(
+            y=alt.Y("set:N", sort=[each.name for each in rescored]),
+            x="reliability:Q",
+            color=alt.Color("split:N", scale=colours, title="split"),
+            shape=alt.Shape(
+                "split:N", scale=alt.Scale(domain=list(SPLITS.values())), title="split"
+            ),
+        )
+    )
+    title = alt.TitleParams(
+        "Reliability of public judgments by what is split",
+        subtitle="black: all errors, from variance components, with its 95 % interval",
+        anchor="start",
+    )
+    layers: alt.TopLevelMixin = alt.layer(interval, all_errors, splits).properties(
+        width=440, title=title
+    )
+    return layers
 
 
 def _notes(each: PublicSet, result: Rescoring) -> Iterator[str]:
@@ -242,10 +340,12 @@ def main(arguments: list[str] | None = None) -> None:
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is not a folder; expected the folder of the data")
     start = time.monotonic()
-    tables = report(options.folder)
-    text = f"{tables}\n\n{provenance('make rescoring')} {time.monotonic() - start:.0f} s."
+    outcomes = {each: outcome_of(options.folder, each) for each in SETS}
+    text = f"{report(outcomes)}\n\n{provenance('make rescoring')} {time.monotonic() - start:.0f} s."
     print(text)
     if options.output:
+        rescored = {each: outcome.result for each, outcome in outcomes.items() if outcome.result}
+        write_chart(picture(rescored), options.output.parents[1] / "pictures" / PICTURE)
         replace_block(options.output, "rescoring", text)
 
 

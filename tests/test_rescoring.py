@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from benchmarks import rescoring
-from benchmarks.rescoring import SETS, PublicSet, report
+from benchmarks.rescoring import SETS, PublicSet, outcome_of, picture, report
 from bws.design import make_tuples
 from bws.files import write_judgments
 from bws.scoring import score
@@ -29,6 +29,10 @@ def listed(file):
     return PublicSet(file.removesuffix(".csv"), file, "[a](https://b.org)", "CC0", "0.9 (a paper)")
 
 
+def reported(folder, *sets):
+    return report({each: outcome_of(folder, each) for each in sets})
+
+
 def simulated(folder, file="made.csv", annotators=4):
     items = [f"i{n}" for n in range(30)]
     judgments = simulate(
@@ -40,7 +44,7 @@ def simulated(folder, file="made.csv", annotators=4):
 
 def test_a_set_has_all_splits_and_the_correlation_with_the_choice_model(tmp_path):
     judgments = simulated(tmp_path)
-    sizes, *rest = rows_of(report(tmp_path, [listed("made.csv")]), "made")[1:]
+    sizes, *rest = rows_of(reported(tmp_path, listed("made.csv")), "made")[1:]
     assert sizes == ["30", "4", "60", "240", "4", "0", "0"]
     *splits, totals = rest
     assert [row[0] for row in splits] == ["annotation", "tuple", "annotator"]
@@ -50,9 +54,38 @@ def test_a_set_has_all_splits_and_the_correlation_with_the_choice_model(tmp_path
         assert rho_full == pytest.approx(2 * rho / (1 + rho), abs=0.002)
     counting = score(judgments).score
     model = score(judgments, "best-worst-logit", scale="counting").score
-    assert float(totals[1]) == pytest.approx(pearsonr(counting, model)[0], abs=0.0006)
-    assert float(totals[2]) == pytest.approx(spearmanr(counting, model)[0], abs=0.0006)
-    assert totals[3] == "0.9 (a paper)"
+    reliability, ceiling = (float(total.partition(" ")[0]) for total in totals[:2])
+    assert ceiling == pytest.approx(reliability**0.5, abs=0.001)
+    assert float(totals[2]) == pytest.approx(pearsonr(counting, model)[0], abs=0.0006)
+    assert float(totals[3]) == pytest.approx(spearmanr(counting, model)[0], abs=0.0006)
+    assert totals[4] == "0.9 (a paper)"
+
+
+def test_the_sentence_and_the_picture_of_a_set_have_its_numbers(tmp_path):
+    simulated(tmp_path)
+    each = listed("made.csv")
+    outcome = outcome_of(tmp_path, each)
+    text = reported(tmp_path, each)
+    (line,) = [line for line in text.splitlines() if line.startswith("- **made")]
+    by_split = {row[0]: row[2] for row in rows_of(text, "made")[2:5]}
+    for split, title in (
+        ("annotation", "the annotations of each tuple"),
+        ("tuple", "the tuples"),
+        ("annotator", "the annotators"),
+    ):
+        assert f"{by_split[split]} if {title} are split" in line
+    totals = rows_of(text, "made")[5]
+    assert f"includes all errors is {totals[0]}" in line
+    assert f"by {totals[1]}." in line
+
+    intervals, _, points = picture({each: outcome.result}).to_dict()["layer"]
+    drawn = [point["reliability"] for point in points["data"]["values"]]
+    assert [f"{value:.3f}" for value in drawn] == [*by_split.values()]
+    (interval,) = intervals["data"]["values"]
+    assert (
+        f"{interval['reliability']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+        == totals[0]
+    )
 
 
 def test_a_set_of_several_files_is_one_set(tmp_path):
@@ -60,12 +93,12 @@ def test_a_set_of_several_files_is_one_set(tmp_path):
     header, *lines = (tmp_path / "all.txt").read_text().splitlines(keepends=True)
     for name, part in (("one", lines[::2]), ("two", lines[1::2])):
         (tmp_path / f"{name}.csv").write_text("".join([header, *part]))
-    sizes = rows_of(report(tmp_path, [listed("*.csv")]), "*")[1]
+    sizes = rows_of(reported(tmp_path, listed("*.csv")), "*")[1]
     assert sizes[3:5] == ["240", "4"]
 
 
 def test_missing_sets_are_listed_with_their_source(tmp_path):
-    text = report(tmp_path)
+    text = reported(tmp_path, *SETS)
     for each in SETS:
         assert rows_of(text, each.name) == [
             [each.source, each.terms, f"missing: expected as `{each.file}`"]
@@ -77,7 +110,7 @@ def test_unreadable_rows_are_counted_with_the_reason(tmp_path):
     rows = "a,b,c,d,a,d\nb,c,d,e,b,e\na,c,d,e,a,e\na,b,d,e,a,e\na,b,c,e,a,e\n" * 2
     faults = "a,b,c,b,a,c\na,b,c,d,x,d\n"
     (tmp_path / "some.csv").write_text(HEADER + rows + faults)
-    text = report(tmp_path, [listed("some.csv")])
+    text = reported(tmp_path, listed("some.csv"))
     assert rows_of(text, "some")[0][2] == "scored"
     assert rows_of(text, "some")[1] == ["5", "4", "5", "10", "not named", "2", "0"]
     assert "    some.csv:12: " in text
@@ -89,7 +122,7 @@ def test_unreadable_rows_are_counted_with_the_reason(tmp_path):
 def test_a_file_without_judgments_does_not_stop_the_others(tmp_path, content):
     simulated(tmp_path)
     (tmp_path / "broken.csv").write_text(content)
-    text = report(tmp_path, [listed("broken.csv"), listed("made.csv")])
+    text = reported(tmp_path, listed("broken.csv"), listed("made.csv"))
     assert [row[-1] for row in rows_of(text, "broken")] == ["cannot be scored, see below"]
     assert "    broken.csv" in text
     assert rows_of(text, "made")[0][2] == "scored"
@@ -113,7 +146,7 @@ def test_the_real_hindi_judgments_have_the_known_reliability():
     each = SETS[0]
     if not (SHARED / "data" / each.file).is_file():
         pytest.skip(f"{SHARED / 'data' / each.file} is missing; set GICCS_SHARED")
-    sizes, annotation, by_tuple, totals = rows_of(report(SHARED / "data", [each]), each.name)[1:]
+    sizes, annotation, by_tuple, totals = rows_of(reported(SHARED / "data", each), each.name)[1:]
     assert sizes == ["300", "4", "600", "2400", "not named", "0", "0"]
     # the program of Kiritchenko and Mohammad: Spearman 0.953 to 0.954
     assert float(annotation[3]) == pytest.approx(0.954, abs=0.003)

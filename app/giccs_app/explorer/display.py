@@ -46,6 +46,8 @@ DIALOGUE_FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreeme
 """The parameters that filter dialogues."""
 MAX_ROWS_SHOWN = 500
 """Maximum number of rows sent to the browser; downloads contain all rows."""
+BY_JUDGMENT = {"tuple": "tuple", "annotator": "annotator"}
+"""Parameters of the link -> columns by which a judgment is selected."""
 TEXT_COLUMNS = ("utterance",)
 """Columns of tables with complete texts that have long texts."""
 SELECTION = "selected"
@@ -491,16 +493,17 @@ def show_chat(study: Study, dialogue: str, *details: str, words: str = "") -> No
 
 
 def show_selected_item(study: Study, item: str | None) -> None:
-    """Show an item and a button that opens its dialogue; without an item, how to select one."""
+    """Show an item and, if it has a dialogue, a button that opens it; without an item, how to select one."""
     with st.container(horizontal=True, vertical_alignment="center"):
         rows = study.items.filter(pl.col("item_id") == item) if item else study.items.head(0)
         for row in rows.iter_rows(named=True):
             st.text(f"▶ {item}: {row['utterance']}", width="content")
-            offer_view(
-                "page.open_dialogue", page="dialogues", dialogue=row["dialogue_id"], item=item
-            )
+            if not study.is_plain:
+                offer_view(
+                    "page.open_dialogue", page="dialogues", dialogue=row["dialogue_id"], item=item
+                )
         if rows.is_empty():
-            st.caption(say("page.select_item"))
+            st.caption(say("page.select_plain_item" if study.is_plain else "page.select_item"))
 
 
 def offer_view(label: str, place: str = "", /, **parameters: str | None) -> None:

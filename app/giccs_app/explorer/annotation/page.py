@@ -46,6 +46,7 @@ from giccs_app.explorer.annotation.exclusion import show_exclusion
 from giccs_app.explorer.annotation.models_section import show_people_and_models
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
+    BY_JUDGMENT,
     number_column,
     offer_dialogue,
     show_chart,
@@ -86,8 +87,7 @@ TARGETS = (0.9, 0.8, 0.95)
 """Target reliabilities, the default first."""
 PICTURE_SETTINGS = {"reliability": {"height": 440}}
 BY_ANNOTATOR = {"annotator": "annotator"}
-BY_JUDGMENT = {"tuple": "tuple", **BY_ANNOTATOR}
-"""Parameters of the link -> columns by which an annotator or a judgment is selected."""
+"""Parameters of the link -> columns by which an annotator is selected."""
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 

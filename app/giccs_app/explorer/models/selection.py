@@ -34,6 +34,8 @@ class PredictionTable:
     table: pl.DataFrame
     stamp: str
     """Cache key: path and modification time."""
+    key: str
+    """Key of the result in links."""
 
 
 def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
@@ -243,7 +245,8 @@ def load_predictions(study: Study, result: Result) -> PredictionTable | None:
     modified_at = path.stat().st_mtime_ns if path.exists() else 0
     try:
         kind = result_kind(result.task).tables
-        return PredictionTable(_read(str(path), modified_at, kind), f"{path} {modified_at}")
+        table = _read(str(path), modified_at, kind)
+        return PredictionTable(table, f"{path} {modified_at}", key(result))
     except InputError as error:
         show_problems(say("models.no_predictions"), error.problems)
         return None

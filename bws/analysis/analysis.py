@@ -66,6 +66,8 @@ class Picture:
     """Analyses whose results are drawn; by default the one of the picture."""
     max_annotators: int | None = None
     """Maximum number of annotators of whom it is drawn without a request."""
+    is_on_request: bool = False
+    """Whether only commands draw it, and pages with a place for it."""
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def show_table(
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
-        _offer(
+        offer_files(
             name, {"csv": lambda: as_csv(download_frame), "json": lambda: as_json(download_frame)}
         )
 
@@ -257,7 +257,7 @@ def show_text_table(
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
-        _offer(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
+        offer_files(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
 
 
 def _text_table(
@@ -363,7 +363,7 @@ def show_chart(
         "csv": lambda: as_csv(frame),
     }
     with st.container(horizontal=True):
-        _offer(name, forms)
+        offer_files(name, forms)
 
 
 def _with_selection(
@@ -450,7 +450,8 @@ def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
     return chart_bytes(chart.properties(background="white"), f".{form}")
 
 
-def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
+def offer_files(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
+    """Show a button per form to download a file, which is created on request."""
     mime = {
         "csv": "text/csv",
         "json": "application/json",

@@ -45,7 +45,7 @@ class Drawing:
     size: Mapping[str, int] = field(default_factory=dict)
     """Width and height in pixels on a page, if the picture needs its own."""
     opens: Mapping[str, str] = field(default_factory=dict)
-    """What a click on a mark selects in the explorer: ``annotator`` or ``tuple`` -> column of `rows`."""
+    """What a click on a mark selects in the explorer: parameter of the link (``annotator``) -> column."""
 
     @property
     def sentences(self) -> list[str]:

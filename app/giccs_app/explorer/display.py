@@ -52,8 +52,12 @@ TEXT_COLUMNS = ("utterance",)
 """Columns of tables with complete texts that have long texts."""
 SELECTION = "selected"
 """Name of the selection of a point in charts."""
+POINTS = ("point", "circle", "square")
+"""Types of marks of which the selected one is enlarged."""
 DEFAULT_POINT_SIZE, ENLARGEMENT = 60, 4
 """Area of a point without a size in pixels, and factor of the area of the selected point."""
+OUTLINE_WIDTH = 2.5
+"""Width of the outline of the selected cell in pixels."""
 MAX_TEXT_LENGTH = 80
 """Number of characters above which a cell of a table of results is cut, and repeated below the table."""
 LOCALES: Mapping[str, Mapping[str, Any]] = {
@@ -387,14 +391,19 @@ def _with_selection(
 def _enlarge(layer: alt.Chart, point: alt.Parameter) -> alt.Chart:
     """Return a layer of points with the selected one enlarged; other layers unchanged.
 
-    Filled points also have an outline, in the colour of texts.
+    Filled points also have an outline, in the colour of texts, and cells of a matrix only this.
     """
     mark = layer.mark.to_dict() if isinstance(layer.mark, alt.MarkDef) else {"type": layer.mark}
-    if mark["type"] != "point":
+    is_cell = mark["type"] == "rect" and layer.encoding.x2 is alt.Undefined
+    if mark["type"] not in POINTS and not is_cell:
         return layer
-    size = mark.setdefault("size", DEFAULT_POINT_SIZE)
-    encoding = {"size": (size * ENLARGEMENT, size)}
-    if mark.get("filled"):
+    encoding: dict[str, tuple[Any, Any]] = {}
+    if not is_cell:
+        size = mark.setdefault("size", DEFAULT_POINT_SIZE)
+        encoding["size"] = (size * ENLARGEMENT, size)
+    else:
+        encoding["strokeWidth"] = (OUTLINE_WIDTH, mark.get("strokeWidth", 1))
+    if mark.get("filled", mark["type"] != "point"):
         encoding["stroke"] = (TEXT, mark.get("stroke", "transparent"))
     clickable = layer.copy(deep=False)
     clickable.mark = alt.MarkDef(**{**mark, "cursor": "pointer"})

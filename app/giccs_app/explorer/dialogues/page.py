@@ -345,7 +345,7 @@ def _show_ranks(dialogue: str, candidates: pl.DataFrame, predictions: Prediction
         return
     titles = {name: say(f"dialogues.ranks_{name}") for name in TITLES}
     chart = rank_chart(frame, titles).properties(height=RANK_HEIGHT * len(frame) + LEGEND_HEIGHT)
-    show_chart(chart, f"ranks {dialogue} {predictions.key}", frame)
+    show_chart(chart, f"ranks {dialogue} {predictions.key}", frame, select=BY_ITEM)
     st.caption(say("dialogues.ranks_said"))
 
 

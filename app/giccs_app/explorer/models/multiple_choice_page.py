@@ -25,6 +25,7 @@ from giccs_app.explorer.models import data as frames
 from giccs_app.explorer.models.data import MEASURES, read_prompts
 from giccs_app.explorer.models.filters import choose_metrics, show_leaderboard_table
 from giccs_app.explorer.models.selection import (
+    BY_CHOOSER,
     PredictionTable,
     choose,
     choose_two,
@@ -59,10 +60,10 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
     by_measure = {
         name: frames.accuracies(results, name) for name in dict.fromkeys([measure, *further])
     }
-    frame = by_measure[measure].drop("key")
+    frame = by_measure[measure]
     labels = titles("model", "history", "n", "low", "high", "chance") | history_names()
     labels["value"] = accuracy
-    show_chart(views.accuracies(frame, labels), measure, frame)
+    show_chart(views.accuracies(frame, labels), measure, frame.drop("key"), select=BY_CHOOSER)
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.accuracies_said"))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
@@ -76,7 +77,7 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
         by_measure,
         metric_titles | {measure: accuracy},
         columns,
-        select={"chooser": "key"},
+        select=BY_CHOOSER,
     )
 
 

@@ -16,13 +16,15 @@ from giccs.report.metric_titles import metric_title
 from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
-from giccs_app.explorer.display import number_column, show_problems, show_table
+from giccs_app.explorer.display import number_column, offer_view, show_problems, show_table
 from giccs_app.explorer.labels import current_language, keys, literal, say
 from giccs_app.explorer.models.data import key, names, read_predictions
 from giccs_app.explorer.results import HiddenResult, StudyResults, on_subset, results_of
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
+BY_MODEL, BY_CHOOSER = {"model": "key"}, {"chooser": "key"}
+"""Parameters of the link -> column by which a model is selected, of pairs and of multiple choice."""
 DATA_KEY_LENGTH = 12
 """Number of digits of a fingerprint in a link."""
 
@@ -197,6 +199,19 @@ def choose(parameter: str, label: str, results: Sequence[Result], index: int = 0
             parameter, label, options, options[min(index, len(options) - 1)], format_option=describe
         )
     ]
+
+
+def show_selected_model(results: list[Result]) -> None:
+    """Show the model that is selected in the link, and buttons that open its views."""
+    model, result_names = links.value("model"), names(results)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if model is None or model not in result_names:
+            st.caption(say("models.select_model"))
+            return
+        st.markdown(literal(result_names[model]), width="content")
+        offer_view("models.view_predictions", view="predictions")
+        offer_view("models.view_parts", view="parts")
+        offer_view("page.errors", page="errors")
 
 
 def choose_two(

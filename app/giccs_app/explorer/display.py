@@ -502,15 +502,22 @@ def show_chat(study: Study, dialogue: str, *details: str, words: str = "") -> No
                 st.text(turn.text)
 
 
-def show_selected_item(study: Study, item: str | None) -> None:
-    """Show an item and, if it has a dialogue, a button that opens it; without an item, how to select one."""
+def show_selected_item(study: Study, item: str | None, place: str = "") -> None:
+    """Show an item and, if it has a dialogue, a button that opens it; without an item, how to select one.
+
+    place: see `offer_view`.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         rows = study.items.filter(pl.col("item_id") == item) if item else study.items.head(0)
         for row in rows.iter_rows(named=True):
             st.text(f"▶ {item}: {row['utterance']}", width="content")
             if not study.is_plain:
                 offer_view(
-                    "page.open_dialogue", page="dialogues", dialogue=row["dialogue_id"], item=item
+                    "page.open_dialogue",
+                    place,
+                    page="dialogues",
+                    dialogue=row["dialogue_id"],
+                    item=item,
                 )
         if rows.is_empty():
             st.caption(say("page.select_plain_item" if study.is_plain else "page.select_item"))

@@ -19,7 +19,7 @@ FIGURES = {"page": "models", "view": "figures"}
 PAGES = [
     {"page": "overview"},
     {"page": "dialogues", "dialogue": "restaurant-02"},
-    {"page": "annotation"},
+    {"page": "annotation", "excluded": "simulated-2"},
     {"page": "errors"},
     {"page": "models"},
     {"page": "models", "view": "predictions"},
@@ -111,8 +111,10 @@ def value_of(app, name):
         ({"page": "errors"}, "failures"),
         ({"page": "dialogues", "dialogue": "restaurant-02"}, "ranks restaurant-02"),
         ({"page": "overview"}, "items by score"),
+        ({"page": "annotation", "excluded": "simulated-2"}, "scores-without"),
+        ({"page": "annotation"}, "scores-after"),
     ],
-    ids=["failures", "slopes", "caterpillar"],
+    ids=["failures", "slopes", "caterpillar", "exclusion", "history"],
 )
 def test_a_click_on_an_item_selects_it(opened, results, select, link, name):
     app = opened("--results", results.folder, **link)

@@ -49,7 +49,7 @@ def show_history(
     try:
         with st.spinner(say("annotation.computing")):
             history = _history(key, judgments, times)
-            items = _items(key, study.key, study, judgments)
+            items = items_by_index(key, study.key, study, judgments)
     except ValueError as error:
         st.info(plain(local_remark(str(error))))
         return
@@ -62,7 +62,7 @@ def _history(key: str, _judgments: Judgments, _times: NDArray[np.float64] | None
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _items(
+def items_by_index(
     key: str, study_key: str, _study: Study, _judgments: Judgments
 ) -> dict[int, dict[str, Any]]:
     """Return item_id and utterance of the items of the study by their indices in the judgments."""

@@ -231,7 +231,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_annotators(figures, titles, progress)
     if figures.annotators is not None:
         flagged = figures.annotators.filter(pl.col("flags").list.len() > 0)["annotator"].to_list()
-        show_exclusion(judgments, progress.key, flagged, progress.names)
+        show_exclusion(study, judgments, progress.key, flagged, progress.names)
     all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
     if study.is_plain:
         all_judgments = all_judgments.with_columns(dialogue=pl.lit(None, pl.String))

@@ -15,6 +15,7 @@ from giccs_app.explorer.display import (
     show_chart,
     show_missing_values,
     show_problems,
+    show_selected_item,
     show_table,
     show_text_table,
 )
@@ -94,7 +95,7 @@ def show_question(study: Study, results: list[Result]) -> None:
     question_options = all_options.filter(
         pl.col("dialogue_id") == dialogue, pl.col("history") == history
     )
-    utterances = study.items.select("dialogue_id", "utterance_id", "utterance")
+    utterances = study.items.select("dialogue_id", "utterance_id", "utterance", "item_id")
     labelled = question_options.join(
         utterances, on=["dialogue_id", "utterance_id"], maintain_order="left"
     ).select(pl.all(), role=_role())
@@ -102,7 +103,9 @@ def show_question(study: Study, results: list[Result]) -> None:
         "likelihood": likelihood_title(measure, predictions),
         "roles": "|".join(say(f"models.role_{role}") for role in ROLES.values()),
     }
-    show_chart(views.likelihoods(labelled, labels), f"options {dialogue} {history}", labelled)
+    chart, name = views.likelihoods(labelled, labels), f"options {dialogue} {history}"
+    show_chart(chart, name, labelled.drop("item_id"), select={"item": "item_id"})
+    show_selected_item(study, links.value("item"))
     formats = dict.fromkeys(("likelihood", "score", "logprob"), ".3f")
     formats |= dict.fromkeys(("tokens", "bytes"), ",.6g")
     if measure == "accuracy":

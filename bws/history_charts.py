@@ -75,9 +75,8 @@ def history_chart(
     shape = alt.Shape("series:N", title=title, legend=legend).scale(
         domain=domain, range=["circle", "diamond", "stroke"]
     )
-    x = alt.X(
-        "judgments:Q", title=labels["judgments"], axis=alt.Axis(tickMinStep=1, tickCount=6)
-    ).scale(domainMin=0)
+    x = alt.X("judgments:Q", title=labels["judgments"]).scale(zero=True, nice=False, padding=14)
+    x = x.axis(tickMinStep=1, tickCount=6)
     y = alt.Y("value:Q", title=labels["value"])
     base = alt.Chart(alt.InlineData(values=translated)).encode(
         x=x,

@@ -132,7 +132,8 @@ def _show_scores(history: StudyHistory, frame: Frame, items: dict[int, dict[str,
     titles["rank"] = say("annotation.history_rank")
     chart = ranked_chart(rows, (), titles)
     for layer in chart.layer:
-        layer.encoding.x.scale = alt.Scale(domain=[0, 1])
+        layer.encoding.x.scale = alt.Scale(domain=[0, 1], nice=False, padding=10)
+        layer.encoding.x.axis = alt.Axis(tickCount=5)
     height = chart.height if len(rows) <= MAX_NAMED_ITEMS else CURVE_HEIGHT
     taller = chart.properties(height=height + AXES_HEIGHT)
     table = pl.DataFrame(rows, infer_schema_length=None).drop("index")

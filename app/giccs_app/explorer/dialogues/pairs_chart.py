@@ -62,6 +62,7 @@ LEGEND = alt.Legend(
     labelLimit=320,
     symbolType="circle",
     symbolOpacity=1,
+    symbolStrokeWidth=0,
 )
 STEPS = 24
 """Number of segments of an arc."""

@@ -55,6 +55,7 @@ MAX_POSITION_DIFFERENCE = 0.02
 """Difference between alpha and alpha over positions above which a note reports the latter."""
 ROUNDING = 1e-9
 """Tolerance for rounding errors of share times count: 0.7 * 10 is 7.000000000000001."""
+NO_PAIRED_TUPLE = note("no agreement: no tuple has two judgments")
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +408,7 @@ def _undefined_notes(n_tuples: int, n_paired: int) -> list[str]:
             )
         )
     if not n_paired:
-        notes.append(note("no agreement: no tuple has two judgments"))
+        notes.append(NO_PAIRED_TUPLE)
     return notes
 
 

@@ -586,6 +586,17 @@ class CanonicalJudgments:
         middle = self.judged_items[~answer].reshape(len(self), self.k - 2)
         return np.column_stack((self.best_item, middle, self.worst_item))
 
+    def comparisons(self) -> tuple[Longs, Longs]:
+        """Return (J, 2K-3) winners and losers of the comparisons that each judgment implies, as item indices.
+
+        The best item wins against every other item, and every other item wins against the worst.
+        """
+        ordered = self.best_first()
+        best, middle, worst = ordered[:, :1], ordered[:, 1:-1], ordered[:, -1:]
+        winner = np.hstack((np.broadcast_to(best, ordered[:, 1:].shape), middle))
+        loser = np.hstack((ordered[:, 1:], np.broadcast_to(worst, middle.shape)))
+        return winner, loser
+
     def digest(self) -> str:
         """Return the SHA-256 of the judgments' content, in hexadecimal.
 

@@ -46,7 +46,7 @@ class Drawing:
     size: Mapping[str, int] = field(default_factory=dict)
     """Width and height in pixels on a page, if the picture needs its own."""
     opens: Mapping[str, str] = field(default_factory=dict)
-    """What a click on a mark selects in the explorer: ``annotator`` or ``tuple`` -> column of `rows`."""
+    """What a click on a mark selects in the explorer: parameter of the link (``annotator``) -> column."""
 
     @property
     def sentences(self) -> list[str]:
@@ -67,6 +67,8 @@ class Picture:
     """Analyses whose results are drawn; by default the one of the picture."""
     max_annotators: int | None = None
     """Maximum number of annotators of whom it is drawn without a request."""
+    is_on_request: bool = False
+    """Whether only commands draw it, and pages with a place for it."""
 
 
 @dataclass(frozen=True)

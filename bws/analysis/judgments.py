@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
+    from bws.history import StudyHistory
     from bws.paragraphs import Sentence
     from bws.planning import Plan
     from bws.raw_agreement import AnnotatorPairs
@@ -62,7 +63,7 @@ class ReliabilitySettings:
         choices=("drop", "zero"),
     )
     target: float = option(
-        0.9, "Target reliability of the scores for --curve and --plan.",
+        0.9, "Target reliability of the scores for --curve, --history and --plan.",
         bounds=(0, 1), min_open=True, max_open=True, metavar="R",
     )  # fmt: skip
     price: float | None = option(
@@ -135,6 +136,12 @@ def _components(answers: Answers) -> Generalisability:
     return generalisability(answers.judgments.canonical)
 
 
+def _history(answers: Answers) -> StudyHistory:
+    from bws.history import study_history
+
+    return study_history(answers.judgments, answers.settings.target)
+
+
 def _plan(answers: Answers) -> Plan | None:
     from bws.planning import Planner, plan
 
@@ -179,6 +186,7 @@ AGREEMENT = Analysis(
 )  # fmt: skip
 CURVE = Analysis("curve", _curve)
 COMPONENTS = Analysis("components", _components)
+HISTORY = Analysis("history", _history)
 PLAN = Analysis(
     "plan", _plan,
     tables=lambda plan: plan.result_tables(),
@@ -205,6 +213,14 @@ RELIABILITY = Analysis(
             [CURVE, PLAN],
         ),
         Picture("components", "variance components", pictures.components, [COMPONENTS]),
+        Picture(
+            "history", "reliability and agreement by number of judgments", pictures.history, [HISTORY],
+            is_on_request=True,
+        ),
+        Picture(
+            "frames", "scores after each tenth of the judgments, side by side", pictures.frames, [HISTORY],
+            is_on_request=True,
+        ),
     ],
     sentences=_reliability_sentences,
     also={
@@ -215,6 +231,10 @@ RELIABILITY = Analysis(
         "components": Also(
             "Add variance components of the scores, and the reliability that includes all errors.",
             [COMPONENTS],
+        ),
+        "history": Also(
+            "Add reliability and agreement after each tenth of the judgments, and when --target is reached.",
+            [HISTORY],
         ),
         "plan": Also(
             "Add --components, and the reliability of other designs: more tuples, annotations, annotators.",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
+    from bws.history import StudyHistory
     from bws.planning import Plan
     from bws.raw_agreement import AnnotatorPairs
     from bws.records import Judgments, Scores
@@ -180,6 +181,42 @@ def reliability(curve: ReliabilityCurve, plan: Plan | None, t: Translate) -> Dra
         remarks,
         f"Chart of the reliability (Pearson) by annotations per tuple: {points}.",
         {"width": WIDE},
+    )
+
+
+def history(history: StudyHistory, t: Translate) -> Drawing:
+    """Return reliability and agreement against the number of judgments, with the target."""
+    from bws.history_charts import HISTORY_TITLES, history_chart, history_rows
+
+    rows = history_rows(history)
+    if not rows:
+        raise MissingPictureError(history.sentence)
+    labels = _titles(HISTORY_TITLES, t) | {"target": f"{t('target')} {history.target:g}"}
+    values = "; ".join(f"{row['series']} {row['value']:.3f}" for row in rows[-2:])
+    return Drawing(
+        history_chart(rows, history.target, labels),
+        "Reliability and agreement by number of judgments",
+        rows,
+        history.notes,
+        f"Chart of reliability and agreement by number of judgments; at the end {values}.",
+        {"width": WIDE},
+    )
+
+
+def frames(history: StudyHistory, t: Translate) -> Drawing:
+    """Return the scores after each step of the judgments, side by side."""
+    from bws.history_charts import FRAMES_TITLES, MAX_STRIP_ITEMS, strip_chart, strip_rows
+
+    n_items = len(history.frames[-1].scores)
+    remarks = [history.sentence, history.order]
+    if n_items > MAX_STRIP_ITEMS:
+        remarks.append(note("Drawn: {n:d} items at equal distances of rank", n=MAX_STRIP_ITEMS))
+    return Drawing(
+        strip_chart(history, _titles(FRAMES_TITLES, t)),
+        "Scores after the first judgments, with 95 % intervals",
+        strip_rows(history),
+        remarks,
+        f"Strip of the scores of {n_items} items after {len(history.frames)} numbers of judgments.",
     )
 
 

@@ -161,7 +161,8 @@ def _run_passes(
     state = np.repeat(np.array(start)[:, None], n, axis=1)
     total, count = np.zeros_like(state), 0
     dummies = [[start] * groups, [start] * groups]
-    play = _make_pass_runner(*_matches(judgments), n, rng)
+    winner, loser = judgments.comparisons()
+    play = _make_pass_runner(winner.ravel(), loser.ravel(), n, rng)
     judged_items = np.unique(judgments.judged_items)
     for pass_number in range(1, passes + 1):
         rate = LEARNING_RATE / pass_number
@@ -218,15 +219,6 @@ def _play_singly(
             values[w], values[l] = update(values[w], values[l], rate)
         state[:] = np.array(values).T
         yield state
-
-
-def _matches(judgments: CanonicalJudgments) -> tuple[Integers, Integers]:
-    """Return the (J * (2K-3),) winners and losers."""
-    ordered = judgments.best_first()
-    best, middle, worst = ordered[:, :1], ordered[:, 1:-1], ordered[:, -1:]
-    winner = np.hstack((np.broadcast_to(best, ordered[:, 1:].shape), middle))
-    loser = np.hstack((ordered[:, 1:], np.broadcast_to(worst, middle.shape)))
-    return winner.ravel(), loser.ravel()
 
 
 def _rounds(

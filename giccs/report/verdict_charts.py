@@ -127,6 +127,7 @@ def model_strip(board: Leaderboard, most: int, t: Translate) -> Drawing:
     rows = [
         {
             "label": ranked.model,
+            "key": ranked.key,
             "value": ranked.estimate.value,
             "ties": index == 0 or index in board.tied,
             **limits(ranked.estimate.low, ranked.estimate.high),
@@ -145,7 +146,13 @@ def model_strip(board: Leaderboard, most: int, t: Translate) -> Drawing:
     chart = _intervals(rows, title, alt.Scale(zero=False), colour)
     text = "; ".join(f"{row['label']} {row['value']:.3f}" for row in rows)
     return Drawing(
-        chart, title, rows, remarks, alternative=f"{title}: {text}.", size=_size(len(rows))
+        chart,
+        title,
+        rows,
+        remarks,
+        alternative=f"{title}: {text}.",
+        size=_size(len(rows)),
+        opens={"chooser" if board.metric == "accuracy" else "model": "key"},
     )
 
 

@@ -46,12 +46,18 @@ DIALOGUE_FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreeme
 """The parameters that filter dialogues."""
 MAX_ROWS_SHOWN = 500
 """Maximum number of rows sent to the browser; downloads contain all rows."""
+BY_JUDGMENT = {"tuple": "tuple", "annotator": "annotator"}
+"""Parameters of the link -> columns by which a judgment is selected."""
 TEXT_COLUMNS = ("utterance",)
 """Columns of tables with complete texts that have long texts."""
 SELECTION = "selected"
 """Name of the selection of a point in charts."""
+POINTS = ("point", "circle", "square")
+"""Types of marks of which the selected one is enlarged."""
 DEFAULT_POINT_SIZE, ENLARGEMENT = 60, 4
 """Area of a point without a size in pixels, and factor of the area of the selected point."""
+OUTLINE_WIDTH = 2.5
+"""Width of the outline of the selected cell in pixels."""
 MAX_TEXT_LENGTH = 80
 """Number of characters above which a cell of a table of results is cut, and repeated below the table."""
 LOCALES: Mapping[str, Mapping[str, Any]] = {
@@ -181,7 +187,7 @@ def show_table(
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
-        _offer(
+        offer_files(
             name, {"csv": lambda: as_csv(download_frame), "json": lambda: as_json(download_frame)}
         )
 
@@ -255,7 +261,7 @@ def show_text_table(
     with st.container(horizontal=True, vertical_alignment="center"):
         if len(frame) > MAX_ROWS_SHOWN:
             st.caption(say("page.rows_shown", shown=MAX_ROWS_SHOWN, total=len(frame)))
-        _offer(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
+        offer_files(name, {"csv": lambda: as_csv(frame), "json": lambda: as_json(frame)})
 
 
 def _text_table(
@@ -361,7 +367,7 @@ def show_chart(
         "csv": lambda: as_csv(frame),
     }
     with st.container(horizontal=True):
-        _offer(name, forms)
+        offer_files(name, forms)
 
 
 def _with_selection(
@@ -385,14 +391,19 @@ def _with_selection(
 def _enlarge(layer: alt.Chart, point: alt.Parameter) -> alt.Chart:
     """Return a layer of points with the selected one enlarged; other layers unchanged.
 
-    Filled points also have an outline, in the colour of texts.
+    Filled points also have an outline, in the colour of texts, and cells of a matrix only this.
     """
     mark = layer.mark.to_dict() if isinstance(layer.mark, alt.MarkDef) else {"type": layer.mark}
-    if mark["type"] != "point":
+    is_cell = mark["type"] == "rect" and layer.encoding.x2 is alt.Undefined
+    if mark["type"] not in POINTS and not is_cell:
         return layer
-    size = mark.setdefault("size", DEFAULT_POINT_SIZE)
-    encoding = {"size": (size * ENLARGEMENT, size)}
-    if mark.get("filled"):
+    encoding: dict[str, tuple[Any, Any]] = {}
+    if not is_cell:
+        size = mark.setdefault("size", DEFAULT_POINT_SIZE)
+        encoding["size"] = (size * ENLARGEMENT, size)
+    else:
+        encoding["strokeWidth"] = (OUTLINE_WIDTH, mark.get("strokeWidth", 1))
+    if mark.get("filled", mark["type"] != "point"):
         encoding["stroke"] = (TEXT, mark.get("stroke", "transparent"))
     clickable = layer.copy(deep=False)
     clickable.mark = alt.MarkDef(**{**mark, "cursor": "pointer"})
@@ -448,7 +459,8 @@ def as_drawing(chart: alt.Chart | alt.LayerChart, form: str) -> bytes:
     return chart_bytes(chart.properties(background="white"), f".{form}")
 
 
-def _offer(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
+def offer_files(name: str, forms: Mapping[str, Callable[[], bytes]]) -> None:
+    """Show a button per form to download a file, which is created on request."""
     mime = {
         "csv": "text/csv",
         "json": "application/json",
@@ -490,17 +502,25 @@ def show_chat(study: Study, dialogue: str, *details: str, words: str = "") -> No
                 st.text(turn.text)
 
 
-def show_selected_item(study: Study, item: str | None) -> None:
-    """Show an item and a button that opens its dialogue; without an item, how to select one."""
+def show_selected_item(study: Study, item: str | None, place: str = "") -> None:
+    """Show an item and, if it has a dialogue, a button that opens it; without an item, how to select one.
+
+    place: see `offer_view`.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         rows = study.items.filter(pl.col("item_id") == item) if item else study.items.head(0)
         for row in rows.iter_rows(named=True):
             st.text(f"▶ {item}: {row['utterance']}", width="content")
-            offer_view(
-                "page.open_dialogue", page="dialogues", dialogue=row["dialogue_id"], item=item
-            )
+            if not study.is_plain:
+                offer_view(
+                    "page.open_dialogue",
+                    place,
+                    page="dialogues",
+                    dialogue=row["dialogue_id"],
+                    item=item,
+                )
         if rows.is_empty():
-            st.caption(say("page.select_item"))
+            st.caption(say("page.select_plain_item" if study.is_plain else "page.select_item"))
 
 
 def offer_view(label: str, place: str = "", /, **parameters: str | None) -> None:

@@ -32,7 +32,7 @@ MAX_TEXT_LENGTH = 200
 def begin() -> None:
     """Read the parameters from the address; call this first in each run."""
     parameters = _address()
-    if PARAMETERS not in st.session_state or not st.session_state.pop(CHANGED, False):
+    if PARAMETERS not in st.session_state or not st.session_state.pop(CHANGED, None):
         st.session_state[PARAMETERS] = parameters
     elif parameters != st.session_state[PARAMETERS]:
         _write_address()
@@ -48,13 +48,15 @@ def navigated() -> bool:
     return _address() != _parameters()
 
 
-def leave_fragment() -> None:
+def leave_fragment(*own: str) -> None:
     """Run the whole page if a widget of this fragment has changed the link; call it first in each fragment.
 
-    In a run of the fragment alone, `begin` is not called, and no other page can be shown.
+    In a run of the fragment alone, `begin` is not called, and no other page can be shown. own: parameters
+    that only this fragment uses.
     """
-    if st.session_state.get(CHANGED, False):
+    if st.session_state.get(CHANGED, frozenset()) - {*own}:
         st.rerun()
+    st.session_state.pop(CHANGED, None)
 
 
 def value(key: str) -> str | None:
@@ -130,6 +132,20 @@ def segmented(
     )
     settings |= {"format_func": format_option, "required": True}
     return bound.show(st.segmented_control, label, options, **settings)
+
+
+def select_slider(
+    key: str,
+    label: str,
+    options: Sequence[T],
+    default: T,
+    *,
+    format_option: Callable[[T], str] = str,
+    **settings: Any,
+) -> T:
+    """Show a slider over at least two options; like `selectbox`."""
+    bound = _LinkedWidget(key, default, _option_parser(options), _as_text)
+    return bound.show(st.select_slider, label, options, format_func=format_option, **settings)
 
 
 def multiselect(
@@ -231,7 +247,8 @@ def _set(parameters: Mapping[str, Texts | None]) -> None:
     for key, new in parameters.items():
         if new is None:
             current.pop(key, None)
-    st.session_state[PARAMETERS], st.session_state[CHANGED] = current, True
+    changed = st.session_state.get(CHANGED, frozenset()) | frozenset(parameters)
+    st.session_state[PARAMETERS], st.session_state[CHANGED] = current, changed
     _write_address()
 
 

@@ -28,7 +28,8 @@ def analysis_figures(analysis: Analysis, answers: Answers) -> Iterator[Figure]:
     """Yield the pictures of an analysis that the data permit and that fit on a page."""
     n_annotators = len(answers.judgments.annotators)
     for picture in analysis.pictures:
-        if picture.max_annotators and n_annotators > picture.max_annotators:
+        is_large = picture.max_annotators and n_annotators > picture.max_annotators
+        if is_large or picture.is_on_request:
             continue
         with suppress(MissingPictureError):
             yield drawing_figure(answers.drawing(analysis, picture))

@@ -49,6 +49,27 @@ def test_items_have_their_texts_and_nothing_is_said_about_dialogues(opened, char
     assert "giccs-eval" not in texts(app)
 
 
+def test_a_click_on_an_item_selects_it_and_an_arc_opens_its_judgments(opened, select, study):
+    app = opened("--judgments", study / "judgments.csv", "--items", study / "items.csv")
+    charts = {each.key: each for each in app.get("vega_lite_chart") if each.key}
+    select(app, charts["select items by score None"], {"item_id": "s2"})
+    assert app.query_params["item"] == "s2"
+    assert text_of("page.open_dialogue", "en") not in [button.label for button in app.button]
+    assert "▶ s2: paper" in [each.value for each in app.text]
+    (chart,) = [each for each in app.get("vega_lite_chart") if "never compared" in each.proto.spec
+                or "less frequent order" in each.proto.spec]  # fmt: skip
+    select(app, chart, {"pair": "A-H", "item_id": None})
+    (table,) = [each.value for each in app.dataframe if "winner" in each.value.columns]
+    judged = bws.read_judgments(study / "judgments.csv").canonical
+    names = np.array(judged.items)
+    pairs = [*zip(*(names[each].ravel() for each in judged.comparisons()), strict=True)]
+    shown = load(judgments=str(study / "judgments.csv"), item_texts=str(study / "items.csv")).items
+    first, last = shown["utterance_id"][0], shown["utterance_id"][-1]
+    n_wins = (table["winner"] == "A").sum(), (table["winner"] == "H").sum()
+    assert n_wins == (pairs.count((first, last)), pairs.count((last, first)))
+    assert len(table) == sum(n_wins) > 0
+
+
 def test_annotation_has_no_dialogue_to_open(opened, study):
     app = opened("--judgments", study / "judgments.csv", "--items", study / "items.csv",
                  page="annotation", annotator="simulated-1", lang="de")  # fmt: skip

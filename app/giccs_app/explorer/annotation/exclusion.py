@@ -17,8 +17,10 @@ from bws.records import Judgments
 from bws.split_half import Split
 from bws.study_charts import MAX_DRAWN_ITEMS
 from giccs_app.explorer import links
-from giccs_app.explorer.display import show_chart, show_problems
+from giccs_app.explorer.annotation.history_section import items_by_index
+from giccs_app.explorer.display import show_chart, show_problems, show_selected_item
 from giccs_app.explorer.labels import format_number, say
+from giccs_app.explorer.study import Study
 from giccs_app.explorer.theme import GREY
 
 EXCLUDED = "excluded"
@@ -40,7 +42,7 @@ class Comparison:
 
 
 def show_exclusion(
-    judgments: Judgments, key: str, flagged: Sequence[str], names: Mapping[str, str]
+    study: Study, judgments: Judgments, key: str, flagged: Sequence[str], names: Mapping[str, str]
 ) -> None:
     """Let annotators be selected, and show the study without them.
 
@@ -67,10 +69,24 @@ def show_exclusion(
     titles = {
         name: say(f"annotation.exclusion_{name}") for name in ("rank", "score", "all", "without")
     }
-    show_chart(_ghost_chart(comparison.scores, titles), "scores-without", comparison.scores)
+    scores = _with_item_ids(study, judgments, key, comparison.scores)
+    chart = _ghost_chart(scores, titles)
+    show_chart(chart, "scores-without", comparison.scores, select={"item": "item_id"})
+    show_selected_item(study, links.value("item"), "without")
     lines = "".join(f"{names.get(name, name)}\n" for name in excluded)
     st.download_button(say("annotation.exclusion_file"), lines, FILE, icon=":material/download:")
     st.caption(say("annotation.exclusion_said", file=FILE))
+
+
+def _with_item_ids(
+    study: Study, judgments: Judgments, key: str, scores: pl.DataFrame
+) -> pl.DataFrame:
+    """Add the column item_id, null for items that the study does not have."""
+    items, keys = items_by_index(key, study.key, study, judgments), judgments.tuples.item_keys
+    rows = [(*keys[index], row["item_id"]) for index, row in items.items()]
+    schema = dict.fromkeys(("group", "item", "item_id"), pl.String)
+    ids = pl.DataFrame(rows, schema=schema, orient="row")
+    return scores.join(ids, on=["group", "item"], how="left", maintain_order="left")
 
 
 def _show_numbers(comparison: Comparison) -> None:

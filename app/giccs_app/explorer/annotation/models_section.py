@@ -138,7 +138,8 @@ def _show_annotators(compared: PeopleAndModels, k: int) -> None:
     }
     titles |= {name: say(f"annotation.title_{name}") for name in ("low", "high")}
     titles["value"] = say(f"models_section.same_{answer}")
-    show_chart(agreement_chart(frame, 1 / k, titles), f"people and models {answer}", frame)
+    chart = agreement_chart(frame, 1 / k, titles)
+    show_chart(chart, f"people and models {answer}", frame, select={"annotator": "annotator"})
     st.caption(say("models_section.agreement_said", k=k))
     if len(drawn) < len(compared.annotators):
         total = sum(not each.is_model for each in compared.annotators)

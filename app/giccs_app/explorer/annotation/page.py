@@ -45,9 +45,11 @@ from giccs_app.explorer.annotation.data import (
     tuple_counts,
 )
 from giccs_app.explorer.annotation.exclusion import show_exclusion
+from giccs_app.explorer.annotation.history_section import show_history
 from giccs_app.explorer.annotation.models_section import show_people_and_models
 from giccs_app.explorer.caching import cached
 from giccs_app.explorer.display import (
+    BY_JUDGMENT,
     number_column,
     offer_dialogue,
     show_chart,
@@ -88,8 +90,7 @@ TARGETS = (0.9, 0.8, 0.95)
 """Target reliabilities, the default first."""
 PICTURE_SETTINGS = {"reliability": {"height": 440}}
 BY_ANNOTATOR = {"annotator": "annotator"}
-BY_JUDGMENT = {"tuple": "tuple", **BY_ANNOTATOR}
-"""Parameters of the link -> columns by which an annotator or a judgment is selected."""
+"""Parameters of the link -> columns by which an annotator is selected."""
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 
@@ -233,7 +234,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_annotators(figures, titles, progress)
     if figures.annotators is not None:
         flagged = figures.annotators.filter(pl.col("flags").list.len() > 0)["annotator"].to_list()
-        show_exclusion(judgments, progress.key, flagged, progress.names)
+        show_exclusion(study, judgments, progress.key, flagged, progress.names)
     all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
     if study.is_plain:
         all_judgments = all_judgments.with_columns(dialogue=pl.lit(None, pl.String))
@@ -242,7 +243,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_pairs(progress)
     _show_times(figures, titles)
     _show_positions(figures, titles)
-    _show_consistency(progress)
+    _show_consistency(study, progress)
     _show_further_analyses(progress)
     _show_comments(figures, titles)
     _offer_dialogue(all_judgments, "comments")
@@ -418,7 +419,7 @@ def _show_positions(figures: AnnotationFigures, titles: Mapping[str, str]) -> No
     show_chart(positions_chart(figures.positions, titles), "places", figures.positions)
 
 
-def _show_consistency(progress: AnnotationProgress) -> None:
+def _show_consistency(study: Study, progress: AnnotationProgress) -> None:
     judgments = progress.judgments
     assert judgments is not None
     kind = "stopping" if judgments.is_adaptive else "reliability"
@@ -443,7 +444,10 @@ def _show_consistency(progress: AnnotationProgress) -> None:
     with st.spinner(say("annotation.computing")):
         answers = _reliability(progress.key, judgments, target)
         for picture in RELIABILITY.pictures:
-            show_picture(answers, RELIABILITY, picture, **PICTURE_SETTINGS.get(picture.name, {}))
+            if not picture.is_on_request:
+                settings = PICTURE_SETTINGS.get(picture.name, {})
+                show_picture(answers, RELIABILITY, picture, **settings)
+    show_history(study, judgments, progress.key, target, progress.submitted)
 
 
 def _show_further_analyses(progress: AnnotationProgress) -> None:
@@ -457,7 +461,8 @@ def _show_further_analyses(progress: AnnotationProgress) -> None:
             st.markdown(found.text if answers.result(found) is not None else found.absent)
             show_tables(answers, found)
             for picture in found.pictures:
-                show_picture(answers, found, picture)
+                if not picture.is_on_request:
+                    show_picture(answers, found, picture)
         except ValueError as error:
             st.info(plain(f"{name}: {local_remark(str(error))}"))
 

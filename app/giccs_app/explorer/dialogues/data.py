@@ -161,17 +161,26 @@ def _rows_of_dialogue(
     study: Study, judgments: Judgments, index: NDArray[np.int64], dialogue_id: str
 ) -> pl.DataFrame:
     """Return the rows of one source, sorted by tuple. index: (N,) of each item in the judgments, or -1."""
-    item_indices = (study.items["dialogue_id"] == dialogue_id).arg_true()
-    names = {int(index[item]): letter(n) for n, item in enumerate(item_indices)}
+    names = letters_of_items(study, index, dialogue_id)
     in_dialogue = np.zeros(len(judgments.tuples.items), dtype=bool)
     in_dialogue[[item for item in names if item >= 0]] = True
     members = in_dialogue[judgments.tuples.members]
     rows = np.flatnonzero(np.any(members, axis=1)[judgments.tuple_of]).tolist()
-    frame = pl.DataFrame([_row(judgments, row, names) for row in rows])
+    frame = pl.DataFrame([judgment_row(judgments, row, names) for row in rows])
     return frame.sort("tuple", maintain_order=True) if len(frame) else frame
 
 
-def _row(judgments: Judgments, row: int, names: dict[int, str]) -> dict[str, Any]:
+def letters_of_items(study: Study, index: NDArray[np.int64], dialogue_id: str) -> dict[int, str]:
+    """Return the letters of the candidates of a dialogue by their indices in judgments.
+
+    index: (N,) of each item in the judgments, -1 for items without any, of which one letter is kept.
+    """
+    item_indices = (study.items["dialogue_id"] == dialogue_id).arg_true()
+    return {int(index[item]): letter(n) for n, item in enumerate(item_indices)}
+
+
+def judgment_row(judgments: Judgments, row: int, names: dict[int, str]) -> dict[str, Any]:
+    """Return a judgment with letters; items without a letter have their ids. names: by item index."""
     tuples, tuple_index = judgments.tuples, judgments.tuple_of[row]
     members: Sequence[int] = tuples.members[tuple_index]
     order = range(tuples.k) if judgments.shown is None else judgments.shown[row]

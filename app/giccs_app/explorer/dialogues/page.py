@@ -16,18 +16,23 @@ from giccs_app.explorer.caching import cached
 from giccs_app.explorer.dialogues import data as frames
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
+from giccs_app.explorer.dialogues.pairs_section import show_judgments, show_pairs
 from giccs_app.explorer.display import (
     DIALOGUE_FILTERS,
     offer_view,
     show_chart,
     show_chat,
-    show_table,
     show_text_table,
 )
 from giccs_app.explorer.labels import format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
-from giccs_app.explorer.models.data import best_first, join_predictions, key
-from giccs_app.explorer.models.selection import choose, choose_data, load_predictions
+from giccs_app.explorer.models.data import best_first, join_predictions
+from giccs_app.explorer.models.selection import (
+    PredictionTable,
+    choose,
+    choose_data,
+    load_predictions,
+)
 from giccs_app.explorer.results import StudyResults, results_of
 from giccs_app.explorer.study import Study
 
@@ -70,7 +75,11 @@ def show(study: Study) -> None:
         _show_candidate_table(candidates, dialogue, criteria.words)
         for note in study.interval_notes:
             st.caption(plain(local_remark(note)))
-        _show_ranks(study, dialogue, candidates, result)
+        predictions = _choose_predictions(study, candidates, result)
+        if study.judgments is not None:
+            show_pairs(study, dialogue, candidates, predictions)
+        if predictions is not None:
+            _show_ranks(dialogue, candidates, predictions)
         _show_judgments(study, dialogue)
 
 
@@ -236,7 +245,9 @@ def _show_step_button(label: str, key: str, ids: pl.Series, index: int, step: in
 def _go_by(ids: pl.Series, step: int) -> None:
     """Step from the current dialogue of the link: keys can be pressed faster than the page is drawn."""
     index = _index_of(ids, links.value("dialogue"))
-    links.go(dialogue=ids[min(max(index + step, 0), len(ids) - 1)], item=None, tuple=None)
+    links.go(
+        dialogue=ids[min(max(index + step, 0), len(ids) - 1)], item=None, tuple=None, pair=None
+    )
 
 
 def _index_of(ids: pl.Series, dialogue: str | None) -> int:
@@ -262,8 +273,8 @@ def _show_candidates(candidates: pl.DataFrame, dialogue: str) -> None:
     show_chart(chart, name, _table_columns(candidates), select=BY_ITEM, alt=alt)
 
 
-BY_ITEM, BY_JUDGMENT = {"item": "item_id"}, {"tuple": "tuple", "annotator": "annotator"}
-"""Parameters of the link -> columns by which a candidate or a judgment is selected."""
+BY_ITEM = {"item": "item_id"}
+"""Parameters of the link -> columns by which a candidate is selected."""
 CHART_FIELDS = ("interval", "rank_set", "candidate", "best", "worst", "appearances")
 COLUMNS = (
     "letter",
@@ -306,24 +317,26 @@ def _show_candidate_table(
     show_text_table(table, f"candidates {dialogue} table", titles, formats, words)
 
 
-def _show_ranks(
-    study: Study, dialogue: str, candidates: pl.DataFrame, result: Result | None
-) -> None:
-    """Show the ranks of the candidates by people and by a model, if there are results.
+def _choose_predictions(
+    study: Study, candidates: pl.DataFrame, result: Result | None
+) -> PredictionTable | None:
+    """Return the predictions of a model, None without results or if they cannot be read.
 
     result: by default, a widget to select it is shown.
     """
-    from giccs.report.figures.ranks import TITLES, rank_chart, rank_frame
-
     scored = _scored_results(study)
     if not scored.results or len(candidates) < 2:
-        return
-    st.subheader(say("dialogues.ranks"), anchor=False)
+        return None
     if result is None:
         result = choose("model", say("models.model"), best_first(scored.results))
-    predictions = load_predictions(study, result)
-    if predictions is None:
-        return
+    return load_predictions(study, result)
+
+
+def _show_ranks(dialogue: str, candidates: pl.DataFrame, predictions: PredictionTable) -> None:
+    """Show the ranks of the candidates by people and by a model."""
+    from giccs.report.figures.ranks import TITLES, rank_chart, rank_frame
+
+    st.subheader(say("dialogues.ranks"), anchor=False)
     letters = dict(candidates.select("item_id", "letter").iter_rows())
     predicted = join_predictions(candidates, predictions.table)
     frame = rank_frame(predicted, dialogue, letters)
@@ -332,7 +345,7 @@ def _show_ranks(
         return
     titles = {name: say(f"dialogues.ranks_{name}") for name in TITLES}
     chart = rank_chart(frame, titles).properties(height=RANK_HEIGHT * len(frame) + LEGEND_HEIGHT)
-    show_chart(chart, f"ranks {dialogue} {key(result)}", frame)
+    show_chart(chart, f"ranks {dialogue} {predictions.key}", frame, select=BY_ITEM)
     st.caption(say("dialogues.ranks_said"))
 
 
@@ -345,16 +358,7 @@ def _show_judgments(study: Study, dialogue: str) -> None:
     if rows.is_empty():
         st.caption(say("dialogues.not_judged"))
         return
-    text = st.column_config.TextColumn
-    columns = {
-        name: text(say(f"dialogues.{name}"))
-        for name in ("tuple", "annotator", "items", "best", "worst", "comment", "seconds")
-    }
-    single_annotator = st.column_config.CheckboxColumn(
-        say("dialogues.alone"), help=say("dialogues.alone_help")
-    )
-    columns["alone"] = single_annotator
-    show_table(rows, f"judgments {dialogue}", select=BY_JUDGMENT, column_config=columns)
+    show_judgments(rows, f"judgments {dialogue}")
     _offer_annotator(study, rows)
 
 

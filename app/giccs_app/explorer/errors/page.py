@@ -111,7 +111,8 @@ def _show_failures(errors: pl.DataFrame, name: str) -> None:
     }
     chart = failure_chart(judged, labels, ("last_turn", "utterance"))
     columns = ["item_id", "disagreement", "residual", "group", "last_turn", "utterance"]
-    show_chart(chart, f"failures {name}", judged.select(columns))
+    by_item = {"item": "item_id"}
+    show_chart(chart, f"failures {name}", judged.select(columns), select=by_item)
     if failures.is_empty():
         return
     config = {
@@ -121,7 +122,8 @@ def _show_failures(errors: pl.DataFrame, name: str) -> None:
         **numbers("rank_prediction", "rank_score", "score", "prediction"),
         **titles(*METADATA_COLUMNS),
     }
-    show_table(failures.select(*config), f"failures {name} table", column_config=config)
+    table = failures.select(*config)
+    show_table(table, f"failures {name} table", select=by_item, column_config=config)
 
 
 def _show_subsets(study: Study, predictions: PredictionTable, name: str) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 
 from bws.base.problems import InputError
-from giccs.measures.results import Result
+from giccs.measures.results import Result, history_of
 from giccs.report.figures.calibration import (
     TITLES as CALIBRATION_TITLES,
 )
@@ -36,6 +36,7 @@ from giccs.report.figures.leaderboard import (
 from giccs.report.figures.leaderboard import (
     TITLES as LEADERBOARD_TITLES,
 )
+from giccs.report.figures.panels import full_name, model_and_prompt
 from giccs.report.figures.subsets import TITLES as SUBSET_TITLES
 from giccs.report.figures.subsets import main_metric_of, subset_chart, subset_frame
 from giccs.report.model_comparison import Leaderboard, ModelComparison
@@ -43,19 +44,30 @@ from giccs.report.setting_effects import prompt_table
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
-from giccs_app.explorer.display import number_column, show_chart, show_problems, show_table
+from giccs_app.explorer.display import (
+    number_column,
+    offer_view,
+    show_chart,
+    show_problems,
+    show_table,
+)
 from giccs_app.explorer.labels import format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models.comparisons import compare_results, stamp_of, with_predictions
-from giccs_app.explorer.models.data import METRICS, best_first
+from giccs_app.explorer.models.data import METRICS, best_first, key
 from giccs_app.explorer.models.selection import (
+    BY_CHOOSER,
+    BY_MODEL,
     choose,
     history_name,
     history_names,
     local_metric_title,
+    show_selected_model,
 )
 from giccs_app.explorer.study import Study
 
+BY_PAIR = {"first": "first_key", "second": "second_key"}
+"""Parameters of the link -> columns by which a pair of models is selected."""
 MAX_VALUES_AT_ONCE = 100_000
 """Number of items times models above which differences are computed on request only."""
 
@@ -113,7 +125,11 @@ def _show_leaderboard(study: Study, results: list[Result]) -> None:
     table = frame.select("row", "model", "value", "low", "high", "rank_low", "rank_high")
     config = _columns(table, titles | {"row": titles["rank"]})
     show_table(table, f"leaderboard {metric} table", column_config=config)
-    show_chart(leaderboard_chart(drawn, titles, is_stretched=True), f"leaderboard {metric}", frame)
+    keys = pl.Series([model.key for model in board.models], dtype=pl.String)
+    drawn = drawn.with_columns(key=keys.gather(drawn["row"] - 1))
+    chart = leaderboard_chart(drawn, titles, is_stretched=True)
+    show_chart(chart, f"leaderboard {metric}", frame, select=_by_model(results))
+    _show_selected(results)
     st.caption(say("figures.leaderboard_said"))
 
 
@@ -128,7 +144,18 @@ def _show_differences(study: Study, results: list[Result]) -> None:
     if len(visible) < len(frame):
         draw = difference_chart
     titles = _titles(DIFFERENCE_TITLES) | {"value": local_metric_title(metric)}
-    show_chart(draw(visible, titles, is_stretched=True), f"differences {metric}", visible)
+    keys = {
+        full_name(model.model, model.history, history_names()): model.key for model in board.models
+    }
+    keyed = visible.with_columns(
+        pl.col(name).replace_strict(keys, return_dtype=pl.String).alias(f"{name}_key")
+        for name in ("first", "second")
+    )
+    select = BY_PAIR if _are_pairwise(results) else None
+    chart = draw(keyed, titles, is_stretched=True)
+    show_chart(chart, f"differences {metric}", visible, select=select)
+    if select and links.value("first") and links.value("second"):
+        offer_view("models.view_against", view="against")
     st.caption(say("figures.differences_said", n=len(frame)))
     verdicts = {name: titles[name] for name in ("significant", "not_significant", "untested")}
     columns = ["first", "second", "value", "low", "high", "p", "p_holm", "verdict", "n", "reason"]
@@ -180,7 +207,15 @@ def _show_subsets(study: Study, results: list[Result]) -> None:
     )
     titles = _titles(SUBSET_TITLES) | {"value": local_metric_title(metric)}
     titles["subset"] = _division_name(by)
-    show_chart(subset_chart(cells, titles, is_stretched=True), f"subsets {metric} {by}", cells)
+    select = _by_model(results)
+    keyed = cells
+    if select:
+        keys = _keys_by_name(results)
+        key_of_row = pl.col("model").replace_strict(keys, default=None, return_dtype=pl.String)
+        keyed = cells.with_columns(key=key_of_row)
+    chart = subset_chart(keyed, titles, is_stretched=True)
+    show_chart(chart, f"subsets {metric} {by}", cells, select=select)
+    _show_selected(results)
     st.caption(say("figures.subsets_said"))
     if n_missing := cells["value"].null_count():
         st.caption(say("figures.subsets_missing", n=n_missing))
@@ -236,6 +271,30 @@ def _show_prompts(study: Study, results: list[Result]) -> None:
     ordered = frame.select("label", "prompts", "minimum", "median", "maximum", "ranks")
     columns = _columns(ordered, titles | {"label": titles["model"]})
     show_table(ordered, "prompts table", column_config=columns)
+
+
+def _are_pairwise(results: Sequence[Result]) -> bool:
+    return result_kind(results[0].task).tables == "pairs"
+
+
+def _by_model(results: Sequence[Result]) -> Mapping[str, str] | None:
+    """Return by which parameter of the link a model is selected; None for tasks without views of a model."""
+    kind = result_kind(results[0].task).tables
+    return {"pairs": BY_MODEL, "choices": BY_CHOOSER}.get(kind)
+
+
+def _show_selected(results: list[Result]) -> None:
+    if _are_pairwise(results):
+        show_selected_model(results)
+
+
+def _keys_by_name(results: Sequence[Result]) -> dict[str, str]:
+    """Return the keys of results by the full names of their models, for all histories of a result."""
+    return {
+        full_name(model_and_prompt(result), history, history_names()): key(result)
+        for result in results
+        for history in ([history_of(result)] if _are_pairwise(results) else ("with", "without", ""))
+    }
 
 
 def _choose_metric(metrics: Sequence[str]) -> str:

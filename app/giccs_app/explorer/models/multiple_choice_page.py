@@ -16,6 +16,7 @@ from giccs_app.explorer.display import (
     show_chart,
     show_missing_values,
     show_problems,
+    show_selected_item,
     show_table,
     show_text_table,
 )
@@ -26,6 +27,7 @@ from giccs_app.explorer.models import data as frames
 from giccs_app.explorer.models.data import MEASURES, read_prompts
 from giccs_app.explorer.models.filters import choose_metrics, show_leaderboard_table
 from giccs_app.explorer.models.selection import (
+    BY_CHOOSER,
     PredictionTable,
     choose,
     choose_two,
@@ -60,10 +62,10 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
     by_measure = {
         name: frames.accuracies(results, name) for name in dict.fromkeys([measure, *further])
     }
-    frame = by_measure[measure].drop("key")
+    frame = by_measure[measure]
     labels = titles("model", "history", "n", "low", "high", "chance") | history_names()
     labels["value"] = accuracy
-    show_chart(views.accuracies(frame, labels), measure, frame)
+    show_chart(views.accuracies(frame, labels), measure, frame.drop("key"), select=BY_CHOOSER)
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.accuracies_said"))
     for reason in filter(None, frame["reason"].unique(maintain_order=True)):
@@ -77,7 +79,7 @@ def show_accuracies(study: Study, results: list[Result]) -> None:
         by_measure,
         metric_titles | {measure: accuracy},
         columns,
-        select={"chooser": "key"},
+        select=BY_CHOOSER,
     )
 
 
@@ -94,7 +96,7 @@ def show_question(study: Study, results: list[Result]) -> None:
     question_options = all_options.filter(
         pl.col("dialogue_id") == dialogue, pl.col("history") == history
     )
-    utterances = study.items.select("dialogue_id", "utterance_id", "utterance")
+    utterances = study.items.select("dialogue_id", "utterance_id", "utterance", "item_id")
     labelled = question_options.join(
         utterances, on=["dialogue_id", "utterance_id"], maintain_order="left"
     ).select(pl.all(), role=_role())
@@ -102,7 +104,9 @@ def show_question(study: Study, results: list[Result]) -> None:
         "likelihood": likelihood_title(measure, predictions),
         "roles": "|".join(say(f"models.role_{role}") for role in ROLES.values()),
     }
-    show_chart(views.likelihoods(labelled, labels), f"options {dialogue} {history}", labelled)
+    chart, name = views.likelihoods(labelled, labels), f"options {dialogue} {history}"
+    show_chart(chart, name, labelled.drop("item_id"), select={"item": "item_id"})
+    show_selected_item(study, links.value("item"))
     formats = dict.fromkeys(("likelihood", "score", "logprob"), ".3f")
     formats |= dict.fromkeys(("tokens", "bytes"), ",.6g")
     if measure == "accuracy":

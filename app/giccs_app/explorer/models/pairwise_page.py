@@ -18,7 +18,6 @@ from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.display import (
     number_column,
-    offer_view,
     show_chart,
     show_item,
     show_missing_values,
@@ -29,9 +28,10 @@ from giccs_app.explorer.labels import current_language, format_number, literal, 
 from giccs_app.explorer.labels.remarks import local_remark
 from giccs_app.explorer.models import charts as views
 from giccs_app.explorer.models import data as frames
-from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of, names
+from giccs_app.explorer.models.data import DIVISIONS, METRICS, best_first, key, metric_of
 from giccs_app.explorer.models.filters import choose_metrics, show_leaderboard_table
 from giccs_app.explorer.models.selection import (
+    BY_MODEL,
     PredictionTable,
     choose,
     choose_two,
@@ -39,6 +39,7 @@ from giccs_app.explorer.models.selection import (
     load_predictions,
     local_metric_title,
     numbers,
+    show_selected_model,
     texts,
     titles,
 )
@@ -55,7 +56,7 @@ RESAMPLES = 1000
 """Number of resamples of intervals, that of the report."""
 TEXT_COLUMNS = ("item_id", "last_turn", "utterance")
 METADATA_COLUMNS = ("item_id", "domain", "n_turns")
-BY_ITEM, BY_MODEL = {"item": "item_id"}, {"model": "key"}
+BY_ITEM = {"item": "item_id"}
 """Parameter of the link -> column by which a row or point is selected."""
 
 
@@ -76,23 +77,10 @@ def show_leaderboard(study: Study, results: list[Result]) -> None:
     _show_reasons(frame)
     by_metric[metric] = by_metric[metric].drop("baseline")
     columns = {**titles("model", "history", "reason"), **numbers("low", "high"), "n": _size(metric)}
-    _show_selected_model(results)
+    show_selected_model(results)
     show_leaderboard_table(
         study, results, metric, by_metric, metric_titles, columns, select=BY_MODEL
     )
-
-
-def _show_selected_model(results: list[Result]) -> None:
-    """Show the model that is selected in the link, and buttons that open its views."""
-    model, result_names = links.value("model"), names(results)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if model is None or model not in result_names:
-            st.caption(say("models.select_model"))
-            return
-        st.markdown(literal(result_names[model]), width="content")
-        offer_view("models.view_predictions", view="predictions")
-        offer_view("models.view_parts", view="parts")
-        offer_view("page.errors", page="errors")
 
 
 def show_predictions(study: Study, results: list[Result]) -> None:
@@ -145,9 +133,7 @@ def show_histories(study: Study, results: list[Result]) -> None:
         st.info(say("models.no_pairs"))
         return
     metric = _choose_metric()
-    both_conditions = frames.leaderboard(
-        [result for pair in pairs for result in pair], metric
-    ).drop("key")
+    both_conditions = frames.leaderboard([result for pair in pairs for result in pair], metric)
     resamples = _resamples(len(study.items) * len(pairs))
     with st.spinner(say("models.working")):
         changes = [
@@ -162,11 +148,16 @@ def show_histories(study: Study, results: list[Result]) -> None:
         chart = views.dot_plot(
             both_conditions, "model", labels, mark_zero=True, rows=rows, domain=domain
         )
-        show_chart(chart, f"histories {metric}", both_conditions)
+        frame_of_file = both_conditions.drop("key")
+        show_chart(chart, f"histories {metric}", frame_of_file, select=BY_MODEL)
     with right:
         labels |= titles("value")
-        chart = views.dot_plot(frame, "model", labels, mark_zero=True, rows=rows, domain=domain)
-        show_chart(chart, f"changes {metric}", frame)
+        keyed = frame.with_columns(
+            key=pl.Series([key(first) for first, _ in pairs], dtype=pl.String)
+        )
+        chart = views.dot_plot(keyed, "model", labels, mark_zero=True, rows=rows, domain=domain)
+        show_chart(chart, f"changes {metric}", frame, select=BY_MODEL)
+    show_selected_model(results)
     show_missing_values(both_conditions, "model", history_names())
     show_missing_values(
         frame.with_columns(history=pl.lit(labels["value"])), "model", history_names()

@@ -16,13 +16,15 @@ from giccs.report.metric_titles import metric_title
 from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached
-from giccs_app.explorer.display import number_column, show_problems, show_table
+from giccs_app.explorer.display import number_column, offer_view, show_problems, show_table
 from giccs_app.explorer.labels import current_language, keys, literal, say
 from giccs_app.explorer.models.data import key, names, read_predictions
 from giccs_app.explorer.results import HiddenResult, StudyResults, on_subset, results_of
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
+BY_MODEL, BY_CHOOSER = {"model": "key"}, {"chooser": "key"}
+"""Parameters of the link -> column by which a model is selected, of pairs and of multiple choice."""
 DATA_KEY_LENGTH = 12
 """Number of digits of a fingerprint in a link."""
 
@@ -34,6 +36,8 @@ class PredictionTable:
     table: pl.DataFrame
     stamp: str
     """Cache key: path and modification time."""
+    key: str
+    """Key of the result in links."""
 
 
 def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
@@ -197,6 +201,19 @@ def choose(parameter: str, label: str, results: Sequence[Result], index: int = 0
     ]
 
 
+def show_selected_model(results: list[Result]) -> None:
+    """Show the model that is selected in the link, and buttons that open its views."""
+    model, result_names = links.value("model"), names(results)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if model is None or model not in result_names:
+            st.caption(say("models.select_model"))
+            return
+        st.markdown(literal(result_names[model]), width="content")
+        offer_view("models.view_predictions", view="predictions")
+        offer_view("models.view_parts", view="parts")
+        offer_view("page.errors", page="errors")
+
+
 def choose_two(
     study: Study, results: Sequence[Result], suffix: str = ""
 ) -> tuple[Result, Result, PredictionTable, PredictionTable] | None:
@@ -243,7 +260,8 @@ def load_predictions(study: Study, result: Result) -> PredictionTable | None:
     modified_at = path.stat().st_mtime_ns if path.exists() else 0
     try:
         kind = result_kind(result.task).tables
-        return PredictionTable(_read(str(path), modified_at, kind), f"{path} {modified_at}")
+        table = _read(str(path), modified_at, kind)
+        return PredictionTable(table, f"{path} {modified_at}", key(result))
     except InputError as error:
         show_problems(say("models.no_predictions"), error.problems)
         return None

@@ -13,6 +13,8 @@ import streamlit as st
 from bws.base.problems import InputError
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import cached, ceiling_of
+from giccs_app.explorer.dialogues.data import candidates
+from giccs_app.explorer.dialogues.pairs_section import show_pairs
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 MAX_JUDGMENTS_AT_ONCE = 30_000
 """Reliability and agreement of more judgments are computed on request only."""
 MAX_DOMAINS_SHOWN = 30
+BY_ITEM = {"item": "item_id"}
+"""Parameters of the link -> columns by which an item is selected."""
 AXIS_HEIGHT = 60
 """Height of the axis of a chart with a row per item in pixels, which is part of its height on a page."""
 
@@ -69,6 +73,7 @@ def _show_plain_items(study: Study) -> None:
     st.caption(say("overview.unit"))
     _show_distribution(study)
     _show_ranked(study)
+    _show_pairs(study)
     st.subheader(say("overview.doubtful"), anchor=False, help=say("overview.doubtful_help"))
     names = ("item_id", "utterance", "score", "low", "high", "rank_set", "disagreement")
     columns = [name for name in names if name in study.items.columns]
@@ -81,6 +86,23 @@ def _show_plain_items(study: Study) -> None:
         )
     show_table(frame, "items", column_config=config)
     _show_consistency(study)
+
+
+def _show_pairs(study: Study) -> None:
+    """Show the comparisons of plain items, of a group if there are several."""
+    groups = study.items["dialogue_id"].unique(maintain_order=True).to_list()
+    group = groups[0]
+    if len(groups) > 1:
+        group = links.selectbox("dialogue", say("overview.plain_group"), groups)
+    items = candidates(study.items, group)
+    show_pairs(study, group, items)
+    columns = {
+        "letter": st.column_config.Column(""),
+        "utterance": st.column_config.Column(say("overview.plain_utterance")),
+        "score": number_column(say("overview.plain_score"), format="%.3f"),
+    }
+    shown = items.select("item_id", *columns)
+    show_table(shown, f"letters {group}", select=BY_ITEM, column_config=columns | {"item_id": None})
 
 
 def _show_verdict(study: Study) -> None:
@@ -193,11 +215,12 @@ def _show_ranked(study: Study) -> None:
     frame = study.items.select(name for name in columns if name in study.items.columns)
     frame = frame.sort("score", descending=True, maintain_order=True)
     chart = ranked_chart(rows, bands, titles)
-    select = None if study.is_plain else {"item": "item"}
+    select = BY_ITEM
+    if study.is_plain and study.items["dialogue_id"].n_unique() > 1:
+        select = {**BY_ITEM, "dialogue": "dialogue_id"}
     taller = chart.properties(height=chart.height + AXIS_HEIGHT)
     show_chart(taller, "items by score", frame, select=select)
-    if select:
-        show_selected_item(study, links.value("item"))
+    show_selected_item(study, links.value("item"))
     is_judged = any("low" in row for row in rows)
     st.caption(say("overview.ranked_intervals" if is_judged else "overview.ranked_plain"))
     if len(rows) < len(study.items):
@@ -206,7 +229,7 @@ def _show_ranked(study: Study) -> None:
 
 @cached
 def _ranked(study: Study) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the drawn items and bands of `bws.study_charts.ranked_rows`, with utterances."""
+    """Return the drawn items and bands of `bws.study_charts.ranked_rows`, with utterances and ids."""
     from bws.study_charts import ranked_rows
 
     items = study.items
@@ -217,8 +240,9 @@ def _ranked(study: Study) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     is_named_by_text = study.is_plain and items["utterance"].n_unique() == len(items)
     names = items["utterance" if is_named_by_text else "item_id"]
     rows, bands = ranked_rows(names.to_list(), items["score"].to_numpy(), *limits)
-    utterances = dict(zip(names, items["utterance"], strict=True))
-    return [{**row, "utterance": utterances[row["item"]]} for row in rows], bands
+    further = items.select("item_id", "dialogue_id", "utterance").to_dicts()
+    further_of = dict(zip(names, further, strict=True))
+    return [{**row, **further_of[row["item"]]} for row in rows], bands
 
 
 def _is_requested(key: str, is_slow: bool) -> bool:

@@ -83,7 +83,7 @@ def test_the_page_shows_the_study_without_the_selected_annotators(
     for label, data in (("reliability", judgments), ("reliability_without", rest)):
         expected = reliability(data, split="annotation").groups[0].pearson.spearman_brown
         assert metrics[text_of(f"annotation.exclusion_{label}", "en")] == f"{expected:.3f}"
-    rows = chart_rows(app, text_of("annotation.exclusion_rank", "en"))
+    rows = chart_rows(app, text_of("annotation.exclusion_without", "en"))
     without = dict(zip(score(rest).items, score(rest).score, strict=True))
     assert {row["item"]: row["without"] for row in rows} == pytest.approx(without)
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)

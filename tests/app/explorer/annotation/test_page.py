@@ -89,11 +89,11 @@ def judgments_file(folder, rows):
 def test_the_sample_is_complete_and_called_simulated(seen):
     app = seen()
     assert any("simulated annotators" in message for message in texts(app))
-    assert numbers(app) == {
-        "Judgments": "3,000",
-        "Complete tuples": "600 of 600",
-        "Annotators": "5",
-    }
+    assert list(numbers(app).items())[:3] == [
+        ("Judgments", "3,000"),
+        ("Complete tuples", "600 of 600"),
+        ("Annotators", "5"),
+    ]
     frame = table(app, "annotator", "compliance")
     assert list(frame["judgments"]) == [600] * 5
     assert frame["majority"].between(0.5, 1).all()

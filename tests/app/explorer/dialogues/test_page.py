@@ -44,7 +44,9 @@ def test_candidates_and_judgments_are_shown(seen, text_table):
     best, worst, appearances = ([int(row[n]) for row in candidates] for n in (6, 7, 8))
     assert appearances == [30] * 5
     assert sum(best) == sum(worst) == len(judgments) == 50
-    assert len(app.get("vega_lite_chart")) == 1
+    candidates_chart, pairs_chart = app.get("vega_lite_chart")
+    assert "less frequent order" in pairs_chart.proto.spec
+    assert "less frequent order" not in candidates_chart.proto.spec
 
 
 def test_next_and_previous_lead_through_what_is_found(opened):

@@ -160,6 +160,17 @@ def test_accuracies_by_each_measure(opened, results):
     assert row["chance"] == pytest.approx(0.2, abs=0.01)
 
 
+def test_a_click_on_an_option_selects_its_item(opened, results, select):
+    short = stored(results, "short")
+    link = {"task": "multiple-choice-sts", "choices": "question", "question": "hotel-02"}
+    app = opened(results, **link, chooser=key(short), history="without")
+    (chart,) = [each for each in app.get("vega_lite_chart") if "select options" in (each.key or "")]
+    select(app, chart, {"item_id": "hotel-02-c"})
+    assert app.query_params["item"] in ("hotel-02-c", ["hotel-02-c"])
+    app.button(key="page.open_dialogue").click().run()
+    assert app.query_params["dialogue"] in ("hotel-02", ["hotel-02"])
+
+
 def test_a_question_shows_every_option_and_the_prompt(opened, results, text_table):
     short = stored(results, "short")
     link = {"task": "multiple-choice-sts", "choices": "question"}

@@ -128,7 +128,7 @@ def test_an_item_by_score_opens_its_dialogue(opened):
         if "rank of the item" in chart.proto.spec
     )
     (selection,) = [each for each in spec["params"] if each["name"] == "selected"]
-    assert selection["value"] == [{"item": item["item_id"]}]
+    assert selection["value"] == [{"item_id": item["item_id"]}]
     (button,) = [each for each in app.button if each.label == text_of("page.open_dialogue", "en")]
     button.click().run()
     assert app.query_params["dialogue"] in (item["dialogue_id"], [item["dialogue_id"]])

@@ -131,7 +131,7 @@ def cost_of_the_prior() -> list[list[object]]:
 def few_items() -> list[list[object]]:
     """Return a row per rule: CPU seconds of a loop and of giccs, and the correlation of two seeds."""
     judgments = judgments_of_few_items()
-    sides = sequential._matches(judgments.canonical)
+    sides = [side.ravel() for side in judgments.canonical.comparisons()]
     matches = list(zip(*(side.tolist() for side in sides), strict=True))
     rows: list[list[object]] = []
     for method, (update, start) in RULES.items():

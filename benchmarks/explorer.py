@@ -99,7 +99,17 @@ def prepare(folder: Path, dialogues: int, annotators: int, results: int) -> list
         [replace(item, score=value) for item, value in zip(items, scores, strict=True)], data
     )
     write_judgments(judgments, judgments_path)
-    benchmark, store = read_benchmark(data), Store(folder / "results")
+    print(f"{len(items)} items of {dialogues} dialogues, {len(judgments)} judgments", flush=True)
+    files = ["--data", str(data), "--judgments", str(judgments_path)]
+    return [*files, *add_copies(folder, data, results)]
+
+
+def add_copies(folder: Path, data: Path | str, results: int) -> list[str]:
+    """Write the results of two baselines with and without history, and copies under other names.
+
+    results: number of all. Returns the explorer's arguments.
+    """
+    benchmark, store = read_benchmark(str(data)), Store(folder / "results")
     tasks = [PairwiseSTS(history, resamples=20) for history in ("without", "with")]
     made = [
         store.with_predictions(result)
@@ -110,10 +120,8 @@ def prepare(folder: Path, dialogues: int, annotators: int, results: int) -> list
         copied = made[number % len(made)]
         signature = cast("Signature", {**copied.signature, "model": name})
         store.add(replace(copied, model=name, signature=signature))
-    counts = f"{len(judgments)} judgments, {max(results, len(made))} results"
-    print(f"{len(items)} items of {dialogues} dialogues, {counts}", flush=True)
-    files = {"--data": data, "--judgments": judgments_path, "--results": store.folder}
-    return [str(part) for pair in files.items() for part in pair]
+    print(f"{max(results, len(made))} results", flush=True)
+    return ["--results", str(store.folder)]
 
 
 def interactions() -> Iterator[Interaction]:

@@ -42,6 +42,8 @@ from giccs_app.explorer.search import hits, mark_hits
 from giccs_app.explorer.study import Study
 from giccs_app.explorer.uploads import without_folder
 
+MAX_TURN_LENGTH = 1500
+"""Number of characters above which the rest of a turn is shown on request, unless it has a searched word."""
 DIALOGUE_FILTERS = ("words", "domain", "source", "n_turns", "score", "disagreement")
 """The parameters that filter dialogues."""
 MAX_ROWS_SHOWN = 500
@@ -498,6 +500,12 @@ def show_chat(study: Study, dialogue: str, *details: str, words: str = "") -> No
                 st.caption(f":material/flag: **{say('dialogues.last_turn')}**")
             if hits(turn.text, words):
                 st.html(f'<div class="giccs-text" dir="auto">{mark_hits(turn.text, words)}</div>')
+            elif len(turn.text) > MAX_TURN_LENGTH:
+                end = turn.text.rfind(" ", 0, MAX_TURN_LENGTH)
+                end = MAX_TURN_LENGTH if end < 0 else end
+                st.text(f"{turn.text[:end]} …")
+                with st.expander(say("dialogues.more", n=len(turn.text) - end)):
+                    st.text(turn.text[end:])
             else:
                 st.text(turn.text)
 

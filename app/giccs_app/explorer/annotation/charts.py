@@ -97,17 +97,20 @@ def time_chart(frame: pl.DataFrame, titles: Titles) -> alt.Chart:
 
 
 def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
-    """Return a scatter plot of compliance against time per annotator, or against judgments without times.
+    """Return a scatter plot of compliance against time per annotator, or in its own order without times.
 
+    In this order each annotator has a place, where the same number of judgments would be one mark for all.
     Flagged annotators are triangles in another colour. The line at 0.5 is the chance level.
-    titles: also of ``look`` and ``fine``.
+    titles: also of ``look``, ``fine`` and ``by_compliance``.
     """
     has_times = frame["seconds"].count() > 0
     states = [titles["fine"], titles["look"]]
     is_flagged = pl.col("flags").list.len() > 0
     drawn = frame.with_columns(
         state=pl.when(is_flagged).then(pl.lit(states[1])).otherwise(pl.lit(states[0])),
-        position=pl.col("seconds").clip(MIN_SECONDS) if has_times else pl.col("judgments"),
+        position=pl.col("seconds").clip(MIN_SECONDS)
+        if has_times
+        else pl.col("compliance").rank("ordinal"),
         reasons=pl.Series([*map(local_remark, frame["reasons"])], dtype=pl.String),
     )
     drawn = drawn.sort(is_flagged, maintain_order=True).drop("flags")  # flagged ones are drawn last
@@ -124,7 +127,7 @@ def annotators_chart(frame: pl.DataFrame, titles: Titles) -> alt.LayerChart:
         .encode(
             x=alt.X(
                 "position:Q",
-                title=titles["seconds" if has_times else "judgments"],
+                title=titles["seconds" if has_times else "by_compliance"],
                 scale=scale,
                 axis=axis,
             ),

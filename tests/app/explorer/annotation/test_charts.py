@@ -90,9 +90,9 @@ def test_whom_to_look_at_has_a_colour_and_a_shape():
 
 @pytest.mark.parametrize(
     ("seconds", "title", "positions"),
-    [((9.0, 0.0), "seconds", {9.0, 0.1}), ((None, None), "judgments", {10, 20})],
+    [((9.0, 0.0), "seconds", {9.0, 0.1}), ((None, None), "by_compliance", {1, 2})],
 )
-def test_without_times_annotators_stand_by_their_judgments(seconds, title, positions):
+def test_without_times_each_annotator_has_a_place(seconds, title, positions):
     chart = annotators_chart(annotators(seconds), ENGLISH)
     document = chart.to_dict()
     assert document["layer"][1]["encoding"]["x"]["title"] == ENGLISH[title]

@@ -2,17 +2,20 @@
 
 import re
 import shutil
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from giccs.benchmark import read_benchmark
+from giccs.benchmark import read_benchmark, write_benchmark
+from giccs.benchmark.items import Turn
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
 from giccs.tasks.pairwise import PairwiseSTS
+from giccs_app.explorer.display import MAX_TURN_LENGTH
 from giccs_app.explorer.errors.data import residuals
 from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.models.data import key
@@ -241,3 +244,26 @@ def test_a_dialogue_without_predictions_is_last_with_the_reason(opened, results,
     app.run()
     assert path.name in app.error[0].value
     assert counter(app) == "1 of 60"
+
+
+def test_the_rest_of_a_long_turn_is_shown_on_request(opened, tmp_path):
+    words = " ".join(f"word{n}" for n in range(1000))
+    unbroken = "x" * 5000
+    sample = read_benchmark("giccs-sample").items[0]
+    turns = (Turn("user", words), Turn("system", unbroken), Turn("user", "short"))
+    path = tmp_path / "b.jsonl"
+    write_benchmark([replace(sample, turns=turns)], path)
+    app = opened("--data", path, page="dialogues", dialogue=sample.dialogue_id, lang="en")
+    parts = [text.value for text in app.text]
+    for turn in (words, unbroken):
+        first = next(
+            n
+            for n, part in enumerate(parts)
+            if part.endswith(" …") and turn.startswith(part[:1400])
+        )
+        assert len(parts[first]) <= MAX_TURN_LENGTH + 2
+        said = parts[first].removesuffix(" …") + parts[first + 1]
+        assert said.replace(" ", "") == turn.replace(" ", "")
+    rest = len(words) - words.rfind(" ", 0, MAX_TURN_LENGTH)
+    assert f"{rest:,} more characters" in [each.label for each in app.expander]
+    assert "short" in parts

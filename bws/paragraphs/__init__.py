@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -57,6 +57,22 @@ class _LocalFormatter(Formatter):
         return text.translate(GERMAN_SEPARATORS) if self._language == "de" else text
 
 
+def prose(sentences: Iterable[Sentence], language: str = "en") -> str:
+    """Return the sentences as plain text in one line, without the BibTeX entries of its citations."""
+    words = _toml(f"{language}.toml")["words"]
+
+    def plain(match: re.Match[str]) -> str:
+        texts = (_references()[key]["text"] for key in _keys(match[1]))
+        return f" ({'; '.join(texts).replace(' and ', words.get(' and ', ' and '))})"
+
+    return CITATION.sub(plain, _text(sentences, language))
+
+
+def _text(sentences: Iterable[Sentence], language: str) -> str:
+    texts, formatter = _toml(f"{language}.toml"), _LocalFormatter(language)
+    return " ".join(formatter.vformat(texts[each.name], (), each.values) for each in sentences)
+
+
 def paragraph(sentences: Sequence[Sentence], language: str = "en", form: str = "table") -> str:
     """Return the sentences as a paragraph, followed by the BibTeX entries of its citations.
 
@@ -68,9 +84,7 @@ def paragraph(sentences: Sequence[Sentence], language: str = "en", form: str = "
     Mindestens 80~% der Annotierenden gaben bei 12,5~% der Tupel dieselbe beste und bei 25,0~% dieselbe
     schlechteste Antwort.
     """
-    texts = _toml(f"{language}.toml")
-    formatter = _LocalFormatter(language)
-    text = " ".join(formatter.vformat(texts[each.name], (), each.values) for each in sentences)
+    text = _text(sentences, language)
     keys = citation_keys(text)
     entries = [_references()[key]["bibtex"].strip() for key in keys]
     if form == "latex":
@@ -83,9 +97,7 @@ def paragraph(sentences: Sequence[Sentence], language: str = "en", form: str = "
     if form == "markdown":
         blocks = "\n\n".join(entries)
         return f"{text}\n\n```bibtex\n{blocks}\n```" if entries else text
-    et = texts["words"].get(" and ", " and ")
-    body = CITATION.sub(lambda match: f" ({_plain_citation(match[1]).replace(' and ', et)})", text)
-    return "\n\n".join([wrapped(body, indent=""), *entries])
+    return "\n\n".join([wrapped(prose(sentences, language), indent=""), *entries])
 
 
 def citation_keys(text: str) -> list[str]:
@@ -99,10 +111,6 @@ def citation_keys(text: str) -> list[str]:
 
 def _keys(citation: str) -> list[str]:
     return [key.strip().removeprefix("@") for key in citation.split(";")]
-
-
-def _plain_citation(citation: str) -> str:
-    return "; ".join(_references()[key]["text"] for key in _keys(citation))
 
 
 def _references() -> Mapping[str, Any]:

@@ -18,6 +18,8 @@ from bws.analysis.judgments import (
     ReliabilitySettings,
 )
 from bws.analysis.registry import WITH_SCRIPTS, further_analyses
+from bws.paragraphs import prose
+from bws.paragraphs.judgments import study_sentences
 from giccs.measures.formatting import few_clusters_note
 from giccs.report.pairs import METRICS
 from giccs.tasks import result_kind
@@ -194,9 +196,14 @@ def _analysis_section(
     source = Source(command, answers.document(analysis) or {})
     explanation = analysis.text if answers.result(analysis) is not None else analysis.absent
     text = [explanation, *(f"Warning: {problem.message}." for problem in judgments.copies)]
+    commands = [command]
+    if analysis.sentences and answers.result(analysis) is not None:
+        sentences = [*study_sentences(judgments), *analysis.sentences(answers)]
+        text.insert(1, f"For a methods section: {prose(sentences)}")
+        commands.append(f"{command.removesuffix(' --json')} --paragraph")
     tables = [source.table(table) for table in answers.tables(analysis)]
     figures = list(analysis_figures(analysis, Answers(under_pseudonyms(judgments)[0], settings)))
-    section = Section(analysis.name, analysis.title, text, [command], figures, tables)
+    section = Section(analysis.name, analysis.title, text, commands, figures, tables)
     return section, source
 
 

@@ -185,6 +185,19 @@ def test_it_begins_with_the_sentences_of_the_command(folder):
             assert sentence[1:] in unescape(section)
 
 
+def test_it_has_the_paragraph_of_the_command_for_a_methods_section(folder):
+    from click.testing import CliRunner
+
+    from bws.cli import agreement
+
+    options = [str(folder / "judgments.csv"), "--intervals", "--paragraph", "--quiet"]
+    done = CliRunner().invoke(agreement, options)
+    prose = " ".join(done.stdout.partition("\n\n")[0].split())
+    body = prose.removesuffix(" Computed with giccs 0.1.0.")
+    text = unescape((folder / "report.html").read_text("utf-8"))
+    assert f"For a methods section: {body}" in " ".join(text.split())
+
+
 def test_figures_without_their_data_are_left_out(folder, tmp_path):
     lines = (folder / "judgments.csv").read_text("utf-8").splitlines(keepends=True)
     first = {line.split(",")[0]: line for line in reversed(lines[1:])}

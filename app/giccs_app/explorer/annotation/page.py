@@ -57,7 +57,7 @@ from giccs_app.explorer.display import (
     show_result,
     show_table,
 )
-from giccs_app.explorer.labels import format_number, literal, plain, say
+from giccs_app.explorer.labels import current_language, format_number, literal, plain, say
 from giccs_app.explorer.labels.remarks import local_remark, local_title
 from giccs_app.explorer.study import Study, index_in_judgments
 from giccs_app.stages import load_further_analysis
@@ -445,6 +445,7 @@ def _show_consistency(study: Study, progress: AnnotationProgress) -> None:
             return
         show_tables(_reliability(progress.key, judgments, TARGETS[0]), RELIABILITY)
         show_tables(_agreement(progress.key, judgments), AGREEMENT)
+        _offer_paragraph(progress.key, judgments)
     target = links.segmented(
         "target",
         say("annotation.target"),
@@ -458,6 +459,26 @@ def _show_consistency(study: Study, progress: AnnotationProgress) -> None:
                 settings = PICTURE_SETTINGS.get(picture.name, {})
                 show_picture(answers, RELIABILITY, picture, **settings)
     show_history(study, judgments, progress.key, target, progress.submitted)
+
+
+def _offer_paragraph(key: str, judgments: Judgments) -> None:
+    """Show the paragraph on reliability and agreement for the methods section of a paper."""
+    from bws.paragraphs import LANGUAGES, paragraph
+    from bws.paragraphs.judgments import study_sentences, version_sentence
+
+    sentences = [*study_sentences(judgments)]
+    for answers, analysis in (
+        (_reliability(key, judgments, TARGETS[0]), RELIABILITY),
+        (_agreement(key, judgments), AGREEMENT),
+    ):
+        if analysis.sentences and answers.result(analysis) is not None:
+            sentences += analysis.sentences(answers)
+    with st.expander(say("annotation.paragraph"), icon=":material/article:"):
+        language = links.segmented(
+            "paragraph", say("annotation.paragraph_language"), LANGUAGES, current_language()
+        )
+        text = paragraph([*sentences, version_sentence()], language, "markdown")
+        st.code(text, language=None, wrap_lines=True)
 
 
 def _show_further_analyses(progress: AnnotationProgress) -> None:

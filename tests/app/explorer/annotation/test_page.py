@@ -283,3 +283,15 @@ def test_variance_components_are_those_of_the_command(seen, chart_rows):
     study = generalisability(load().judgments.canonical)
     assert [row["value"] for row in rows] == [each.value for each in study.variances.values()]
     assert rows[0]["component"] == "Items"
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "300 items were annotated"), ("de", "300 Items wurden mit")]
+)
+def test_the_paragraph_for_a_paper_is_in_the_language_of_the_page(opened, language, text):
+    app = opened(page="annotation", lang=language)
+    (code,) = [each.value for each in app.code if text in each.value]
+    assert "[@krippendorff2018]" in code
+    assert "@book{krippendorff2018," in code
+    other = opened(page="annotation", lang=language, paragraph="en" if language == "de" else "de")
+    assert not [each for each in other.code if text in each.value]

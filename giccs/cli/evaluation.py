@@ -34,7 +34,14 @@ from bws.cli.options import (
     merge_variants_option,
     report_judgments,
 )
-from giccs.cli.options import DATA_HELP, cluster_option, set_offline_mode
+from giccs.cli.options import (
+    DATA_HELP,
+    cluster_option,
+    fail_below_option,
+    finish_checks,
+    junit_option,
+    set_offline_mode,
+)
 from giccs.cli.remarks import Remarks
 from giccs.evaluation.engines import ENGINES
 from giccs.models import ModelOptions, check_server_options
@@ -169,6 +176,8 @@ def _check_models(
     metavar="ADDRESS",
     help="Address of the Ray cluster; auto finds a running one.  [default: a local cluster]",
 )
+@fail_below_option
+@junit_option
 @click_options(ModelOptions)
 def evaluate(
     console: Console,
@@ -188,6 +197,8 @@ def evaluate(
     address: str | None,
     limit: int | None,
     seed: int,
+    thresholds: Mapping[str, float],
+    junit: str | None,
     **options: Any,
 ) -> None:
     """Evaluate language models on conversational STS, conditional STS and ranking.
@@ -204,10 +215,13 @@ def evaluate(
     from giccs.evaluation.engines import EngineError
     from giccs.measures.results import Store
     from giccs.report import report as tables
+    from giccs.report.checks import threshold_checks
     from giccs.report.clustering import over_clusters, with_predictions_of_dialogues
 
     if address and engine != "ray":
         raise click.UsageError("--address requires --engine ray")
+    if junit and not thresholds:
+        raise click.UsageError("--junit requires --fail-below")
     if options["budget"] is not None and engine != "local":
         raise click.UsageError("--budget requires --engine local")
     check_requires_judgments(
@@ -244,8 +258,14 @@ def evaluate(
         )
         if finished and not console.as_json:
             echo(tables(finished, "table", ceiling))
+    try:
+        checks = [*threshold_checks(finished, thresholds)]
+    except ValueError as error:
+        raise click.UsageError(f"--fail-below: {error}") from None
     if console.as_json:
         document: dict[str, Any] = {"results": [result.document() for result in finished]}
+        if checks:
+            document["checks"] = [check.document() for check in checks]
         if submissions:
             document["submissions"] = submissions
         if ceiling:
@@ -253,6 +273,7 @@ def evaluate(
         console.answer("", document)
     for name, size_text in library.sizes():
         console.note(f"\n{name}: {size_text}; results in {folder}")
+    finish_checks(console, checks, junit)
 
 
 def _write_submission(console: Console, store: Store, result: Result) -> list[str]:

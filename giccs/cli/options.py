@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from bws.base.options import Choice
+from bws.base.commands import Console
+from bws.base.options import OUTPUT, Choice
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
+
+if TYPE_CHECKING:
+    from giccs.report.checks import Check
 
 DATA_HELP = (
     "A benchmark JSONL file, a folder with the GiCCS release, a hub id, giccs-sample or "
@@ -54,6 +61,53 @@ cluster_option = click.option(
     help="Units of intervals and tests of tasks on dialogues: other dialogues of the same domains, or other "
     "domains, sources or languages, of which six are required.",
 )
+
+
+def _threshold(
+    ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, float]:
+    thresholds = {}
+    for text in values:
+        metric, _, number = text.partition("=")
+        try:
+            thresholds[metric] = float(number)
+        except ValueError:
+            raise click.BadParameter(f"{text!r}; expected METRIC=VALUE, as spearman=0.4") from None
+        if not math.isfinite(thresholds[metric]):
+            raise click.BadParameter(f"{text!r}; expected a finite number")
+    return thresholds
+
+
+fail_below_option = click.option(
+    "--fail-below",
+    "thresholds",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    callback=_threshold,
+    help="Exit with 1 if a result has a lower value of this metric, or none. Can be repeated.",
+)
+baseline_option = click.option(
+    "--fail-if-worse-than",
+    "baseline",
+    metavar="MODEL",
+    help="Exit with 1 if a model is significantly worse than this one (paired, one-sided, 5 %).",
+)
+junit_option = click.option(
+    "--junit", type=OUTPUT, metavar="FILE", help="Also write these checks as JUnit XML."
+)
+
+
+def finish_checks(console: Console, checks: Sequence[Check], junit_file: str | None) -> None:
+    """Print the checks as messages, write them as JUnit XML, and exit with 1 if one failed."""
+    from bws.base.text import write_atomic
+    from giccs.report.checks import junit
+
+    for check in checks:
+        console.note(str(check))
+    if junit_file:
+        write_atomic(junit_file, junit(checks))
+    if failed := [check for check in checks if not check.passed]:
+        raise click.ClickException(f"{len(failed)} of {len(checks)} checks failed: {failed[0]}")
 
 
 def set_offline_mode(offline: bool) -> None:

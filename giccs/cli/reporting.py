@@ -29,7 +29,13 @@ from bws.cli.options import (
     report_judgments,
     table_options,
 )
-from giccs.cli.options import cluster_option, language_option
+from giccs.cli.options import (
+    baseline_option,
+    cluster_option,
+    finish_checks,
+    junit_option,
+    language_option,
+)
 from giccs.measures.clusters import DIALOGUES
 
 if TYPE_CHECKING:
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     from bws.stats.estimates import Estimate
     from giccs.benchmark import Benchmark
     from giccs.measures.results import Result, Store
+    from giccs.report.checks import Check
 
 LINE_LENGTH = 100
 """Characters per line of the sentences of --verdict."""
@@ -399,6 +406,8 @@ def report(
 @all_pairs_option
 @detect_option("Difference to detect")
 @paragraph_option
+@baseline_option
+@junit_option
 def compare_models(
     console: Console,
     folder: str,
@@ -409,6 +418,8 @@ def compare_models(
     all_pairs: bool,
     target: float | None,
     paragraph: str | None,
+    baseline: str | None,
+    junit: str | None,
 ) -> None:
     """Compare all pairs of models with results in a folder, like giccs-report --compare.
 
@@ -420,8 +431,11 @@ def compare_models(
     store = Store(folder)
     results = _results(store, folder, selection)
     names = _all_names(results, model_names, style)
-    options: dict[str, Any] = {"all_pairs": all_pairs, "paragraph": paragraph}
-    _compare_models(console, store, results, cluster, target, style, names, **options)
+    if junit and not baseline:
+        raise click.UsageError("--junit requires --fail-if-worse-than")
+    options: dict[str, Any] = {"all_pairs": all_pairs, "paragraph": paragraph, "baseline": baseline}
+    checks = _compare_models(console, store, results, cluster, target, style, names, **options)
+    finish_checks(console, checks, junit)
 
 
 def _single_data(selection: Selection) -> tuple[str | None, Selection]:
@@ -569,7 +583,10 @@ def _compare_models(
     *,
     all_pairs: bool,
     paragraph: str | None = None,
-) -> None:
+    baseline: str | None = None,
+) -> list[Check]:
+    """Print the comparison, or its paragraph; return the checks against a baseline."""
+    from giccs.report.checks import baseline_checks
     from giccs.report.clustering import over_clusters
     from giccs.report.comparison_paragraph import comparison_sentences
     from giccs.report.comparison_tables import comparison_tables
@@ -581,15 +598,21 @@ def _compare_models(
     # JSON has the full names.
     named = predicted if console.as_json else _renamed(predicted, names)
     comparison = compare(over_clusters(named, cluster), target=target or TARGET_DIFFERENCE)
+    document = comparison.document()
+    with arguments():
+        checks = baseline_checks(comparison, baseline) if baseline else []
+    if checks:
+        document["checks"] = [check.document() for check in checks]
     if paragraph:
         with arguments():
             sentences = [*comparison_sentences(comparison)]
         reasons = map(str, comparison.skipped)
-        answer_paragraph(console, sentences, paragraph, style, comparison.document(), reasons)
-        return
+        answer_paragraph(console, sentences, paragraph, style, document, reasons)
+        return checks
     with arguments():
         text = comparison_tables(comparison, style, all_pairs=all_pairs).rstrip("\n")
-    console.answer(text + _key(names, style), comparison.document())
+    console.answer(text + _key(names, style), document)
+    return checks
 
 
 def _print_verdict(

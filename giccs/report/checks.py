@@ -1,0 +1,138 @@
+"""Checks of results in continuous integration: thresholds of metrics, and comparisons with a baseline."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bws.base.notes import p_text
+from bws.base.problems import suggestion
+from giccs.measures.formatting import limits
+from giccs.measures.results import Result, history_of
+from giccs.report.metric_titles import metric_title
+from giccs.report.model_comparison import Leaderboard, ModelComparison
+from giccs.tasks import result_kind
+
+LEVEL = 0.05
+"""Level of the one-sided test."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A condition on a model."""
+
+    model: str
+    condition: str
+    """What is required, for which task, data and history."""
+    passed: bool
+    message: str
+    """The numbers, or why there are none."""
+
+    def __str__(self) -> str:
+        return f"{'passed' if self.passed else 'FAILED'}: {self.model}: {self.condition}: {self.message}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the check as a JSON-serialisable dict."""
+        return asdict(self)
+
+
+def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float]) -> Iterator[Check]:
+    """Yield a check that a metric reaches its threshold for each result that has it; NaN fails.
+
+    Raises ValueError for a metric that no result has.
+    """
+    known = dict.fromkeys(name for result in results for name in result.metrics)
+    for metric, threshold in thresholds.items():
+        if metric not in known:
+            names = ", ".join(known) or "no results"
+            raise ValueError(
+                f"no result has {metric!r}{suggestion(metric, known)}; there are {names}"
+            )
+        for result in results:
+            if metric not in result.metrics:
+                continue
+            estimate = result.metrics[metric]
+            history = f", {history_of(result)} history" if history_of(result) else ""
+            condition = f"{metric_title(metric)} of at least {threshold:g}, {result.task}{history}"
+            message = (
+                f"undefined: {estimate.reason}"
+                if math.isnan(estimate.value)
+                else f"{estimate.value:.3f} {limits(estimate)}"
+            )
+            yield Check(result.model, condition, estimate.value >= threshold, message)
+
+
+def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
+    """Return a check for each other model that it is not significantly worse than the baseline.
+
+    The test is that of the comparison (paired over dialogues), one-sided at `LEVEL` for each model by itself,
+    by the first metric of each task. A difference that cannot be tested fails. Raises ValueError without the
+    baseline, and if no other model can be compared with it.
+    """
+    boards = [
+        board
+        for board in comparison.leaderboards
+        if board.metric == result_kind(board.task).comparison_metrics[0]
+    ]
+    models = dict.fromkeys(model.model for board in boards for model in board.models)
+    if baseline not in models:
+        names = ", ".join(models) or "none"
+        raise ValueError(
+            f"no result of {baseline!r}{suggestion(baseline, models)}; models that can be compared: {names}"
+        )
+    checks = [check for board in boards for check in _board_checks(board, baseline)]
+    if not checks:
+        raise ValueError(f"no model can be compared with {baseline!r}")
+    return checks
+
+
+def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
+    names = [model.model for model in board.models]
+    history = f", {board.history} history" if board.history else ""
+    for pair in board.pairs:
+        first, second = names[pair.first], names[pair.second]
+        if (first == baseline) == (second == baseline):
+            continue
+        model, sign = (second, -1) if first == baseline else (first, 1)
+        value, low, high = sorted_limits(sign * pair.value, sign * pair.low, sign * pair.high)
+        p = pair.p / 2 if value < 0 else 1 - pair.p / 2
+        condition = f"not worse than {baseline}, {board.task} on {board.data}{history}"
+        if math.isnan(pair.p):
+            yield Check(model, condition, False, f"not tested: {pair.reason or 'no p-value'}")
+            continue
+        message = (
+            f"difference in {metric_title(board.metric)} {value:+.3f} [{low:+.3f}, {high:+.3f}], "
+            f"one-sided p {p_text(p)}"
+        )
+        yield Check(model, condition, not p < LEVEL, message)
+
+
+def sorted_limits(value: float, low: float, high: float) -> tuple[float, float, float]:
+    """Return a value and its limits, the lower one first.
+
+    >>> sorted_limits(-0.5, -0.25, -0.75)
+    (-0.5, -0.75, -0.25)
+    """
+    return value, min(low, high), max(low, high)
+
+
+def junit(checks: Iterable[Check]) -> str:
+    """Return the checks as JUnit XML, which services for continuous integration display."""
+    cases = list(checks)
+    failed = sum(not check.passed for check in cases)
+    suite = ElementTree.Element(
+        "testsuite", name="giccs", tests=str(len(cases)), failures=str(failed), errors="0"
+    )
+    for check in cases:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=check.model, name=check.condition
+        )
+        if not check.passed:
+            ElementTree.SubElement(case, "failure", message=check.message)
+        else:
+            ElementTree.SubElement(case, "system-out").text = check.message
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

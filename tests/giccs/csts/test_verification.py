@@ -183,7 +183,7 @@ RELABEL = f"{HEADER},binary"
         ((1, 5), (True, True), 3),  # median 3, which is permitted
         ((1, 3, 2), (True, True, False), 1),  # two of three: binary; median and mean 2
         ((3, 5, 4, 5), (True, True, False, True), 5),  # median 4.5, mean 4.25: 5 is nearer than 3
-        ((1, 2), (True, False), 1),  # half: graded; median 1.5, mean 1.5
+        ((5, 4), (True, False), 4),  # half: graded; median 4.5, mean 4.5
         ((1, 2, 2), (True, False, False), 2),  # graded
         ((None, 1, 4), (True, True), 3),  # one of three invalid; median 2.5, mean 2.5: 3 is nearer
         ((None, None, 5), (True,), None),

@@ -41,7 +41,8 @@ LIGHT = (
     "giccs.models.objects", "giccs.report.measured", "giccs.report.model_comparison",
     "giccs.tasks.generated_choices", "giccs.tasks.multiple_choice", "giccs.tasks.pairwise",
     "mturk.cli.review", "mturk.cli.simulate", "mturk.kinds.conditions", "mturk.kinds.items",
-    "mturk.kinds.sentence_pairs", "mturk.kinds.tuples.page", "mturk.kinds.verification",
+    "mturk.kinds.sentence_pairs", "mturk.kinds.relabel", "mturk.kinds.tuples.page",
+    "mturk.kinds.verification",
     "mturk.study.rounds", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.auto", "uvloop",
 )  # fmt: skip

@@ -14,6 +14,7 @@ def csv_text(
     header: Sequence[str] = (),
     *,
     quote_all: bool = False,
+    separator: str = ",",
 ) -> str:
     r"""Return rows as CSV with line feeds; fields are quoted if necessary, None and missing keys are empty.
 
@@ -24,7 +25,7 @@ def csv_text(
     """
     out = io.StringIO()
     quoting: Literal[0, 1] = csv.QUOTE_ALL if quote_all else csv.QUOTE_MINIMAL
-    writer = csv.writer(out, lineterminator="\n", quoting=quoting)
+    writer = csv.writer(out, delimiter=separator, lineterminator="\n", quoting=quoting)
     if header:
         writer.writerow(header)
     for row in rows:

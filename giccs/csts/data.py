@@ -183,6 +183,11 @@ def read_relabelled(path: str | os.PathLike[str]) -> dict[str, int]:
     return {row["uid"]: row["reannotated-label"] for row in rows}
 
 
+def write_relabelled(labels: Mapping[str, int], path: str | os.PathLike[str]) -> None:
+    """Write labels by uid as in the file of L-CSTS, separated by tabs, atomically."""
+    write_atomic(path, csv_text(labels.items(), tuple(RELABELLED.fields), separator="\t"))
+
+
 def merged(dataset: Dataset, labels: Mapping[str, int]) -> Merged:
     """Assign second labels to the rows by uid; unmatched rows and labels are skipped and listed.
 

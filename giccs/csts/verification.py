@@ -1,7 +1,8 @@
 """Aggregation of several annotators' labels per row, and their agreement.
 
 C-STS (section 2.2.2) uses the label of one annotator, and reports Fleiss' kappa of three annotators on 100
-instances, 0.61 (section 3). This module uses all answers.
+instances, 0.61 (section 3). L-CSTS (section 3.3) has four annotators, and does not say how many of them label
+a row or how their labels are merged. This module uses all answers.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from bws.base.problems import Problem
 from bws.files.schema import ANY_TEXT, TEXT, LocatedRecord, Schema, Unique, choice
 from bws.files.table import read_table
 from bws.stats.estimates import Estimate
-from giccs.csts.data import LABELS, Instance
+from giccs.csts.data import INVALID, LABELS, Instance
 from giccs.csts.measures import RESAMPLES
 from giccs.measures.clusters import Clusters
 from giccs.measures.metrics import CORRELATION_BOUNDS, Floats, Ints, Statistic, jackknife_estimate
 
 PUBLISHED = 0.61
 """Fleiss' kappa of three annotators on 100 instances (C-STS, section 3)."""
+BINARY_LABELS = (1, 3, 5)
+"""Labels of a binary condition: unequal, possibly equal, equal (L-CSTS, 3.3)."""
+BINARY = "binary"
+"""Column of a relabelling: whether the annotator regards the condition as binary."""
 LABEL_OF = {str(label): label for label in LABELS}
 
 
@@ -40,6 +45,21 @@ class Triplet:
     condition: str
     answers: tuple[int | None, ...]
     """One answer per annotator: 1 to 5, or None if the condition does not apply."""
+    binary: tuple[bool, ...] = ()
+    """Of a relabelling: per label, whether its annotator regards the condition as binary."""
+
+    @property
+    def label(self) -> int | None:
+        """The merged label, or None if the condition does not apply.
+
+        If more than half of the annotators with a label regard the condition as binary, it is 1, 3 or 5.
+
+        >>> texts = "0", "A red kite.", "Two red kites.", "the number of kites"
+        >>> Triplet(*texts, (1, 3, 2), (True, True, False)).label
+        1
+        """
+        is_binary = 2 * sum(self.binary) > len(self.binary)
+        return merged_label(self.answers, BINARY_LABELS if is_binary else LABELS)
 
 
 @dataclass(frozen=True)
@@ -58,12 +78,19 @@ class Verified:
         label_counts = Counter(instance.label for instance in self.instances)
         return {label: label_counts[label] for label in LABELS}
 
+    @property
+    def relabelled(self) -> Mapping[str, int]:
+        """Labels by uid, -1 if the condition does not apply: numeric uids in ascending order, then others."""
+        labels = {triplet.uid: triplet.label or INVALID for triplet in self.triplets}
+        numeric = sorted(filter(str.isdecimal, labels), key=int)
+        return {uid: labels[uid] for uid in dict.fromkeys([*numeric, *labels])}
+
 
 def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
-    """Read verification answers from ``mturk-hits collect``, one per row; other columns are ignored.
+    """Read answers of a verification or a relabelling from ``mturk-hits collect``; other columns are ignored.
 
-    Raises InputError with every problem: a label although the condition does not apply, a uid with different
-    texts, an annotator with two answers to one triplet.
+    Raises InputError with every problem: a label although the condition does not apply, a label other than 1,
+    3 and 5 for a binary condition, a uid with different texts, an annotator with two answers to one triplet.
     """
     result = ANSWERS.read(read_table(path))
     result.problems.extend(_other_texts(result.rows))
@@ -72,9 +99,12 @@ def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
     for row in rows:
         of_uid.setdefault(row.uid, []).append(row)
     return tuple(
-        Triplet(uid, *of[0].texts, tuple(LABEL_OF.get(row.label) for row in of))
+        Triplet(
+            uid, *of[0].texts, tuple(LABEL_OF.get(row.label) for row in of),
+            tuple(row.binary == "yes" for row in of if row.label and row.binary),
+        )
         for uid, of in of_uid.items()
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +116,8 @@ class _Answer:
     label: str
     applies: str
     annotator: str
+    binary: str | None
+    """None without this column."""
 
     @property
     def texts(self) -> tuple[str, str, str]:
@@ -108,6 +140,13 @@ def _wrong_label(row: _Answer) -> Iterable[str]:
         yield f"label is {row.label!r}; expected one of {', '.join(LABEL_OF)} if the condition applies"
     elif row.applies == "no" and row.label:
         yield f"label is {row.label!r}, but the condition does not apply; expected one of the two"
+    if row.applies == "no" and row.binary:
+        yield f"binary is {row.binary!r}, but the condition does not apply; expected an empty cell"
+    elif row.applies == "yes" and row.binary == "":
+        yield "binary is ''; expected yes or no if the condition applies"
+    elif row.binary == "yes" and row.label in LABEL_OF and LABEL_OF[row.label] not in BINARY_LABELS:
+        permitted = ", ".join(map(str, BINARY_LABELS))
+        yield f"label is {row.label!r} for a binary condition; expected one of {permitted}"
 
 
 ANSWERS = Schema(
@@ -120,27 +159,38 @@ ANSWERS = Schema(
         "label": ANY_TEXT,
         "applies": choice({"yes": "yes", "no": "no"}, "", "yes or no"),
         "annotator": TEXT,
+        BINARY: replace(
+            choice({"yes": "yes", "no": "no", "": ""}, None, "yes, no or empty"), required=False
+        ),
     },
     unique=[Unique("uid and annotator", lambda row: (row.uid, row.annotator))],
     check=_wrong_label,
 )
 
 
-def merged_label(answers: Sequence[int | None]) -> int | None:
+def merged_label(
+    answers: Sequence[int | None], permitted: Sequence[int] = LABELS
+) -> int | None:  # fmt: skip
     """Return the aggregated label of several answers, or None if more than half are "does not apply".
 
-    The label is the median of the labels. If it falls between two labels, it is the one nearer to their mean,
-    or the lower one if both are equally near.
+    The label is the median of the labels. If it falls between two permitted labels, it is the one nearer to
+    their mean, or the lower one if both are equally near.
 
     >>> [merged_label(a) for a in ([5, 4, 4], [4, 5], [1, 4, 5, 5], [2, 5], [3, None], [3, None, None])]
     [4, 4, 4, 3, 3, None]
+    >>> [merged_label(answers, BINARY_LABELS) for answers in ([1, 3], [1, 1, 3, 5], [1, 5], [5, 4, 2])]
+    [1, 3, 3, 3]
     """
     labels = sorted(answer for answer in answers if answer is not None)
     if 2 * len(labels) < len(answers) or not labels:
         return None
     median = (labels[(len(labels) - 1) // 2] + labels[len(labels) // 2]) / 2
     mean = sum(labels) / len(labels)
-    return math.ceil(median) if mean > median else math.floor(median)
+    neighbours = (
+        max(label for label in permitted if label <= median),
+        min(label for label in permitted if label >= median),
+    )
+    return min(neighbours, key=lambda label: (abs(label - mean), label))
 
 
 def verified(triplets: Sequence[Triplet]) -> Verified:
@@ -155,7 +205,7 @@ def verified(triplets: Sequence[Triplet]) -> Verified:
     pair_of = _pairs(triplets)
     rows, dropped = [], []
     for triplet, pair in zip(triplets, pair_of.tolist(), strict=True):
-        label = merged_label(triplet.answers)
+        label = triplet.label
         if label is None:
             dropped.append(triplet)
         else:
@@ -186,9 +236,10 @@ def agreement(triplets: Sequence[Triplet], *, seed: int = 0) -> dict[str, Estima
 
     ``answer`` has six categories, the labels and "does not apply"; ``applies`` has two. ``label`` has five
     and is over the triplets to which every annotator assigned a label; ``label 1`` to ``label 5`` compare one
-    label with all others. Fleiss' kappa requires the same number of answers for all triplets. The most
-    frequent number of at least two answers is used (the highest, if several are equally frequent); the number
-    of excluded triplets is in the reason.
+    label with all others. A relabelling also has ``binary``: whether the condition is binary, over the same
+    triplets. Fleiss' kappa requires the same number of answers for all triplets. The most frequent number of
+    at least two answers is used (the highest, if several are equally frequent); the number of excluded
+    triplets is in the reason.
     Intervals: `giccs.measures.metrics.jackknife_interval` over sentence pairs, because the conditions of a
     pair share sentences. `seed`: as in `giccs.measures.metrics.correlations`.
 
@@ -209,6 +260,10 @@ def agreement(triplets: Sequence[Triplet], *, seed: int = 0) -> dict[str, Estima
         "answer": fleiss_kappas(every, _pairs(complete_triplets), seed, left_out)[0],
         "applies": fleiss_kappas(applies, _pairs(complete_triplets), seed, left_out)[0],
     }
+    if any(triplet.binary for triplet in triplets):
+        is_binary = [[sum(triplet.binary), raters - sum(triplet.binary)] for triplet in labelled]
+        counts = np.array(is_binary, dtype=np.float64).reshape(-1, 2)
+        estimates[BINARY] = fleiss_kappas(counts, _pairs(labelled), seed, remark)[0]
     overall, each = fleiss_kappas(labels, _pairs(labelled), seed, remark)
     return {
         **estimates,

@@ -101,7 +101,8 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
 @endpoint_option
 @option(
     "-o --output",
-    "Output file.  [default: judgments.csv, conditions.csv or verification.csv]", type=OUTPUT, metavar="FILE",
+    "Output file.  [default: judgments.csv, conditions.csv, verification.csv or relabel.csv]",
+    type=OUTPUT, metavar="FILE",
 )  # fmt: skip
 @workers_option
 @option(

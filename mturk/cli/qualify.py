@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @option(
     "--config",
-    "Settings of a study of kind conditions or verification, which have a built-in test.",
+    "Settings of a study of kind conditions, verification or relabel, which have a built-in test.",
     type=INPUT,
     metavar="FILE",
 )

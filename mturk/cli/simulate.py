@@ -31,7 +31,7 @@ non_negative_type = Number(0, 1e6)
 @option(
     "--truth",
     "True scores: a scores file, or dialogues with intended levels; for sentence pairs, a table with the "
-    "column label or intended. Not required for writing conditions.",
+    "column label (-1: the condition does not apply) or intended. Not required for writing conditions.",
     type=INPUT,
     metavar="SCORES",
 )

@@ -36,7 +36,7 @@ Fields = Sequence[tuple[str, str]]
 """The (name, value) pairs of a form, in order."""
 Truth = Mapping[tuple[str, str], float]
 """(group, item) -> true score, with an empty group for items without one. For sentence pairs,
-(pair, condition) -> similarity from 1 to 5."""
+(pair, condition) -> similarity from 1 to 5, or -1 if the condition does not apply."""
 
 
 @dataclass(frozen=True, slots=True)

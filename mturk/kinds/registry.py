@@ -32,7 +32,7 @@ def kind_locations() -> dict[str, str]:
 def kind_names() -> tuple[str, ...]:
     """Return the names of all kinds, those of other distributions last.
 
-    >>> kind_names()[:4]
-    ('tuples', 'conditions', 'items', 'verification')
+    >>> kind_names()[:5]
+    ('tuples', 'conditions', 'items', 'relabel', 'verification')
     """
     return tuple(kind_locations())

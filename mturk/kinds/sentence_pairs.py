@@ -173,6 +173,8 @@ UID_COLUMNS = ("uid", "index", "Unnamed: 0", "column 1")
 MAX_UID_CHARACTERS = 100
 INTENDED_VALUES = {"high": 5.0, "low": 1.0}
 """Intended similarity of collected conditions."""
+INVALID = -1.0
+"""True label of a condition that does not apply (L-CSTS, 3.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,10 +297,11 @@ def _check_parts(
 
 
 def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float] | None:
-    """Return (pair id, condition) -> similarity from 1 to 5; None if the table has no sentence pairs.
+    """Return (pair id, condition) -> similarity from 1 to 5, or -1; None if the table has no sentence pairs.
 
     The similarity is read from the column label (rows without a label are skipped) or, in collected
-    conditions, from intended: high is 5 and low is 1. Raises InputError with all invalid values.
+    conditions, from intended: high is 5 and low is 1. The label -1 is a condition that does not apply, unless
+    all labels are -1, which are hidden. Raises InputError with all invalid values.
     """
     from bws.files.table import read_table
 
@@ -320,8 +323,13 @@ def sentence_truth(path: str | os.PathLike[str]) -> dict[tuple[str, str], float]
         if value is not None:
             truth[pair_id(sentence1, sentence2), condition] = value
         elif cell.strip():
-            message = f"{column} is {cell!r}; expected 1 to 5, high or low"
+            message = f"{column} is {cell!r}; expected 1 to 5, -1, high or low"
             problems.append(Problem(table.file, line, message))
+    if {*truth.values()} == {INVALID}:
+        message = (
+            f"{column} is -1 in all rows, which is a hidden label; expected labels from 1 to 5"
+        )
+        problems.append(Problem(table.file, None, message))
     if problems:
         raise InputError(problems)
     return truth
@@ -334,4 +342,4 @@ def _parse_similarity(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if 1 <= value <= 5 else None
+    return value if 1 <= value <= 5 or value == INVALID else None

@@ -60,8 +60,8 @@ class Settings:
 
     kind: str = option(
         DEFAULT_KIND,
-        'Kind of HIT: "tuples" of utterances, plain "items", "conditions" of sentence pairs, or\n'
-        'their "verification". Each kind has its own default file.',
+        'Kind of HIT: "tuples" of utterances, plain "items", "conditions" of sentence pairs,\n'
+        'their "verification", or labels again: "relabel". Each kind has its own default file.',
         choices=kind_names,
     )
     title: str = option(

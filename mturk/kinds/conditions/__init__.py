@@ -26,7 +26,13 @@ from mturk.kinds import (
     Truth,
     ValidAnswer,
 )
-from mturk.kinds.sentence_pairs import SentenceKind, answer_context, read_pairs, write_rows
+from mturk.kinds.sentence_pairs import (
+    INVALID,
+    SentenceKind,
+    answer_context,
+    read_pairs,
+    write_rows,
+)
 from mturk.kinds.texts import built_in_languages, built_in_texts
 
 if TYPE_CHECKING:
@@ -133,7 +139,7 @@ class Conditions(SentenceKind):
         known_conditions = sorted(
             (value, condition)
             for (pair, condition), value in truth.items()
-            if pair == expected.group
+            if pair == expected.group and value != INVALID
         )
         careless = generator.random() < behaviour.careless
         invented = [f"{text} (simulated)" for text in generator.sample(SIMULATED_CONDITIONS, 2)]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bws.base.problems import InputError
 from giccs.csts.cli import main
-from giccs.csts.data import read_csts
+from giccs.csts.data import read_csts, read_relabelled
 from giccs.csts.verification import (
     Triplet,
     agreement,
@@ -170,6 +170,44 @@ def test_intervals_are_wider_where_conditions_share_their_sentences():
     assert together.high - together.low > 1.5 * (apart.high - apart.low)  # the root of 4 is 2
 
 
+RELABEL = f"{HEADER},binary"
+
+
+@pytest.mark.parametrize(
+    ("answers", "binary", "label"),
+    [
+        ((1, 3), (True, True), 1),  # median 2, mean 2: the lower neighbour
+        ((3, 5), (True, True), 3),
+        ((1, 1, 3, 5), (True,) * 4, 3),  # median 2, mean 2.5
+        ((1, 3, 5, 5), (True,) * 4, 3),  # median 4, mean 3.5
+        ((1, 5), (True, True), 3),  # median 3, which is permitted
+        ((1, 3, 2), (True, True, False), 1),  # two of three: binary; median and mean 2
+        ((3, 5, 4, 5), (True, True, False, True), 5),  # median 4.5, mean 4.25: 5 is nearer than 3
+        ((5, 4), (True, False), 4),  # half: graded; median 4.5, mean 4.5
+        ((1, 2, 2), (True, False, False), 2),  # graded
+        ((None, 1, 4), (True, True), 3),  # one of three invalid; median 2.5, mean 2.5: 3 is nearer
+        ((None, None, 5), (True,), None),
+        ((None, 5), (True,), 5),  # half invalid
+    ],
+)
+def test_the_label_of_a_binary_condition_is_1_3_or_5(answers, binary, label):
+    assert Triplet("u", "A", "B", "the number", answers, binary).label == label
+
+
+def test_agreement_on_binary_conditions():
+    triplets = [
+        Triplet("0", "A", "B", "c", (5, 5, 3), (True, True, True)),
+        Triplet("1", "A", "B", "d", (1, 3, 2), (True, True, False)),
+        Triplet("2", "C", "D", "c", (4, 4, 5), (False, False, False)),
+        Triplet("3", "C", "D", "d", (None, 4, 4), (False, False)),
+    ]
+    kappa = agreement(triplets)["binary"]
+    # rows agree 1, 2/6, 1; 5 and 4 of 9 answers
+    assert kappa.value == pytest.approx((7 / 9 - 41 / 81) / (1 - 41 / 81))
+    assert kappa.n == 3
+    assert kappa.reason.startswith("1 triplets with answers other than labels are excluded")
+
+
 def test_reading_groups_answers_by_uid(written):
     path = written("u2,A,B,c,4,yes,w1,X", "u1,A,B,d,,no,w1,X", "u2,A,B,c,5,yes,w2,Y")
     assert read_verification(path) == (
@@ -205,6 +243,31 @@ def test_reading_groups_answers_by_uid(written):
 def test_what_is_wrong_is_named_with_its_line(written, row, message):
     with pytest.raises(InputError) as caught:
         read_verification(written("u1,A,B,c,4,yes,w1,X", row))
+    assert [(problem.line, problem.message) for problem in caught.value.problems] == [(3, message)]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            "u1,A,B,c,4,yes,w2,X,yes",
+            "label is '4' for a binary condition; expected one of 1, 3, 5",
+        ),
+        ("u1,A,B,c,4,yes,w2,X,", "binary is ''; expected yes or no if the condition applies"),
+        (
+            "u1,A,B,c,,no,w2,X,yes",
+            "binary is 'yes', but the condition does not apply; expected an empty cell",
+        ),
+        ("u1,A,B,c,4,yes,w2,X,ja", "binary is 'ja'; it must be yes, no or empty"),
+        (
+            "u1,A,B,c,-1,yes,w2,X,no",
+            "label is '-1'; expected one of 1, 2, 3, 4, 5 if the condition applies",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_relabelling_is_named_with_its_line(written, row, message):
+    with pytest.raises(InputError) as caught:
+        read_verification(written("u1,A,B,c,4,yes,w1,X,no", row, header=RELABEL))
     assert [(problem.line, problem.message) for problem in caught.value.problems] == [(3, message)]
 
 
@@ -253,6 +316,35 @@ def test_standard_output_has_the_data_alone(written):
     done = run(written("u1,A,B,c,4,yes,w1,X", "u2,A,B,d,2,yes,w1,X"), "-o", "-")
     assert done.stdout == "uid,sentence1,sentence2,condition,label\nu1,A,B,c,4\nu2,A,B,d,2\n"
     assert "2 triplets" in done.stderr
+
+
+def test_relabelling_gives_the_reannotated_file(written, tmp_path):
+    path, labels = (
+        written(
+            "10,A,B,c,5,yes,w1,X,yes", "10,A,B,c,3,yes,w2,X,yes", "2,A,B,d,,no,w1,X,",
+            "2,A,B,d,,no,w2,X,", "x,C,D,c,2,yes,w1,X,no", "x,C,D,c,2,yes,w2,X,no", header=RELABEL,
+        ),
+        tmp_path / "labels.tsv",
+    )  # fmt: skip
+    done = run(path, "--relabelled", str(labels))
+    assert done.exit_code == 0, done.output
+    assert labels.read_bytes() == b"uid\treannotated-label\n2\t-1\n10\t3\nx\t2\n"
+    assert read_relabelled(labels) == {"2": -1, "10": 3, "x": 2}
+    assert f"written to {labels}" in done.stdout
+    assert "whether the condition is binary" in done.stdout
+    document = json.loads(run(path, "--relabelled", str(labels), "--json").stdout)
+    assert (document["relabelled"], document["output"]) == (str(labels), None)
+    assert run(path, "--relabelled", "-").stdout == labels.read_text("utf-8")
+
+
+def test_standard_output_has_one_document(written):
+    path = written("u1,A,B,c,4,yes,w1,X")
+    done = run(path, "-o", "-", "--relabelled", "-")
+    assert done.exit_code == 2
+    assert "-o and --relabelled are the same file; expected another file for -o" in done.stderr
+    done = run(path, "--relabelled", "-", "--json")
+    assert done.exit_code == 2
+    assert "write files with -o and --relabelled" in done.stderr
 
 
 def test_nothing_applies_and_nothing_is_written(written, tmp_path):

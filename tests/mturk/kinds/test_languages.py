@@ -135,7 +135,7 @@ def test_titles_and_countries_depend_on_language():
     assert (other.language, other.title) == ("de", english.title)
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_sentence_pairs_require_language(tmp_path, kind):
     table = tmp_path / "pairs.csv"
     table.write_text("sentence1,sentence2,condition\nEin Haus.,Zwei Boote.,die Zahl\n", "utf-8")
@@ -218,7 +218,7 @@ def test_texts_may_include_sheet_texts(study):
     )
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_texts_file_for_sentence_pairs(tmp_path, kind):
     (tmp_path / "fr.toml").write_text(french(kind, Compare="Comparer"), "utf-8")
     (tmp_path / "c.toml").write_text(f'kind = "{kind}"\ntexts = "fr.toml"\n', "utf-8")

@@ -33,7 +33,7 @@ def acceptability(monkeypatch):
 
 def test_kind_of_other_distribution_is_registered(acceptability):
     assert kind_names() == (
-        "tuples", "conditions", "items", "verification", "acceptability",
+        "tuples", "conditions", "items", "relabel", "verification", "acceptability",
     )  # fmt: skip
     assert get_kind("acceptability").package == "acceptability"
     assert get_kind("acceptability").part == "sentence"
@@ -82,7 +82,8 @@ def test_kind_without_distribution_is_unknown():
     forget()
     assert "acceptability" not in kind_names()
     with pytest.raises(
-        ValueError, match="kind is 'acceptability'; expected tuples, conditions, items or verif"
+        ValueError,
+        match="kind is 'acceptability'; expected tuples, conditions, items, relabel or verif",
     ):
         get_kind("acceptability")
 

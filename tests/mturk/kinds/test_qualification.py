@@ -13,7 +13,7 @@ from mturk.study.qualification import answer_key_xml, built_in_test, question_fo
 from mturk.study.settings import Settings
 from mturk.study.settings_file import default_settings
 
-KINDS = ("conditions", "verification")
+KINDS = ("conditions", "relabel", "verification")
 OWN = """\
 name = "Own test"
 description = "Two questions"

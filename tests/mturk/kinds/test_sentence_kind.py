@@ -8,7 +8,7 @@ import pytest
 
 from bws.base.problems import InputError
 from mturk import answers
-from mturk.kinds import conditions, verification
+from mturk.kinds import get_kind
 from mturk.kinds.sentence_pairs import SentencePart, _pages
 from mturk.question_xml import read_question
 from mturk.study.settings_file import SettingsFile, default_settings
@@ -48,8 +48,7 @@ def planned(tmp_path):
     def plan(kind, text, **changes):
         path = tmp_path / "table.csv"
         path.write_text(text, encoding="utf-8")
-        module = {"conditions": conditions, "verification": verification}[kind]
-        study = module.KIND.plan(str(path), None, SettingsFile(kind=kind, values=changes), "en")
+        study = get_kind(kind).plan(str(path), None, SettingsFile(kind=kind, values=changes), "en")
         return study.hits, list(study.notes)
 
     return plan
@@ -62,7 +61,7 @@ def table(count, kind):
     return "\n".join(["sentence1,sentence2,condition", *(f"{text},the n" for text in texts), ""])
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_plans_depend_on_content_and_terms_only(planned, kind):
     plans, notes = planned(kind, table(7, kind))
     again, _ = planned(kind, table(7, kind))
@@ -76,7 +75,7 @@ def test_plans_depend_on_content_and_terms_only(planned, kind):
     assert same == plans
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_expected_tuples_are_read_from_page(planned, kind):
     plans, _ = planned(kind, table(5, kind))
     for plan in plans:
@@ -104,11 +103,11 @@ class Page(HTMLParser):
         self.texts.append(data)
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_pages_escape_hostile_texts(planned, kind):
     quoted = '"' + HOSTILE.replace('"', '""') + '"'
     head, row = "sentence1,sentence2", f"{quoted},B."
-    if kind == "verification":
+    if kind != "conditions":
         head, row = f"{head},condition", f"{row},{quoted}"
     [plan], notes = planned(kind, f"{head}\n{row}\n")
     html = read_question(plan.question).html
@@ -120,9 +119,7 @@ def test_pages_escape_hostile_texts(planned, kind):
     assert shown in page.texts
     assert [note for note in notes if "cannot be displayed" in note]
     [asked] = answers.expected_tuples(plan.question)
-    fields = {"conditions": conditions, "verification": verification}[kind].KIND.columns(
-        asked.tuple_id
-    )
+    fields = get_kind(kind).columns(asked.tuple_id)
     assert set(fields.values()) <= set(page.names)
     assert not re.search(r"https?://|src=|@import", html)
 
@@ -135,4 +132,6 @@ def test_oversized_page_is_reported(planned):
 
 def test_dialogues_are_for_tuples_only(planned):
     with pytest.raises(InputError, match="kind is 'conditions', which has no dialogues"):
-        conditions.KIND.plan("x.csv", "dialogues.jsonl", SettingsFile(kind="conditions"), "en")
+        get_kind("conditions").plan(
+            "x.csv", "dialogues.jsonl", SettingsFile(kind="conditions"), "en"
+        )

@@ -81,3 +81,14 @@ def test_truth_from_labels_or_intended_similarity(written):
     [(_, message)] = said(sentence_truth, written("sentence1,sentence2,condition\nA,B,c\n"))
     assert message.startswith("has neither a column label nor a column intended")
     assert sentence_truth(written("item,score\na,1\n")) is None
+
+
+def test_truth_of_a_condition_that_does_not_apply(written):
+    labels = written("sentence1,sentence2,condition,label\nA,B,c,4\nA,B,d,-1\n")
+    assert set(read_truth(labels).values()) == {4.0, -1.0}
+    hidden = written("sentence1,sentence2,condition,label\nA,B,c,-1\nA,B,d,-1\n")
+    [(line, message)] = said(sentence_truth, hidden)
+    assert line is None
+    assert message == (
+        "label is -1 in all rows, which is a hidden label; expected labels from 1 to 5"
+    )

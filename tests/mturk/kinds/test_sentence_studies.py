@@ -134,7 +134,7 @@ def test_review_contains_remarks(study, pairs_csv):
     assert len(remarks) == 2
 
 
-@pytest.mark.parametrize("kind", ["tuples", "conditions", "verification"])
+@pytest.mark.parametrize("kind", ["tuples", "conditions", "relabel", "verification"])
 def test_default_settings_file_of_each_kind_is_valid(study, kind):
     from mturk.study.settings_file import default_settings, read_settings
 

@@ -15,7 +15,7 @@ def shape(value):
     return [shape(one) for one in value] if isinstance(value, list) else type(value)
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_texts_of_both_languages_have_same_structure(kind):
     english, german = (built_in_texts(f"mturk.kinds.{kind}", language) for language in LANGUAGES)
     assert shape(english) == shape(german)
@@ -44,16 +44,14 @@ def test_good_examples_have_no_remarks(language):
     assert [one for one in good if find_remark(*one)] == []
 
 
-def test_levels_match_scale():
+@pytest.mark.parametrize("kind", ["relabel", "verification"])
+def test_levels_match_scale(kind):
     for language in LANGUAGES:
-        levels = [
-            level["level"]
-            for level in built_in_texts("mturk.kinds.verification", language)["levels"]
-        ]
-        assert levels == [1, 2, 3, 4, 5]
+        texts = built_in_texts(f"mturk.kinds.{kind}", language)
+        assert [level["level"] for level in texts["levels"]] == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("kind", ["conditions", "verification"])
+@pytest.mark.parametrize("kind", ["conditions", "relabel", "verification"])
 def test_default_language_has_test(kind):
     from mturk.study.qualification import built_in_test
 

@@ -71,6 +71,7 @@ def test_triplet_without_true_label_is_reported():
 
 def test_unknown_kind():
     with pytest.raises(
-        ValueError, match="kind is 'songs'; expected tuples, conditions, items or verification"
+        ValueError,
+        match="kind is 'songs'; expected tuples, conditions, items, relabel or verification",
     ):
         kinds.get_kind("songs")

@@ -97,7 +97,7 @@ def _show_pairs(study: Study) -> None:
     items = candidates(study.items, group)
     show_pairs(study, group, items)
     columns = {
-        "letter": st.column_config.Column(""),
+        "letter": say("models.title_letter"),
         "utterance": st.column_config.Column(say("overview.plain_utterance")),
         "score": number_column(say("overview.plain_score"), format="%.3f"),
     }

@@ -14,7 +14,15 @@ from bws.base.rows import csv_text
 from bws.base.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
 from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLES
-from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
+from giccs.evaluation.recipe import (
+    ACROSS_MODELS,
+    ANSWERS_KEY,
+    TRAINING,
+    PublishedNumber,
+    Recipe,
+    Run,
+    data_in,
+)
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import (
     SELECTED_REMARK,
@@ -201,7 +209,11 @@ def compare_with_published(
     used: set[int] = set()
     for run in recipe.runs:
         names = {os.path.normpath(data_in(root, run.folder)) for root in roots}
-        run_results = [result for result in results if _belongs(result, run)]
+        run_results = [
+            result
+            for result in results
+            if _belongs(result, run) and _has_same_answers(result, run, recipe)
+        ]
         used |= set(map(id, run_results)) if run.published else set()
         for result in run_results:
             same_data = not names.isdisjoint(_data_names(result))
@@ -264,11 +276,17 @@ def _belongs(result: Result, run: Run) -> bool:
     return same_task and same_history and _has_same_options(result, run)
 
 
+def _has_same_answers(result: Result, run: Run, recipe: Recipe) -> bool:
+    """Return whether a training used the file of answers that the run names, or one that no run names."""
+    file = str(result.environment.get(ANSWERS_KEY, ""))
+    return run.task != TRAINING or run.answers == recipe.answers_of(file)
+
+
 def _has_same_options(result: Result, run: Run) -> bool:
     """Return whether a result has the options of a run, with defaults for options that it does not state.
 
-    Seeds may differ, and files of answers are not distinguished. Results on dialogues record their options
-    elsewhere: in the history, and in their names.
+    Seeds may differ, and files of answers are not distinguished here. Results on dialogues record their
+    options elsewhere: in the history, and in their names.
     """
     result_options = result.signature.get("asked") or result.signature.get("settings") or {}
     run_options = dict(run.all_options())

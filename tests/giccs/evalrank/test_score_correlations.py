@@ -382,3 +382,25 @@ def test_scores_that_no_model_shares_are_undefined(tmp_path):
     assert "undefined" in done.stdout
     assert "0 models; a rank correlation needs 4" in done.stdout
     assert "95 % intervals" not in done.stdout
+
+
+def test_models_with_two_poolings_are_two_models_of_a_family(results):
+    """As in the paper, where BERT is in Table 9 with its first token, and with the mean of its tokens."""
+    pooled = [
+        replace(one, signature={**one.signature, "pooling": "cls"})
+        for one in results
+        if one.model == "made-up:3+whitening"
+    ]
+    score, accuracy = (
+        collect_scores([*results, *pooled], [selector]).columns[0]
+        for selector in (
+            ScoreSelector("evalrank-sentence", "mrr"),
+            ScoreSelector("classification", "accuracy", "MR"),
+        )
+    )
+    assert len(score.scores) == 13
+    assert "made-up:3 (cls pooling)+whitening" in score.scores
+    (cell,) = correlate([score], [accuracy]).cells
+    assert (cell.rho.n, cell.rho.extra["families"]) == (13, 8)
+    plain = drop_postprocessed([score])[0]
+    assert len(plain.scores) == 8

@@ -197,7 +197,8 @@ def compare_with_published(
     """Compare results with the published numbers of a recipe.
 
     A result corresponds to a run of the same model, task and options, as far as the run states them. Data
-    match if their names are equal; a revision (``owner/name@revision``) may differ. `local_name`: another
+    match if their names are equal; a revision (``owner/name@revision``) may differ. Results on a folder of
+    the recipe are compared with the runs on this folder only. `local_name`: another
     name of the recipe's data in results, such as the folder of a copy. Numbers over models are computed from
     the results on the recipe's data. cluster: column over whose clusters the intervals of results on
     dialogues are (`giccs.report.clustering.over_clusters`), which groups of items do not have.
@@ -207,12 +208,19 @@ def compare_with_published(
     results = [*results, *_across_models(results, recipe, roots)]
     lines: list[ComparedNumber] = []
     used: set[int] = set()
+    folders = {
+        run.folder: {os.path.normpath(data_in(root, run.folder)) for root in roots}
+        for run in recipe.runs
+    }
     for run in recipe.runs:
-        names = {os.path.normpath(data_in(root, run.folder)) for root in roots}
+        names = folders[run.folder]
+        elsewhere = set[str]().union(*folders.values()) - names
         run_results = [
             result
             for result in results
-            if _belongs(result, run) and _has_same_answers(result, run, recipe)
+            if _belongs(result, run)
+            and _has_same_answers(result, run, recipe)
+            and elsewhere.isdisjoint(_data_names(result))
         ]
         used |= set(map(id, run_results)) if run.published else set()
         for result in run_results:

@@ -196,15 +196,18 @@ def label_chart(comparisons: Sequence[LabelComparison]) -> alt.TopLevelMixin:
         for name in COLOURS
         if (estimate := getattr(comparison, name)).value == estimate.value  # NaN is not drawn.
     ]
+    kinds = [*COLOURS]
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("model:N", title=None, sort=None, axis=alt.Axis(labelLimit=480)),
-        yOffset=alt.YOffset("labels:N", sort=[*COLOURS]),
+        yOffset=alt.YOffset("labels:N", sort=kinds),
         color=alt.Color(
-            "labels:N", sort=[*COLOURS], scale=alt.Scale(range=[*COLOURS.values()]), title="labels"
+            "labels:N", sort=kinds, scale=alt.Scale(domain=kinds, range=[*COLOURS.values()])
         ),
-        shape=alt.Shape("labels:N", sort=[*COLOURS], title="labels"),
     )
     return alt.layer(
         base.transform_filter("isValid(datum.low)").mark_rule().encode(x="low:Q", x2="high:Q"),
-        base.mark_point(filled=True, size=60).encode(x=alt.X("spearman:Q", title="Spearman's rho")),
+        base.mark_point(filled=True, size=60, opacity=1).encode(
+            x=alt.X("spearman:Q", title="Spearman's rho"),
+            shape=alt.Shape("labels:N", sort=kinds, scale=alt.Scale(domain=kinds)),
+        ),
     ).properties(width=420, height=alt.Step(18))

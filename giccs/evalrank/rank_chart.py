@@ -67,8 +67,17 @@ def rank_chart(columns: Sequence[ScoreColumn]) -> alt.Chart:
                 title=f"models, by rank on {names[0]}",
                 axis=alt.Axis(labelAngle=-90, labelLimit=240, labelOverlap=False),
             ),
-            y=alt.Y("rank:Q", scale=alt.Scale(reverse=True, zero=False)),
-            color=alt.Color("score:N", sort=names, scale=alt.Scale(domain=names, range=COLOURS)),
+            y=alt.Y(
+                "rank:Q",
+                scale=alt.Scale(reverse=True, zero=False),
+                axis=alt.Axis(tickMinStep=1, format="d"),
+            ),
+            color=alt.Color(
+                "score:N",
+                sort=names,
+                scale=alt.Scale(domain=names, range=COLOURS),
+                legend=alt.Legend(labelLimit=480),
+            ),
             shape=alt.Shape("score:N", sort=names, scale=alt.Scale(domain=names)),
         )
         .properties(width=max(240, 14 * len(models)), height=320)

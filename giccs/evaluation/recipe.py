@@ -292,6 +292,10 @@ def _parse_runs(table: _TomlTable, folders: Mapping[str, Sequence[str]]) -> Iter
         for task in tasks
         for run_folder in ([folder] if folder else folders.get(task, [""]))
     ]
+    if answers and tasks[0] != TRAINING:
+        table.add_problem(
+            ANSWERS_KEY, f"is for {TRAINING}; expected the option of the task, in ask"
+        )
     if published and len(runs) > 1:
         table.add_problem("published", f"is for one run; the lists make {len(runs)}")
     if tasks[0] == TRAINING and not table.problems:

@@ -416,6 +416,7 @@ def test_a_missing_model_of_another_recipe_is_an_error(place):
             'name = ["static:a.txt", "b"]',
             "published is for one run; the lists make 2",
         ),
+        ('skip = "its', 'answers = "a.csv"\nskip = "its', "answers is for csts-train"),
         ('name = "static:a.txt"', "name = []", "name is []; expected text"),
         ('name = "static:a.txt"', "name = [1]", "name is 1; expected text"),
     ],

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from bws.base.notes import note
 from bws.stats.constancy import is_constant
 from bws.stats.estimates import Estimate
-from giccs.evalrank.scores import ScoreColumn, shorten_list
+from giccs.evalrank.scores import ScoreColumn, model_family, shorten_list
 from giccs.measures.clusters import Clusters
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.metrics import CORRELATION_BOUNDS, jackknife_estimate, weighted_spearman
-from giccs.models.postprocess.steps import family_of, is_postprocessed
+from giccs.models.postprocess.steps import is_postprocessed
 
 MIN_MODELS = 4
 """Minimum number of models for a correlation."""
@@ -71,7 +71,7 @@ class Correlations:
         models = self.models
         return {
             "models": models,
-            "families": len({family_of(model) for model in models}),
+            "families": len({model_family(model) for model in models}),
             "correlations": [
                 {
                     "intrinsic": {"name": cell.intrinsic.address, "setting": cell.intrinsic.setting},
@@ -174,7 +174,7 @@ def _shared_scores(*columns: ScoreColumn) -> tuple[list[Floats], Ints]:
     models = [
         model for model in first.scores if all(model in column.scores for column in other_columns)
     ]
-    _, family = np.unique([family_of(model) for model in models] or [""], return_inverse=True)
+    _, family = np.unique([model_family(model) for model in models] or [""], return_inverse=True)
     rows = [np.array([column.scores[model] for model in models], float) for column in columns]
     return rows, family[: len(models)]
 

@@ -11,13 +11,15 @@ such sets (5.1), unless the set is requested by name.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bws.stats.estimates import Estimate
 from giccs.evalrank.agreement import MIN_KNOWN_PAIRS
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
-from giccs.measures.results import Result
+from giccs.measures.results import DEFAULT_POOLINGS, Result
+from giccs.models.postprocess.steps import family_of
 
 WORD_SIMILARITY = "word-similarity"
 INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
@@ -31,6 +33,8 @@ INTRINSIC: Mapping[str, tuple[tuple[str, ...], bool]] = {
 DOWNSTREAM = "classification"
 DOWNSTREAM_METRIC = "accuracy"
 SET_KEY = "set"
+POOLING = re.compile(r" \([\w ]+ pooling\)$")
+"""End of the name of a model with another pooling."""
 
 GroupKey = tuple[tuple[str, str], ...]
 """Names and values that define a group of items; empty for all data."""
@@ -137,15 +141,19 @@ def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]
                 continue
             score_name = " ".join([result.task, metric, *(name for _, name in by)])
             if reason := _exclusion_reason(result, by, estimate, selectors[matching[0]]):
-                undefined.setdefault(f"{score_name}: {reason}", []).append(result.model)
+                undefined.setdefault(f"{score_name}: {reason}", []).append(scored_model(result))
                 continue
             column = scores_by_column.setdefault(
                 (matching[0], _result_kind(result), metric, by), {}
             )
             if math.isnan(value := estimate.value):
-                undefined.setdefault(f"{score_name}: {estimate.reason}", []).append(result.model)
+                undefined.setdefault(f"{score_name}: {estimate.reason}", []).append(
+                    scored_model(result)
+                )
             else:
-                column[result.model] = -value if metric in LOWER_IS_BETTER_METRICS else value
+                column[scored_model(result)] = (
+                    -value if metric in LOWER_IS_BETTER_METRICS else value
+                )
     names = _setting_labels(newest)
     columns = [
         ScoreColumn(kind[0], metric, by, names[kind], values)
@@ -159,6 +167,29 @@ def collect_scores(results: Sequence[Result], selectors: Sequence[ScoreSelector]
         f"{description}: {shorten_list(models)}" for description, models in undefined.items()
     )
     return ScoreTable(tuple(columns), len(of_task) - len(newest), undefined_lines, tuple(missing))
+
+
+def scored_model(result: Result) -> str:
+    """Return the name of the model, with its pooling before its steps if it is not the default.
+
+    >>> signature = {"pooling": "cls, as requested"}
+    >>> scored_model(Result("m+whitening:768", "csts", {}, (), signature, {}, 0.0))
+    'm (cls pooling)+whitening:768'
+    """
+    pooling = str(result.signature.get("pooling", ""))
+    if pooling in DEFAULT_POOLINGS:
+        return result.model
+    base = family_of(result.model)
+    return f"{base} ({pooling.partition(',')[0]} pooling){result.model.removeprefix(base)}"
+
+
+def model_family(model: str) -> str:
+    """Return the name of a `scored_model` without pooling and steps, which all its variants share.
+
+    >>> model_family("m (cls pooling)+whitening:768")
+    'm'
+    """
+    return POOLING.sub("", family_of(model))
 
 
 def shorten_list(models: Sequence[str]) -> str:
@@ -175,7 +206,7 @@ def _newest_results(results: Sequence[Result]) -> list[Result]:
     """Return the newest result of each kind and model, sorted by kind and model."""
     newest_by_key: dict[tuple[ResultKind, str], Result] = {}
     for result in sorted(results, key=lambda result: str(result.environment.get("when", ""))):
-        newest_by_key[_result_kind(result), result.model] = result
+        newest_by_key[_result_kind(result), scored_model(result)] = result
     return [newest_by_key[key] for key in sorted(newest_by_key)]
 
 

@@ -18,6 +18,8 @@ from giccs.tasks import TaskOptions, task_names
 
 TRAINING = "csts-train"
 """The task executed by `giccs-csts train`; all others are executed by `giccs-eval`."""
+ANSWERS_KEY = "answers"
+"""Key of the name of a training's file of answers, in recipes and in the environment of results."""
 ACROSS_MODELS = "evalrank-correlate"
 """The task of numbers over models; `giccs-report --against` computes them from the results of a folder."""
 TRAINING_SETTINGS_MODULE = "giccs.csts.encoders.settings"
@@ -55,6 +57,8 @@ class Run:
     """Subfolder of the recipe's data; empty for the data itself."""
     skip: str = ""
     """Why giccs cannot evaluate the model; its published numbers are listed without results."""
+    answers: str = ""
+    """Name of the file of answers of a training; empty for files that no other run of the recipe names."""
 
     @property
     def settings(self) -> Any:
@@ -91,6 +95,15 @@ class Recipe:
             if not run.skip and run.task not in (TRAINING, ACROSS_MODELS):
                 runs.setdefault(run.folder, []).append(run)
         return {folder: replace(self, runs=tuple(part)) for folder, part in runs.items()}
+
+    def answers_of(self, file: str) -> str:
+        """Return the name of a file of answers if runs name it, or an empty string for those that name none.
+
+        >>> read_recipe("l-csts-paper").answers_of("folder/flan-t5-xl.csv")
+        'flan-t5-xl.csv'
+        """
+        name = os.path.basename(file)
+        return name if name in {run.answers for run in self.runs} else ""
 
     def select(self, models: Sequence[str] = (), tasks: Sequence[str] = ()) -> Recipe:
         """Return the runs of some models or tasks, or all if none are named.
@@ -160,10 +173,11 @@ def read_recipe(path: str | os.PathLike[str]) -> Recipe:
 
     Keys: ``title``, ``source``, ``data``, ``skip_missing``, ``[folders]`` (task -> subfolder of the data, or
     a list of them), and for each ``[[model]]`` ``name``, ``revision``, ``task``, ``history``, ``ask``, a
-    table of `TaskOptions` (or of the `Settings` of a training), ``folder``, ``skip``, and ``published``, a
-    list of ``{metric, value, by, stderr, n}``. ``name`` and ``task`` can be lists, for every combination,
-    without published numbers. Required are ``data``, ``name`` and ``task`` of each model, and ``metric`` and
-    ``value`` of each number. Unknown keys are errors.
+    table of `TaskOptions` (or of the `Settings` of a training), ``folder``, ``skip``, ``answers`` (name of
+    the file of answers of a training), and ``published``, a list of ``{metric, value, by, stderr, n}``.
+    ``name`` and ``task`` can be lists, for every combination, without published numbers. Required are
+    ``data``, ``name`` and ``task`` of each model, and ``metric`` and ``value`` of each number. Unknown keys
+    are errors.
     """
     file = display_name(path)
     document = read_toml(locate(path))
@@ -263,18 +277,25 @@ def _parse_folders(table: _TomlTable) -> dict[str, list[str]]:
 
 def _parse_runs(table: _TomlTable, folders: Mapping[str, Sequence[str]]) -> Iterator[Run]:
     """Yield a run per name, task and subfolder of the task."""
-    table.check_keys("name", "revision", "task", "folder", "history", "ask", "skip", "published")
+    table.check_keys(
+        "name", "revision", "task", "folder", "history", "ask", "skip", ANSWERS_KEY, "published"
+    )
     tasks = table.texts("task", allowed=[*task_names(), TRAINING, ACROSS_MODELS])
     names, revision, skip = table.texts("name"), table.text("revision"), table.text("skip")
+    answers = table.text(ANSWERS_KEY)
     options = _parse_options(table, tasks[0])
     published = tuple(map(_parse_published, table.tables("published")))
     folder = table.text("folder")
     runs = [
-        Run(name, revision or None, task, options, published, run_folder, skip)
+        Run(name, revision or None, task, options, published, run_folder, skip, answers)
         for name in names
         for task in tasks
         for run_folder in ([folder] if folder else folders.get(task, [""]))
     ]
+    if answers and tasks[0] != TRAINING:
+        table.add_problem(
+            ANSWERS_KEY, f"is for {TRAINING}; expected the option of the task, in ask"
+        )
     if published and len(runs) > 1:
         table.add_problem("published", f"is for one run; the lists make {len(runs)}")
     if tasks[0] == TRAINING and not table.problems:

@@ -14,7 +14,15 @@ from bws.base.rows import csv_text
 from bws.base.tables import Column, ResultTable, TableStyle, heading, remarks, rendered
 from bws.stats.estimates import Estimate
 from giccs.benchmark import SAMPLES
-from giccs.evaluation.recipe import ACROSS_MODELS, PublishedNumber, Recipe, Run, data_in
+from giccs.evaluation.recipe import (
+    ACROSS_MODELS,
+    ANSWERS_KEY,
+    TRAINING,
+    PublishedNumber,
+    Recipe,
+    Run,
+    data_in,
+)
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import (
     SELECTED_REMARK,
@@ -189,7 +197,8 @@ def compare_with_published(
     """Compare results with the published numbers of a recipe.
 
     A result corresponds to a run of the same model, task and options, as far as the run states them. Data
-    match if their names are equal; a revision (``owner/name@revision``) may differ. `local_name`: another
+    match if their names are equal; a revision (``owner/name@revision``) may differ. Results on a folder of
+    the recipe are compared with the runs on this folder only. `local_name`: another
     name of the recipe's data in results, such as the folder of a copy. Numbers over models are computed from
     the results on the recipe's data. cluster: column over whose clusters the intervals of results on
     dialogues are (`giccs.report.clustering.over_clusters`), which groups of items do not have.
@@ -199,9 +208,20 @@ def compare_with_published(
     results = [*results, *_across_models(results, recipe, roots)]
     lines: list[ComparedNumber] = []
     used: set[int] = set()
+    folders = {
+        run.folder: {os.path.normpath(data_in(root, run.folder)) for root in roots}
+        for run in recipe.runs
+    }
     for run in recipe.runs:
-        names = {os.path.normpath(data_in(root, run.folder)) for root in roots}
-        run_results = [result for result in results if _belongs(result, run)]
+        names = folders[run.folder]
+        elsewhere = set[str]().union(*folders.values()) - names
+        run_results = [
+            result
+            for result in results
+            if _belongs(result, run)
+            and _has_same_answers(result, run, recipe)
+            and elsewhere.isdisjoint(_data_names(result))
+        ]
         used |= set(map(id, run_results)) if run.published else set()
         for result in run_results:
             same_data = not names.isdisjoint(_data_names(result))
@@ -264,11 +284,17 @@ def _belongs(result: Result, run: Run) -> bool:
     return same_task and same_history and _has_same_options(result, run)
 
 
+def _has_same_answers(result: Result, run: Run, recipe: Recipe) -> bool:
+    """Return whether a training used the file of answers that the run names, or one that no run names."""
+    file = str(result.environment.get(ANSWERS_KEY, ""))
+    return run.task != TRAINING or run.answers == recipe.answers_of(file)
+
+
 def _has_same_options(result: Result, run: Run) -> bool:
     """Return whether a result has the options of a run, with defaults for options that it does not state.
 
-    Seeds may differ, and files of answers are not distinguished. Results on dialogues record their options
-    elsewhere: in the history, and in their names.
+    Seeds may differ, and files of answers are not distinguished here. Results on dialogues record their
+    options elsewhere: in the history, and in their names.
     """
     result_options = result.signature.get("asked") or result.signature.get("settings") or {}
     run_options = dict(run.all_options())

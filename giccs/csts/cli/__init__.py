@@ -17,6 +17,7 @@ COMMANDS = {
     "verified": "giccs.csts.cli.verified:verified",
     "relabel": "giccs.csts.cli.relabel:relabel",
     "train": "giccs.csts.cli.train:train",
+    "compare-labels": "giccs.csts.cli.compare_labels:compare_labels",
     "answers": "giccs.csts.cli.answers:answers",
     "rating-sheets": "giccs.csts.cli.quality:rating_sheets",
     "quality": "giccs.csts.cli.quality:quality",

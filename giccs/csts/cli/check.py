@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -57,7 +57,8 @@ def check(console: Console, data: str, split: str | None, relabelled: str | None
     """Validate C-STS data: a CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv.
 
     Every sentence pair must have two adjacent rows with two conditions. Labels must be 1 to 5, or hidden in
-    the whole file (empty or -1). The exit code is 2 if there are problems.
+    the whole file (empty or -1). The exit code is 2 if there are problems. Also printed are the labels and
+    the mean number of words, separated by white space, of the sentences (each pair once) and conditions.
     """
     second = read_relabelled(relabelled) if relabelled else {}
     dataset, problems = check_csts(data, split or (VALIDATION if relabelled else None))
@@ -89,8 +90,20 @@ def _summary(dataset: Dataset) -> dict[str, Any]:
         },
         "labels": {str(label): label_counts[label] for label in LABELS},
         "not_labelled": label_counts[None],
+        "words": {
+            "sentence": _mean_words(
+                sentence for row in first.values() for sentence in (row.sentence1, row.sentence2)
+            ),
+            "condition": _mean_words(row.condition for row in dataset.instances if row.condition),
+        },
         "warnings": list(map(str, dataset.warnings)),
     }
+
+
+def _mean_words(texts: Iterable[str]) -> float | None:
+    """Return the mean number of words, separated by white space; None without texts (C-STS, section 3)."""
+    counts = [len(text.split()) for text in texts]
+    return sum(counts) / len(counts) if counts else None
 
 
 def _compared(dataset: Dataset, second: Mapping[str, int]) -> dict[str, Any]:
@@ -145,6 +158,11 @@ def _table(document: Mapping[str, Any]) -> str:
         ("· first label lower", order["rising"]),
         *((f"label {label}", count) for label, count in document["labels"].items()),
         ("unlabelled", document["not_labelled"]),
+        *(
+            (f"words per {part}", f"{mean:.1f}")
+            for part, mean in document["words"].items()
+            if mean is not None
+        ),
         ("problems", len(document["problems"])),
     ]
     if second := document.get("relabelled"):

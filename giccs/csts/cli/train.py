@@ -211,19 +211,28 @@ def _settings(
 def _of_recipe(
     console: Console, file: str, models: Sequence[str], seeds: Sequence[int], answers: str | None
 ) -> list[Settings]:
-    """Return the trainings of a recipe; those with answers are skipped if none are given."""
+    """Return the trainings of a recipe, without those with other answers."""
     from giccs.evaluation.recipe import TRAINING, read_recipe
 
-    runs = read_recipe(file).select(models, [TRAINING]).runs
-    lines = [replace(run.settings, seeds=tuple(seeds)) for run in runs]
-    usable_lines = [settings for settings in lines if answers or settings.texts != "answers"]
-    if len(usable_lines) < len(lines):
-        console.note(
-            f"{len(lines) - len(usable_lines)} trainings are skipped: they require --answers FILE"
-        )
-    if not usable_lines:
+    recipe = read_recipe(file)
+    runs = recipe.select(models, [TRAINING]).runs
+    named = recipe.answers_of(answers or "")
+    usable = [
+        run
+        for run in runs
+        if (
+            answers and run.answers == named if run.settings.texts == "answers" else not named
+        )  # A file that runs name is for these alone.
+    ]
+    skipped = [run for run in runs if run not in usable]
+    if named:
+        console.note(f"{len(usable)} trainings use {named}; {len(skipped)} others are skipped")
+    elif skipped:
+        files = ", ".join(dict.fromkeys(f"--answers {run.answers or 'FILE'}" for run in skipped))
+        console.note(f"{len(skipped)} trainings are skipped: they require {files}")
+    if not usable:
         raise click.UsageError(f"every training of {file} requires --answers FILE")
-    return usable_lines
+    return [replace(run.settings, seeds=tuple(seeds)) for run in usable]
 
 
 def _check(lines: Sequence[Settings], grid: Grid | None) -> None:

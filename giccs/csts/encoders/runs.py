@@ -21,6 +21,7 @@ from giccs.csts.encoders.base import base_folder
 from giccs.csts.encoders.settings import TEMPLATES, Settings, is_first, processes, why_impossible
 from giccs.csts.encoders.splits import Splits
 from giccs.csts.measures import RESAMPLES, mean_metrics, selected_on
+from giccs.evaluation.recipe import ANSWERS_KEY
 from giccs.evaluation.task_results import environment
 from giccs.measures.metrics import interval_signature
 from giccs.measures.results import Group, Result, Signature, Store, digest
@@ -323,6 +324,7 @@ class _Task:
         packages = ("torch", "transformers", "accelerate")
         return {
             "data": self.splits.name,
+            **({ANSWERS_KEY: self.splits.answers} if self.splits.answers else {}),
             **environment(),
             **{package: version(package) for package in packages},
         }

@@ -36,6 +36,8 @@ class Splits:
     """The rows of a test split with hidden labels, in the order of the file."""
     texts: str = "sentences"
     """``sentences`` or ``answers``."""
+    answers: str = ""
+    """Name of the file of answers; empty without answers."""
     warnings: tuple[Problem, ...] = ()
 
     @property
@@ -118,7 +120,8 @@ def read_splits(
         message = f"no validation split; {count} of the training rows are held out instead"
         warnings.append(Problem(name, None, message))
     texts = "sentences" if answers is None else "answers"
-    return Splits(name, **rows, texts=texts, warnings=tuple(warnings))
+    file = "" if answers is None else Path(answers).name
+    return Splits(name, **rows, texts=texts, answers=file, warnings=tuple(warnings))
 
 
 def sample_rows(rows: Rows, number: int | None, seed: int) -> Rows:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, SEED
+from bws.base.options import INPUT, OUTPUT, SEED
 from bws.base.problems import InputError, Problem
 from bws.base.tables import TableStyle, rendered
-from bws.cli.options import arguments, plain_table_options
+from bws.cli.options import arguments, check_figure, drawn_figure, plain_table_options
 
 if TYPE_CHECKING:
     from giccs.evalrank.scores import ScoreColumn, ScoreSelector, ScoreTable
@@ -26,7 +26,7 @@ SIDES = ("intrinsic score", "downstream accuracy")
     giccs-evalrank correlate results
     giccs-evalrank correlate results --intrinsic evalrank-sentence:hits@1 --downstream MR
     giccs-evalrank correlate results --without-postprocessed --complete --format latex > table-11.tex
-    giccs-evalrank correlate results --intrinsic evalrank-sentence:mrr --downstream MR --plot ranks.svg
+    giccs-evalrank correlate results --intrinsic evalrank-sentence:mrr --downstream MR --figure ranks.svg
     """,
 )
 @click.argument("folder", type=INPUT, metavar="RESULTS_FOLDER")
@@ -59,6 +59,13 @@ SIDES = ("intrinsic score", "downstream accuracy")
 )
 @plain_table_options()
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the intervals.")
+@click.option(
+    "--figure",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Also draw the ranks of the models with all scores (Figure 4), ordered by the first downstream set: "
+    ".svg, .png, .json.",
+)
 def correlate(
     console: Console,
     folder: str,
@@ -68,6 +75,7 @@ def correlate(
     without_postprocessed: bool,
     style: TableStyle,
     seed: int,
+    figure: str | None,
 ) -> None:
     """Correlate intrinsic scores of stored results with downstream accuracies, over models.
 
@@ -81,6 +89,7 @@ def correlate(
 
     if style.form == "csv" and style.columns:
         raise click.UsageError("--columns is for tables")
+    check_figure(figure)
     intrinsic_columns, downstream_columns, left_out = _read_columns(
         console, folder, intrinsic, downstream
     )
@@ -96,6 +105,13 @@ def correlate(
     correlations = score_correlations.correlate(
         intrinsic_columns, downstream_columns, left_out=left_out, seed=seed
     )
+    if figure:
+        with drawn_figure(console, "of ranks", folder):
+            from bws.base.charts import write_chart
+            from giccs.evalrank.rank_chart import rank_chart
+
+            write_chart(rank_chart([*downstream_columns, *intrinsic_columns]), figure)
+            console.note(f"Figure 4 written to {figure}")
     if style.form == "csv":
         text = format_csv(correlations).rstrip("\n")
     else:

@@ -44,6 +44,19 @@ def test_check_says_what_there_is(good):
     assert cells["problems"] == "0"
 
 
+def test_check_counts_words(good, tmp_path):
+    # the kites have 7 and 7 words, the dogs 7 and 5; the conditions 5, 4, 2 and 4
+    words = json.loads(call("check", good, "--json").stdout)["words"]
+    assert words == {"sentence": (7 + 7 + 7 + 5) / 4, "condition": (5 + 4 + 2 + 4) / 4}
+    cells = cells_of(call("check", good).stdout)
+    assert (cells["words per sentence"], cells["words per condition"]) == ("6.5", "3.8")
+    three = write(
+        tmp_path / "a.csv", "One two three.,Four.,,1", "One two three.,Four.,,2", "A.,B.,,1"
+    )
+    found = json.loads(call("check", three, "--json").stdout)["words"]
+    assert found == {"sentence": (3 + 1 + 1 + 1) / 4, "condition": None}  # a pair counts once
+
+
 def test_check_ends_with_2_where_something_is_wrong(tmp_path):
     path = write(tmp_path / "a.csv", *GOOD[:3])
     done = call("check", path, "--json")

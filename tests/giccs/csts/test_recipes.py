@@ -147,3 +147,49 @@ def test_a_score_that_selected_the_epoch_is_marked_beside_published_ones(place, 
     table = call(report, "results", "--against", "best.toml").stdout
     assert "]*" in table
     assert "* selected by this score: optimistic for new data" in table
+
+
+NAMED = """
+[[model]]
+name = "tiny-bert"
+task = "csts-train"
+answers = "other.csv"
+ask = { texts = "answers", epochs = 1 }
+published = [{ metric = "spearman", value = 0.7, by = { split = "validation" } }]
+"""
+
+
+def test_trainings_with_answers_of_several_models_have_their_own_numbers(place, monkeypatch):
+    """As in Table 6 of L-CSTS: the trainings are the same but for the file of answers."""
+    monkeypatch.chdir(place)
+    (place / "named.toml").write_text(RECIPE + NAMED, "utf-8")
+    answers = (place / "answers.csv").read_text("utf-8")
+    (place / "other.csv").write_text(answers.replace(" a ", " one ").replace("A ", "One "), "utf-8")
+    one = call(train, "c-sts", "--recipe", "named.toml", "--answers", "answers.csv")
+    assert "1 trainings are skipped: they require --answers other.csv" in one.stderr
+    other = call(train, "c-sts", "--recipe", "named.toml", "--answers", "other.csv")
+    assert "1 trainings use other.csv; 2 others are skipped" in other.stderr
+    result = json.loads(call(report, "results", "--against", "named.toml", "--json").stdout)
+    compared = [
+        (line["published"]["value"], line["ours"]["value"])
+        for line in result["against"]
+        if line["ask"].get("texts") == "answers"
+    ]
+    assert [published for published, _ in compared] == [0.4, 0.7]
+    assert len({ours for _, ours in compared}) == 2
+
+
+def test_table_6_of_l_csts_names_a_file_per_model():
+    runs = [run for run in read_recipe("l-csts-paper").runs if run.answers]
+    assert {run.answers: run.published[0].value for run in runs} == {
+        "flan-t5-small.csv": 0.437,
+        "flan-t5-base.csv": 0.539,
+        "flan-t5-large.csv": 0.558,
+        "flan-t5-xl.csv": 0.623,
+    }
+    (same,) = [
+        run
+        for run in read_recipe("l-csts-paper").runs
+        if not run.answers and (run.model, run.options) == (runs[0].model, runs[0].options)
+    ]
+    assert same.published[0].value == 0.739  # Table 4; Table 6 has 66.1

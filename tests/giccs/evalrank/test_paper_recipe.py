@@ -58,12 +58,12 @@ class Tables(HTMLParser):
 
 @pytest.fixture(scope="module")
 def tables():
-    """Number of a table -> its rows; 51 and 52 are the two parts of Table 5."""
+    """Number of a table -> its rows; 11 and 12, 51 and 52 are the two parts of Tables 1 and 5."""
     paper = SHARED / "papers" / "evalrank.txt"
     if not paper.is_file():
         pytest.skip(f"{paper} is missing; set GICCS_SHARED")
     parsed = Tables(paper.read_text("utf-8")).tables
-    return dict(zip((3, 51, 52, 6, 7, 10), (parsed[n] for n in (3, 5, 6, 7, 8, 11)), strict=True))
+    return dict(zip((11, 12, 2, 3, 4, 51, 52, 6, 7), parsed, strict=False)) | {10: parsed[11]}
 
 
 def published(model, metric):
@@ -91,8 +91,19 @@ def correlations(table, level, folder):
     }
 
 
-def test_correlations_are_those_of_tables_3_6_and_7(tables):
-    assert published(WORDS, "spearman") == correlations(tables[3], "word", "word_evalrank")
+VARIANTS = {"w/o wiki vocabs": "word_evalrank_basic", "w/ WN synonym": "word_evalrank_wordnet"}
+
+
+def test_correlations_are_those_of_tables_3_4_6_and_7(tables):
+    words = correlations(tables[3], "word", "word_evalrank")
+    header, first, *rows = tables[4]
+    for of_set, *cells in zip(header[1:], *(row[1:] for row in (first, *rows)), strict=True):
+        assert words["evalrank-word:mrr:word_evalrank", of_set] == float(cells[0])
+        for (label, *_), cell in zip(rows, cells[1:], strict=True):
+            folder = VARIANTS.get(label, "word_evalrank:l2")
+            words[f"evalrank-word:mrr:{folder}", of_set] = float(cell)
+    assert len(rows) == 3
+    assert published(WORDS, "spearman") == words
     sentences = correlations(tables[6], "sentence", "sent_evalrank")
     header, *rows = tables[7]
     for first in (3, 6):  # the first three rows are also in Table 6
@@ -123,7 +134,9 @@ def test_shares_are_those_of_table_10(tables):
 def test_table_5_is_compared_with_the_definition_and_the_program(tables):
     by_setting = {True: [], False: []}
     for run in read_recipe("evalrank-paper").runs:
-        if run.published and run.task != ACROSS_MODELS and "toy_emb" not in run.model:
+        if run.published and run.task.startswith("evalrank-") and run.task != ACROSS_MODELS:
+            if "toy_emb" in run.model:
+                continue
             values = [round(100 * number.value, 2) for number in run.published]
             assert [number.metric for number in run.published] == list(METRICS.values())
             by_setting[bool(run.options.get("reference"))].append((run.skip != "", values))
@@ -132,6 +145,31 @@ def test_table_5_is_compared_with_the_definition_and_the_program(tables):
     of_program = [values for skipped, values in by_setting[False] if not skipped]
     assert [values for _, values in by_setting[True]] == of_program
     assert sum(skipped for skipped, _ in by_setting[False]) == 2  # InferSent
+
+
+def test_table_1_has_the_named_rows(tables):
+    of_step = {"BERT-flow": "+first-last+flow", "BERT-whitening": "+first-last+whitening"}
+    runs = [run for run in read_recipe("evalrank-paper").runs if run.published]
+    for label, *cells in tables[11]:
+        if label in of_step:
+            expected = [float(cell.partition(" ")[0]) for cell in cells]
+            found = [
+                round(100 * number.value, 2)
+                for run in runs
+                if run.model.endswith(of_step[label])
+                and run.task in ("sentence-similarity", "classification")
+                for number in run.published
+            ]
+            assert found == expected
+    ranks = published(SENTENCES, "rank")
+    scores = ("sts-test.csv", "sts-test.csv:l2")
+    in_paper = [[float(cell[0]) for cell in row[1:]] for row in tables[12][1:]]
+    models = list(dict.fromkeys(model for _, model in ranks))
+    assert [
+        [ranks[f"sentence-similarity:spearman:{score}", model] / 100 for score in scores]
+        for model in models
+    ] == in_paper
+    assert len(models) == 5
 
 
 def test_the_models_are_those_of_tables_8_and_9():
@@ -145,6 +183,11 @@ def test_the_models_are_those_of_tables_8_and_9():
         }
 
     assert len(models("word-similarity", "word_similarity")) == 38
+    assert len(models("evalrank-word", "word_evalrank_basic")) == 38
+    by_distance = [
+        run for run in runs if run.options == {"similarity": "l2"} and run.task == "evalrank-word"
+    ]
+    assert len({run.model for run in by_distance if not run.published}) == 38
     # 67 models: 65 that can be evaluated, and two of InferSent, which are skipped with a reason
     assert len(models("sentence-similarity", "sent_similarity/SICK")) == 65
     assert len(models("evalrank-sentence", "sent_evalrank")) == 67
@@ -206,6 +249,34 @@ def test_correlations_and_shares_over_models_are_those_of_scipy(results):
         assert share.n == 3
     of_accuracy = numbers[("classification:accuracy:MR",)]["better_postprocessed"]
     assert of_accuracy.value == pytest.approx(np.mean(accuracy[1::2] > accuracy[::2]))
+
+
+def test_scores_by_the_distance_have_their_own_correlations_and_ranks(results):
+    rows, values = results
+    (words,) = results_across_models(rows, "evalrank")
+    numbers = {tuple(group.by.values()): group.metrics for group in words.groups}
+    rho = numbers["evalrank-word:mrr:word_evalrank:l2", "MR"]["spearman"]
+    assert rho.value == pytest.approx(spearmanr(-values[:, 0], values[:, 2]).statistic)
+    models = [f"m{n}" for n in range(4)]
+    scores = {"cos": [0.4, 0.9, 0.1, 0.6], "l2": [0.7, 0.2, 0.3, 0.3]}
+    pairs = [
+        result(
+            "sentence-similarity", model, "evalrank/sts-test.csv", {"spearman": score}, setting=name
+        )
+        for name, column in scores.items()
+        for model, score in zip(models, column, strict=True)
+    ]
+    extra = result(
+        "sentence-similarity", "by cosine alone", "evalrank/sts-test.csv", {"spearman": 1.0}
+    )
+    (sentences,) = results_across_models([*pairs, extra], "evalrank")
+    ranks = {
+        (group.by["score"].rpartition(":")[2], group.by["model"]): group.metrics["rank"].value
+        for group in sentences.groups
+    }
+    assert [ranks["sts-test.csv", model] for model in models] == [3, 1, 4, 2]
+    assert [ranks["l2", model] for model in models] == [1, 4, 2, 2]
+    assert len(ranks) == 8
 
 
 def test_fewer_than_four_models_have_no_correlation(results):
@@ -304,6 +375,19 @@ def test_the_data_can_be_elsewhere(place):
     assert (of_a["data"], of_a["verdict"]) == ("copy/word_evalrank", "no interval")
 
 
+def test_a_result_on_a_folder_is_not_beside_numbers_of_another(place):
+    """As the ranking of words with fewer background words, of which Table 5 has no number."""
+    Path("evalrank", "word_evalrank").rename("evalrank/basic")
+    text = RECIPE.replace('evalrank-word = "word_evalrank"', 'evalrank-word = ["words", "basic"]')
+    text = text.replace('task = "evalrank-word"\n', 'task = "evalrank-word"\nfolder = "words"\n')
+    Path("recipe.toml").write_text(text, "utf-8")
+    done = CliRunner().invoke(evaluate, ["--recipe", "recipe.toml", "-o", "results"])
+    assert done.exit_code == 0, done.output
+    shown = CliRunner().invoke(report, ["results", "--against", "recipe.toml", "--json"])
+    lines = json.loads(shown.stdout)["against"]
+    assert [one["verdict"] for one in lines] == ["no result"] * 3
+
+
 def test_nothing_but_missing_data_is_an_error(place):
     Path("evalrank").rename("elsewhere")
     done = CliRunner().invoke(evaluate, ["--recipe", "recipe.toml", "-o", "results"])
@@ -332,6 +416,7 @@ def test_a_missing_model_of_another_recipe_is_an_error(place):
             'name = ["static:a.txt", "b"]',
             "published is for one run; the lists make 2",
         ),
+        ('skip = "its', 'answers = "a.csv"\nskip = "its', "answers is for csts-train"),
         ('name = "static:a.txt"', "name = []", "name is []; expected text"),
         ('name = "static:a.txt"', "name = [1]", "name is 1; expected text"),
     ],

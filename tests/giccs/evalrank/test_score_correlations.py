@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 from bws.stats.estimates import Estimate
 from giccs.evalrank.cli.correlate import correlate as command
+from giccs.evalrank.rank_chart import rank_rows
 from giccs.evalrank.score_correlations import correlate, drop_postprocessed, keep_complete_models
 from giccs.evalrank.scores import ScoreSelector, collect_scores, parse_selector
 from giccs.measures.results import Group, Result, Store
@@ -382,3 +383,51 @@ def test_scores_that_no_model_shares_are_undefined(tmp_path):
     assert "undefined" in done.stdout
     assert "0 models; a rank correlation needs 4" in done.stdout
     assert "95 % intervals" not in done.stdout
+
+
+def test_ranks_of_the_chart_are_those_of_scipy(results):
+    selectors = (
+        ScoreSelector("classification", "accuracy", "MR"),
+        ScoreSelector("sentence-similarity", "spearman", "STS-B"),
+    )
+    columns = [collect_scores(results, [selector]).columns[0] for selector in selectors]
+    rows = rank_rows(columns)
+    first, second = rows[:12], rows[12:]
+    assert [row["rank"] for row in first] == list(range(1, 13))
+    assert [row["model"] for row in first] == [row["model"] for row in second]
+    scores = columns[1].scores
+    expected = dict(zip(scores, rankdata([-score for score in scores.values()]), strict=True))
+    assert {row["model"]: row["rank"] for row in second} == expected
+
+
+def test_the_chart_of_ranks_is_drawn(folder, tmp_path):
+    path = tmp_path / "ranks.svg"
+    done = run(folder, "--intrinsic", "evalrank-sentence:mrr", "--figure", path)
+    assert f"Figure 4 written to {path}" in done.stderr
+    svg = path.read_text("utf-8")
+    assert "made-up:0" in svg
+    assert "models, by rank on classification" in svg
+    done = run(folder, "--figure", path, code=2)
+    assert "9 scores; it shows at most 8" in done.stderr
+
+
+def test_models_with_two_poolings_are_two_models_of_a_family(results):
+    """As in the paper, where BERT is in Table 9 with its first token, and with the mean of its tokens."""
+    pooled = [
+        replace(one, signature={**one.signature, "pooling": "cls"})
+        for one in results
+        if one.model == "made-up:3+whitening"
+    ]
+    score, accuracy = (
+        collect_scores([*results, *pooled], [selector]).columns[0]
+        for selector in (
+            ScoreSelector("evalrank-sentence", "mrr"),
+            ScoreSelector("classification", "accuracy", "MR"),
+        )
+    )
+    assert len(score.scores) == 13
+    assert "made-up:3 (cls pooling)+whitening" in score.scores
+    (cell,) = correlate([score], [accuracy]).cells
+    assert (cell.rho.n, cell.rho.extra["families"]) == (13, 8)
+    plain = drop_postprocessed([score])[0]
+    assert len(plain.scores) == 8

@@ -34,7 +34,7 @@ def cells() -> list[Cell]:
     names = ("design", "annotators", "tastes")
     return [
         Cell(
-            "bws-agreement --intervals, alpha",
+            "giccs agreement --intervals, alpha",
             dict(zip(names, setting, strict=True)),
             partial(_study, *setting),
         )

@@ -1,4 +1,4 @@
-"""Coverage of the scales and position effects of `bws-agreement --annotators`, with and without tastes.
+"""Coverage of the scales and position effects of `giccs agreement --annotators`, with and without tastes.
 
 All annotators have the same noise and thus the scale 1, and the same effect of positions. With tastes, an
 annotator's utilities deviate from the others'. The true effect of positions is that on an annotator whose

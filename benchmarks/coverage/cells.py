@@ -38,7 +38,7 @@ class Cell:
     """A setting, with studies simulated from the seeds 0, 1, 2, ..."""
 
     statement: str
-    """Command and method of the interval: ``bws-score, counting``."""
+    """Command and method of the interval: ``giccs score, counting``."""
     setting: Mapping[str, Any]
     """Settings of the study, one table column each: ``{"annotators": 5, "tastes": 0.5}``."""
     simulate: Callable[[int], SimulatedStudy] = field(compare=False)

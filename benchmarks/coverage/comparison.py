@@ -1,4 +1,4 @@
-"""Error rate and power of `giccs-report --compare`.
+"""Error rate and power of `giccs report --compare`.
 
 A simulated model predicts the utility of an item, with a slope and an offset per dialogue and errors that
 are partly shared by all models. Scores are ranks of noisy utilities within dialogues.

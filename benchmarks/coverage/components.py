@@ -1,4 +1,4 @@
-"""Intervals of variance components and of the reliability of the scores (bws-reliability --components)."""
+"""Intervals of variance components and of the reliability of the scores (giccs reliability --components)."""
 
 from __future__ import annotations
 

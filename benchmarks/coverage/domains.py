@@ -1,4 +1,4 @@
-"""Coverage of intervals over domains: `--cluster domain` of `giccs-eval` and `giccs-report`.
+"""Coverage of intervals over domains: `--cluster domain` of `giccs eval` and `giccs report`.
 
 Each study has new domains with the same number of dialogues of five candidates. In a domain, the errors of
 the model's predictions and of the judge's scores are multiplied by a log-normal factor. The true value is
@@ -55,9 +55,9 @@ class Design:
 
 
 DESIGNS = {
-    "giccs-eval --cluster domain": (Design(60, 6), Design(60, 12), Design(200, 20)),
-    "giccs-report --people --cluster domain": (Design(200, 12, 60), Design(200, 20, 60)),
-    "giccs-report --judgments --cluster domain": (Design(60, 12, 0, 5), Design(60, 20, 0, 20)),
+    "giccs eval --cluster domain": (Design(60, 6), Design(60, 12), Design(200, 20)),
+    "giccs report --people --cluster domain": (Design(200, 12, 60), Design(200, 20, 60)),
+    "giccs report --judgments --cluster domain": (Design(60, 12, 0, 5), Design(60, 20, 0, 20)),
 }
 METRICS = ("pearson", "spearman", "rank_spearman")
 

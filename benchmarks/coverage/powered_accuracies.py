@@ -31,7 +31,7 @@ def cells() -> list[Cell]:
     """Return a cell per size and judge."""
     return [
         Cell(
-            "giccs-report --people, accuracy",
+            "giccs report --people, accuracy",
             {
                 "dialogues": f"{judged} of {dialogues}",
                 "judge": judge,

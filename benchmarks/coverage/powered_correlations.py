@@ -43,7 +43,7 @@ def cells() -> list[Cell]:
     """Return a cell per study and metric."""
     return [
         Cell(
-            f"giccs-report --people, {metric}",
+            f"giccs report --people, {metric}",
             {
                 "dialogues": f"{judged} of {dialogues}",
                 "candidates": candidates,

@@ -178,7 +178,7 @@ def _correlation_cell(random: np.random.Generator) -> Cell:
     dialogues = int(random.choice([10, 20, 30, 60, 100]))
     data, name = Dialogues(dialogues, **_random_dialogues(random)), str(random.choice(COEFFICIENTS))
     study = partial(_correlation, data, name)
-    return _cell("correlations", f"giccs-eval, {name}", str(data), study)
+    return _cell("correlations", f"giccs eval, {name}", str(data), study)
 
 
 def _people_cell(random: np.random.Generator) -> Cell:
@@ -186,7 +186,7 @@ def _people_cell(random: np.random.Generator) -> Cell:
     data = Dialogues(dialogues, **_random_dialogues(random), judged=judged)
     name = str(random.choice(COEFFICIENTS))
     study = partial(_correlation, data, name)
-    return _cell("people", f"giccs-report --people, {name}", str(data), study)
+    return _cell("people", f"giccs report --people, {name}", str(data), study)
 
 
 def _correlation(data: Dialogues, name: str, seed: int) -> SimulatedStudy:

@@ -1,4 +1,4 @@
-"""Simultaneous coverage of the ranks of `bws-score --ranks`: all true ranks of a group at once.
+"""Simultaneous coverage of the ranks of `giccs score --ranks`: all true ranks of a group at once.
 
 The studies are those of `benchmarks.coverage.scores` and, with the predictions of a judge, those of
 `benchmarks.coverage.prediction_powered`; the true ranks are those of the true scores.

@@ -86,7 +86,7 @@ RECIPES = (
         "L-CSTS, worked example",
         f"{PAPER}, Figure 6",
         "in the paper",
-        "giccs-csts tfs --example",
+        "giccs csts tfs --example",
         {"similarity": "4.2"},
         _figure_6,
     ),
@@ -95,7 +95,7 @@ RECIPES = (
         f"{PAPER}, sections 1 and 4.1",
         "[C-STS](https://github.com/princeton-nlp/c-sts), on request, decrypted; "
         "[L-CSTS](https://github.com/brandeis-llc/L-CSTS)",
-        f"giccs-csts check {C_STS} --relabelled {L_CSTS}",
+        f"giccs csts check {C_STS} --relabelled {L_CSTS}",
         {
             "changed labels, percent": "55",
             "Spearman of original and new labels, percent": "49.22",

@@ -131,8 +131,8 @@ RECIPES = (
         },
         _nltk,
         remarks=(
-            "S corrects for a chance of one in three labels, as alpha of `bws-agreement` does for positions "
-            "that are random.",
+            "S corrects for a chance of one in three labels, as alpha of `giccs agreement` does for "
+            "positions that are random.",
         ),
     ),
     Recipe(

@@ -58,7 +58,7 @@ RUDDIT_SCORES = Recipe(
     "Ruddit",
     "Hada et al. ([2021](https://aclanthology.org/2021.acl-long.210/)), scores of `Ruddit.csv`",
     "[Ruddit](https://github.com/hadarishav/Ruddit)",
-    f"bws-score {RUDDIT[0]} --control gold_comment",
+    f"giccs score {RUDDIT[0]} --control gold_comment",
     {"comments": "6,000", "scores equal to three decimals": "6,000"},
     _ruddit,
     RUDDIT,
@@ -105,7 +105,7 @@ HINDI_SCORES = Recipe(
     "halves: the program of Kiritchenko and Mohammad ([2016](https://arxiv.org/abs/1712.01741)) on the "
     "judgments, several runs",
     f"[Semantic_Relatedness_SemEval2024]({SEMREL})",
-    f"bws-score {HINDI[0]} --scale unit\nbws-reliability {HINDI[0]}",
+    f"giccs score {HINDI[0]} --scale unit\ngiccs reliability {HINDI[0]}",
     {
         "sentence pairs with scores": "288",
         "scores equal to two decimals": "288",
@@ -148,7 +148,7 @@ VIGNETTE = Recipe(
     "[bwsTools](https://cran.r-project.org/package=bwsTools) 1.2.0, vignette on aggregate scores: `totl`, "
     "`best`, `wrst`",
     f"[vdata]({BWSTOOLS})",
-    f"bws-score {VDATA}",
+    f"giccs score {VDATA}",
     {
         f"{issue}, {name}": f"{value:,}"
         for issue, (best, worst) in ISSUES.items()
@@ -251,8 +251,8 @@ AGE_OF_ACQUISITION = Recipe(
     _hollis,
     (HOLLIS,),
     remarks=(
-        "`bws-agreement --annotators` compares annotators with the *others* only: their own judgments, which "
-        "Hollis's program includes, raise compliance.",
+        "`giccs agreement --annotators` compares annotators with the *others* only: their own judgments, "
+        "which Hollis's program includes, raise compliance.",
     ),
 )
 RECIPES = (RUDDIT_SCORES, HINDI_SCORES, VIGNETTE, DIFFERENCES, SIZES, AGE_OF_ACQUISITION)

@@ -135,7 +135,7 @@ RANKED_WORDS = Recipe(
     "EvalRank, toy vectors, words",
     f"EvalRank, [word_evalrank.md]({EVALRANK}/blob/main/benchmarking/word_evalrank.md), divided by 100",
     f"[toy vectors and word_evalrank]({EVALRANK})",
-    f"giccs-eval static:{TOY} --task evalrank-word --data {WORDS} --reference-compat",
+    f"giccs eval static:{TOY} --task evalrank-word --data {WORDS} --reference-compat",
     _table(
         {
             "cos": ("0.0318", "0.0118", "0.0354"),
@@ -154,7 +154,7 @@ RANKED_SENTENCES = Recipe(
     "EvalRank, toy vectors, sentences",
     f"EvalRank, [log of the authors' program]({EVALRANK}/blob/main/scripts/sentence_cos/s_1.log), rounded",
     f"[toy vectors and sent_evalrank]({EVALRANK})",
-    f"giccs-eval static:{TOY} --task evalrank-sentence --data {SENTENCES} --reference-compat",
+    f"giccs eval static:{TOY} --task evalrank-sentence --data {SENTENCES} --reference-compat",
     {"MRR": "0.4115", "Hits@1": "0.2879", "Hits@3": "0.4965", "mean rank": "494.06"},
     _sentences,
     (TOY, *SENTENCE_FILES),
@@ -167,7 +167,7 @@ CLASSIFIED = Recipe(
     f"EvalRank, [log of the authors' program]({EVALRANK}/blob/main/scripts/sentence_cos/s_1.log), accuracies "
     "in percent",
     f"[toy vectors and sent_classification]({EVALRANK}/tree/main/data)",
-    f"giccs-eval static:{TOY} --task classification --data evalrank",
+    f"giccs eval static:{TOY} --task classification --data evalrank",
     CLASSIFICATION,
     _accuracies,
     (

@@ -84,7 +84,7 @@ def _minilm_recipe(
         f"{title}, MiniLM",
         f"{MTEB}; pairs: {PAIRS}" if "pairs" in values else MTEB,
         address,
-        f"giccs-eval {MINILM} --task {TASK} --data {path}",
+        f"giccs eval {MINILM} --task {TASK} --data {path}",
         values,
         partial(_minilm_and_pairs if "pairs" in values else _minilm, path),
         files,
@@ -229,7 +229,7 @@ TOY_SENTENCES = Recipe(
         "program gives a sentence without known words a vector of equal tiny numbers, and so does the model "
         "here; `static:toy_emb.txt` excludes these pairs and says how many (22 of 3,108 in STS12).",
         "In the program, the sentences of STR-2022 are not divided into words, and so the published values "
-        "are those of the vectors of *letters*; other sets are not affected. With words, `giccs-eval` has a "
+        "are those of the vectors of *letters*; other sets are not affected. With words, `giccs eval` has a "
         "Spearman correlation of 0.376.",
     ),
     is_exact=False,

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from filelock import FileLock
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -20,11 +21,21 @@ LINK = re.compile(r"<a\b[^>]*\bhref=[\"']?(?!\w+:)([^\"'\s>#?]*)")
 LOADED = re.compile(r"<(?:script|img|iframe|link)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//[^>]*>")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory):
+    """The folder of the site, which one of the workers builds for all."""
     for module in ("material", "mkdocs", "mkdocs_jupyter", "mkdocstrings"):
         pytest.importorskip(module, reason="needs the extra docs")
-    folder = tmp_path_factory.mktemp("site")
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with FileLock(folder / "site.lock"):
+        if not (folder / "site" / "sitemap.xml").is_file():
+            build(folder / "site")
+    return folder / "site"
+
+
+def build(folder):
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
         cwd=ROOT,
@@ -34,7 +45,6 @@ def site(tmp_path_factory):
         check=False,
     )
     assert built.returncode == 0, built.stderr
-    return folder
 
 
 def test_every_page_is_on_the_site(site):

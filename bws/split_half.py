@@ -37,6 +37,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Halves = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Two (J,) masks: the judgments in the first half, and those in the second."""
+COMPLETE_DESIGN = (
+    "every possible tuple was judged, so that there are no other tuples: the split by tuple underestimates "
+    "the reliability"
+)
 OddRule = Literal["coin", "second"]
 """Half that gets the additional element of an odd number: a random half, or always the second."""
 MissingPolicy = Literal["drop", "zero"]
@@ -341,6 +345,8 @@ def reliability(
                 overall,
                 *(measure_part(values, subset) for values, subset in parts[1:]),
             )
+    if split == "tuple" and is_complete(canonical):
+        notes.append(note(COMPLETE_DESIGN))
     signature = {
         "score": "counting",
         "trials": trials,

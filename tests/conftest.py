@@ -163,3 +163,26 @@ def typeset(tmp_path):
         return unicodedata.normalize("NFC", "".join(text.split()))
 
     return text_of
+
+
+@pytest.fixture
+def overfull_lines(tmp_path):
+    """Return a function from LaTeX to the messages of pdflatex on lines wider than a text of 17 cm."""
+
+    def lines_of(body):
+        if shutil.which("pdflatex") is None:
+            pytest.skip("pdflatex is not installed (Debian package texlive-latex-recommended)")
+        packages = r"\usepackage{booktabs,longtable}\usepackage[a4paper,textwidth=17cm]{geometry}"
+        document = f"\\begin{{document}}\\parindent0pt\n{body}\n\\end{{document}}\n"
+        (tmp_path / "paper.tex").write_text(
+            f"\\documentclass{{article}}{packages}{document}", "utf-8"
+        )
+        options = ["-no-shell-escape", "-halt-on-error", "-interaction=nonstopmode"]
+        done = subprocess.run(
+            ["pdflatex", *options, "paper.tex"], cwd=tmp_path, capture_output=True, check=False
+        )
+        log = done.stdout.decode(errors="replace")
+        assert done.returncode == 0, log[-2000:]
+        return [line for line in log.splitlines() if line.startswith("Overfull \\hbox")]
+
+    return lines_of

@@ -31,6 +31,13 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         f"giccs to the last published digit, {states[State.INSIDE]} differ but are inside its 95 % "
         f"interval, and {states[State.DIFFERS]} differ; the reasons are stated below the tables."
     )
+    differing = [
+        f"{outcome.recipe.data_set} ({n})"
+        for outcome in outcomes
+        if (n := sum(row.state is State.DIFFERS for row in outcome.rows))
+    ]
+    if differing:
+        sentence += f" Those that differ are in: {'; '.join(differing)}."
     if absent := [o.recipe.data_set for o in outcomes if o.missing]:
         sentence += (
             f" {states[State.MISSING]} further values need data that were not here "

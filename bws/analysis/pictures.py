@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from bws.split_half import ReliabilityCurve
 
 NO_PLAN = note("no plan: reliability cannot be estimated from variance components")
+FRAME_INTERVALS = note(
+    "intervals require judgments of one annotator, over tuples, or of five or more, over annotators and "
+    "tuples"
+)
 REMARK_WIDTH = 90
 """Number of characters of a line below the title of a file."""
 LABEL_CHARACTERS = 50
@@ -208,12 +212,12 @@ def frames(history: StudyHistory, t: Translate) -> Drawing:
     from bws.history_charts import FRAMES_TITLES, MAX_STRIP_ITEMS, strip_chart, strip_rows
 
     n_items = len(history.frames[-1].scores)
-    remarks = [history.sentence, history.order]
+    remarks = [history.sentence, history.order, FRAME_INTERVALS]
     if n_items > MAX_STRIP_ITEMS:
         remarks.append(note("Drawn: {n:d} items at equal distances of rank", n=MAX_STRIP_ITEMS))
     return Drawing(
         strip_chart(history, _titles(FRAMES_TITLES, t)),
-        "Scores after the first judgments, with 95 % intervals",
+        "Scores after the first judgments",
         strip_rows(history),
         remarks,
         f"Strip of the scores of {n_items} items after {len(history.frames)} numbers of judgments.",

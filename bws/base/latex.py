@@ -31,6 +31,8 @@ ACCENTS = frozenset("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030
 MINUS = re.compile(r"(?<![^\s\[(,])-(?=\.?\d)")
 TEXT_POINTS = 483.0 - 10
 """Width of a text of 17 cm in points, less what widths of letters are uncertain."""
+MIN_TEXT_POINTS = 120.0
+"""Smallest width of a column of texts with broken lines."""
 COLUMN_POINTS = 12.0
 """Space between two columns in points."""
 SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.79}
@@ -118,8 +120,9 @@ def fitted_tabular(
 ) -> str:
     r"""Return `tabular` for a text of `TEXT_POINTS` in 10 pt.
 
-    If it is wider, intervals are below their values and headers have several lines; if that is not enough,
-    the font is smaller, down to ``\scriptsize``, and then a comment says so.
+    If it is wider, intervals are below their values and headers have several lines. If that is not enough,
+    lines of the widest column of texts are broken; without such a column, the font is smaller, down to
+    ``\scriptsize``, and then a comment says so.
     """
     sides = _alignments(rows, headers, align)
     if _points_of_table(rows, headers) <= TEXT_POINTS:
@@ -132,14 +135,15 @@ def fitted_tabular(
         ]
         if _points_of_table(cells, titles) <= TEXT_POINTS:
             break
+    text_column, room = _text_column(cells, titles, sides)
+    if text_column is not None:
+        spec = [f"p{{{room:.0f}pt}}" if n == text_column else side for n, side in enumerate(sides)]
+        text = _stacked_tabular(cells, titles, groups, sides)
+        plain = f"\\begin{{tabular}}{{{''.join(sides)}}}"
+        return text.replace(plain, f"\\begin{{tabular}}{{{''.join(spec)}}}", 1)
     widths = {size: _points_of_table(cells, titles, factor) for size, factor in SIZES.items()}
     size = next((each for each, width in widths.items() if width <= TEXT_POINTS), [*SIZES][-1])
-    stacked = [
-        [_stacked(cell, side) for cell, side in zip(row, sides, strict=True)] for row in cells
-    ]
-    stacked_titles = [_stacked(title, side) for title, side in zip(titles, sides, strict=True)]
-    known = ["right" if side == "r" else "left" for side in sides]
-    text = tabular(stacked, stacked_titles, groups, known)
+    text = _stacked_tabular(cells, titles, groups, sides)
     if size:
         text = f"{{{size}\n{text}}}"
     if widths[size] > TEXT_POINTS:
@@ -147,6 +151,36 @@ def fitted_tabular(
             [*comment(["wider than 17 cm: select columns, or rotate the table"]), text]
         )
     return text
+
+
+def _stacked_tabular(
+    cells: Sequence[Sequence[str]],
+    titles: Sequence[str],
+    groups: Sequence[str],
+    sides: Sequence[str],
+) -> str:
+    """Return a tabular whose cells and headers may have several lines."""
+    rows = [[_stacked(cell, side) for cell, side in zip(row, sides, strict=True)] for row in cells]
+    headers = [_stacked(title, side) for title, side in zip(titles, sides, strict=True)]
+    return tabular(rows, headers, groups, ["right" if side == "r" else "left" for side in sides])
+
+
+def _text_column(
+    cells: Sequence[Sequence[str]], titles: Sequence[str], sides: Sequence[str]
+) -> tuple[int | None, float]:
+    """Return the widest column of texts if breaking its lines makes the table fit, and the room for it."""
+    total = _points_of_table(cells, titles)
+    widths = {
+        n: max(_lines_width(row[n]) for row in cells)
+        for n, side in enumerate(sides)
+        if side == "l" and cells
+    }
+    if total <= TEXT_POINTS or not widths:
+        return None, 0.0
+    column = max(widths, key=widths.__getitem__)
+    room = TEXT_POINTS - (total - widths[column])
+    has_words = any(" " in row[column] for row in cells)
+    return (column, room) if has_words and room >= MIN_TEXT_POINTS else (None, 0.0)
 
 
 def _points_of_table(

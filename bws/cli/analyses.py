@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from bws.analysis.analysis import Analysis, Answers, Picture
 from bws.analysis.registry import load_analysis
 from bws.base.commands import Command, Console, command
@@ -47,6 +49,8 @@ def judgments_command(name: str, analysis: Analysis) -> Command:
         console: Console, style: TableStyle, metadata: str | None = None, by: str | None = None,
         figures: Sequence[tuple[str, str]] = (), paragraph: str | None = None, **values: Any,
     ) -> None:  # fmt: skip
+        if paragraph and by:
+            raise click.UsageError("--paragraph cannot be combined with --by")
         settings = analysis.settings(**_taken(values, declarations(analysis.settings)))
         flags = [flag for flag, is_given in _taken(values, analysis.also).items() if is_given]
         further = dict.fromkeys(each for flag in flags for each in analysis.also[flag].analyses)

@@ -586,13 +586,16 @@ def _compare_models(
     baseline: str | None = None,
 ) -> list[Check]:
     """Print the comparison, or its paragraph; return the checks against a baseline."""
-    from giccs.report.checks import baseline_checks
+    from giccs.report.checks import baseline_checks, newest
     from giccs.report.clustering import over_clusters
     from giccs.report.comparison_paragraph import comparison_sentences
     from giccs.report.comparison_tables import comparison_tables
     from giccs.report.equal_predictions import equal_predictions
     from giccs.report.model_comparison import TARGET_DIFFERENCE, compare
 
+    if baseline and len(present := newest(results)) < len(results):
+        console.note(f"{len(results) - len(present)} older results of the same models are left out")
+        results = present
     predicted = [store.with_predictions(result) for result in results]
     console.warn([*equal_predictions(predicted)])
     # JSON has the full names.

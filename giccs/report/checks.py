@@ -11,7 +11,7 @@ from typing import Any
 from bws.base.notes import p_text
 from bws.base.problems import suggestion
 from giccs.measures.formatting import limits
-from giccs.measures.results import Result, history_of
+from giccs.measures.results import Result, comparison_key, history_of, prompt_of, setting_of
 from giccs.report.metric_titles import metric_title
 from giccs.report.model_comparison import Leaderboard, ModelComparison
 from giccs.tasks import result_kind
@@ -69,24 +69,38 @@ def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
     """Return a check for each other model that it is not significantly worse than the baseline.
 
     The test is that of the comparison (paired over dialogues), one-sided at `LEVEL` for each model by itself,
-    by the first metric of each task. A difference that cannot be tested fails. Raises ValueError without the
-    baseline, and if no other model can be compared with it.
+    by the last metric of each task: the mean within-dialogue rho, or the accuracy. A difference that cannot
+    be tested fails. Raises ValueError without the baseline, and if no other model can be compared with it.
     """
     boards = [
         board
         for board in comparison.leaderboards
-        if board.metric == result_kind(board.task).comparison_metrics[0]
+        if board.metric == result_kind(board.task).comparison_metrics[-1]
     ]
     models = dict.fromkeys(model.model for board in boards for model in board.models)
+    models |= dict.fromkeys(result.model for result in comparison.skipped)
     if baseline not in models:
         names = ", ".join(models) or "none"
         raise ValueError(
-            f"no result of {baseline!r}{suggestion(baseline, models)}; models that can be compared: {names}"
+            f"no result of {baseline!r}{suggestion(baseline, models)}; expected one of {names}"
         )
     checks = [check for board in boards for check in _board_checks(board, baseline)]
     if not checks:
-        raise ValueError(f"no model can be compared with {baseline!r}")
+        reasons = "; ".join(dict.fromkeys(result.reason for result in comparison.skipped))
+        raise ValueError(
+            f"no model can be compared with {baseline!r}{f': {reasons}' if reasons else ''}"
+        )
     return checks
+
+
+def newest(results: Sequence[Result]) -> list[Result]:
+    """Return the newest result of each model, task, data, history and prompt, whatever its weights."""
+    of_setting: dict[tuple[str, ...], Result] = {}
+    for result in sorted(results, key=lambda each: str(each.environment.get("when", ""))):
+        key = (result.model, *comparison_key(result), setting_of(result), prompt_of(result))
+        of_setting[key] = result
+    kept = {id(result) for result in of_setting.values()}
+    return [result for result in results if id(result) in kept]
 
 
 def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:

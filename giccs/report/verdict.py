@@ -121,9 +121,9 @@ def score_finding(judgments: Judgments) -> Finding:
     sentences = []
     if not math.isnan(worst):
         sentences.append(
-            note("the scores reach a reliability of {target:g}", target=target)
+            note("the scores reach the target reliability of {target:g}", target=target)
             if worst >= target and not has_negative
-            else note("the scores do not reach a reliability of {target:g}", target=target)
+            else note("the scores do not reach the target reliability of {target:g}", target=target)
         )
     sentences += _split_sentences(correlations)
     if math.isnan(reliability.value):

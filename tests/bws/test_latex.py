@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -37,6 +38,21 @@ def test_names_are_read_back_as_they_were(typeset):
     assert "twolines" in text
     assert squeezed(f"ρ{NASTY}") in text
     assert "±5%" in text
+
+
+def test_long_texts_have_several_lines_and_numbers_stay_on_the_page(overfull_lines):
+    sentence = (
+        "We would like a table for two people in the garden, as near to the river as possible."
+    )
+    columns = [Column("item", "item"), Column("text", "text"), Column("score", "score")]
+    table = ResultTable(
+        columns, [(f"i{n}", sentence * 2, Estimate(0.5, 0.25, 0.75)) for n in range(60)]
+    )
+    latex = table.latex()
+    assert re.search(r"\\begin{longtable}{lp{\d+pt}r}", latex)
+    assert overfull_lines(latex) == []
+    short = ResultTable(columns, [("i1", "short", 0.5)]).latex()
+    assert "p{" not in short
 
 
 def test_many_rows_are_broken_into_pages_with_the_header_on_each(typeset):

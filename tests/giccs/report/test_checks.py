@@ -94,11 +94,11 @@ def test_an_undefined_metric_fails_with_its_reason(folder):
 
 
 def test_a_model_that_is_significantly_worse_fails_and_the_better_one_does_not(folder, tmp_path):
-    (pair,) = json.loads(run(compare_models, folder, "--json").stdout)["comparisons"][0]["pairs"]
+    (pair,) = json.loads(run(compare_models, folder, "--json").stdout)["comparisons"][1]["pairs"]
     assert 0 < pair["p"] < 0.05
     better = run(compare_models, folder, "--fail-if-worse-than", CHANCE)
-    assert f"difference in Spearman ρ {pair['value']:+.3f} [{pair['low']:+.3f}, {pair['high']:+.3f}], "\
-        in better.stderr  # fmt: skip
+    limits = f"{pair['value']:+.3f} [{pair['low']:+.3f}, {pair['high']:+.3f}]"
+    assert f"difference in ρ within dialogues {limits}, " in better.stderr
     assert "one-sided p = 1.000" in better.stderr or "one-sided p = 0.999" in better.stderr
     path = tmp_path / "checks.xml"
     worse = run(compare_models, folder, "--fail-if-worse-than", OVERLAP, "--junit", path, code=1)
@@ -109,14 +109,14 @@ def test_a_model_that_is_significantly_worse_fails_and_the_better_one_does_not(f
     named = run(compare_models, folder, "--fail-if-worse-than", "baseline:chanse", code=2)
     assert f"did you mean '{CHANCE}'" in named.stderr
     alone = run(compare_models, folder, "--model", CHANCE, "--fail-if-worse-than", CHANCE, code=2)
-    assert "no result of" in alone.stderr
+    assert "no model can be compared with" in alone.stderr
     run(compare_models, folder, "--junit", path, code=2)
 
 
 def test_models_that_do_not_differ_pass_and_the_test_is_one_sided(folder):
     """A difference just below significance of two sides is significant on one side."""
     comparison = compare([Store(folder).with_predictions(each) for each in Store(folder).results()])
-    board = next(board for board in comparison.leaderboards if board.metric == "spearman")
+    board = next(board for board in comparison.leaderboards if board.metric == "rank_spearman")
     (pair,) = board.pairs
     for p, passes in ((0.09, False), (0.11, True)):
         changed = replace(board, pairs=(replace(pair, p=p),))
@@ -133,3 +133,28 @@ def test_hostile_names_are_text_in_xml():
     assert case.get("classname") == '"><failure/>'
     assert case.find("system-out").text == "<script>"
     assert case.find("failure") is None
+
+
+def test_of_several_results_of_a_name_the_newest_is_compared(folder, tmp_path):
+    """New weights under the same name: results of the former ones remain in the folder."""
+    store = Store(tmp_path / "results")
+    results = [Store(folder).with_predictions(result) for result in Store(folder).results()]
+    overlap, chance = (next(r for r in results if r.model == name) for name in (OVERLAP, CHANCE))
+    former, present = (
+        replace(
+            predicted, model="static:new", environment={**predicted.environment, "when": when},
+            signature={**predicted.signature, "model": "static:new", "content": when},
+        )
+        for predicted, when in ((chance, "2026-01-01T00:00:00"), (overlap, "2026-02-01T00:00:00"))
+    )  # fmt: skip
+    for result in (overlap, present, former):
+        store.add(result)
+    done = run(compare_models, store.folder, "--fail-if-worse-than", OVERLAP)
+    assert "1 older results of the same models are left out" in done.stderr
+    assert done.stderr.count("passed: static:new") == 1
+    assert (
+        run(compare_models, store.folder, "--fail-if-worse-than", "static:new").stderr.count(
+            "passed"
+        )
+        == 1
+    )

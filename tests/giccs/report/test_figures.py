@@ -3,8 +3,6 @@
 import json
 import math
 import re
-import shutil
-import subprocess
 
 import altair as alt
 import numpy as np
@@ -173,29 +171,15 @@ def test_the_table_of_many_pairs_has_neighbours_and_ties_of_the_best():
 
 
 @pytest.mark.parametrize("n_models", [4, 115])
-def test_tables_of_few_and_many_models_fit_a_page_and_the_terminal(n_models, tmp_path, monkeypatch):
-    if shutil.which("pdflatex") is None:
-        pytest.skip("pdflatex is not installed (Debian package texlive-latex-recommended)")
+def test_tables_of_few_and_many_models_fit_a_page_and_the_terminal(
+    n_models, overfull_lines, monkeypatch
+):
     names = [f"an-organisation/multilingual-encoder-{n:03}" for n in range(n_models)]
     subsets = {f"find_touristAttraction_{n}": Estimate(0.31, -0.17, 0.68, 40) for n in range(6)}
     results = [pairwise(name, 0.5 + n / 9, subsets) for n, name in enumerate(names)]
     comparison = compare(results[:30])
     tables = [report(results, "latex"), comparison_tables(comparison, "latex")]
-    page = r"\usepackage{booktabs,longtable}\usepackage[a4paper,textwidth=17cm]{geometry}\begin{document}"
-    source = f"\\documentclass{{article}}{page}\\parindent0pt\n" + "\n\n".join(tables)
-    source += "\n\\end{document}\n"
-    (tmp_path / "paper.tex").write_text(source, "utf-8")
-    command = [
-        "pdflatex",
-        "-no-shell-escape",
-        "-halt-on-error",
-        "-interaction=nonstopmode",
-        "paper.tex",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    log = done.stdout.decode(errors="replace")
-    assert done.returncode == 0, log[-2000:]
-    assert "Overfull \\hbox" not in log, [line for line in log.splitlines() if "Overfull" in line]
+    assert overfull_lines("\n\n".join(tables)) == []
     monkeypatch.setenv("COLUMNS", "100")
     assert max(map(len, report(results).splitlines())) <= 100
 

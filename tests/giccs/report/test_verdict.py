@@ -112,7 +112,7 @@ def test_planted_annotators_and_equal_items_are_found(sizes):
     equal = items.numbers["pairs"] - items.numbers["different_pairs"]
     assert len(study.twins) <= equal < items.numbers["pairs"] / 2
     assert 0.9 < scores.numbers["reliability"]["value"] < 1
-    assert "The scores reach a reliability of 0.9." in scores.text
+    assert "The scores reach the target reliability of 0.9." in scores.text
     for finding in (scores, items, annotators):
         assert finding.draw(str).rows
 

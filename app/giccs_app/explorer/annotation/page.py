@@ -198,9 +198,7 @@ def _agreement(key: str, _judgments: Judgments) -> Answers:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
-    from bws.split_half import usual_split
-
-    return Answers(_judgments, ReliabilitySettings(split=usual_split(_judgments), target=target))
+    return Answers(_judgments, ReliabilitySettings(target=target))
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

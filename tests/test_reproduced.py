@@ -99,8 +99,8 @@ def test_a_page_is_read_as_it_was_written(tmp_path):
     )
     assert summary(outcomes) == (
         "Of 3 published values in 1 tables, 1 are equal to those of giccs to the last published digit, 1 "
-        "differ but are inside its 95 % interval, and 1 differ; the reasons are stated below the tables. 1 "
-        "further values need data that were not here (absent; unknown)."
+        "differ but are inside its 95 % interval, and 1 differ; the reasons are stated below the tables. "
+        "Those that differ are in: made (1). 1 further values need data that were not here (absent; unknown)."
     )
     text = tables(outcomes)
     assert parsed(text) == {

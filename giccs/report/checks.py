@@ -114,8 +114,9 @@ def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
         value, low, high = sorted_limits(sign * pair.value, sign * pair.low, sign * pair.high)
         p = pair.p / 2 if value < 0 else 1 - pair.p / 2
         condition = f"not worse than {baseline}, {board.task} on {board.data}{history}"
-        if math.isnan(pair.p):
-            yield Check(model, condition, False, f"not tested: {pair.reason or 'no p-value'}")
+        if math.isnan(pair.p):  # equal values are those of equal predictions
+            message = "no difference" if value == 0 else f"not tested: {pair.reason or 'no p-value'}"
+            yield Check(model, condition, value == 0, message)
             continue
         message = (
             f"difference in {metric_title(board.metric)} {value:+.3f} [{low:+.3f}, {high:+.3f}], "

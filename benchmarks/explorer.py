@@ -13,12 +13,14 @@ import argparse
 import cProfile
 import logging
 import pstats
+import resource
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
@@ -197,7 +199,9 @@ def main(arguments: list[str] | None = None) -> None:
     logging.disable(logging.WARNING)  # warnings about the missing server
     script = str(Path(giccs_app.__file__).parent / "explorer" / "streamlit_app.py")
     with tempfile.TemporaryDirectory() as folder:
-        prepared = prepare(Path(folder), options.dialogues, options.annotators, options.results)
+        counts = (options.dialogues, options.annotators, options.results)
+        with get_context("spawn").Pool(1) as pool:  # its memory does not count
+            prepared = pool.apply(prepare, (Path(folder), *counts))
         sys.argv = [script, *prepared]
         start = time.perf_counter()
         warm_up()
@@ -207,6 +211,8 @@ def main(arguments: list[str] | None = None) -> None:
         prepare_pages(prepared[1], prepared[3], prepared[5], None)
         print(f"behind the first page      {time.perf_counter() - start:7.3f} s", flush=True)
         measure(AppTest.from_file(script, default_timeout=600), options.profile)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"peak memory {peak:.0f} MiB", flush=True)
 
 
 if __name__ == "__main__":
